@@ -1,0 +1,90 @@
+"""What happens while an answer is made: two closed unions, consumed with `match`.
+
+A provider yields ModelEvents; the loop turns them into ChatEvents. Exactly one TurnFinished,
+TurnFailed or TurnStopped ends every stream of ChatEvents.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from apps.agents.messages import Timing, ToolCall, ToolResult, Usage
+
+
+@dataclass(frozen=True)
+class TextDelta:
+    """More of the visible answer."""
+
+    text: str
+    kind: Literal["text"] = "text"
+
+
+@dataclass(frozen=True)
+class ReasoningDelta:
+    """More of the model's thinking."""
+
+    text: str
+    kind: Literal["reasoning"] = "reasoning"
+
+
+@dataclass(frozen=True)
+class ToolCallRequested:
+    """The model wants a tool run, its arguments complete."""
+
+    call: ToolCall
+    kind: Literal["tool_call"] = "tool_call"
+
+
+@dataclass(frozen=True)
+class UsageReported:
+    usage: Usage
+    kind: Literal["usage"] = "usage"
+
+
+@dataclass(frozen=True)
+class TurnStarted:
+    kind: Literal["started"] = "started"
+
+
+@dataclass(frozen=True)
+class ToolStarted:
+    call: ToolCall
+    kind: Literal["tool_started"] = "tool_started"
+
+
+@dataclass(frozen=True)
+class ToolFinished:
+    result: ToolResult
+    kind: Literal["tool_finished"] = "tool_finished"
+
+
+@dataclass(frozen=True)
+class TurnFinished:
+    usage: Usage | None
+    timing: Timing
+    kind: Literal["finished"] = "finished"
+
+
+@dataclass(frozen=True)
+class TurnFailed:
+    """`code` is a wire code (PROVIDER_ERROR, PROVIDER_TIMEOUT, …); what was said so far is kept."""
+
+    code: str
+    message: str
+    retryable: bool = True
+    usage: Usage | None = None
+    timing: Timing | None = None
+    kind: Literal["failed"] = "failed"
+
+
+@dataclass(frozen=True)
+class TurnStopped:
+    timing: Timing | None = None
+    usage: Usage | None = None
+    kind: Literal["stopped"] = "stopped"
+
+
+ModelEvent = (
+    TextDelta | ReasoningDelta | ToolCallRequested | UsageReported | ToolStarted | ToolFinished
+)
+Terminal = TurnFinished | TurnFailed | TurnStopped
+ChatEvent = TurnStarted | TextDelta | ReasoningDelta | ToolStarted | ToolFinished | Terminal

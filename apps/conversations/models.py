@@ -1,0 +1,97 @@
+"""What is remembered: conversations and their turns.
+
+A running answer is a Turn with status `running`. The partial unique constraint on it is the run
+lock: the database itself allows one live run per conversation, whatever process asks.
+"""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+class Source(models.TextChoices):
+    REST = "REST"
+    MCP = "MCP"
+
+
+class Conversation(models.Model):
+    """A thread of turns. The id is the client's own choice or a UUID4 of ours."""
+
+    id = models.CharField(primary_key=True, max_length=128)
+    provider = models.CharField(max_length=32)
+    model = models.CharField(max_length=255)
+    title = models.CharField(max_length=255, default="Untitled conversation")
+    agent_name = models.CharField(max_length=255, blank=True, default="")
+    source = models.CharField(max_length=8, choices=Source.choices, default=Source.REST)
+    flags = models.JSONField(blank=True, default=dict)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
+    )
+    last_message_at = models.DateTimeField(default=timezone.now)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["-last_message_at", "-id"]
+        indexes = [
+            models.Index(fields=["archived_at", "-last_message_at"]),
+            models.Index(fields=["agent_name", "archived_at", "-last_message_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Turn(models.Model):
+    """One thing said. `parts` is what is stored (see `parts.py`); texts and tool calls derive from it.
+
+    `owner`, `heartbeat_at` and `cancel_requested` matter only while status is `running`: which
+    process makes the answer, when it last said so, and whether somebody asked it to stop.
+    """
+
+    class Role(models.TextChoices):
+        USER = "user"
+        ASSISTANT = "assistant"
+        SYSTEM = "system"
+
+    class Status(models.TextChoices):
+        OK = "ok"
+        STOPPED = "stopped"
+        FAILED = "failed"
+        RUNNING = "running"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
+    role = models.CharField(max_length=16, choices=Role.choices)
+    parts = models.JSONField(default=list)
+    provider = models.CharField(max_length=32)
+    model = models.CharField(max_length=255)
+    source = models.CharField(max_length=8, choices=Source.choices, default=Source.REST)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.OK)
+    error = models.JSONField(null=True, blank=True)
+    usage = models.JSONField(null=True, blank=True)
+    timing = models.JSONField(null=True, blank=True)
+    command = models.JSONField(null=True, blank=True)
+    inflight_id = models.CharField(max_length=128, blank=True, default="")
+    created_at = models.DateTimeField(default=timezone.now)
+    owner = models.CharField(max_length=64, blank=True, default="")
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    cancel_requested = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["created_at", "id"]
+        indexes = [models.Index(fields=["conversation", "-created_at"])]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation"],
+                condition=Q(status="running"),
+                name="one_live_run_per_conversation",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role} turn of {self.conversation_id}"

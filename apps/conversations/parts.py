@@ -1,0 +1,143 @@
+"""A turn's parts: what was said, thought and looked up, in the order in which it happened.
+
+    {"type": "text", "text": str}
+    {"type": "reasoning", "text": str, "seconds": float | None}
+    {"type": "tool", "callId": str, "name": str, "parameters": dict, "stage": "started"|"success"|"error",
+     "result": Any, "error": {"code": str, "message": str} | None, "seconds": float | None}
+
+This list is what is stored and what the page shows, live and after a reload; `content`, `answer`
+and `toolCalls` derive from it.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+from apps.agents.events import (
+    ChatEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+    TurnStopped,
+)
+from apps.agents.messages import ToolResult
+
+Part = dict[str, Any]
+
+
+class Transcript:
+    """Folds ChatEvents into parts. `version` grows with each change, for readers that coalesce."""
+
+    def __init__(self, parts: Sequence[Part] = ()) -> None:
+        self.parts: list[Part] = [dict(part) for part in parts]
+        self.version = 0
+        self._thinking_since: float | None = None
+
+    def apply(self, event: ChatEvent) -> None:
+        self.version += 1
+        match event:
+            case TextDelta(text=text):
+                self._close_reasoning()
+                self._extend("text", text)
+            case ReasoningDelta(text=text):
+                if self._thinking_since is None:
+                    self._thinking_since = time.monotonic()
+                self._extend("reasoning", text)
+            case ToolStarted(call=call):
+                self._close_reasoning()
+                self.parts.append(
+                    {
+                        "type": "tool",
+                        "callId": call.id,
+                        "name": call.name,
+                        "parameters": dict(call.arguments),
+                        "stage": "started",
+                        "result": None,
+                        "error": None,
+                        "seconds": None,
+                    }
+                )
+            case ToolFinished(result=result):
+                self._finish_tool(result)
+            case TurnFinished() | TurnFailed() | TurnStopped():
+                self._close_reasoning()
+                self._close_tools()
+            case TurnStarted():
+                pass
+            case _:
+                assert_never(event)
+
+    def _extend(self, kind: str, text: str) -> None:
+        if self.parts and self.parts[-1]["type"] == kind:
+            self.parts[-1]["text"] += text
+        elif text:
+            self.parts.append({"type": kind, "text": text})
+
+    def _finish_tool(self, result: ToolResult) -> None:
+        for part in reversed(self.parts):
+            if part["type"] == "tool" and part["callId"] == result.call.id:
+                part["stage"] = "success" if result.ok else "error"
+                part["result"] = result.payload
+                part["seconds"] = result.seconds
+                if not result.ok:
+                    part["error"] = {"code": result.error_code, "message": result.error_message}
+                return
+
+    def _close_reasoning(self) -> None:
+        if self._thinking_since is not None:
+            for part in reversed(self.parts):
+                if part["type"] == "reasoning":
+                    part["seconds"] = round(time.monotonic() - self._thinking_since, 3)
+                    break
+            self._thinking_since = None
+
+    def _close_tools(self) -> None:
+        # A turn that has ended has no tool running, whatever the provider forgot to say.
+        for part in self.parts:
+            if part["type"] == "tool" and part["stage"] == "started":
+                part["stage"] = "error"
+                part["error"] = {"code": "CANCELLED", "message": "The turn ended first."}
+
+
+def content(parts: Sequence[Part]) -> str:
+    """All visible text."""
+    return "".join(part["text"] for part in parts if part["type"] == "text")
+
+
+def reasoning(parts: Sequence[Part]) -> str:
+    """All thinking."""
+    return "".join(part["text"] for part in parts if part["type"] == "reasoning")
+
+
+def answer(parts: Sequence[Part]) -> str:
+    """The last non-empty final text: what an answer-only caller gets."""
+    return next(
+        (p["text"] for p in reversed(parts) if p["type"] == "text" and p["text"].strip()), ""
+    )
+
+
+def tool_event(part: Part) -> dict[str, Any]:
+    """A tool part as the contract's tool-result (or, while it runs, tool-request) event."""
+    event = {
+        "type": "tool-request" if part["stage"] == "started" else "tool-result",
+        "callId": part["callId"],
+        "name": part["name"],
+        "stage": part["stage"],
+        "parameters": part["parameters"],
+    }
+    if part["stage"] != "started":
+        event["result"] = part["result"]
+    if part["error"]:
+        event["errorTrimmed"] = part["error"]
+        event["errorFull"] = part["error"]
+    return event
+
+
+def tool_calls(parts: Sequence[Part]) -> dict[str, Any] | None:
+    """`{"calls": [...]}` as stored turns show it on the wire, or None."""
+    calls = [tool_event(part) for part in parts if part["type"] == "tool"]
+    return {"calls": calls} if calls else None

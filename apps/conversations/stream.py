@@ -1,0 +1,100 @@
+"""The event log of each live run, kept by the process that makes the answer.
+
+Readers in this process iterate the log itself, each at its own pace and from any point, so nothing
+is lost, doubled or reordered however many tabs look on. The hub's topic "sidebar" says which
+conversation changed (key: its id), "conversation:<id>" that a run began or ended there.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.utils import timezone
+
+from apps.agents.events import ChatEvent, TurnFailed, TurnFinished, TurnStopped
+from apps.conversations.parts import Transcript
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """An event and its number in its run, from 1."""
+
+    seq: int
+    event: ChatEvent
+
+
+@dataclass(eq=False)
+class RunLog:
+    """One answer in the making: its numbered events, and the parts they fold to.
+
+    Belongs to the event loop that runs the turn; `append` is called from that loop only.
+    """
+
+    conversation_id: str
+    inflight_id: str
+    turn_id: str
+    user_text: str
+    user_turn_id: str
+    provider: str
+    model: str
+    started_at: datetime = field(default_factory=timezone.now)
+    envelopes: list[Envelope] = field(default_factory=list)
+    transcript: Transcript = field(default_factory=Transcript)
+    finished: bool = False
+    _grown: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def seq(self) -> int:
+        return len(self.envelopes)
+
+    def append(self, event: ChatEvent) -> Envelope:
+        """Number an event, fold it into the transcript and wake the readers."""
+        envelope = Envelope(self.seq + 1, event)
+        self.envelopes.append(envelope)
+        self.transcript.apply(event)
+        if isinstance(event, TurnFinished | TurnFailed | TurnStopped):
+            self.finished = True
+        self._grown.set()
+        self._grown = asyncio.Event()
+        return envelope
+
+    async def read(self, after: int = 0) -> AsyncIterator[Envelope]:
+        """Every event numbered above `after`, then those to come; ends after the terminal one."""
+        while True:
+            grown = self._grown
+            while after < self.seq:
+                yield self.envelopes[after]
+                after += 1
+            if self.finished:
+                return
+            await grown.wait()
+
+    async def wait(self, after: int) -> None:
+        """Return once there is an event numbered above `after`, or the run has finished."""
+        while self.seq <= after and not self.finished:
+            await self._grown.wait()
+
+
+class LiveRuns:
+    """The runs of this process, by conversation."""
+
+    def __init__(self) -> None:
+        self._by_conversation: dict[str, RunLog] = {}
+
+    def add(self, log: RunLog) -> None:
+        self._by_conversation[log.conversation_id] = log
+
+    def remove(self, log: RunLog) -> None:
+        if self._by_conversation.get(log.conversation_id) is log:
+            del self._by_conversation[log.conversation_id]
+
+    def of(self, conversation_id: str) -> RunLog | None:
+        """The run now live in a conversation, if this process makes it."""
+        return self._by_conversation.get(conversation_id)
+
+    def all(self) -> list[RunLog]:
+        return list(self._by_conversation.values())
+
+
+live_runs = LiveRuns()

@@ -1,0 +1,135 @@
+"""Rows of the index: which folders, which files of them, and the runs that made them.
+
+Publishing is one number. A SourceFile is live when `since <= root.generation` and `until` is null
+or above it; a run writes rows for generation + 1, and one conditional UPDATE of Root.generation
+makes them all live and the old ones dead. Until then, and after a crash, nothing has changed.
+"""
+
+import uuid
+
+from django.db import models
+from django.db.models import F, Q
+
+
+class Root(models.Model):
+    """An ingested folder, by its real path. Generation 0: its first run has not published yet."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    path = models.CharField(max_length=1024, unique=True)
+    name = models.CharField(max_length=255, unique=True)
+    description = models.TextField(blank=True, default="")
+    model = models.CharField(max_length=255)
+    generation = models.PositiveIntegerField(default=0)
+    files = models.PositiveIntegerField(default=0)
+    chunks = models.PositiveIntegerField(default=0)
+    embedded = models.PositiveIntegerField(default=0)
+    skipped = models.PositiveIntegerField(default=0)
+    last_run_id = models.UUIDField(null=True, blank=True)
+    last_state = models.CharField(max_length=16, blank=True, default="")
+    last_error = models.TextField(blank=True, default="")
+    last_ingest_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-last_ingest_at", "-created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class IngestRun(models.Model):
+    """One pass over a folder. The row is the queue entry, the progress and the record of it."""
+
+    class Operation(models.TextChoices):
+        START = "start"
+        REEMBED = "reembed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    root = models.ForeignKey(Root, null=True, blank=True, on_delete=models.SET_NULL)
+    operation = models.CharField(max_length=16, choices=Operation.choices)
+    path = models.CharField(max_length=1024)
+    name = models.CharField(max_length=255)
+    description = models.TextField(blank=True, default="")
+    model = models.CharField(max_length=255)
+    dry_run = models.BooleanField(default=False)
+
+    state = models.CharField(max_length=16, default="queued", db_index=True)
+    message = models.TextField(blank=True, default="Queued")
+    last_error = models.TextField(blank=True, default="")
+    files = models.PositiveIntegerField(default=0)
+    chunks = models.PositiveIntegerField(default=0)
+    embedded = models.PositiveIntegerField(default=0)
+    skipped = models.PositiveIntegerField(default=0)
+    current_file = models.TextField(blank=True, default="")
+    file_index = models.PositiveIntegerField(null=True, blank=True)
+    file_total = models.PositiveIntegerField(null=True, blank=True)
+    eta_ms = models.BigIntegerField(null=True, blank=True)
+
+    cancel_requested = models.BooleanField(default=False)
+    owner = models.CharField(max_length=64, blank=True, default="")
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    queued_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-queued_at"]
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.name} ({self.state})"
+
+
+class SourceFileQuerySet(models.QuerySet["SourceFile"]):
+    def live(self) -> "SourceFileQuerySet":
+        """Rows that are published now, skipped files included."""
+        return self.filter(since__lte=F("root__generation")).filter(
+            Q(until__isnull=True) | Q(until__gt=F("root__generation"))
+        )
+
+    def ingested(self) -> "SourceFileQuerySet":
+        return self.filter(skip_reason="")
+
+    def skipped(self) -> "SourceFileQuerySet":
+        return self.exclude(skip_reason="")
+
+
+class SourceFile(models.Model):
+    """One file of a root as one run saw it, or the reason why it was left out.
+
+    A dry run's rows have no root: they tell what would be skipped, and are never live.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    root = models.ForeignKey(Root, null=True, blank=True, on_delete=models.CASCADE)
+    run = models.ForeignKey(IngestRun, on_delete=models.CASCADE)
+    path = models.TextField()
+    language = models.CharField(max_length=32, blank=True, default="")
+    sha256 = models.CharField(max_length=64, blank=True, default="")
+    size = models.BigIntegerField(default=0)
+    mtime_ns = models.BigIntegerField(default=0)
+    chunks = models.PositiveIntegerField(default=0)
+    since = models.PositiveIntegerField()
+    until = models.PositiveIntegerField(null=True, blank=True)
+    skip_reason = models.CharField(max_length=255, blank=True, default="")
+
+    objects = SourceFileQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["path"]
+        indexes = [models.Index(fields=["root", "since"]), models.Index(fields=["run"])]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class IndexLock(models.Model):
+    """The one embedder that all roots share, so that distances compare. One row, or none."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    model = models.CharField(max_length=255)
+    dimension = models.PositiveIntegerField()
+    space = models.CharField(max_length=16, default="l2")
+    locked_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.model

@@ -1,0 +1,162 @@
+"""The values that walk through an ingest. Rows are in `models`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+RunState = Literal["queued", "scanning", "embedding", "completed", "skipped", "cancelled", "error"]
+TERMINAL_STATES: frozenset[str] = frozenset({"completed", "skipped", "cancelled", "error"})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A file that discovery found worth ingesting. `path` is relative to the root, with slashes."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file that discovery left out, and why, in words a person reads."""
+
+    path: str
+    reason: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What a folder holds, both lists sorted by path."""
+
+    files: Sequence[Candidate]
+    skipped: Sequence[Skipped]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of one file: whole lines, 1-based, both ends included; `text` is never blank.
+
+    `text` equals the file's decoded lines start_line..end_line joined by newlines (or, for one line
+    longer than a chunk may be, a part of that line). `symbol` is the path of the enclosing
+    definitions ("Class.method"); `names` are the names declared inside; `signature` the first line
+    or lines of the definition.
+    """
+
+    text: str
+    start_line: int
+    end_line: int
+    symbol: str = ""
+    names: tuple[str, ...] = ()
+    signature: str = ""
+
+
+@dataclass(frozen=True)
+class ChunkedFile:
+    """One file's content hash (sha256 hex of its bytes), language name and chunks."""
+
+    path: str
+    sha256: str
+    language: str
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True)
+class EmbeddingText:
+    """The text of one chunk by fields: an embedder may weigh them, or join them under a header."""
+
+    body: str
+    path: str = ""
+    symbol: str = ""
+    signature: str = ""
+
+    def joined(self) -> str:
+        """The body under a header of path and symbol, for embedders that take one text."""
+        header = " ".join(part for part in (self.path, self.symbol) if part)
+        return f"{header}\n{self.body}" if header else self.body
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors. Vectors may have any length; the store normalises them.
+
+    Errors: Unavailable(code EMBED_MODEL_MISSING) where the model cannot be had,
+    Unavailable(code EMBEDDER_UNAVAILABLE) where its server fails.
+    """
+
+    @property
+    def id(self) -> str:
+        """The full model id: `static-code-256`, `openai:<id>`."""
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Longest input in tokens; None where there is no limit."""
+
+    def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
+        """One row per text, in order, shape (len(texts), dimension)."""
+
+    def embed_query(self, text: str) -> Vectors:
+        """One vector, shape (dimension,)."""
+
+    def close(self) -> None:
+        """Abort what is under way, from any thread; the embedder is of no use afterwards."""
+
+
+@dataclass(frozen=True)
+class EmbeddingModel:
+    """One row of `GET /ingest/models`."""
+
+    id: str
+    display_name: str
+    context_length: int | None = None
+    format: str | None = None
+    size: int | None = None
+    filename: str | None = None
+
+
+@dataclass(frozen=True)
+class VectorRecord:
+    """What the store keeps of one chunk. `id` is `<runId>:<relPath>:<i>`."""
+
+    id: str
+    text: str
+    metadata: dict[str, str | int | float | bool]
+
+
+@dataclass(frozen=True)
+class StoredMatch:
+    """A row that the store found: its distance is squared L2 of unit vectors, 2 - 2·cos."""
+
+    id: str
+    text: str
+    metadata: dict[str, str | int | float | bool]
+    distance: float | None
+
+
+@dataclass(frozen=True)
+class Counts:
+    files: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """An IngestRun as `GET /ingest/status/<id>`, the websocket and the page show it."""
+
+    run_id: str
+    state: RunState
+    counts: Counts = field(default_factory=Counts)
+    message: str | None = None
+    last_error: str | None = None
+    current_file: str | None = None
+    file_index: int | None = None
+    file_total: int | None = None
+    percent: float | None = None
+    eta_ms: int | None = None

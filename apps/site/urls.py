@@ -1,0 +1,4 @@
+"""Addresses of this app."""
+
+urlpatterns: list[object] = []
+websocket_urlpatterns: list[object] = []

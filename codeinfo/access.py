@@ -1,0 +1,194 @@
+"""Who may come in: Host, Origin, content type, size, login and token, for HTTP and websockets.
+
+The API has no CSRF tokens. It is safe all the same: a page elsewhere can send a form or a
+text/plain body here but cannot leave out its Origin nor send application/json without asking first,
+and both are checked (decisions.md 23). A rebound DNS name fails the Host check.
+"""
+
+import re
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.core.exceptions import DisallowedHost, ImproperlyConfigured
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.request import split_domain_port, validate_host
+from django.shortcuts import redirect
+from django.utils.cache import patch_vary_headers
+
+from codeinfo.conf import Knobs, knobs
+from codeinfo.error_map import respond
+from codeinfo.errors import CodeinfoError, InvalidInput
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+# Pages, their fragments and the admin: these use Django's own CSRF tokens and login.
+PAGE = re.compile(
+    r"^/($|ui/|admin(/|$)|login$|logout$|static/|search$|ingest$|connect$|lmstudio$|favicon)"
+)
+BOTH = ("/chat", "/agents", "/logs")
+OPEN = ("/health",)
+MAX_BODY = 1 << 20
+
+
+def allowed_hosts(k: Knobs) -> list[str]:
+    """Host names that are served: loopback, the bound address, and those configured."""
+    bound = [] if k.bind in ("0.0.0.0", "::") else [k.bind]
+    return [*LOOPBACK, *bound, *k.allowed_hosts]
+
+
+def check_exposure(k: Knobs) -> None:
+    """Refuse to start where others can reach an unprotected server.
+
+    Raises ImproperlyConfigured, naming the variables to set.
+    """
+    if k.bind in LOOPBACK or k.allow_open_access:
+        return
+    missing = [
+        name
+        for name, given in (
+            ("CODEINFO_REQUIRE_LOGIN", k.require_login),
+            ("CODEINFO_API_TOKEN", k.api_token),
+            ("CODEINFO_MCP_TOKEN", k.mcp_token),
+        )
+        if not given
+    ]
+    if missing:
+        raise ImproperlyConfigured(
+            f"CODEINFO_BIND={k.bind} can be reached by others: set {', '.join(missing)}, "
+            "or CODEINFO_ALLOW_OPEN_ACCESS=true if that is what you want"
+        )
+
+
+def origin_allowed(origin: str, host: str) -> bool:
+    """Whether a web page of `origin` may talk to the server it calls `host`."""
+    if origin in knobs().allowed_origins:
+        return True
+    parts = urlsplit(origin)
+    return parts.scheme in ("http", "https") and parts.netloc != "" and parts.netloc == host
+
+
+def is_page(request: HttpRequest) -> bool:
+    """Pages answer in HTML and carry CSRF tokens; everything else is API."""
+    if request.path in BOTH:
+        return request.method in ("GET", "HEAD") and wants_html(request)
+    return bool(PAGE.match(request.path))
+
+
+def wants_html(request: HttpRequest) -> bool:
+    """`/agents` and `/logs` are a page only to those that name text/html; `/chat` always is one."""
+    return request.path == "/chat" or "text/html" in request.headers.get("Accept", "")
+
+
+def check_api(request: HttpRequest) -> None:
+    """Everything an API request must satisfy; raises InvalidInput with the reason's code."""
+    origin = request.headers.get("Origin")
+    if origin is not None and not origin_allowed(origin, request.get_host()):
+        raise InvalidInput("This origin may not call the API.", code="FORBIDDEN")
+    token = knobs().api_token
+    if token and request.path not in OPEN and not _has_token(request, token):
+        raise InvalidInput("A bearer token is needed.", code="UNAUTHORIZED")
+    length = int(request.headers.get("Content-Length") or 0)
+    cap = knobs().log_max_client_bytes if request.path in ("/chat", "/logs") else MAX_BODY
+    if length > cap:
+        raise InvalidInput(f"The body is larger than {cap} bytes.", code="PAYLOAD_TOO_LARGE")
+    has_body = length > 0 or "chunked" in request.headers.get("Transfer-Encoding", "")
+    if request.method in UNSAFE and has_body and request.content_type != "application/json":
+        raise InvalidInput("The body must be application/json.", code="UNSUPPORTED_MEDIA_TYPE")
+
+
+def _has_token(request: HttpRequest, token: str) -> bool:
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and secrets.compare_digest(given.encode(), token.encode())
+
+
+class AccessMiddleware:
+    """Guards the doors of HTTP, and turns our errors into answers."""
+
+    async_capable = True
+    sync_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], Awaitable[HttpResponse]]) -> None:
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    async def __call__(self, request: HttpRequest) -> HttpResponse:
+        try:
+            request.get_host()
+        except DisallowedHost:
+            body = {"status": "error", "code": "FORBIDDEN", "message": "Host not allowed."}
+            return JsonResponse(body, status=400)
+        if is_page(request):
+            response = await self._page(request)
+        else:
+            response = await self._api(request)
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
+        return response
+
+    async def _page(self, request: HttpRequest) -> HttpResponse:
+        if knobs().require_login and not request.path.startswith(("/login", "/admin", "/static/")):
+            user = await request.auser()
+            if not user.is_authenticated:
+                return redirect(f"/login?next={request.path}")
+        return await self.get_response(request)
+
+    async def _api(self, request: HttpRequest) -> HttpResponse:
+        try:
+            check_api(request)
+        except CodeinfoError as error:
+            return respond(error, request)
+        # Its safety is the checks above; a token in the page is not needed.
+        request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
+        if request.method == "OPTIONS" and "Origin" in request.headers:
+            return self._with_cors(request, HttpResponse(status=204))
+        return self._with_cors(request, await self.get_response(request))
+
+    def _with_cors(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        origin = request.headers.get("Origin", "")
+        if origin in knobs().allowed_origins:
+            response["Access-Control-Allow-Origin"] = origin
+            response["Access-Control-Allow-Headers"] = "authorization, content-type"
+            response["Access-Control-Allow-Methods"] = "GET, POST, OPTIONS"
+            response["Access-Control-Expose-Headers"] = "X-Inflight-Id"
+            patch_vary_headers(response, ["Origin"])
+        return response
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """An error of ours that a plain Django view let through."""
+        return respond(error, request) if isinstance(error, CodeinfoError) else None
+
+
+class WebsocketGate:
+    """Refuses a websocket from another origin, under another host, or without a login."""
+
+    def __init__(self, app: Callable[..., Awaitable[Any]]) -> None:
+        self.app = app
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if self._allowed(scope):
+            await self.app(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 4403})
+
+    def _allowed(self, scope: dict[str, Any]) -> bool:
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get(b"host", "")
+        domain, _ = split_domain_port(host)
+        if not domain or not validate_host(domain, allowed_hosts(knobs())):
+            return False
+        origin = headers.get(b"origin")
+        # Browsers always send Origin; a program that sends none is not being tricked by a page.
+        if origin is not None and not origin_allowed(origin, host):
+            return False
+        return not knobs().require_login or self._known(scope, headers)
+
+    def _known(self, scope: dict[str, Any], headers: dict[bytes, str]) -> bool:
+        token = knobs().api_token
+        given = headers.get(b"authorization", "").removeprefix("Bearer ")
+        if token and secrets.compare_digest(given.encode(), token.encode()):
+            return True
+        user = scope.get("user")
+        return bool(user is not None and user.is_authenticated)

@@ -1,0 +1,32 @@
+"""The ASGI application: HTTP to Django, websockets through the gate to their consumers."""
+
+import os
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")
+
+from django.core.asgi import get_asgi_application
+
+django_application = get_asgi_application()
+
+# Consumers import models, which need Django set up first.
+from channels.auth import AuthMiddlewareStack
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.urls import re_path
+
+from apps.conversations.urls import websocket_urlpatterns as conversation_sockets
+from apps.ingest.urls import websocket_urlpatterns as ingest_sockets
+from apps.site.consumers import RefuseConsumer
+from codeinfo.access import WebsocketGate
+
+application = ProtocolTypeRouter(
+    {
+        "http": django_application,
+        "websocket": AuthMiddlewareStack(
+            WebsocketGate(
+                URLRouter(
+                    [*conversation_sockets, *ingest_sockets, re_path("", RefuseConsumer.as_asgi())]
+                )
+            )
+        ),
+    }
+)

@@ -1,0 +1,212 @@
+"""The knobs: every environment variable of the product, typed, with its default and meaning.
+
+`settings` reads them once (`Knobs.read(os.environ)`); everyone else calls `knobs()` at the time of
+use, so that a test or a running system sees the present value. A blank variable means unset, and a
+wrong value stops the start with the variable's name. The table in docs/configuration.md is checked
+against this file.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+Parse = Callable[[str], Any]
+
+
+def text(value: str) -> str:
+    return value
+
+
+def boolean(value: str) -> bool:
+    known = {"true": True, "1": True, "yes": True, "on": True}
+    known |= {"false": False, "0": False, "no": False, "off": False}
+    try:
+        return known[value.lower()]
+    except KeyError:
+        raise ValueError("must be true or false") from None
+
+
+def integer(low: int, high: int) -> Parse:
+    def parse(value: str) -> int:
+        number = int(value)
+        if not low <= number <= high:
+            raise ValueError(f"must be between {low} and {high}")
+        return number
+
+    return parse
+
+
+def clamped(low: int, high: int) -> Parse:
+    """A whole number that is moved into its range, as contracts.md has it for INGEST_FLUSH_EVERY."""
+    return lambda value: min(high, max(low, int(value)))
+
+
+def number_or(default: float, accept: Callable[[float], bool], whole: bool = False) -> Parse:
+    """A number whose impossible values mean the default (contracts.md §4.4); text is an error."""
+
+    def parse(value: str) -> float:
+        number = float(value)
+        if not math.isfinite(number) or not accept(number):
+            number = default
+        return math.floor(number) if whole else number
+
+    return parse
+
+
+def fraction(value: str) -> float:
+    number = float(value)
+    if not 0 < number <= 1:
+        raise ValueError("must be above 0 and at most 1")
+    return number
+
+
+def choice(*allowed: str) -> Parse:
+    def parse(value: str) -> str:
+        if value.lower() not in allowed:
+            raise ValueError(f"must be one of: {', '.join(allowed)}")
+        return value.lower()
+
+    return parse
+
+
+def words(value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def paths(value: str) -> tuple[Path, ...]:
+    return tuple(Path(part).expanduser() for part in words(value))
+
+
+def path(value: str) -> Path:
+    return Path(value).expanduser()
+
+
+def http_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be an http:// or https:// address")
+    return value.rstrip("/")
+
+
+def chroma_url(value: str) -> str:
+    """`host:port` is accepted too; the default port is 8000."""
+    url = http_url(value if "://" in value else f"http://{value}")
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}:{parts.port or 8000}"
+
+
+def knob(env: str, parse: Parse, default: Any, doc: str) -> Any:
+    """Declare one variable. A callable default is computed from the knobs read before it."""
+    return field(metadata={"env": env, "parse": parse, "default": default, "doc": doc})
+
+
+def _in_data(*parts: str) -> Callable[[dict[str, Any]], Path]:
+    return lambda known: cast(Path, known["data_dir"]).joinpath(*parts)
+
+
+PROVIDERS = ("builtin", "openai", "lmstudio", "codex")
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """Every knob, in the order of docs/configuration.md."""
+
+    # fmt: off
+    # One line each: it is a table, and reads as one.
+    # where things are
+    data_dir: Path = knob("CODEINFO_DATA_DIR", path, BASE_DIR / "data", "Folder that holds all state: database, Chroma, logs, keys")
+    port: int = knob("PORT", integer(1, 65535), 5010, "Port of pages, API, websocket and MCP")
+    mcp_port: int = knob("MCP_PORT", integer(1, 65535), lambda k: k["port"] + 1, "Port of the codebase_question endpoint (PORT + 1)")
+    agents_mcp_port: int = knob("AGENTS_MCP_PORT", integer(1, 65535), lambda k: k["port"] + 2, "Port of the agents endpoint (PORT + 2)")
+    database_url: str = knob("DATABASE_URL", text, "", "Database; SQLite in the data folder when unset. MONGO_URI is an alias")
+    redis_url: str = knob("REDIS_URL", text, "", "Redis for the channel layer; in memory when unset")
+    chroma_url: str = knob("CHROMA_URL", chroma_url, "", "Chroma server (host:port or URL); embedded in the data folder when unset")
+    # access
+    bind: str = knob("CODEINFO_BIND", text, "127.0.0.1", "Address to listen on; any other than loopback needs a login and tokens")
+    allowed_hosts: tuple[str, ...] = knob("CODEINFO_ALLOWED_HOSTS", words, (), "Further Host names that are served, comma separated")
+    allowed_origins: tuple[str, ...] = knob("CODEINFO_ALLOWED_ORIGINS", words, (), "Further web origins that may call the API, comma separated")
+    require_login: bool = knob("CODEINFO_REQUIRE_LOGIN", boolean, False, "Pages and sockets need a Django login")
+    api_token: str = knob("CODEINFO_API_TOKEN", text, "", "Bearer token that the API asks for")
+    mcp_token: str = knob("CODEINFO_MCP_TOKEN", text, "", "Bearer token that the MCP endpoints ask for")
+    allow_open_access: bool = knob("CODEINFO_ALLOW_OPEN_ACCESS", boolean, False, "Serve off loopback without login and tokens")
+    secret_key: str = knob("CODEINFO_SECRET_KEY", text, "", "Django secret key; kept in the data folder when unset")
+    debug: bool = knob("CODEINFO_DEBUG", boolean, False, "Django debug pages; never for others to reach")
+    # ingest
+    ingest_base: tuple[Path, ...] = knob("CODEINFO_INGEST_BASE", paths, lambda k: (Path("/data"),) if k["in_container"] else (Path.home(), BASE_DIR), "Folders beneath which may be ingested, comma separated (home folder and checkout; /data in a container)")
+    first_root: str = knob("CODEINFO_FIRST_ROOT", text, str(BASE_DIR), "Folder that the first start ingests (the checkout); none: nothing")
+    in_container: bool = knob("CODEINFO_IN_CONTAINER", boolean, False, "Set by the container image")
+    host_ingest_dir: str = knob("HOST_INGEST_DIR", text, "", "Folder of the host that is mounted at /data; rewrites paths on output")
+    ingest_collection: str = knob("INGEST_COLLECTION", text, "ingest_vectors", "Prefix of the Chroma collections, one per root")
+    ingest_roots_collection: str = knob("INGEST_ROOTS_COLLECTION", text, "ingest_roots", "Accepted and ignored: roots live in the database")
+    ingest_include: tuple[str, ...] = knob("INGEST_INCLUDE", words, (), "Extensions and whole names to ingest; replaces the built-in list")
+    ingest_exclude: tuple[str, ...] = knob("INGEST_EXCLUDE", words, (), "Names, folders and *suffix patterns to leave out; added to the built-in list")
+    ingest_max_file_bytes: int = knob("INGEST_MAX_FILE_BYTES", integer(1, 1 << 30), 1_000_000, "Larger files are skipped")
+    ingest_flush_every: int = knob("INGEST_FLUSH_EVERY", clamped(1, 500), 20, "Files per write to the store (1-500)")
+    ingest_token_margin: float = knob("INGEST_TOKEN_MARGIN", fraction, 0.85, "Share of an embedder's token limit that a chunk may fill")
+    ingest_fallback_tokens: int = knob("INGEST_FALLBACK_TOKENS", integer(16, 1_000_000), 2048, "Token limit taken for a server that does not tell its own")
+    ingest_parse_seconds: float = knob("CODEINFO_INGEST_PARSE_SECONDS", float, 5.0, "Time limit of one file's parse; past it the file is cut by lines")
+    embedding_base_url: str = knob("CODEINFO_EMBEDDING_BASE_URL", http_url, "", "OpenAI-compatible server for embeddings (falls back on CODEINFO_OPENAI_BASE_URL)")
+    embedding_api_key: str = knob("CODEINFO_EMBEDDING_API_KEY", text, "", "Its key (falls back on CODEINFO_OPENAI_API_KEY)")
+    embedding_concurrency: int = knob("CODEINFO_EMBEDDING_CONCURRENCY", integer(1, 64), 4, "Requests in flight to the embedding server")
+    embedding_batch: int = knob("CODEINFO_EMBEDDING_BATCH", integer(1, 2048), 32, "Texts per request to the embedding server")
+    # retrieval
+    retrieval_cutoff: float = knob("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", number_or(1.4, lambda n: n >= 0), 1.4, "Matches further away are dropped (squared L2 of unit vectors: 2 - 2 cos)")
+    retrieval_cutoff_disabled: bool = knob("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", lambda v: v.lower() == "true", False, "true keeps every match")
+    retrieval_fallback_chunks: int = knob("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", number_or(2, lambda n: n >= 1, whole=True), 2, "Best matches kept when none passes the cutoff")
+    tool_max_chars: int = knob("CODEINFO_TOOL_MAX_CHARS", number_or(40_000, lambda n: n >= 1, whole=True), 40_000, "Characters of chunk text in one search answer")
+    tool_chunk_max_chars: int = knob("CODEINFO_TOOL_CHUNK_MAX_CHARS", number_or(5_000, lambda n: n >= 1, whole=True), 5_000, "Characters of one chunk in a search answer")
+    # chat
+    chat_provider: str = knob("CODEINFO_CHAT_PROVIDER", choice(*PROVIDERS), "", "Provider that pages preselect (first available when unset)")
+    openai_base_url: str = knob("CODEINFO_OPENAI_BASE_URL", http_url, "", "Any OpenAI-compatible server, with its /v1")
+    openai_api_key: str = knob("CODEINFO_OPENAI_API_KEY", text, "", "Its key")
+    openai_context: int = knob("CODEINFO_OPENAI_CONTEXT_CHARS", integer(1_000, 10_000_000), 200_000, "Characters of history and tool results sent to the server; older turns are left out first")
+    first_byte_seconds: float = knob("CODEINFO_PROVIDER_FIRST_BYTE_SECONDS", float, 60.0, "Time a provider has to begin its answer")
+    idle_seconds: float = knob("CODEINFO_PROVIDER_IDLE_SECONDS", float, 120.0, "Silence after which an answer is given up")
+    max_tool_rounds: int = knob("CODEINFO_MAX_TOOL_ROUNDS", integer(1, 100), 12, "Rounds of tool calls in one answer")
+    # logs
+    log_level: str = knob("LOG_LEVEL", choice("error", "warn", "info", "debug"), "info", "Least level that is logged")
+    log_file_path: Path = knob("LOG_FILE_PATH", path, _in_data("logs", "server.log"), "Log file (logs/server.log in the data folder)")
+    log_file_rotate: bool = knob("LOG_FILE_ROTATE", boolean, True, "A new log file each day")
+    log_max_client_bytes: int = knob("LOG_MAX_CLIENT_BYTES", integer(1, 1 << 20), 32_768, "Largest body of POST /chat and POST /logs")
+
+    # fmt: on
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> "Knobs":
+        """Read all from an environment.
+
+        Raises ImproperlyConfigured, naming the variable, when a value cannot be right.
+        """
+        known: dict[str, Any] = {"in_container": environ.get("CODEINFO_IN_CONTAINER", "") == "true"}
+        for item in fields(cls):
+            known[item.name] = _value(item.metadata, environ, known)
+        return cls(**known)
+
+
+ALIASES = {"DATABASE_URL": "MONGO_URI"}
+
+
+def _value(meta: Mapping[str, Any], environ: Mapping[str, str], known: dict[str, Any]) -> Any:
+    name = meta["env"]
+    raw = environ.get(name, "").strip() or environ.get(ALIASES.get(name, ""), "").strip()
+    if not raw:
+        default = meta["default"]
+        return default(known) if callable(default) else default
+    try:
+        return meta["parse"](raw)
+    except ValueError as error:
+        reason = str(error) if str(error).startswith("must") else f"cannot be {raw!r}"
+        raise ImproperlyConfigured(f"{name} {reason}") from error
+
+
+def knobs() -> Knobs:
+    """The knobs in force."""
+    return cast(Knobs, settings.KNOBS)

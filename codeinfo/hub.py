@@ -1,0 +1,71 @@
+"""In-process wake-ups: "something about this key changed; come and read it".
+
+A notice carries a key and no data. The reader fetches the present state itself, so a slow reader
+misses nothing that still matters, and a burst of notices about one key costs it one read. (The
+channel layer cannot do this job: it drops messages silently after 100.)
+"""
+
+import asyncio
+import threading
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+
+class Subscription:
+    """The keys that changed since the reader last looked, oldest first, each once."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._keys: dict[str, None] = {}
+        self._ready = asyncio.Event()
+
+    def wake(self, key: str) -> None:
+        """Called from any thread."""
+        try:
+            self._loop.call_soon_threadsafe(self._add, key)
+        except RuntimeError:
+            # The reader's loop has closed; it is about to unsubscribe.
+            return
+
+    def _add(self, key: str) -> None:
+        self._keys[key] = None
+        self._ready.set()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while True:
+            await self._ready.wait()
+            keys, self._keys = self._keys, {}
+            self._ready.clear()
+            for key in keys:
+                yield key
+
+
+class Hub:
+    """Topics and who listens to them, in this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._topics: dict[str, set[Subscription]] = defaultdict(set)
+
+    def notify(self, topic: str, key: str = "") -> None:
+        """Tell every subscriber of `topic` that `key` changed. Safe from any thread."""
+        with self._lock:
+            subscriptions = list(self._topics.get(topic, ()))
+        for subscription in subscriptions:
+            subscription.wake(key)
+
+    @contextmanager
+    def subscribe(self, topic: str) -> Iterator[Subscription]:
+        """Listen from inside a running event loop; notices sent from now on are kept."""
+        subscription = Subscription(asyncio.get_running_loop())
+        with self._lock:
+            self._topics[topic].add(subscription)
+        try:
+            yield subscription
+        finally:
+            with self._lock:
+                self._topics[topic].discard(subscription)
+
+
+hub = Hub()

@@ -1,0 +1,181 @@
+"""Django settings: the only reader of the environment. Values of our own are in `codeinfo.conf`."""
+
+import os
+import secrets
+import sys
+from pathlib import Path
+
+# Chroma reads this name itself; it must be a word, since a blank value crashes its import.
+os.environ["ANONYMIZED_TELEMETRY"] = "False"
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from codeinfo.access import allowed_hosts
+from codeinfo.conf import BASE_DIR, Knobs
+
+environ.Env.read_env(BASE_DIR / ".env")
+KNOBS = Knobs.read(os.environ)
+DATA_DIR = KNOBS.data_dir.absolute()
+TESTING = "pytest" in sys.modules
+
+
+def kept_secret(path: Path) -> str:
+    """A random secret that is made once and then kept, readable by its owner only."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(48))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise ImproperlyConfigured(f"CODEINFO_DATA_DIR cannot be written: {error}") from error
+    return path.read_text()
+
+
+SECRET_KEY = KNOBS.secret_key or kept_secret(DATA_DIR / "secret.key")
+DEBUG = KNOBS.debug
+ALLOWED_HOSTS = allowed_hosts(KNOBS)
+CSRF_TRUSTED_ORIGINS = list(KNOBS.allowed_origins)
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "rest_framework",
+    "channels",
+    "django_htmx",
+    "csp",
+    "apps.logs",
+    "apps.ingest",
+    "apps.retrieval",
+    "apps.agents",
+    "apps.conversations",
+    "apps.site",
+]
+
+MIDDLEWARE = [
+    "apps.logs.middleware.RequestLogMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "codeinfo.access.AccessMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "codeinfo.urls"
+ASGI_APPLICATION = "codeinfo.asgi.application"
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "apps.site.context.shell",
+            ],
+        },
+    },
+]
+
+
+def database(url: str) -> dict[str, object]:
+    """DATABASE_URL as Django's settings; SQLite in the data folder when it is empty."""
+    if url.startswith("mongodb"):
+        return {"ENGINE": "django_mongodb_backend", "HOST": url, "NAME": "codeinfo"}
+    config: dict[str, object] = environ.Env.db_url_config(
+        url or f"sqlite:///{DATA_DIR / 'codeinfo.sqlite3'}"
+    )
+    if str(config["ENGINE"]).endswith("sqlite3"):
+        # IMMEDIATE: a transaction that will write takes its lock first, so that it waits for the
+        # other writer instead of failing half-way through.
+        config["OPTIONS"] = {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 10,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        }
+        config["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+    return config
+
+
+DATABASES = {"default": database(KNOBS.database_url)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+CHANNEL_LAYERS: dict[str, object] = {
+    "default": {
+        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        "CONFIG": {"hosts": [KNOBS.redis_url]},
+    }
+    if KNOBS.redis_url
+    else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+}
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG or TESTING
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+
+LOGIN_URL = "/login"
+LOGIN_REDIRECT_URL = "/"
+SESSION_COOKIE_SAMESITE = "Lax"
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "style-src": ["'self'"],
+        "script-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    # The doors are guarded by codeinfo.access, before a view is reached.
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "UNAUTHENTICATED_USER": None,
+    "EXCEPTION_HANDLER": "codeinfo.error_map.drf_exception_handler",
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "apps.logs.formatting.JsonFormatter"}},
+    "handlers": {
+        "file": {"()": "apps.logs.formatting.file_handler", "formatter": "json"},
+        "stderr": {"class": "logging.StreamHandler", "formatter": "json", "level": "WARNING"},
+    },
+    "root": {"handlers": ["file"] if TESTING else ["file", "stderr"], "level": "WARNING"},
+    "loggers": {
+        "codeinfo": {"level": "WARNING" if KNOBS.log_level == "warn" else KNOBS.log_level.upper()}
+    },
+}

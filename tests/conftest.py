@@ -1,0 +1,44 @@
+"""What every test stands on: a data folder of its own, and knobs that can be turned."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Before Django reads its settings: each worker process has its own state, and no provider, key or
+# folder of the machine's own leaks in.
+_worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+_data = Path(tempfile.mkdtemp(prefix=f"codeinfo-test-{_worker}-"))
+for _name in list(os.environ):
+    if _name.startswith(("CODEINFO_", "INGEST_", "LMSTUDIO_", "OPENAI_", "MCP_", "OTEL_")) or _name in (
+        "PORT", "CHROMA_URL", "DATABASE_URL", "REDIS_URL", "HOST_INGEST_DIR", "MONGO_URI"
+    ):  # fmt: skip
+        del os.environ[_name]
+os.environ["CODEINFO_DATA_DIR"] = str(_data)
+os.environ["CODEINFO_INGEST_BASE"] = f"{tempfile.gettempdir()},{Path(__file__).parent.parent}"
+os.environ["CODEINFO_FIRST_ROOT"] = "none"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(_data, ignore_errors=True)
+
+
+@pytest.fixture
+def turn_knobs(settings: Any) -> Callable[..., None]:
+    """turn_knobs(port=1, ...) changes knobs for one test."""
+
+    def turn(**changes: Any) -> None:
+        settings.KNOBS = replace(settings.KNOBS, **changes)
+
+    return turn
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder beneath the ingest base, by its real path."""
+    yield Path(os.path.realpath(tmp_path))
