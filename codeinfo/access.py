@@ -144,7 +144,16 @@ class AccessMiddleware:
         request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
         if request.method == "OPTIONS" and "Origin" in request.headers:
             return self._with_cors(request, HttpResponse(status=204))
-        return self._with_cors(request, await self.get_response(request))
+        response = await self.get_response(request)
+        if response.status_code == 405:
+            response = self._not_allowed(request, response)
+        return self._with_cors(request, response)
+
+    def _not_allowed(self, request: HttpRequest, bare: HttpResponse) -> HttpResponse:
+        error = InvalidInput(f"{request.method} is not served here.", code="METHOD_NOT_ALLOWED")
+        response = respond(error, request)
+        response["Allow"] = bare.headers.get("Allow", "")
+        return response
 
     def _with_cors(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         origin = request.headers.get("Origin", "")

@@ -1,4 +1,8 @@
-"""The ASGI application: HTTP to Django, websockets through the gate to their consumers."""
+"""The ASGI application: HTTP to Django, websockets through the gate to their consumers.
+
+On PORT everything is served. MCP_PORT and AGENTS_MCP_PORT are one endpoint each; until those
+endpoints are built, nothing is served there, pages and API least of all.
+"""
 
 import os
 
@@ -17,8 +21,10 @@ from apps.conversations.urls import websocket_urlpatterns as conversation_socket
 from apps.ingest.urls import websocket_urlpatterns as ingest_sockets
 from apps.site.consumers import RefuseConsumer
 from codeinfo.access import WebsocketGate
+from codeinfo.conf import knobs
+from codeinfo.ports import PortRouter, nothing_here
 
-application = ProtocolTypeRouter(
+everything = ProtocolTypeRouter(
     {
         "http": django_application,
         "websocket": AuthMiddlewareStack(
@@ -29,4 +35,9 @@ application = ProtocolTypeRouter(
             )
         ),
     }
+)
+
+application = PortRouter(
+    everything,
+    {knobs().mcp_port: nothing_here, knobs().agents_mcp_port: nothing_here},
 )

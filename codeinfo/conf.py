@@ -140,9 +140,9 @@ class Knobs:
     secret_key: str = knob("CODEINFO_SECRET_KEY", text, "", "Django secret key; kept in the data folder when unset")
     debug: bool = knob("CODEINFO_DEBUG", boolean, False, "Django debug pages; never for others to reach")
     # ingest
+    in_container: bool = knob("CODEINFO_IN_CONTAINER", boolean, False, "Set by the container image")
     ingest_base: tuple[Path, ...] = knob("CODEINFO_INGEST_BASE", paths, lambda k: (Path("/data"),) if k["in_container"] else (Path.home(), BASE_DIR), "Folders beneath which may be ingested, comma separated (home folder and checkout; /data in a container)")
     first_root: str = knob("CODEINFO_FIRST_ROOT", text, str(BASE_DIR), "Folder that the first start ingests (the checkout); none: nothing")
-    in_container: bool = knob("CODEINFO_IN_CONTAINER", boolean, False, "Set by the container image")
     host_ingest_dir: str = knob("HOST_INGEST_DIR", text, "", "Folder of the host that is mounted at /data; rewrites paths on output")
     ingest_collection: str = knob("INGEST_COLLECTION", text, "ingest_vectors", "Prefix of the Chroma collections, one per root")
     ingest_roots_collection: str = knob("INGEST_ROOTS_COLLECTION", text, "ingest_roots", "Accepted and ignored: roots live in the database")
@@ -185,7 +185,7 @@ class Knobs:
 
         Raises ImproperlyConfigured, naming the variable, when a value cannot be right.
         """
-        known: dict[str, Any] = {"in_container": environ.get("CODEINFO_IN_CONTAINER", "") == "true"}
+        known: dict[str, Any] = {}
         for item in fields(cls):
             known[item.name] = _value(item.metadata, environ, known)
         return cls(**known)

@@ -140,6 +140,7 @@ LOGIN_REDIRECT_URL = "/"
 SESSION_COOKIE_SAMESITE = "Lax"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "apps.site.failures.csrf_failure"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
 
 CONTENT_SECURITY_POLICY = {
@@ -166,16 +167,20 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "codeinfo.error_map.drf_exception_handler",
 }
 
+LEVEL = {"warn": "WARNING"}.get(KNOBS.log_level, KNOBS.log_level.upper())
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": "apps.logs.formatting.JsonFormatter"}},
     "handlers": {
-        "file": {"()": "apps.logs.formatting.file_handler", "formatter": "json"},
-        "stderr": {"class": "logging.StreamHandler", "formatter": "json", "level": "WARNING"},
+        "file": {
+            "()": "apps.logs.formatting.file_handler",
+            "knobs": KNOBS,
+            "formatter": "json",
+        },
+        "stderr": {"class": "logging.StreamHandler", "level": "WARNING"},
     },
+    # Under test the expected complaints would drown the real ones.
     "root": {"handlers": ["file"] if TESTING else ["file", "stderr"], "level": "WARNING"},
-    "loggers": {
-        "codeinfo": {"level": "WARNING" if KNOBS.log_level == "warn" else KNOBS.log_level.upper()}
-    },
+    "loggers": {"codeinfo": {"level": LEVEL}},
 }

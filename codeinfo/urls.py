@@ -11,5 +11,6 @@ urlpatterns = [
     path("", include("apps.conversations.urls")),
 ]
 
-handler404 = "apps.site.views.not_found"
-handler500 = "apps.site.views.server_error"
+handler400 = "apps.site.failures.bad_request"
+handler404 = "apps.site.failures.not_found"
+handler500 = "apps.site.failures.server_error"

@@ -1,4 +1,14 @@
-"""Addresses of this app."""
+"""Addresses above all apps: home, login, health and versions."""
 
-urlpatterns: list[object] = []
-websocket_urlpatterns: list[object] = []
+from django.contrib.auth import views as auth
+from django.urls import path
+
+from apps.site import api
+
+urlpatterns = [
+    path("health", api.health_view),
+    path("version", api.version_view),
+    path("info", api.info_view),
+    path("login", auth.LoginView.as_view(template_name="site/login.html"), name="login"),
+    path("logout", auth.LogoutView.as_view(next_page="/login"), name="logout"),
+]

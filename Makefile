@@ -1,0 +1,51 @@
+# Two commands matter: `make run` and `make test`. Both work from nothing and say what they do.
+PYTHON ?= python3
+BIN := .venv/bin
+JOBS ?= 2
+
+.PHONY: run serve test check fix lock screenshots benchmarks clean
+.DEFAULT_GOAL := run
+
+run: .venv/run.stamp ## install, then serve; ingests this checkout in the background at first
+	@$(BIN)/python manage.py serve
+
+serve: run
+
+test: .venv/dev.stamp ## install what tests need, then run all of them
+	@scripts/install-chromium
+	$(BIN)/pytest -n $(JOBS) --dist loadfile
+
+check: .venv/dev.stamp ## the quick half: style, types, imports, templates
+	$(BIN)/pytest tests/house -n $(JOBS)
+
+fix: .venv/dev.stamp ## format and repair what can be repaired
+	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+	$(BIN)/djade --target-version 5.2 $$(git ls-files 'templates/*.html')
+
+lock: .venv/dev.stamp ## compile requirements/*.in to requirements*.txt
+	scripts/lock
+
+screenshots: .venv/dev.stamp ## write each page, light, dark and phone, to docs/screenshots
+	@scripts/install-chromium
+	$(BIN)/python -m tests.browser.screenshots
+
+benchmarks: .venv/dev.stamp ## the tables of docs/benchmarks.md
+	$(BIN)/python -m benchmarks.embedder
+	$(BIN)/python -m benchmarks.ingest
+	$(BIN)/python -m benchmarks.search
+
+clean: ## remove the virtual environment; data stays
+	rm -rf .venv
+
+.venv/bin/python:
+	@scripts/make-venv $(PYTHON)
+
+.venv/run.stamp: requirements.txt | .venv/bin/python
+	@echo "Installing what codeinfo needs (once; about a minute)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@touch $@
+
+.venv/dev.stamp: requirements-dev.txt requirements.txt | .venv/bin/python
+	@echo "Installing what the tests need (once)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@ .venv/run.stamp

@@ -1,0 +1,44 @@
+"""What is answered when no view does: a page to people, the route family's JSON to programs."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from codeinfo.access import is_page
+from codeinfo.error_map import respond
+from codeinfo.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
+
+
+def _answer(request: HttpRequest, error: CodeinfoError, status: int, title: str) -> HttpResponse:
+    if is_page(request) or "text/html" in request.headers.get("Accept", ""):
+        context = {"title": title, "text": error.message, "code": error.code}
+        return render(request, "site/error.html", context, status=status)
+    response = respond(error, request)
+    response.status_code = status
+    return response
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    error = NotFound("There is nothing at this address.")
+    return _answer(request, error, 404, "Page not found")
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    error = InvalidInput("The request could not be read.")
+    return _answer(request, error, 400, "Bad request")
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    error = InvalidInput(
+        "This form was not sent from a page of this server, or the page is too old. Reload it.",
+        code="FORBIDDEN",
+    )
+    return _answer(request, error, 403, "Not allowed")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    error = Unavailable(
+        "Something went wrong. It is in the log of the server.",
+        code="SERVER_ERROR",
+        retryable=False,
+    )
+    return _answer(request, error, 500, "Something went wrong")

@@ -1,0 +1,53 @@
+"""What the very first start of a data folder does: an administrator, and something to search."""
+
+import logging
+import os
+import secrets
+from pathlib import Path
+
+from django.contrib.auth import get_user_model
+
+from apps.ingest import queries, services
+from apps.ingest.embedding import DEFAULT_MODEL
+from apps.ingest.models import IngestRun
+from codeinfo.conf import Knobs
+from codeinfo.errors import CodeinfoError
+
+logger = logging.getLogger("codeinfo.site")
+
+
+def ensure_admin(data_dir: Path) -> str | None:
+    """Create the user `admin` with a random password if there is no user at all.
+
+    The password is kept, readable by its owner only, in `admin-password.txt` of the data folder.
+    Returns it when it has just been made, else None.
+    """
+    users = get_user_model()
+    if users.objects.exists():
+        return None
+    password = secrets.token_urlsafe(12)
+    file = data_dir / "admin-password.txt"
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
+        handle.write(password + "\n")
+    users.objects.create_superuser("admin", password=password)
+    return password
+
+
+def ensure_first_root(knobs: Knobs) -> IngestRun | None:
+    """Queue the ingest of CODEINFO_FIRST_ROOT if nothing was ever ingested here."""
+    if knobs.first_root.lower() == "none" or IngestRun.objects.exists():
+        return None
+    if queries.published_roots():
+        return None
+    folder = Path(knobs.first_root).expanduser().resolve()
+    try:
+        return services.start_run(
+            path=str(folder),
+            name=folder.name,
+            model=DEFAULT_MODEL,
+            description=f"First repository, ingested from {folder}",
+        )
+    except CodeinfoError as error:
+        # A first root that cannot be ingested must not keep the product from starting.
+        logger.warning("first root not ingested: %s %s", error.code, error.message)
+        return None

@@ -1,0 +1,49 @@
+"""`manage.py serve`: bring the data folder up to date and serve everything from one process."""
+
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.conversations import recovery as conversation_recovery
+from apps.ingest import recovery as ingest_recovery
+from apps.site import first_start, server
+from codeinfo.access import check_exposure
+from codeinfo.conf import knobs
+
+
+class Command(BaseCommand):
+    help = "Serve pages, API, websockets and MCP; ingest in the background."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--no-migrate", action="store_true", help="leave the database schema as it is"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        known = knobs()
+        try:
+            check_exposure(known)
+        except ImproperlyConfigured as error:
+            raise CommandError(str(error)) from error
+        listen_on = server.endpoints(known)
+        if not options["no_migrate"]:
+            call_command("migrate", verbosity=0)
+        conversation_recovery.recover()
+        ingest_recovery.recover()
+        password = first_start.ensure_admin(known.data_dir)
+        first_start.ensure_first_root(known)
+
+        # Importing it sets up the whole site, which must not happen before the checks above.
+        from codeinfo.asgi import application  # noqa: PLC0415
+
+        server.run(application, listen_on, lambda: self.announce(password))
+
+    def announce(self, password: str | None) -> None:
+        known = knobs()
+        self.stdout.write(f"codeinfo serves on http://{known.bind}:{known.port}  (Ctrl-C stops)")
+        self.stdout.write(f"  data folder  {known.data_dir}")
+        if password:
+            self.stdout.write(f"  admin        user admin, password {password} (shown once)")
+        self.stdout.flush()

@@ -1,0 +1,73 @@
+"""The one process: daphne on its ports, the ingest worker beside it, and an orderly end."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Sequence
+
+from daphne.server import Server
+from django.core.management.base import CommandError
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+
+from apps.conversations import runner
+from apps.ingest import queue
+from codeinfo.conf import Knobs
+
+logger = logging.getLogger("codeinfo.site")
+
+# contracts.md §2.5: a ping every 30 s, and the end after two that were not answered.
+PING_SECONDS, PONG_SECONDS = 30, 60
+
+
+def check_port(address: str, port: int, variable: str) -> None:
+    """Raise CommandError, naming the variable to set, when a port cannot be listened on."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            raise CommandError(
+                f"Port {port} cannot be used ({error.strerror}): stop what is there, or set {variable}"
+            ) from error
+
+
+def endpoints(knobs: Knobs) -> list[str]:
+    """The ports of this process, as Twisted spells them."""
+    ports = {
+        "PORT": knobs.port,
+        "MCP_PORT": knobs.mcp_port,
+        "AGENTS_MCP_PORT": knobs.agents_mcp_port,
+    }
+    if len(set(ports.values())) < len(ports):
+        raise CommandError(f"These must differ: {ports}")
+    for variable, port in ports.items():
+        check_port(knobs.bind, port, variable)
+    address = knobs.bind.replace(":", r"\:")
+    return [f"tcp:port={port}:interface={address}" for port in ports.values()]
+
+
+def end_live_runs() -> "Deferred[None]":
+    """Ends answers in the making with what was said kept; the reactor waits for it."""
+    return Deferred.fromFuture(asyncio.ensure_future(runner.shutdown()))
+
+
+def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], None]) -> None:
+    """Serve until SIGINT or SIGTERM; then end live answers and the ingest worker, and return."""
+    server = Server(
+        application=application,
+        endpoints=list(listen_on),
+        ping_interval=PING_SECONDS,
+        ping_timeout=PONG_SECONDS,
+        server_name="codeinfo",
+        verbosity=0,
+        ready_callable=on_ready,
+    )
+    reactor.addSystemEventTrigger("before", "shutdown", end_live_runs)
+    queue.start_worker()
+    try:
+        server.run()
+    finally:
+        queue.stop_worker()
+        logger.info("server stopped")

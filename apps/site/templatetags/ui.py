@@ -1,0 +1,87 @@
+"""Small things that many templates draw: icons, ages, durations."""
+
+from datetime import datetime, timedelta
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+
+@register.simple_tag
+def icon(name: str, extra: str = "") -> SafeString:
+    """One symbol of `_icons.html`, drawn beside a word or inside something with an aria-label."""
+    classes = f"i {extra}".strip()
+    return format_html(
+        '<svg class="{}" aria-hidden="true"><use href="#i-{}"/></svg>', classes, name
+    )
+
+
+@register.filter
+def ago(moment: datetime | None) -> SafeString | str:
+    """"2 h ago", with the full time in its title; a date beyond a week; "never" for None."""
+    if moment is None:
+        return "never"
+    iso = moment.astimezone(timezone.get_default_timezone()).isoformat(timespec="seconds")
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', iso, f"{moment:%Y-%m-%d %H:%M} UTC", _age(moment)
+    )
+
+
+def _age(moment: datetime) -> str:
+    seconds = max(0, int((timezone.now() - moment).total_seconds()))
+    if seconds < 60:
+        return "just now"
+    if seconds < 3600:
+        return f"{seconds // 60} min ago"
+    if seconds < 86_400:
+        return f"{seconds // 3600} h ago"
+    if seconds < 7 * 86_400:
+        return f"{seconds // 86_400} d ago"
+    return f"{moment.day} {moment:%b %Y}"
+
+
+@register.filter
+def clock(milliseconds: int | None) -> str:
+    """Milliseconds as hh:mm:ss; nothing for None."""
+    if milliseconds is None:
+        return ""
+    seconds = max(0, round(milliseconds / 1000))
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+@register.filter
+def duration(span: timedelta | float | None) -> str:
+    """"3 h 12 min", "4 min", "12 s", "0.9 s"."""
+    if span is None:
+        return ""
+    seconds = span.total_seconds() if isinstance(span, timedelta) else float(span)
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = int(seconds // 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+
+
+@register.filter
+def size(count: int | None) -> str:
+    """Bytes in decimal units, as file managers show them: 88 B, 1.4 kB, 21 MB."""
+    value = float(count or 0)
+    if value < 1000:
+        return f"{value:.0f} B"
+    for unit in ("kB", "MB", "GB"):
+        value /= 1000
+        if value < 1000 or unit == "GB":
+            break
+    return f"{value:.1f} {unit}" if value < 10 else f"{value:.0f} {unit}"
+
+
+@register.simple_tag(takes_context=True)
+def current(context: template.Context, prefix: str) -> SafeString | str:
+    """aria-current for the navigation entry whose page this is."""
+    path = context["request"].path if "request" in context else ""
+    here = path == prefix if prefix == "/" else path.startswith(prefix)
+    return format_html(' aria-current="{}"', "page") if here else ""

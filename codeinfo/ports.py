@@ -1,0 +1,29 @@
+"""One process, several ports: what answers depends on the port that a request came in on."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+Application = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
+
+
+class PortRouter:
+    """Passes a connection to the application of its port, or to the default one."""
+
+    def __init__(self, default: Application, by_port: Mapping[int, Application]) -> None:
+        self.default = default
+        self.by_port = by_port
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        _, port = scope.get("server") or (None, None)
+        await self.by_port.get(port or 0, self.default)(scope, receive, send)
+
+
+async def nothing_here(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """The answer of a port whose endpoint is not built in: 404 to HTTP, refusal to websockets."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 4404})
+        return
+    body = b'{"status":"error","code":"NOT_FOUND","message":"No endpoint is served on this port."}'
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 404, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,35 @@
+"""Imports point one way (docs/architecture.md)."""
+
+import subprocess
+import sys
+
+from tests.house.sources import HOME
+
+
+def test_import_contracts_hold() -> None:
+    command = [sys.executable, "-m", "importlinter.cli", "lint", "--no-cache"]
+    done = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_apps_is_never_itself_on_the_path() -> None:
+    # `apps.mcp` would shadow the PyPI package `mcp`.
+    assert str(HOME / "apps") not in sys.path
+
+
+def test_the_project_loads_without_its_heavy_libraries() -> None:
+    """`manage.py check` and the tests stay fast: these are imported when first used."""
+    heavy = ("chromadb", "openai", "onnxruntime", "mermaidx", "tree_sitter_language_pack")
+    script = (
+        "import sys, django; django.setup(); import codeinfo.urls;"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=HOME,
+        env={"DJANGO_SETTINGS_MODULE": "codeinfo.settings", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"

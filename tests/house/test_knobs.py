@@ -1,0 +1,77 @@
+"""The environment is read once, typed, and loudly."""
+
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from codeinfo.conf import Knobs
+
+
+def test_nothing_set_gives_the_defaults() -> None:
+    known = Knobs.read({})
+    assert (known.port, known.mcp_port, known.agents_mcp_port) == (5010, 5011, 5012)
+    assert known.retrieval_cutoff == 1.4
+    assert known.log_file_path == known.data_dir / "logs" / "server.log"
+
+
+def test_the_other_ports_follow_port() -> None:
+    known = Knobs.read({"PORT": "7000", "MCP_PORT": "9"})
+    assert (known.mcp_port, known.agents_mcp_port) == (9, 7002)
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_a_blank_value_means_unset(blank: str) -> None:
+    known = Knobs.read({"CODEINFO_RETRIEVAL_DISTANCE_CUTOFF": blank, "PORT": blank})
+    assert (known.retrieval_cutoff, known.port) == (1.4, 5010)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "x"),
+        ("PORT", "0"),
+        ("PORT", "70000"),
+        ("CODEINFO_REQUIRE_LOGIN", "maybe"),
+        ("CODEINFO_OPENAI_BASE_URL", "ftp://x"),
+        ("CODEINFO_OPENAI_BASE_URL", "localhost:1"),
+        ("LOG_LEVEL", "loud"),
+        ("INGEST_TOKEN_MARGIN", "2"),
+        ("INGEST_MAX_FILE_BYTES", "1 MB"),
+        ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "near"),
+        ("CODEINFO_CHAT_PROVIDER", "hal"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_the_name_of_the_variable(name: str, value: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=name):
+        Knobs.read({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "knob", "expected"),
+    [
+        ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "-1", "retrieval_cutoff", 1.4),
+        ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "nan", "retrieval_cutoff", 1.4),
+        ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "0", "retrieval_cutoff", 0),
+        ("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", "0", "retrieval_fallback_chunks", 2),
+        ("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", "3.9", "retrieval_fallback_chunks", 3),
+        ("CODEINFO_TOOL_MAX_CHARS", "-5", "tool_max_chars", 40_000),
+        ("CODEINFO_TOOL_CHUNK_MAX_CHARS", "inf", "tool_chunk_max_chars", 5_000),
+        ("INGEST_FLUSH_EVERY", "9999", "ingest_flush_every", 500),
+        ("INGEST_FLUSH_EVERY", "0", "ingest_flush_every", 1),
+        ("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", "TRUE", "retrieval_cutoff_disabled", True),
+        ("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", "yes", "retrieval_cutoff_disabled", False),
+        ("CHROMA_URL", "chroma", "chroma_url", "http://chroma:8000"),
+        ("CHROMA_URL", "https://c.example:9", "chroma_url", "https://c.example:9"),
+        ("MONGO_URI", "mongodb://m/x", "database_url", "mongodb://m/x"),
+    ],
+)
+def test_values_are_read_as_the_contract_says(
+    name: str, value: str, knob: str, expected: object
+) -> None:
+    assert getattr(Knobs.read({name: value}), knob) == expected
+
+
+def test_the_ingest_base_is_data_inside_a_container_and_home_elsewhere() -> None:
+    assert Knobs.read({"CODEINFO_IN_CONTAINER": "true"}).ingest_base == (Path("/data"),)
+    assert Path.home() in Knobs.read({}).ingest_base
