@@ -21,12 +21,15 @@ def icon(name: str, extra: str = "") -> SafeString:
 
 @register.filter
 def ago(moment: datetime | None) -> SafeString | str:
-    """"2 h ago", with the full time in its title; a date beyond a week; "never" for None."""
+    """ "2 h ago", with the full time in its title; a date beyond a week; "never" for None."""
     if moment is None:
         return "never"
     iso = moment.astimezone(timezone.get_default_timezone()).isoformat(timespec="seconds")
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', iso, f"{moment:%Y-%m-%d %H:%M} UTC", _age(moment)
+        '<time datetime="{}" title="{}">{}</time>',
+        iso,
+        f"{moment:%Y-%m-%d %H:%M} UTC",
+        _age(moment),
     )
 
 
@@ -54,7 +57,7 @@ def clock(milliseconds: int | None) -> str:
 
 @register.filter
 def duration(span: timedelta | float | None) -> str:
-    """"3 h 12 min", "4 min", "12 s", "0.9 s"."""
+    """ "3 h 12 min", "4 min", "12 s", "0.9 s"."""
     if span is None:
         return ""
     seconds = span.total_seconds() if isinstance(span, timedelta) else float(span)

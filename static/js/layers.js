@@ -1,0 +1,83 @@
+// Layers: dialogs (the browser traps focus), drawers and the phone's sidebar (we do). The front one
+// closes with Esc or a click on the scrim, and focus goes back to what opened it.
+const FOCUSABLE = "a[href], button:not([disabled]), input:not([disabled]), select:not([disabled]), textarea:not([disabled]), [tabindex='0']";
+const opened = []; // [{ layer, opener }], front last
+
+export function openDialog(dialog) {
+  if (dialog.open) return;
+  dialog.showModal();
+  dialog.querySelector("[autofocus], [data-palette-input]")?.focus();
+}
+
+export function openLayer(layer, opener = document.activeElement) {
+  if (opened.some((entry) => entry.layer === layer)) return;
+  layer.classList.add("is-open");
+  opened.push({ layer, opener });
+  (layer.querySelector("[data-autofocus]") ?? layer.querySelector(FOCUSABLE))?.focus();
+}
+
+export function closeLayer() {
+  const entry = opened.pop();
+  if (!entry) return false;
+  entry.layer.classList.remove("is-open");
+  if (entry.layer.matches("[data-discard]")) entry.layer.replaceChildren();
+  // The opener may have been swapped for its newer self: the id leads there.
+  const opener = entry.opener?.isConnected ? entry.opener : document.getElementById(entry.opener?.id);
+  opener?.focus();
+  return true;
+}
+
+export function closeAnyLayer(layer) {
+  if (opened.at(-1)?.layer === layer) closeLayer();
+}
+
+function trap(event) {
+  const front = opened.at(-1)?.layer;
+  if (!front || document.querySelector("dialog[open]")) return;
+  const stops = [...front.querySelectorAll(FOCUSABLE)].filter((item) => item.offsetParent !== null);
+  if (!stops.length) return;
+  const first = stops[0];
+  const last = stops.at(-1);
+  const inside = front.contains(document.activeElement);
+  if (event.shiftKey && (!inside || document.activeElement === first)) last.focus();
+  else if (!event.shiftKey && (!inside || document.activeElement === last)) first.focus();
+  else return;
+  event.preventDefault();
+}
+
+document.addEventListener("click", (event) => {
+  const at = (selector) => event.target.closest(selector);
+  const opener = at("[data-open-dialog]");
+  if (opener) {
+    opener.closest("dialog")?.close();
+    openDialog(document.getElementById(opener.dataset.openDialog));
+  }
+  if (at("[data-close-dialog]")) at("dialog").close();
+  else if (event.target instanceof HTMLDialogElement) event.target.close(); // its backdrop
+  if (at("[data-open-sidebar]")) {
+    event.preventDefault();
+    openLayer(document.getElementById("sidebar"), at("[data-open-sidebar]"));
+  }
+  if (at("[data-close-layer]")) {
+    event.preventDefault();
+    closeLayer();
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Tab") trap(event);
+  // A dialog's own Esc is the browser's.
+  if (event.key === "Escape" && !document.querySelector("dialog[open]") && closeLayer()) event.preventDefault();
+});
+
+// A fragment that is a layer opens when it arrives: <div data-open-when-swapped="drawer-id">.
+let asked = null;
+document.addEventListener("htmx:beforeRequest", (event) => {
+  asked = event.detail.elt;
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  const target = event.detail.target;
+  if (target.matches("[data-layer]") && target.children.length) openLayer(target, asked);
+  const dialog = target.matches("[data-dialog-slot]") && target.querySelector("dialog");
+  if (dialog) openDialog(dialog);
+});

@@ -1,0 +1,74 @@
+// Tables: j and k walk the rows, a filter hides those that do not match, checkboxes feed a bulk bar.
+const rowsOf = (table) => [...table.querySelectorAll("tbody tr[data-row]")];
+const boxesOf = (table) => rowsOf(table).filter((row) => !row.hidden).map((row) => row.querySelector("[data-select]"));
+
+export function step(by) {
+  const rows = [...document.querySelectorAll("[data-rows] [data-row]")].filter((row) => !row.hidden);
+  if (!rows.length) return false;
+  const at = rows.findIndex((row) => row.contains(document.activeElement));
+  const next = rows[Math.min(rows.length - 1, Math.max(0, at + by))];
+  next.querySelector("[data-row-focus]")?.focus();
+  return true;
+}
+
+function filter(input) {
+  const words = input.value.trim().toLowerCase();
+  const table = document.querySelector(input.dataset.filter);
+  for (const row of rowsOf(table)) row.hidden = !row.dataset.row.toLowerCase().includes(words);
+  const none = document.querySelector(`${input.dataset.filter}-none`);
+  if (none) none.hidden = !words || rowsOf(table).some((row) => !row.hidden);
+}
+
+// The chosen rows are kept by value here, since the table is swapped while a run goes on.
+const chosen = new Set();
+
+function refreshSelection() {
+  const table = document.querySelector("[data-rows][data-selectable]");
+  if (!table) return;
+  const values = new Set(rowsOf(table).map((row) => row.querySelector("[data-select]").value));
+  for (const value of chosen) if (!values.has(value)) chosen.delete(value);
+  for (const row of rowsOf(table)) {
+    const box = row.querySelector("[data-select]");
+    box.checked = chosen.has(box.value);
+    row.setAttribute("aria-selected", box.checked);
+  }
+  const all = table.querySelector("[data-select-all]");
+  all.checked = values.size > 0 && chosen.size === values.size;
+  all.indeterminate = chosen.size > 0 && !all.checked;
+  const bar = document.querySelector("[data-bulkbar]");
+  bar.hidden = chosen.size === 0;
+  bar.querySelector("[data-count]").textContent = `${chosen.size} selected`;
+  bar.querySelector("[data-ids]").replaceChildren(...[...chosen].map(hidden));
+}
+
+function hidden(value) {
+  const input = document.createElement("input");
+  Object.assign(input, { type: "hidden", name: "root", value });
+  return input;
+}
+
+document.addEventListener("change", (event) => {
+  const box = event.target;
+  if (box.matches("[data-select]")) box.checked ? chosen.add(box.value) : chosen.delete(box.value);
+  else if (box.matches("[data-select-all]")) {
+    for (const each of boxesOf(box.closest("[data-rows]"))) box.checked ? chosen.add(each.value) : chosen.delete(each.value);
+  } else return;
+  refreshSelection();
+});
+document.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-clear-selection]")) return;
+  chosen.clear();
+  refreshSelection();
+});
+document.addEventListener("clearselection", () => {
+  chosen.clear();
+  refreshSelection();
+});
+document.addEventListener("input", (event) => event.target.matches("[data-filter]") && filter(event.target));
+
+function afterSwap() {
+  document.querySelectorAll("[data-filter]").forEach(filter);
+  refreshSelection();
+}
+document.addEventListener("htmx:wsAfterMessage", afterSwap);
+document.addEventListener("htmx:afterSettle", afterSwap);
