@@ -9,9 +9,10 @@ import re
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.conf import settings
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.request import split_domain_port, validate_host
@@ -132,8 +133,14 @@ class AccessMiddleware:
         if knobs().require_login and not request.path.startswith(("/login", "/admin", "/static/")):
             user = await request.auser()
             if not user.is_authenticated:
-                return redirect(f"/login?next={request.path}")
+                return self._to_login(request)
         return await self.get_response(request)
+
+    def _to_login(self, request: HttpRequest) -> HttpResponse:
+        if request.path.startswith("/ui/"):
+            # A fragment cannot show a form: the whole page goes to the login.
+            return HttpResponse(headers={"HX-Redirect": "/login"}, status=401)
+        return redirect("/login?" + urlencode({"next": request.get_full_path()}))
 
     async def _api(self, request: HttpRequest) -> HttpResponse:
         try:
@@ -186,7 +193,7 @@ class WebsocketGate:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
         domain, _ = split_domain_port(host)
-        if not domain or not validate_host(domain, allowed_hosts(knobs())):
+        if not domain or not validate_host(domain, settings.ALLOWED_HOSTS):
             return False
         origin = headers.get(b"origin")
         # Browsers always send Origin; a program that sends none is not being tricked by a page.
