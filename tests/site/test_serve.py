@@ -1,0 +1,102 @@
+"""`manage.py serve` as an operator meets it: it starts, says so, refuses clearly, and ends in order."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.house.sources import HOME
+from tests.ports import free_ports
+
+
+def command_env(data: Path, port: int, **more: str) -> dict[str, str]:
+    own = {
+        "CODEINFO_DATA_DIR": str(data),
+        "CODEINFO_FIRST_ROOT": "none",
+        "PORT": str(port),
+        "PATH": os.environ["PATH"],
+    }
+    return own | more
+
+
+@contextmanager
+def serving(env: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "serve"],
+        cwd=HOME,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+def test_it_starts_from_nothing_and_ends_on_sigterm(tmp_path: Path) -> None:
+    port = free_ports(3)
+    with serving(command_env(tmp_path / "data", port)) as process:
+        assert f"http://127.0.0.1:{port}" in first_line(process)
+        base = f"http://127.0.0.1:{port}"
+        assert httpx.get(f"{base}/health").json()["mongoConnected"] is True
+        assert httpx.get(f"{base}/").status_code == 200
+        assert httpx.get(f"{base}/static/css/tokens.css").status_code == 200
+        for other in (port + 1, port + 2):
+            answer = httpx.get(f"http://127.0.0.1:{other}/health")
+            assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+        password = tmp_path / "data" / "admin-password.txt"
+        assert password.stat().st_mode & 0o777 == 0o600
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=30)
+        assert password.read_text().strip() in output
+        assert process.returncode == 0
+
+
+def test_a_taken_port_is_named_with_its_variable(tmp_path: Path) -> None:
+    port = free_ports(3)
+    with socket.create_server(("127.0.0.1", port + 1)):
+        done = subprocess.run(
+            [sys.executable, "manage.py", "serve"],
+            cwd=HOME,
+            env=command_env(tmp_path, port),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode != 0
+    assert f"Port {port + 1}" in done.stderr and "MCP_PORT" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PORT", "many"), ("CODEINFO_BIND", "0.0.0.0"), ("CODEINFO_DATA_DIR", "/proc/x")],
+)
+def test_a_wrong_setting_stops_the_start_and_is_named(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    env = command_env(tmp_path, free_ports(3)) | {name: value}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "serve"],
+        cwd=HOME,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert name in done.stderr
