@@ -4,21 +4,20 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from codeinfo.conf import Knobs
+
 # Before Django reads its settings: each worker process has its own state, and no provider, key or
 # folder of the machine's own leaks in.
 _worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
 _data = Path(tempfile.mkdtemp(prefix=f"codeinfo-test-{_worker}-"))
-for _name in list(os.environ):
-    if _name.startswith(("CODEINFO_", "INGEST_", "LMSTUDIO_", "OPENAI_", "MCP_", "OTEL_")) or _name in (
-        "PORT", "CHROMA_URL", "DATABASE_URL", "REDIS_URL", "HOST_INGEST_DIR", "MONGO_URI"
-    ):  # fmt: skip
-        del os.environ[_name]
+for _field in fields(Knobs):
+    os.environ.pop(_field.metadata["env"], None)
 os.environ["CODEINFO_DATA_DIR"] = str(_data)
 os.environ["CODEINFO_INGEST_BASE"] = f"{tempfile.gettempdir()},{Path(__file__).parent.parent}"
 os.environ["CODEINFO_FIRST_ROOT"] = "none"
@@ -36,11 +35,10 @@ MAY_SKIP_IN_CI: frozenset[str] = frozenset()
 def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, Any, Any]:
     """In CI a skip is a failure: what was not tried has not passed."""
     report = yield
-    expected_failure = hasattr(report, "wasxfail")
-    if report.skipped and not expected_failure and os.environ.get("CI") == "true":
-        if item.nodeid not in MAY_SKIP_IN_CI:
-            report.outcome = "failed"
-            report.longrepr = f"skipped in CI: {report.longrepr}"
+    skipped = report.skipped and not hasattr(report, "wasxfail")
+    if skipped and os.environ.get("CI") == "true" and item.nodeid not in MAY_SKIP_IN_CI:
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI: {report.longrepr}"
     return report
 
 
