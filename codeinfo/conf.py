@@ -209,4 +209,4 @@ def _value(meta: Mapping[str, Any], environ: Mapping[str, str], known: dict[str,
 
 def knobs() -> Knobs:
     """The knobs in force."""
-    return cast(Knobs, settings.KNOBS)
+    return settings.KNOBS
