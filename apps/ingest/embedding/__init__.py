@@ -1,0 +1,18 @@
+"""Turning texts into vectors: the built-in embedder, and any OpenAI-compatible server."""
+
+from apps.ingest.embedding.catalogue import (
+    DEFAULT_MODEL,
+    available_models,
+    get_embedder,
+    resolve,
+)
+from apps.ingest.embedding.texts import embedding_text, fit
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "available_models",
+    "embedding_text",
+    "fit",
+    "get_embedder",
+    "resolve",
+]

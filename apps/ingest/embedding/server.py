@@ -1,0 +1,219 @@
+"""Embeddings from any server that speaks OpenAI's `/v1/embeddings`."""
+
+import asyncio
+import logging
+import math
+import threading
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+import numpy as np
+
+from apps.ingest.embedding.replies import (
+    ServerModel,
+    failure,
+    read_models,
+    read_vectors,
+    unavailable,
+)
+from apps.ingest.embedding.retry import Attempts
+from apps.ingest.embedding.texts import estimate_tokens, head
+from apps.ingest.embedding.wire import wire
+from apps.ingest.types import EmbeddingText, Vectors
+from codeinfo.conf import knobs
+from codeinfo.errors import InvalidInput, Unavailable
+
+logger = logging.getLogger("codeinfo.ingest")
+Result = TypeVar("Result")
+
+PREFIX = "openai:"
+LIST_TIMEOUT = httpx.Timeout(2.0)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long one try may take, and how many there are."""
+
+    timeout: httpx.Timeout
+    tries: int
+
+
+# A batch may take long on a server without a GPU; a question has somebody waiting.
+FOR_DOCUMENTS = Patience(httpx.Timeout(30.0, connect=5.0, read=180.0), tries=5)
+FOR_QUERY = Patience(httpx.Timeout(10.0, connect=5.0, read=30.0), tries=2)
+# Questions of fewer tokens fit any model, so its limit need not be asked for.
+SAFE_QUERY_TOKENS = 256
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where the embedding server is, and its key ("" for none)."""
+
+    base_url: str
+    api_key: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+
+
+def configured_server() -> Server | None:
+    """The embedding server of the knobs, else the chat server, else None.
+
+    The chat server's key goes to no other address than its own.
+    """
+    known = knobs()
+    if known.embedding_base_url not in ("", known.openai_base_url):
+        return Server(known.embedding_base_url, known.embedding_api_key)
+    if known.openai_base_url:
+        return Server(known.openai_base_url, known.embedding_api_key or known.openai_api_key)
+    return None
+
+
+def list_models(server: Server) -> list[ServerModel]:
+    """All models of the server. Raises Unavailable, within a few seconds."""
+    return wire().submit(_list_models(server)).result()
+
+
+async def _list_models(server: Server) -> list[ServerModel]:
+    try:
+        answer = await wire().client.get(
+            f"{server.base_url}/models", headers=server.headers, timeout=LIST_TIMEOUT
+        )
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise unreachable(server, error) from error
+    if answer.status_code != 200:
+        raise failure("", answer.status_code, answer.content)
+    return read_models(answer.content)
+
+
+def unreachable(server: Server, error: Exception) -> Unavailable:
+    kind = "did not answer in time" if isinstance(error, httpx.TimeoutException) else "is away"
+    return unavailable(
+        f"The embedding server at {server.base_url} {kind} ({type(error).__name__})", retryable=True
+    )
+
+
+class ServerEmbedder:
+    """One model of the server. Batches go out side by side; `close()` ends what is under way."""
+
+    def __init__(self, server: Server, model: str) -> None:
+        self._server = server
+        self._model = model
+        self._lock = threading.Lock()
+        self._calls: set[Future[Any]] = set()
+        self._closed = False
+        self._limit: int | None = None
+        self._dimension: int | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{PREFIX}{self._model}"
+
+    @property
+    def max_tokens(self) -> int:
+        """What the server tells of the model, else the knob, less the margin. Asked for once."""
+        if self._limit is None:
+            context = self._context_length() or knobs().ingest_fallback_tokens
+            self._limit = math.floor(context * knobs().ingest_token_margin)
+        return self._limit
+
+    def _context_length(self) -> int | None:
+        try:
+            models = self._run(_list_models(self._server))
+        except Unavailable as error:
+            logger.warning("no model list", extra={"context": {"reason": error.message}})
+            return None
+        return next((found.context_length for found in models if found.id == self._model), None)
+
+    def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
+        """See Embedder. Raises InvalidInput for a text longer than the model takes: it would be cut
+        silently (`texts.fit` makes chunks that are not)."""
+        joined = [text.joined() for text in texts]
+        for text, whole in zip(texts, joined, strict=True):
+            # No character is more than four tokens, so short texts need no closer look.
+            if len(whole) > self.max_tokens // 4 and estimate_tokens(whole) > self.max_tokens:
+                raise InvalidInput(f"A text of {text.path} is longer than {self.id} takes")
+        if not joined:
+            return np.zeros((0, self._dimension or 0), np.float32)
+        size = knobs().embedding_batch
+        batches = [joined[start : start + size] for start in range(0, len(joined), size)]
+        parts = self._run(self._embed_all(batches))
+        return np.concatenate([self._checked(part) for part in parts])
+
+    def embed_query(self, text: str) -> Vectors:
+        """See Embedder. Of a question longer than the model takes, the beginning counts."""
+        if estimate_tokens(text) > SAFE_QUERY_TOKENS:
+            text = head(text, self.max_tokens)
+        vectors = self._run(self._embed([text], FOR_QUERY))
+        return self._checked(vectors)[0]  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            calls = list(self._calls)
+        for call in calls:
+            call.cancel()
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Wait for work on the wire's loop, in a way that `close` can end from another thread."""
+        with self._lock:
+            if self._closed:
+                work.close()
+                raise unavailable("The embedder was closed")
+            call = wire().submit(work)
+            self._calls.add(call)
+        try:
+            return call.result()
+        except CancelledError:
+            raise unavailable("The embedder was closed") from None
+        finally:
+            with self._lock:
+                self._calls.discard(call)
+
+    async def _embed_all(self, batches: Sequence[list[str]]) -> list[Vectors]:
+        gate = asyncio.Semaphore(knobs().embedding_concurrency)
+
+        async def one(batch: list[str]) -> Vectors:
+            async with gate:
+                return await self._embed(batch, FOR_DOCUMENTS)
+
+        tasks = [asyncio.create_task(one(batch)) for batch in batches]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            # The first failure fails all; the others must not go on unheard.
+            for task in tasks:
+                task.cancel()
+
+    async def _embed(self, batch: list[str], patience: Patience) -> Vectors:
+        attempts = Attempts(patience.tries)
+        while True:
+            retry_after = None
+            try:
+                answer = await wire().client.post(
+                    f"{self._server.base_url}/embeddings",
+                    json={"model": self._model, "input": batch},
+                    headers=self._server.headers,
+                    timeout=patience.timeout,
+                )
+            except (httpx.HTTPError, httpx.InvalidURL) as problem:
+                error = unreachable(self._server, problem)
+            else:
+                if answer.status_code == 200:
+                    return read_vectors(answer.content, len(batch))
+                error = failure(self.id, answer.status_code, answer.content)
+                retry_after = answer.headers.get("Retry-After")
+            await attempts.again(error, retry_after)
+
+    def _checked(self, vectors: Vectors) -> Vectors:
+        """The same dimension from the first answer to the last."""
+        self._dimension = self._dimension or vectors.shape[1]
+        if vectors.shape[1] != self._dimension:
+            raise unavailable(
+                f"{self.id} gave vectors of {vectors.shape[1]} numbers after {self._dimension}"
+            )
+        return vectors

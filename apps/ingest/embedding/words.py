@@ -1,0 +1,70 @@
+"""The words of a text, as the weights of static-code-256 know them.
+
+`parseHTTPResponse_v2` gives pars, http, respons, v, 2: identifiers fall into their parts, all is
+lowered, and a light stemmer takes common endings off.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+
+# Runs that may hold words. The two letters at the end are the only ones outside ASCII whose lower
+# case has an ASCII letter (dotted capital I, Kelvin sign).
+_RUN = re.compile("[A-Za-z0-9\u0130\u212a]+")
+_LOWER_THEN_UPPER = re.compile(r"([a-z0-9])([A-Z])")
+_ACRONYM_THEN_WORD = re.compile(r"([A-Z]+)([A-Z][a-z])")
+_WORD = re.compile(r"[a-z]+|[0-9]+")
+
+LONGEST_WORD = 24
+_ENDINGS = ("ings", "ing", "ies", "ied", "es", "ed", "s")
+_SHORTEST_STEM = 3
+
+
+def stem(word: str) -> str:
+    """The stem of a lower-case word: `parsing`, `parsed` and `parses` share one."""
+    if len(word) > LONGEST_WORD:
+        return word[:LONGEST_WORD]
+    if len(word) < 5:
+        plural = len(word) == 4 and word[-1] == "s" and word[-2] != "s"
+        return word[:-1] if plural else word
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            return _without(ending, word)
+    return word.removesuffix("e")
+
+
+def _without(ending: str, word: str) -> str:
+    if ending == "s" and word[-2] in "su":
+        return word  # class, status
+    if ending in ("ies", "ied"):
+        return word[:-3] + "y"
+    rest = word.removesuffix(ending)
+    doubled = len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "ls"
+    if doubled and ending != "s":
+        rest = rest[:-1]  # running, but not telling
+    return rest[:-1] if len(rest) > 3 and rest[-1] == "e" else rest
+
+
+def _parts(run: str) -> list[str]:
+    spaced = _ACRONYM_THEN_WORD.sub(r"\1 \2", _LOWER_THEN_UPPER.sub(r"\1 \2", run))
+    return [stem(word) for word in _WORD.findall(spaced.lower())]
+
+
+class StemCache(dict[str, tuple[str, ...]]):
+    """The stems of each run of letters seen lately: code repeats its names, so most are known."""
+
+    LIMIT = 100_000
+
+    def __missing__(self, run: str) -> tuple[str, ...]:
+        if len(self) >= self.LIMIT:
+            self.clear()
+        stems = self[run] = tuple(_parts(run))
+        return stems
+
+
+_cache = StemCache()
+
+
+def stems(text: str) -> Iterator[str]:
+    """The stems of a text in order, repeated as often as they stand in it."""
+    return chain.from_iterable(map(_cache.__getitem__, _RUN.findall(text)))
