@@ -1,0 +1,127 @@
+"""What a folder holds that is worth ingesting, and why the rest is not.
+
+The root is the folder asked for; nothing climbs out of it. Inside a git work tree its files are the
+tracked ones, elsewhere those that a walk finds. Each is named exactly once: as a Candidate, or as
+Skipped with a reason.
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from apps.ingest.eligibility import HEAD_BYTES, Rules
+from apps.ingest.files import (
+    SPECIAL,
+    SYMBOLIC_LINK,
+    Beneath,
+    SpecialFile,
+    read_file,
+    read_up_to,
+    reason_of,
+)
+from apps.ingest.types import Candidate, Discovery, Skipped
+from apps.ingest.walk import Found, from_git, tracked, walk
+from codeinfo.conf import knobs
+from codeinfo.errors import InvalidInput, NotFound
+
+__all__ = ["discover", "read_file"]
+
+SUBMODULE = "Submodule"
+BAD_NAME = "Name is not UTF-8"
+
+
+def discover(root: Path) -> Discovery:
+    """The eligible files of a folder and the skipped ones, both sorted by path.
+
+    Raises NotFound, InvalidInput (NOT_DIRECTORY, NOT_READABLE) for a folder that cannot be listed
+    and Unavailable (GIT_FAILED) with git's own words where git fails for any reason but that there
+    is no repository.
+    """
+    with _open_root(root) as beneath:
+        paths = tracked(root)
+        rules = _rules(from_git=paths is not None)
+        found = walk(root, beneath, rules) if paths is None else from_git(sorted(paths), rules)
+        return _sorted(_judge(item, beneath, rules) for item in found)
+
+
+def _open_root(root: Path) -> Beneath:
+    try:
+        return Beneath(root)
+    except FileNotFoundError:
+        raise NotFound(f"There is no folder {root}") from None
+    except NotADirectoryError:
+        raise InvalidInput(f"Not a folder: {root}", code="NOT_DIRECTORY") from None
+    except OSError as error:
+        raise InvalidInput(f"Not readable: {root}", code="NOT_READABLE") from error
+
+
+def _rules(*, from_git: bool) -> Rules:
+    settings = knobs()
+    return Rules.of(
+        include=settings.ingest_include,
+        exclude=settings.ingest_exclude,
+        max_bytes=settings.ingest_max_file_bytes,
+        tracked=from_git,
+    )
+
+
+def _sorted(judged: Iterable[Candidate | Skipped]) -> Discovery:
+    files: list[Candidate] = []
+    skipped: list[Skipped] = []
+    for item in judged:
+        if isinstance(item, Candidate):
+            files.append(item)
+        else:
+            skipped.append(item)
+    files.sort(key=lambda candidate: candidate.path)
+    skipped.sort(key=lambda left_out: left_out.path)
+    return Discovery(tuple(files), tuple(skipped))
+
+
+def _judge(found: Found, beneath: Beneath, rules: Rules) -> Candidate | Skipped:
+    shown = _printable(found.path)
+    if found.path.endswith("/") or not found.path:
+        return Skipped(shown or "./", found.reason, 0)
+    try:
+        status = beneath.stat(found.path)
+    except OSError as error:
+        return Skipped(shown, found.reason or reason_of(error), 0)
+    reason = found.reason or _refuse_kind(status) or (BAD_NAME if shown != found.path else None)
+    reason = (
+        reason or rules.refuse_name(found.path) or rules.refuse_size(found.path, status.st_size)
+    )
+    if reason:
+        return Skipped(shown, reason, status.st_size)
+    return _judge_content(found.path, beneath, rules)
+
+
+def _refuse_kind(status: os.stat_result) -> str | None:
+    if stat.S_ISREG(status.st_mode):
+        return None
+    if stat.S_ISLNK(status.st_mode):
+        return SYMBOLIC_LINK
+    return SUBMODULE if stat.S_ISDIR(status.st_mode) else SPECIAL
+
+
+def _judge_content(path: str, beneath: Beneath, rules: Rules) -> Candidate | Skipped:
+    try:
+        descriptor, status = beneath.open(path)
+    except SpecialFile:
+        return Skipped(path, SPECIAL, 0)
+    except OSError as error:
+        return Skipped(path, reason_of(error), 0)
+    try:
+        head = read_up_to(descriptor, HEAD_BYTES)
+    except OSError as error:
+        return Skipped(path, reason_of(error), status.st_size)
+    finally:
+        os.close(descriptor)
+    if reason := rules.refuse_content(path, head):
+        return Skipped(path, reason, status.st_size)
+    return Candidate(path, status.st_size, status.st_mtime_ns)
+
+
+def _printable(path: str) -> str:
+    """A name with bytes that are no UTF-8 shows them as U+FFFD; rows and JSON hold no others."""
+    return os.fsencode(path).decode("utf-8", "replace")

@@ -1,0 +1,197 @@
+"""Which files are worth ingesting, by name and by a look at their first bytes.
+
+Every refusal is one of a few short sentences, so that a page can offer them as filters. Excluded
+names win over everything, secrets over the list of known types, names over contents.
+"""
+
+import codecs
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fnmatch import translate
+from typing import Self
+
+from apps.ingest.languages import extension_of, is_bare, known_type
+
+
+def _words(table: str) -> frozenset[str]:
+    return frozenset(table.split())
+
+
+def _any_of(table: str) -> re.Pattern[str]:
+    """One expression for a table of shell patterns: a hundred thousand names are put to it."""
+    return re.compile("|".join(translate(pattern) for pattern in table.split()))
+
+
+SECRET = "Secret"
+GENERATED = "Generated"
+MINIFIED = "Minified"
+DATA = "Data"
+BINARY = "Binary"
+EMPTY = "Empty"
+UNKNOWN_TYPE = "Not a known type"
+
+# How much of a file is looked at before it is chosen, and how much of that must be free of NUL.
+HEAD_BYTES = 32_768
+SNIFF_BYTES = 2_048
+# A head that lies mostly in lines longer than this was written by a program.
+LONG_LINE = 1_000
+
+PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z ]*PRIVATE KEY-----")
+
+BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+# Folders and files of no interest wherever they stand.
+EXCLUDED = _words(
+    """
+    node_modules bower_components .git .hg .svn dist vendor .venv venv __pycache__ .tox .nox
+    .eggs .mypy_cache .pytest_cache .ruff_cache .next .nuxt .svelte-kit .terraform .gradle .idea
+    .parcel-cache .turbo .yarn
+    """
+)
+# Names that also are ordinary words. Somebody who tracks `apps/logs/` in git means it as source, so
+# among tracked files they count only at the top.
+EXCLUDED_WORDS = frozenset({"build", "coverage", "logs"})
+
+SECRET_NAMES = _any_of(
+    """
+    .env .env.* *.env .envrc *.pem *.key *.p12 *.pfx *.p8 *.jks *.keystore *.kdbx *.ppk *.gpg
+    id_rsa* id_dsa* id_ecdsa* id_ed25519* .npmrc .pypirc .netrc _netrc .pgpass .my.cnf .htpasswd
+    .git-credentials .dockercfg
+    .vault-token credentials credentials.json credentials.y*ml credentials.toml
+    credentials.ini client_secret*.json service-account*.json service_account*.json secrets.json
+    secrets.y*ml secrets.toml secrets.ini secret.json secret.y*ml *.tfvars *.tfvars.json
+    *.tfstate *.tfstate.backup master.key .s3cfg .boto wp-config.php
+    """
+)
+SECRET_PATHS = _any_of(".docker/config.json .aws/credentials .aws/config .kube/config .ssh/*")
+# Written to be read by others.
+SECRET_EXEMPT = _any_of(
+    """
+    *.example *.sample *.template *.dist *.example.* *.sample.* *.template.* *.pub
+    """
+)
+
+GENERATED_NAMES = _any_of(
+    """
+    package-lock.json npm-shrinkwrap.json *.lock pnpm-lock.yaml *.lockb go.sum go.work.sum
+    *.lock.json packages.lock.json gradle.lockfile package.resolved .terraform.lock.hcl *.min.*
+    *.map *.bundle.js *.chunk.js *_pb2.py *_pb2_grpc.py *_pb2.pyi *.pb.go *.pb.cc *.pb.h
+    *.g.dart *.freezed.dart *.designer.cs *.g.cs
+    """
+)
+
+DATA_EXTENSIONS = _words(
+    """
+    csv tsv psv jsonl ndjson geojson topojson svg parquet sqlite sqlite3 db log po pot ics vcf
+    """
+)
+# Past this size a file of these types holds records, not settings.
+BULKY = 100_000
+BULKY_EXTENSIONS = frozenset(
+    {"json", "json5", "jsonc", "ipynb", "xml", "yaml", "yml", "sql", "plist", "edn"}
+)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The tables in force: built in, or changed by INGEST_INCLUDE, INGEST_EXCLUDE and the size cap.
+
+    `include` empty means the table of known types. `tracked`: the names come from git.
+    """
+
+    max_bytes: int
+    include: frozenset[str] = frozenset()
+    exclude: frozenset[str] = frozenset()
+    suffixes: tuple[str, ...] = ()
+    tracked: bool = field(default=False)
+
+    @classmethod
+    def of(
+        cls, *, include: Iterable[str], exclude: Iterable[str], max_bytes: int, tracked: bool
+    ) -> Self:
+        names = [word.strip("/") for word in exclude]
+        return cls(
+            max_bytes=max_bytes,
+            include=frozenset(
+                word.lower().removeprefix("*.").removeprefix(".") for word in include
+            ),
+            exclude=frozenset(name for name in names if "*" not in name),
+            suffixes=tuple(name.lstrip("*") for name in names if name.startswith("*")),
+            tracked=tracked,
+        )
+
+    def excluded_at(self, path: str) -> str | None:
+        """The shortest leading part of a path that is excluded (`a/node_modules`), or None."""
+        parts = path.split("/")
+        for depth, part in enumerate(parts):
+            if self._excludes(part, top=depth == 0):
+                return "/".join(parts[: depth + 1])
+        return path if self.suffixes and path.endswith(self.suffixes) else None
+
+    def _excludes(self, name: str, *, top: bool) -> bool:
+        if name in EXCLUDED or name in self.exclude:
+            return True
+        return name in EXCLUDED_WORDS and (top or not self.tracked)
+
+    def refuse_name(self, path: str) -> str | None:
+        """Why a file is left out for its name alone; None where it may be ingested."""
+        folder, _, name = path.lower().rpartition("/")
+        if _is_secret(folder.rpartition("/")[2], name):
+            return SECRET
+        if GENERATED_NAMES.match(name):
+            return GENERATED
+        if self.include:
+            wanted = {name, name.removeprefix("."), extension_of(name)} & self.include
+            return None if wanted else UNKNOWN_TYPE
+        if extension_of(name) in DATA_EXTENSIONS:
+            return DATA
+        # A name that tells nothing may be a script's: its first line will say.
+        return None if known_type(name) or is_bare(name) else UNKNOWN_TYPE
+
+    def refuse_size(self, path: str, size: int) -> str | None:
+        if size == 0:
+            return EMPTY
+        if size > self.max_bytes:
+            return f"Too large: over {in_words(self.max_bytes)}"
+        if size > BULKY and not self.include and extension_of(path) in BULKY_EXTENSIONS:
+            return DATA
+        return None
+
+    def refuse_content(self, path: str, head: bytes) -> str | None:
+        """Why a file is left out for its first HEAD_BYTES; None where it is text for people."""
+        if not head.strip(b" \t\r\n\f\v"):
+            return EMPTY
+        if not head.startswith(BOMS) and b"\0" in head[:SNIFF_BYTES]:
+            return BINARY
+        if PRIVATE_KEY.match(head):
+            return SECRET
+        if not self.include and is_bare(path) and not head.startswith(b"#!"):
+            return UNKNOWN_TYPE
+        return _refuse_long_lines(path, head)
+
+
+def _refuse_long_lines(path: str, head: bytes) -> str | None:
+    kind = known_type(path)
+    if kind is not None and kind.prose:
+        return None
+    long_lines = sum(len(line) for line in head.split(b"\n") if len(line) > LONG_LINE)
+    if long_lines * 2 <= len(head):
+        return None
+    return DATA if extension_of(path) in BULKY_EXTENSIONS else MINIFIED
+
+
+def _is_secret(folder: str, name: str) -> bool:
+    if SECRET_EXEMPT.match(name):
+        return False
+    return bool(SECRET_NAMES.match(name) or SECRET_PATHS.match(f"{folder}/{name}"))
+
+
+def in_words(size: int) -> str:
+    """1_000_000 → "1 MB", 1500 → "1.5 kB"."""
+    amount, unit = float(size), "bytes"
+    for larger in ("kB", "MB", "GB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{amount:.1f}".removesuffix(".0") + f" {unit}"

@@ -1,0 +1,155 @@
+"""Opening files below a root so that nothing can lead out of it.
+
+Each component of a path is opened from the one before (openat) and never through a symbolic link,
+so a folder swapped for a link between listing and reading is refused by the kernel, not by a check
+that can be raced. Only regular files are opened: opening a FIFO or a device can block or do things.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from codeinfo.conf import knobs
+from codeinfo.errors import InvalidInput, NotFound
+
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+SYMBOLIC_LINK = "Symbolic link"
+SPECIAL = "Not a regular file"
+UNREADABLE = "Not readable"
+MISSING = "Missing"
+
+# What the kernel says of a link met with O_NOFOLLOW: ELOOP for a file, ENOTDIR for a folder.
+REASONS = {
+    errno.ELOOP: SYMBOLIC_LINK,
+    errno.ENOTDIR: SYMBOLIC_LINK,
+    errno.ENOENT: MISSING,
+    errno.EACCES: UNREADABLE,
+    errno.EPERM: UNREADABLE,
+}
+
+
+def reason_of(error: OSError) -> str:
+    """A few words on why a file could not be opened."""
+    return REASONS.get(error.errno or 0, UNREADABLE)
+
+
+class SpecialFile(OSError):
+    """A FIFO, socket, device or folder where a regular file was asked for."""
+
+
+class Beneath:
+    """A root held open; `open` and `stat` take paths relative to it, with slashes.
+
+    The folders of the last path stay open, so that walking files in order costs one open each.
+    Not for use by several threads at once. Raises OSError.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._names: list[str] = []
+        self._folders: list[int] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self._leave(0)
+        os.close(self._root)
+
+    def stat(self, path: str) -> os.stat_result:
+        """What stands at a path, a link itself where it is one."""
+        folder, name = self._enter(path)
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+    def open(self, path: str) -> tuple[int, os.stat_result]:
+        """A descriptor, to be closed by the caller, and what it stands for."""
+        folder, name = self._enter(path)
+        _only_regular(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        descriptor = os.open(name, FILE_FLAGS, dir_fd=folder)
+        try:
+            found = os.fstat(descriptor)
+            _only_regular(found)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor, found
+
+    def _enter(self, path: str) -> tuple[int, str]:
+        *folders, name = path.split("/")
+        common = 0
+        while (
+            common < min(len(folders), len(self._names)) and folders[common] == self._names[common]
+        ):
+            common += 1
+        self._leave(common)
+        for folder in folders[common:]:
+            self._folders.append(os.open(folder, FOLDER_FLAGS, dir_fd=self._here()))
+            self._names.append(folder)
+        return self._here(), name
+
+    def _leave(self, depth: int) -> None:
+        while len(self._folders) > depth:
+            os.close(self._folders.pop())
+            self._names.pop()
+
+    def _here(self) -> int:
+        return self._folders[-1] if self._folders else self._root
+
+
+def _only_regular(found: os.stat_result) -> None:
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, SYMBOLIC_LINK)
+    if not stat.S_ISREG(found.st_mode):
+        raise SpecialFile(SPECIAL)
+
+
+def read_up_to(descriptor: int, limit: int) -> bytes:
+    """At most `limit` bytes from where the descriptor stands."""
+    parts: list[bytes] = []
+    while limit > 0 and (part := os.read(descriptor, min(limit, 1 << 20))):
+        parts.append(part)
+        limit -= len(part)
+    return b"".join(parts)
+
+
+def read_file(root: Path, rel_path: str) -> bytes:
+    """The bytes of a regular file below `root`, no component of its path being a link.
+
+    Raises NotFound where there is none, and InvalidInput for a path that leads out of the root
+    (code INVALID_PATH), for what is not a readable regular file (NOT_READABLE) and for a file above
+    INGEST_MAX_FILE_BYTES (TOO_LARGE).
+    """
+    _check_path(rel_path)
+    limit = knobs().ingest_max_file_bytes
+    try:
+        with Beneath(root) as beneath:
+            descriptor, _ = beneath.open(rel_path)
+            try:
+                data = read_up_to(descriptor, limit + 1)
+            finally:
+                os.close(descriptor)
+    except SpecialFile:
+        raise InvalidInput(f"{SPECIAL}: {rel_path}", code="NOT_READABLE") from None
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {rel_path}") from None
+    except OSError as error:
+        raise InvalidInput(f"{reason_of(error)}: {rel_path}", code="NOT_READABLE") from error
+    if len(data) > limit:
+        raise InvalidInput(f"Too large: {rel_path}", code="TOO_LARGE")
+    return data
+
+
+def _check_path(rel_path: str) -> None:
+    parts = rel_path.split("/")
+    if "\0" in rel_path or any(part in ("", ".", "..") for part in parts):
+        raise InvalidInput("The path does not lead to a file below the folder", code="INVALID_PATH")

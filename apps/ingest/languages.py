@@ -1,0 +1,254 @@
+"""What kind of file a name tells of: one table for eligibility, chunking and highlighting.
+
+`grammar` names a tree-sitter grammar, "" where a file is cut by lines. A grammar is used only when
+it stands here: the COBOL one, for instance, never returns. `lexer` is Pygments' name. This file is
+read by the parse process too, so it imports nothing but the standard library.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True)
+class FileType:
+    """One language: its name, grammar and lexer, and the names by which its files are known.
+
+    `prose` files are written for reading: long lines in them are paragraphs, not minified code.
+    """
+
+    name: str
+    grammar: str
+    lexer: str
+    extensions: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    prose: bool = False
+
+
+def _code(
+    name: str, extensions: str, *, grammar: str | None = None, lexer: str = "", names: str = ""
+) -> FileType:
+    return FileType(
+        name=name,
+        grammar=name if grammar is None else grammar,
+        lexer=lexer or name,
+        extensions=tuple(extensions.split()),
+        names=tuple(names.split()),
+    )
+
+
+def _lines(name: str, extensions: str, *, lexer: str = "", names: str = "") -> FileType:
+    return _code(name, extensions, grammar="", lexer=lexer, names=names)
+
+
+def _prose(
+    name: str, extensions: str, *, grammar: str = "", lexer: str, names: str = ""
+) -> FileType:
+    return FileType(
+        name, grammar, lexer, tuple(extensions.split()), tuple(names.split()), prose=True
+    )
+
+
+# Names and extensions are compared in lower case.
+FILE_TYPES: tuple[FileType, ...] = (
+    _code("python", "py pyi pyw pyx", names="sconstruct sconscript wscript"),
+    _code("javascript", "js mjs cjs"),
+    _code("jsx", "jsx", grammar="javascript", lexer="javascript"),
+    _code("typescript", "ts mts cts"),
+    _code("tsx", "tsx", lexer="typescript"),
+    _code("java", "java"),
+    _code("kotlin", "kt kts"),
+    _code("go", "go"),
+    _code("rust", "rs"),
+    _code(
+        "ruby", "rb rake gemspec ru",
+        names="gemfile rakefile podfile fastfile vagrantfile brewfile guardfile capfile dangerfile",
+    ),
+    _code("php", "php phtml"),
+    _code("c", "c h"),
+    _code("cpp", "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp ino cu cuh"),
+    _code("csharp", "cs csx"),
+    _code("swift", "swift"),
+    _code("scala", "scala sc sbt"),
+    _code("lua", "lua"),
+    _code("haskell", "hs"),
+    _code("elixir", "ex exs"),
+    _code("zig", "zig zon"),
+    _code(
+        "bash", "sh bash zsh ksh bats",
+        names=".bashrc .bash_profile .bash_aliases .profile .zshrc .zprofile pkgbuild",
+    ),
+    _code("css", "css"),
+    _code("scss", "scss", grammar="scss"),
+    _code("html", "html htm xhtml"),
+    _code(
+        "json", "json jsonc json5 webmanifest ipynb",
+        names=".babelrc .eslintrc .prettierrc .swcrc",
+    ),
+    _code("yaml", "yaml yml", names=".clang-format .clang-tidy"),
+    _code("toml", "toml", names="pipfile"),
+    _code(
+        "dockerfile", "dockerfile containerfile", lexer="docker",
+        names="dockerfile containerfile",
+    ),
+    _code("make", "mk mak", names="makefile gnumakefile kbuild"),
+    _code("objc", "m mm", lexer="objective-c"),
+    _code("dart", "dart"),
+    _code("r", "r"),
+    _code("julia", "jl"),
+    _code("perl", "pl pm t"),
+    _code("ocaml", "ml"),
+    _code("erlang", "erl hrl"),
+    _code("terraform", "tf hcl"),
+    _code("proto", "proto", lexer="protobuf"),
+    _code("graphql", "graphql gql graphqls"),
+    _code("groovy", "groovy gradle", names="jenkinsfile"),
+    _code("powershell", "ps1 psm1 psd1"),
+    _lines("sql", "sql ddl psql"),
+    _lines("vue", "vue", lexer="html"),
+    _lines("svelte", "svelte", lexer="html"),
+    _lines("astro", "astro", lexer="html"),
+    _lines("less", "less sass styl", lexer="css"),
+    _lines(
+        "template", "j2 jinja jinja2 tmpl tpl hbs mustache ejs erb haml pug twig liquid",
+        lexer="django",
+    ),
+    _lines("clojure", "clj cljs cljc edn bb"),
+    _lines("fsharp", "fs fsx fsi"),
+    _lines("visualbasic", "vb vbs bas", lexer="vbnet"),
+    _lines("ocamli", "mli mll mly", lexer="ocaml"),
+    _lines("nim", "nim nims nimble"),
+    _lines("crystal", "cr"),
+    _lines("d", "d di"),
+    _lines("pascal", "pas pp dpr lpr", lexer="delphi"),
+    _lines("ada", "adb ads"),
+    _lines("fortran", "f f77 f90 f95 f03 f08 for"),
+    _lines("lisp", "lisp lsp el cl", lexer="common-lisp"),
+    _lines("scheme", "scm ss rkt"),
+    _lines("elm", "elm"),
+    _lines("purescript", "purs", lexer="haskell"),
+    _lines("gleam", "gleam", lexer="rust"),
+    _lines("v", "v sv svh vh", lexer="verilog"),
+    _lines("vhdl", "vhd vhdl"),
+    _lines("solidity", "sol"),
+    _lines("assembly", "asm s nasm", lexer="nasm"),
+    _lines("glsl", "glsl vert frag geom comp hlsl wgsl metal"),
+    _lines("cobol", "cob cbl cpy"),
+    _lines("tcl", "tcl"),
+    _lines("awk", "awk"),
+    _lines("fish", "fish"),
+    _lines("nushell", "nu", lexer="bash"),
+    _lines("vim", "vim", names=".vimrc vimrc"),
+    _lines("matlab", "matlab", lexer="matlab"),
+    _lines("nix", "nix"),
+    _lines(
+        "starlark", "bzl bazel star", lexer="python",
+        names="build workspace module.bazel tiltfile",
+    ),
+    _lines("cmake", "cmake", names="cmakelists.txt"),
+    _lines("meson", "", lexer="meson", names="meson.build meson_options.txt"),
+    _lines("bicep", "bicep", lexer="text"),
+    _lines("rego", "rego", lexer="rego"),
+    _lines("cue", "cue jsonnet libsonnet", lexer="jsonnet"),
+    _lines("thrift", "thrift avdl fbs capnp"),
+    _lines("prisma", "prisma", lexer="text"),
+    _lines(
+        "xml", "xml xsd xsl xslt wsdl xaml csproj vbproj fsproj vcxproj props targets resx plist "
+        "pom storyboard xib",
+    ),
+    _lines("batch", "bat cmd", lexer="batch"),
+    _lines(
+        "ini", "ini cfg conf cnf properties service desktop",
+        names=".env .editorconfig .gitconfig .pylintrc .flake8 .coveragerc .gitmodules "
+        "caddyfile procfile",
+    ),
+    _lines(
+        "ignore", "", lexer="text",
+        names=".gitignore .gitattributes .dockerignore .npmignore .prettierignore .eslintignore "
+        ".helmignore .gcloudignore codeowners .mailmap .nvmrc .node-version .python-version "
+        ".ruby-version .tool-versions go.mod manifest.in justfile .browserslistrc",
+    ),
+    _lines("diff", "diff patch"),
+    _prose("markdown", "md markdown mdx mdown mdc", grammar="markdown", lexer="markdown"),
+    _prose(
+        "text", "txt text in", lexer="text",
+        names="license licence copying copyright notice readme authors contributors changelog "
+        "changes history install news todo maintainers thanks version",
+    ),
+    _prose("restructuredtext", "rst", lexer="restructuredtext"),
+    _prose("asciidoc", "adoc asciidoc asc", lexer="text"),
+    _prose("org", "org", lexer="text"),
+    _prose("tex", "tex sty cls bib", lexer="tex"),
+    _prose("typst", "typ", lexer="text"),
+)  # fmt: skip
+
+UNKNOWN = FileType("text", "", "text")
+
+# `Dockerfile.dev` and `README.old` are known by the part before the dot; `build.log` is not.
+STEMS = frozenset(
+    ["dockerfile", "containerfile", "makefile", "jenkinsfile", "readme", "license", "changelog"]
+)
+
+
+@cache
+def _by_extension() -> dict[str, FileType]:
+    return {extension: kind for kind in FILE_TYPES for extension in kind.extensions}
+
+
+@cache
+def _by_name() -> dict[str, FileType]:
+    return {name: kind for kind in FILE_TYPES for name in kind.names}
+
+
+# `settings.py.example` is read as what it becomes.
+TEMPLATE_SUFFIXES = (".example", ".sample", ".template", ".dist")
+
+
+def extension_of(path: str) -> str:
+    """The last extension, lower-cased and without its dot; "" for `Makefile` and `.env`."""
+    stem, dot, extension = path.rpartition("/")[2].rpartition(".")
+    return extension.lower() if dot and stem else ""
+
+
+def known_type(path: str) -> FileType | None:
+    """The type that a path's name or extension tells of, or None."""
+    name = path.rpartition("/")[2].lower()
+    names = _by_name()
+    for suffix in TEMPLATE_SUFFIXES:
+        name = name.removesuffix(suffix)
+    found = names.get(name) or _by_extension().get(extension_of(name))
+    stem = name.partition(".")[0]
+    return found or (names[stem] if stem in STEMS else None)
+
+
+def is_bare(path: str) -> bool:
+    """Whether a name tells nothing at all, as those of scripts do: no extension, in no table."""
+    return (
+        not extension_of(path)
+        and not path.rpartition("/")[2].startswith(".")
+        and not known_type(path)
+    )
+
+
+def language_of(path: str, data: bytes = b"") -> FileType:
+    """The type of a file by its name, else by the first line of a script, else plain text."""
+    return known_type(path) or _by_interpreter(data) or UNKNOWN
+
+
+INTERPRETERS = {
+    "sh": "bash",
+    "dash": "bash",
+    "zsh": "bash",
+    "ksh": "bash",
+    "node": "javascript",
+    "rscript": "r",
+}
+
+
+def _by_interpreter(data: bytes) -> FileType | None:
+    """The type that a script's first line names; a version behind the name does not matter."""
+    if not data.startswith(b"#!"):
+        return None
+    words = data.split(b"\n", 1)[0][2:256].decode("utf-8", "replace").replace("/", " ").split()
+    names = (word.lower().rstrip("0123456789.") for word in words)
+    kinds = {kind.name: kind for kind in FILE_TYPES}
+    return next((kinds[k] for name in names if (k := INTERPRETERS.get(name, name)) in kinds), None)
