@@ -39,15 +39,24 @@ class SearchQuery:
         if problems:
             raise InvalidInput(", ".join(problems), details={"details": problems})
         return cls(
-            text=str(text).strip(),
-            repository=str(repository).strip() if repository else None,
+            text=_encodable(str(text)).strip(),
+            repository=_encodable(str(repository)).strip() if repository else None,
             limit=max(1, min(MAX_LIMIT, int(limit))),
         )
+
+    def as_log(self) -> dict[str, Any]:
+        """What may be logged of a question: its scope and size, not its words."""
+        return {"repository": self.repository or "all", "limit": self.limit}
+
+
+def _encodable(text: str) -> str:
+    """JSON may carry half of a surrogate pair, which no encoder takes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True)
 class Row:
-    """A candidate in index order, before the pipeline. Distances are squared L2: lower is better."""
+    """A candidate in index order, before the pipeline. Scores are distances: lower is better."""
 
     repo: str
     rel_path: str
@@ -66,7 +75,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Match(Row):
-    """A row that survived the pipeline; `chunk` may have been cut, `line_count` is of the cut text."""
+    """A row that survived the pipeline. `chunk` may be cut; `line_count` counts what is left."""
 
     line_count: int | None = None
 
@@ -123,11 +132,16 @@ class FileSummary:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The answer to a SearchQuery. Matches keep the index's order; nothing re-sorts them."""
+    """The answer to a SearchQuery. Matches keep the index's order; nothing re-sorts them.
+
+    `weaker` counts the candidates beyond the cutoff that are not among the matches: the page tells
+    of them, the wire does not.
+    """
 
     matches: tuple[Match, ...]
     files: tuple[FileSummary, ...]
     model_id: str
+    weaker: int = 0
 
     def as_wire(self) -> dict[str, Any]:
         return {

@@ -1,0 +1,81 @@
+"""Source text as HTML, a line at a time: Pygments' short class names, everything escaped."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+from pygments.lexer import Lexer
+from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filename
+from pygments.lexers.special import TextLexer
+from pygments.token import STANDARD_TYPES
+from pygments.util import ClassNotFound
+
+# A lexer takes seconds on a text of megabytes; beyond this a text is shown plain.
+MAX_CHARS = 150_000
+
+
+def highlight_lines(text: str, *, path: str = "", language: str = "") -> list[SafeString]:
+    """The lines of `text` (split at newlines) as safe HTML, one item a line, without the newline.
+
+    The lexer is the named language's, else the file name's; with neither the text stays plain.
+    """
+    if len(text) > MAX_CHARS:
+        return [escape(line) for line in text.split("\n")]
+    lines: list[list[str]] = [[]]
+    for css_class, value in _tokens(text, lexer_for(path, language)):
+        first, *rest = value.split("\n")
+        lines[-1].append(_span(css_class, first))
+        lines.extend([_span(css_class, part)] for part in rest)
+    return [mark_safe("".join(parts)) for parts in lines]
+
+
+@lru_cache(maxsize=256)
+def _lexer_class(name: str, language: str) -> type[Lexer]:
+    if language:
+        try:
+            return find_lexer_class_by_name(language)
+        except ClassNotFound:
+            pass
+    return find_lexer_class_for_filename(name) or TextLexer
+
+
+def lexer_for(path: str, language: str = "") -> Lexer:
+    """The lexer of a language (any of Pygments' aliases), else of a file name, else none at all."""
+    return _lexer_class(PurePosixPath(path).name, language.strip().lower())()
+
+
+def _tokens(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
+    """(css class, text) of each token; together they are exactly `text`.
+
+    `get_tokens` would strip blank ends and turn lone carriage returns into newlines, and every line
+    number after them would be wrong.
+    """
+    done = 0
+    for index, kind, value in lexer.get_tokens_unprocessed(text):
+        if index != done:
+            # The lexer went back or left something out: the rest is shown plain.
+            break
+        yield _css_class(kind), value
+        done += len(value)
+    if done < len(text):
+        yield "", text[done:]
+
+
+@lru_cache(maxsize=512)
+def _css_class(kind: tuple[str, ...]) -> str:
+    """The class of a token type, or of its nearest ancestor that has one."""
+    while kind not in STANDARD_TYPES:
+        kind = kind.parent  # type: ignore[attr-defined]
+    return STANDARD_TYPES[kind]
+
+
+# No colour of their own: plain text, names and punctuation would only make the page heavier.
+PLAIN = frozenset({"", "n", "p", "w", "o", "err", "esc", "x", "nx"})
+
+
+def _span(css_class: str, text: str) -> str:
+    if not text or css_class in PLAIN:
+        return escape(text)
+    return f'<span class="{css_class}">{escape(text)}</span>'

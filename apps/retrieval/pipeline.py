@@ -1,0 +1,151 @@
+"""From candidates to an answer: cutoff, fallback, duplicates, caps and the summary by file.
+
+The order of the steps is a contract (docs/retrieval.md has it as a table). Each step is a pure
+function that keeps the order of what it keeps. Distances are squared L2: lower is better.
+"""
+
+import logging
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from apps.retrieval.types import FileSummary, Match, Row
+from codeinfo.conf import knobs
+
+log = logging.getLogger("codeinfo.retrieval")
+
+BEST_PER_FILE = 2
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much an answer may hold. `cutoff` None keeps every row; the caps count characters."""
+
+    cutoff: float | None
+    fallback: int
+    chunk_chars: int
+    total_chars: int
+
+    @classmethod
+    def in_force(cls) -> "Limits":
+        """What the knobs say now."""
+        k = knobs()
+        return cls(
+            cutoff=None if k.retrieval_cutoff_disabled else k.retrieval_cutoff,
+            fallback=k.retrieval_fallback_chunks,
+            chunk_chars=k.tool_chunk_max_chars,
+            total_chars=k.tool_max_chars,
+        )
+
+
+def apply(rows: Sequence[Row], limits: Limits) -> tuple[tuple[Match, ...], tuple[FileSummary, ...]]:
+    """All the steps. Returns the matches in the order of `rows`, and their summary by file."""
+    log_score_source(rows)
+    kept = within(rows, limits.cutoff) or best(rows, limits.fallback)
+    kept = without_duplicates(kept)
+    kept = best_per_file(kept)
+    matches = capped([cut(row, limits.chunk_chars) for row in kept], limits.total_chars)
+    log.debug(
+        "vector search pipeline",
+        extra={"context": {**asdict(limits), "candidates": len(rows), "results": len(matches)}},
+    )
+    return matches, by_file(matches)
+
+
+def log_score_source(rows: Sequence[Row]) -> None:
+    """Say once per query where the scores came from and how they spread."""
+    scores = [row.score for row in rows if row.score is not None]
+    context: dict[str, object] = {
+        "tool": "VectorSearch",
+        "scoreSource": "distances" if scores else "none",
+        "scoreCount": len(scores),
+    }
+    if scores:
+        context |= {"scoreMin": min(scores), "scoreMax": max(scores)}
+    log.info("vector search score source", extra={"context": context})
+
+
+def within(rows: Sequence[Row], cutoff: float | None) -> list[Row]:
+    """Rows no further away than the cutoff; without one all rows, those without a score too."""
+    if cutoff is None:
+        return list(rows)
+    return [row for row in rows if row.score is not None and row.score <= cutoff]
+
+
+def best(rows: Sequence[Row], count: int) -> list[Row]:
+    """The `count` nearest rows, in their own order. No score is worst; of equals the first wins."""
+    nearest = sorted(range(len(rows)), key=lambda i: (_distance(rows[i]), i))[:count]
+    return [rows[i] for i in sorted(nearest)]
+
+
+def without_duplicates(rows: Sequence[Row]) -> list[Row]:
+    """Drop a row whose id or text its file already gave. Other files are other buckets."""
+    seen: set[Hashable] = set()
+    kept = []
+    for row in rows:
+        bucket = (row.repo, row.rel_path)
+        marks = {(bucket, "id", row.chunk_id), (bucket, "text", row.chunk)}
+        if seen.isdisjoint(marks):
+            seen |= marks
+            kept.append(row)
+    return kept
+
+
+def best_per_file(rows: Sequence[Row]) -> list[Row]:
+    """At most two rows a file: the nearest, in their own order."""
+    buckets: dict[Hashable, list[int]] = {}
+    for i, row in enumerate(rows):
+        buckets.setdefault((row.repo, row.rel_path), []).append(i)
+    kept: set[int] = set()
+    for indexes in buckets.values():
+        kept.update(sorted(indexes, key=lambda i: (_distance(rows[i]), i))[:BEST_PER_FILE])
+    return [row for i, row in enumerate(rows) if i in kept]
+
+
+def cut(row: Row, chars: int) -> Match:
+    """The row with at most `chars` characters of its text; its lines are counted after the cut."""
+    chunk = row.chunk[:chars]
+    fields = {name: getattr(row, name) for name in Row.__dataclass_fields__}
+    return Match(**{**fields, "chunk": chunk}, line_count=count_lines(chunk))
+
+
+def count_lines(text: str) -> int:
+    """Lines of a text split at newlines; an empty text has none."""
+    return text.count("\n") + 1 if text else 0
+
+
+def capped(matches: Sequence[Match], chars: int) -> tuple[Match, ...]:
+    """Matches up to the first that would pass the cap; smaller ones after it are not tried."""
+    total = 0
+    for i, match in enumerate(matches):
+        total += len(match.chunk)
+        if total > chars:
+            return tuple(matches[:i])
+    return tuple(matches)
+
+
+def by_file(matches: Iterable[Match]) -> tuple[FileSummary, ...]:
+    """One summary per host path, sorted by it (code points); matches without one are left out."""
+    files: dict[str, list[Match]] = {}
+    for match in matches:
+        if match.host_path:
+            files.setdefault(match.host_path, []).append(match)
+    return tuple(_summary(path, files[path]) for path in sorted(files))
+
+
+def _summary(host_path: str, matches: Sequence[Match]) -> FileSummary:
+    counts = [match.line_count for match in matches if match.line_count is not None]
+    first = matches[0]
+    return FileSummary(
+        host_path=host_path,
+        highest_match=min((m.score for m in matches if m.score is not None), default=None),
+        chunk_count=len(matches),
+        line_count=sum(counts) if counts else None,
+        host_path_warning=next((m.host_path_warning for m in matches if m.host_path_warning), None),
+        repo=first.repo,
+        model_id=first.model_id,
+    )
+
+
+def _distance(row: Row) -> float:
+    return math.inf if row.score is None else row.score

@@ -1,0 +1,56 @@
+"""Highlighting keeps every line and lets nothing through as HTML."""
+
+import re
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.retrieval.highlight import MAX_CHARS, highlight_lines
+
+NAMES = st.sampled_from(
+    ["a.py", "b.html", "c.ts", "Makefile", "d.rs", "e.md", "f.unknown", "g.php", "h.json", ""]
+)
+TEXTS = st.text(alphabet="ab<>&\"'\n\r\t {}()/*#é😀\ufeff`", max_size=60)
+
+
+@given(NAMES, TEXTS)
+def test_the_lines_are_the_texts_own(name: str, text: str) -> None:
+    html = highlight_lines(text, path=name)
+    assert [unescape(re.sub(r"<[^>]*>", "", line)) for line in html] == text.split("\n")
+
+
+@given(NAMES, TEXTS)
+def test_only_spans_with_a_class_come_out(name: str, text: str) -> None:
+    for line in highlight_lines(text, path=name):
+        assert re.fullmatch(r'([^<>]|<span class="[a-z0-9]+">[^<>]*</span>)*', line)
+
+
+def test_a_name_gives_the_lexer() -> None:
+    assert highlight_lines("def run(): pass", path="src/a.py")[0].startswith(
+        '<span class="k">def</span> <span class="nf">run</span>'
+    )
+
+
+def test_a_language_beats_the_name() -> None:
+    assert (
+        '<span class="k">def</span>' in highlight_lines("def x", path="a.txt", language="python")[0]
+    )
+
+
+@pytest.mark.parametrize("language", ["klingon", "", "  "])
+def test_an_unknown_language_is_plain_text(language: str) -> None:
+    assert highlight_lines("def <x>", language=language) == ["def &lt;x&gt;"]
+
+
+def test_a_string_over_several_lines_is_closed_and_opened_on_each() -> None:
+    assert highlight_lines('"""a\nb"""', path="a.py") == [
+        '<span class="sd">&quot;&quot;&quot;a</span>',
+        '<span class="sd">b&quot;&quot;&quot;</span>',
+    ]
+
+
+def test_a_very_long_text_is_escaped_and_left_plain() -> None:
+    text = "x = '<'\n" * (MAX_CHARS // 8 + 1)
+    assert set(highlight_lines(text, path="a.py")) == {"x = &#x27;&lt;&#x27;", ""}

@@ -1,0 +1,139 @@
+"""What holds of the pipeline whatever the rows are. The rules one by one: test_rules.py."""
+
+import math
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.retrieval import pipeline
+from apps.retrieval.pipeline import Limits
+from apps.retrieval.types import Row
+
+SCORES = st.none() | st.sampled_from([0.0, 0.2, 0.2, 1.0, 1.4, 1.5, 3.9])
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> list[Row]:
+    """Up to 20 rows over few files, ids and texts, so that they collide."""
+    made = []
+    for _ in range(draw(st.integers(0, 20))):
+        path = draw(st.sampled_from(["a.py", "b/c.py", ""]))
+        repo = draw(st.sampled_from(["one", "two", ""]))
+        made.append(
+            Row(
+                repo=repo,
+                rel_path=path,
+                container_path=f"/src/{repo}/{path}",
+                host_path=draw(st.sampled_from(["", f"/host/{repo}/{path}"])),
+                host_path_warning=draw(st.sampled_from([None, "unmapped"])),
+                chunk=draw(st.text(alphabet="ab\n", max_size=6) | st.just("long " * 30)),
+                chunk_id=draw(st.sampled_from(["1", "2", "3", "4", "5"])),
+                model_id="m",
+                score=draw(SCORES),
+            )
+        )
+    return made
+
+
+LIMITS = st.builds(
+    Limits,
+    cutoff=st.none() | st.sampled_from([0.0, 0.2, 1.4]),
+    fallback=st.integers(1, 4),
+    chunk_chars=st.integers(1, 200),
+    total_chars=st.integers(1, 400),
+)
+
+
+def source_of(row: Row, among: list[Row]) -> int:
+    """The first row that `row` was cut from."""
+    return next(
+        i
+        for i, whole in enumerate(among)
+        if replace(whole, chunk="") == replace(plain(row), chunk="")
+        and whole.chunk.startswith(row.chunk)
+    )
+
+
+def plain(row: Row) -> Row:
+    return Row(**{name: getattr(row, name) for name in Row.__dataclass_fields__})
+
+
+@given(rows(), LIMITS)
+def test_every_match_is_a_row_that_went_in_at_most_cut_short(
+    given_rows: list[Row], limits: Limits
+) -> None:
+    matches, _ = pipeline.apply(given_rows, limits)
+    for match in matches:
+        source_of(match, given_rows)
+        assert len(match.chunk) <= limits.chunk_chars
+
+
+@given(rows(), LIMITS)
+def test_order_is_kept(given_rows: list[Row], limits: Limits) -> None:
+    distinct = [replace(row, chunk_id=str(i)) for i, row in enumerate(given_rows)]
+    matches, _ = pipeline.apply(distinct, limits)
+    ids = [int(match.chunk_id) for match in matches]
+    assert ids == sorted(set(ids))
+
+
+@given(rows(), LIMITS)
+def test_the_text_never_passes_the_total_cap(given_rows: list[Row], limits: Limits) -> None:
+    matches, _ = pipeline.apply(given_rows, limits)
+    assert sum(len(match.chunk) for match in matches) <= limits.total_chars
+
+
+@given(rows(), LIMITS)
+def test_no_file_gives_more_than_two_nor_the_same_twice(
+    given_rows: list[Row], limits: Limits
+) -> None:
+    matches, _ = pipeline.apply(given_rows, replace(limits, chunk_chars=1000))
+    for bucket in {(match.repo, match.rel_path) for match in matches}:
+        mine = [match for match in matches if (match.repo, match.rel_path) == bucket]
+        assert len(mine) <= 2
+        assert len({match.chunk_id for match in mine}) == len(mine)
+        assert len({match.chunk for match in mine}) == len(mine)
+
+
+@given(rows(), LIMITS)
+def test_beyond_the_cutoff_there_is_only_the_fallback(
+    given_rows: list[Row], limits: Limits
+) -> None:
+    matches, _ = pipeline.apply(given_rows, limits)
+    if limits.cutoff is None:
+        return
+    if any(row.score is not None and row.score <= limits.cutoff for row in given_rows):
+        assert all(match.score is not None and match.score <= limits.cutoff for match in matches)
+    else:
+        assert len(matches) <= limits.fallback
+
+
+@given(rows(), LIMITS)
+def test_something_is_found_wherever_there_is_room_for_it(
+    given_rows: list[Row], limits: Limits
+) -> None:
+    matches, _ = pipeline.apply(given_rows, replace(limits, total_chars=100_000))
+    assert bool(matches) == bool(given_rows)
+
+
+@given(rows(), LIMITS)
+def test_the_summary_by_file_says_what_the_matches_say(
+    given_rows: list[Row], limits: Limits
+) -> None:
+    matches, files = pipeline.apply(given_rows, limits)
+    assert [f.host_path for f in files] == sorted({m.host_path for m in matches if m.host_path})
+    for summary in files:
+        mine = [match for match in matches if match.host_path == summary.host_path]
+        assert summary.chunk_count == len(mine)
+        assert summary.line_count == sum(match.line_count or 0 for match in mine)
+        nearest = min((m.score for m in mine if m.score is not None), default=math.inf)
+        assert (math.inf if summary.highest_match is None else summary.highest_match) == nearest
+
+
+@given(rows(), LIMITS)
+def test_applying_it_to_what_came_out_changes_nothing(
+    given_rows: list[Row], limits: Limits
+) -> None:
+    limits = replace(limits, chunk_chars=1000)
+    matches, files = pipeline.apply(given_rows, limits)
+    assert pipeline.apply([plain(match) for match in matches], limits) == (matches, files)
