@@ -1,0 +1,89 @@
+"""Which models are offered, under which names."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from apps.ingest.embedding import DEFAULT_MODEL, available_models, get_embedder, resolve
+from codeinfo.errors import InvalidInput, Unavailable
+from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply
+
+Turn = Callable[..., None]
+
+
+@pytest.fixture
+def server(turn_knobs: Turn) -> Iterator[EmbeddingsServer]:
+    with EmbeddingsServer() as running:
+        turn_knobs(embedding_base_url=running.url)
+        yield running
+
+
+def ids() -> list[str]:
+    return [model.id for model in available_models()]
+
+
+def test_the_built_in_model_needs_no_server() -> None:
+    (model,) = available_models()
+    assert (model.id, model.context_length) == ("static-code-256", None)
+    assert model.size
+    assert model.size > 1_000_000
+    assert resolve("static-code-256") == DEFAULT_MODEL
+    assert get_embedder(DEFAULT_MODEL) is get_embedder(DEFAULT_MODEL)
+
+
+def test_the_servers_embedding_models_follow(server: EmbeddingsServer) -> None:
+    server.models = [
+        {"id": "chatter"},
+        {"id": "nomic-embed-text", "max_model_len": 2048},
+        {"id": "bge", "type": "embeddings"},
+    ]
+    assert ids() == ["static-code-256", "openai:nomic-embed-text", "openai:bge"]
+    assert available_models()[1].context_length == 2048
+    assert available_models()[1].display_name == "nomic-embed-text"
+
+
+def test_all_are_offered_where_none_says_that_it_embeds(server: EmbeddingsServer) -> None:
+    server.models = [{"id": "bge-m3"}, {"id": "gte"}]
+    assert ids() == ["static-code-256", "openai:bge-m3", "openai:gte"]
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply(500, {}), Reply(200, b"nonsense"), Reply(200, {"data": [3]}), Reply(401, {})]
+)
+def test_a_failing_server_leaves_the_built_in_model(server: EmbeddingsServer, reply: Reply) -> None:
+    server.script.append(reply)
+    assert ids() == ["static-code-256"]
+
+
+def test_the_chat_server_stands_in_with_its_key(server: EmbeddingsServer, turn_knobs: Turn) -> None:
+    turn_knobs(embedding_base_url="", openai_base_url=server.url, openai_api_key="sesame")
+    assert ids() == ["static-code-256", "openai:text-embedding-small"]
+    assert server.requests[0].headers["Authorization"] == "Bearer sesame"
+
+
+def test_the_chat_servers_key_goes_to_no_other_server(
+    server: EmbeddingsServer, turn_knobs: Turn
+) -> None:
+    turn_knobs(openai_base_url="http://127.0.0.1:9/v1", openai_api_key="sesame")
+    assert "openai:text-embedding-small" in ids()
+    assert "Authorization" not in server.requests[0].headers
+
+
+def test_a_bare_id_is_answered_in_full(server: EmbeddingsServer) -> None:
+    assert resolve("text-embedding-small") == "openai:text-embedding-small"
+    assert resolve("openai:not-listed") == "openai:not-listed"
+
+
+@pytest.mark.parametrize("model_id", ["unheard-of", "openai:", "", "lmstudio:x"])
+def test_an_unknown_id_is_refused(server: EmbeddingsServer, model_id: str) -> None:
+    with pytest.raises(InvalidInput):
+        resolve(model_id)
+
+
+def test_without_a_server_its_models_are_missing() -> None:
+    with pytest.raises(InvalidInput, match="CODEINFO_EMBEDDING_BASE_URL"):
+        resolve("openai:small")
+    with pytest.raises(Unavailable, match="CODEINFO_EMBEDDING_BASE_URL") as caught:
+        get_embedder("openai:small")
+    assert caught.value.code == "EMBED_MODEL_MISSING"
+    assert caught.value.details == {"modelId": "openai:small"}

@@ -1,0 +1,327 @@
+"""Any OpenAI-compatible server embeds; whatever it does wrong is told in words."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.ingest.embedding import get_embedder, retry
+from apps.ingest.embedding.wire import wire
+from apps.ingest.types import Embedder, EmbeddingText
+from codeinfo.errors import InvalidInput, Unavailable
+from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply, answer_to, vector_of
+
+Turn = Callable[..., None]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def wire_ends() -> Iterator[None]:
+    """No thread or connection outlives these tests."""
+    yield
+    wire().stop()
+    wire.cache_clear()
+
+
+@pytest.fixture
+def server(turn_knobs: Turn) -> Iterator[EmbeddingsServer]:
+    with EmbeddingsServer() as running:
+        turn_knobs(embedding_base_url=running.url, embedding_api_key="sesame")
+        yield running
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses between tries, written down instead of waited for."""
+    taken: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        taken.append(seconds)
+
+    monkeypatch.setattr(retry.asyncio, "sleep", pause)
+    return taken
+
+
+def model() -> Embedder:
+    return get_embedder("openai:text-embedding-small")
+
+
+def texts(count: int) -> list[EmbeddingText]:
+    return [EmbeddingText(f"body {'x' * number}", path="a.py") for number in range(count)]
+
+
+def test_each_text_gets_its_own_vector_across_batches(
+    server: EmbeddingsServer, turn_knobs: Turn
+) -> None:
+    turn_knobs(embedding_batch=3)
+    vectors = model().embed_documents(texts(8))
+    assert vectors.tolist() == [vector_of(text.joined()) for text in texts(8)]
+    assert vectors.dtype == np.float32
+    assert sorted(len(batch) for batch in server.texts()) == [2, 3, 3]
+
+
+def test_the_server_reads_path_and_symbol_before_the_body(server: EmbeddingsServer) -> None:
+    model().embed_documents([EmbeddingText("return 1", "src/a.py", "A.one", "def one(self)")])
+    assert server.texts() == [["src/a.py A.one\nreturn 1"]]
+
+
+def test_a_question_goes_out_as_it_is(server: EmbeddingsServer) -> None:
+    assert model().embed_query("where is x?").tolist() == vector_of("where is x?")
+    request = server.requests[0]
+    assert request.body == {"model": "text-embedding-small", "input": ["where is x?"]}
+    assert request.headers["Authorization"] == "Bearer sesame"
+
+
+def test_as_many_requests_are_in_flight_as_the_knob_says(
+    server: EmbeddingsServer, turn_knobs: Turn
+) -> None:
+    turn_knobs(embedding_batch=1, embedding_concurrency=3)
+    # Nobody is answered before three have come: fewer at a time would break the barrier.
+    barrier = threading.Barrier(3, timeout=30)
+    embedder = model()
+    assert embedder.max_tokens
+    server.before_answer = barrier.wait
+    embedder.embed_documents(texts(9))
+    assert server.most_in_flight == 3
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_passing_refusal_is_tried_again_after_a_growing_pause(
+    server: EmbeddingsServer, pauses: list[float], status: int
+) -> None:
+    embedder = model()
+    assert embedder.max_tokens
+    server.script += [Reply(status, {"error": {"message": "busy"}})] * 3
+    assert len(embedder.embed_documents(texts(1))) == 1
+    assert len(server.texts()) == 4
+    assert pauses == sorted(pauses)
+    assert len(pauses) == 3
+    assert pauses[0] >= 0.3
+
+
+def test_tries_come_to_an_end(server: EmbeddingsServer, pauses: list[float]) -> None:
+    embedder = model()
+    assert embedder.max_tokens
+    server.script += [Reply(503, {"error": {"message": "model is loading"}})] * 20
+    with pytest.raises(Unavailable, match="503: model is loading") as caught:
+        embedder.embed_documents(texts(1))
+    assert (caught.value.code, caught.value.retryable) == ("EMBEDDER_UNAVAILABLE", True)
+    assert len(server.texts()) == 5
+
+
+def test_the_server_says_when_to_come_again(server: EmbeddingsServer, pauses: list[float]) -> None:
+    server.script.append(Reply(429, {}, {"Retry-After": "7"}))
+    model().embed_query("x")
+    assert pauses == [7.0]
+
+
+def test_a_server_that_wants_an_hour_is_given_up(
+    server: EmbeddingsServer, pauses: list[float]
+) -> None:
+    server.script.append(Reply(429, {}, {"Retry-After": "3600"}))
+    with pytest.raises(Unavailable, match="429"):
+        model().embed_query("x")
+    assert pauses == []
+
+
+def test_retry_after_may_be_a_date_or_nonsense() -> None:
+    in_a_minute = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
+    assert 50 < (retry.seconds(in_a_minute) or 0) <= 60
+    assert retry.seconds("Wed, 01 Jan 2020 00:00:00 GMT") == 0
+    assert retry.seconds("soon") is None
+    assert retry.seconds(None) is None
+
+
+WRONG_ANSWERS: dict[str, Any] = {
+    "no JSON": b"<html>busy</html>",
+    "no list": {"data": None},
+    "a list": [1, 2],
+    "one too few": answer_to(["a"]),
+    "one too many": answer_to(["a", "b", "c"]),
+    "one twice": {"data": [{"index": 0, "embedding": [1.0]}, {"index": 0, "embedding": [2.0]}]},
+    "unequal lengths": {
+        "data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]
+    },
+    "empty vectors": {"data": [{"index": 0, "embedding": []}, {"index": 1, "embedding": []}]},
+    "not a number": b'{"data":[{"index":0,"embedding":[NaN]},{"index":1,"embedding":[1]}]}',
+    "null": {"data": [{"index": 0, "embedding": [None]}, {"index": 1, "embedding": [1.0]}]},
+    "too large a number": b'{"data":[{"index":0,"embedding":[1e99]},{"index":1,"embedding":[1]}]}',
+    "words": {"data": [{"index": 0, "embedding": "AAAA"}, {"index": 1, "embedding": "AAAA"}]},
+}
+
+
+@pytest.mark.parametrize("answer", WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
+def test_an_answer_that_is_no_set_of_vectors_is_refused(
+    server: EmbeddingsServer, answer: Any
+) -> None:
+    embedder = model()
+    assert embedder.max_tokens
+    server.script.append(Reply(200, answer))
+    with pytest.raises(Unavailable) as caught:
+        embedder.embed_documents(texts(2))
+    assert caught.value.code == "EMBEDDER_UNAVAILABLE"
+
+
+def test_vectors_do_not_change_their_dimension(server: EmbeddingsServer) -> None:
+    embedder = model()
+    embedder.embed_query("first")
+    server.script.append(Reply(200, {"data": [{"index": 0, "embedding": [1.0, 2.0]}]}))
+    with pytest.raises(Unavailable, match="2 numbers after 8"):
+        embedder.embed_query("second")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_names_the_variable_and_not_the_key(
+    server: EmbeddingsServer, pauses: list[float], status: int
+) -> None:
+    server.script.append(Reply(status, {"error": {"message": "Incorrect key: sesame"}}))
+    with pytest.raises(Unavailable, match="CODEINFO_EMBEDDING_API_KEY") as caught:
+        model().embed_query("x")
+    assert (caught.value.code, caught.value.retryable) == ("EMBEDDER_UNAVAILABLE", False)
+    assert "sesame" not in caught.value.message
+    assert pauses == []
+
+
+MISSING_MODEL = [
+    (404, {"error": {"message": 'model "small" not found, try pulling it first'}}),
+    (404, {"object": "error", "message": "The model `small` does not exist.", "code": 404}),
+    (404, {"error": {"message": "No access", "code": "model_not_found"}}),
+    (403, {"error": {"message": "Project has no access", "code": "model_not_found"}}),
+    (400, {"error": "Model not loaded"}),
+]
+
+
+@pytest.mark.parametrize(("status", "body"), MISSING_MODEL)
+def test_a_model_that_the_server_lacks_has_its_own_code(
+    server: EmbeddingsServer, status: int, body: Any
+) -> None:
+    server.script.append(Reply(status, body))
+    with pytest.raises(Unavailable) as caught:
+        model().embed_query("x")
+    assert caught.value.code == "EMBED_MODEL_MISSING"
+    assert caught.value.details == {"modelId": "openai:text-embedding-small"}
+    assert not caught.value.retryable
+
+
+def test_an_address_without_embeddings_is_told_from_a_missing_model(
+    server: EmbeddingsServer,
+) -> None:
+    server.script.append(Reply(404, b"<h1>Not Found</h1>"))
+    with pytest.raises(Unavailable, match="usually ends in /v1") as caught:
+        model().embed_query("x")
+    assert caught.value.code == "EMBEDDER_UNAVAILABLE"
+
+
+def test_a_redirect_is_not_followed(server: EmbeddingsServer) -> None:
+    with EmbeddingsServer() as elsewhere:
+        server.script.append(Reply(307, {}, {"Location": f"{elsewhere.url}/embeddings"}))
+        with pytest.raises(Unavailable, match="redirects are not followed"):
+            model().embed_query("x")
+        assert elsewhere.requests == []
+
+
+def test_a_server_that_is_away_is_named(turn_knobs: Turn, pauses: list[float]) -> None:
+    with EmbeddingsServer() as server:
+        address = server.url
+    turn_knobs(embedding_base_url=address)
+    with pytest.raises(Unavailable, match=address) as caught:
+        model().embed_query("x")
+    assert caught.value.retryable
+
+
+def test_closing_ends_calls_in_flight(server: EmbeddingsServer) -> None:
+    embedder = model()
+    assert embedder.max_tokens
+    asked, answer = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        asked.set()
+        answer.wait(30)
+
+    server.before_answer = hold
+    with ThreadPoolExecutor() as pool:
+        call = pool.submit(embedder.embed_documents, texts(100))
+        assert asked.wait(30)
+        embedder.close()
+        with pytest.raises(Unavailable, match="closed"):
+            call.result(30)
+        # The answer never came: it is only now that the server may give it.
+        answer.set()
+    with pytest.raises(Unavailable, match="closed"):
+        embedder.embed_query("x")
+
+
+def test_closing_ends_a_pause(server: EmbeddingsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = model()
+    waiting = threading.Event()
+    sleep = retry.asyncio.sleep
+
+    async def pause(seconds: float) -> None:
+        waiting.set()
+        await sleep(seconds)
+
+    monkeypatch.setattr(retry.asyncio, "sleep", pause)
+    server.script.append(Reply(429, {}, {"Retry-After": "59"}))
+    with ThreadPoolExecutor() as pool:
+        call = pool.submit(embedder.embed_query, "x")
+        assert waiting.wait(30)
+        embedder.close()
+        with pytest.raises(Unavailable, match="closed"):
+            call.result(30)
+
+
+def test_closing_one_leaves_another_alone(server: EmbeddingsServer) -> None:
+    first, second = model(), model()
+    first.close()
+    assert second.embed_query("x").shape == (8,)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"max_model_len": 512},
+        {"context_length": 512},
+        {"max_context_length": 512},
+        {"meta": {"n_ctx": 512}},
+    ],
+)
+def test_the_limit_is_what_the_server_tells_less_the_margin(
+    server: EmbeddingsServer, entry: dict[str, Any]
+) -> None:
+    server.models = [{"id": "text-embedding-small", **entry}]
+    assert model().max_tokens == 435
+
+
+def test_the_limit_of_a_silent_server_is_the_knob_less_the_margin(
+    server: EmbeddingsServer, turn_knobs: Turn
+) -> None:
+    turn_knobs(ingest_fallback_tokens=1_000)
+    assert model().max_tokens == 850
+    server.script.append(Reply(500, {}))
+    assert model().max_tokens == 850
+
+
+def test_a_text_that_would_be_cut_is_refused(server: EmbeddingsServer) -> None:
+    server.models = [{"id": "text-embedding-small", "context_length": 100}]
+    with pytest.raises(InvalidInput, match=r"a\.py is longer"):
+        model().embed_documents([EmbeddingText("x = 1\n" * 100, "a.py")])
+    assert server.texts() == []
+
+
+def test_of_a_long_question_the_beginning_counts(server: EmbeddingsServer) -> None:
+    server.models = [{"id": "text-embedding-small", "context_length": 100}]
+    question = "why does this fail? " * 200
+    model().embed_query(question)
+    ((sent,),) = server.texts()
+    assert question.startswith(sent)
+    assert 100 < len(sent) < 400
+
+
+def test_no_text_asks_nobody(server: EmbeddingsServer) -> None:
+    assert model().embed_documents([]).shape[0] == 0
+    assert json.dumps(server.texts()) == "[]"

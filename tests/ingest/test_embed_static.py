@@ -1,0 +1,109 @@
+"""The built-in embedder gives the vectors that its weights were trained for."""
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
+from apps.ingest.embedding.words import StemCache, stems
+from apps.ingest.types import EmbeddingText, Vectors
+
+# Made with the reference reader of the weights (rounded to 5 decimals), not with this code.
+EXPECTED: dict[str, list[dict[str, Any]]] = json.loads(
+    (Path(__file__).parent / "static_vectors.json").read_text()
+)
+
+embedder = get_embedder(DEFAULT_MODEL)
+
+
+def one(body: str, **fields: str) -> Vectors:
+    return embedder.embed_documents([EmbeddingText(body, **fields)])[0]
+
+
+@pytest.mark.parametrize("case", EXPECTED["documents"], ids=lambda case: case["about"])
+def test_a_document_has_the_vector_of_the_reference(case: dict[str, Any]) -> None:
+    body, path, symbol, signature = case["fields"]
+    vector = one(body, path=path, symbol=symbol, signature=signature)
+    assert vector == pytest.approx(case["vector"], abs=1e-5)
+
+
+@pytest.mark.parametrize("case", EXPECTED["queries"], ids=lambda case: case["text"])
+def test_a_query_has_the_vector_of_the_reference(case: dict[str, Any]) -> None:
+    assert embedder.embed_query(case["text"]) == pytest.approx(case["vector"], abs=1e-5)
+
+
+def test_what_holds_a_word_has_unit_length_and_what_holds_none_is_zero() -> None:
+    assert np.linalg.norm(one("def f(): return 1")) == pytest.approx(1)
+    assert not one("{ } ();").any()
+    assert not embedder.embed_query("").any()
+
+
+def test_a_batch_gives_each_text_the_vector_it_has_alone() -> None:
+    texts = [EmbeddingText(*case["fields"]) for case in EXPECTED["documents"]]
+    batch = embedder.embed_documents(texts)
+    assert batch.shape == (len(texts), 256)
+    assert batch.dtype == np.float32
+    alone = [embedder.embed_documents([text])[0] for text in reversed(texts)]
+    assert np.array_equal(batch, alone[::-1])
+
+
+def test_no_text_gives_no_row() -> None:
+    assert embedder.embed_documents([]).shape == (0, 256)
+
+
+def test_threads_get_the_vectors_of_a_single_one() -> None:
+    texts = [EmbeddingText(f"class Name{number}Reader: pass  # {number}") for number in range(200)]
+    alone = embedder.embed_documents(texts)
+    found: list[Vectors] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(embedder.embed_documents(texts)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all(np.array_equal(vectors, alone) for vectors in found)
+
+
+def test_text_after_thousands_of_words_still_counts() -> None:
+    long = "total amount row\n" * 5_000
+    assert not np.array_equal(one(long), one(long + "kerberos"))
+
+
+def test_a_question_finds_the_code_that_answers_it() -> None:
+    texts = [
+        EmbeddingText("def login(user, password): return session_token(user)", "auth/login.py"),
+        EmbeddingText("def render(chart): draw_axes(chart)", "plot/axes.py"),
+        EmbeddingText("SELECT amount FROM invoices", "billing/report.sql"),
+    ]
+    scores = embedder.embed_documents(texts) @ embedder.embed_query("how are passwords checked?")
+    assert scores.argmax() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("parseHTTPResponse_v2", ["pars", "http", "respons", "v", "2"]),
+        ("running telling sizes studies", ["run", "tell", "siz", "study"]),
+        ("class status uses bus", ["class", "status", "use", "bus"]),
+        ("SCREAMING_CASE __dunder__", ["scream", "case", "dunder"]),
+        ("x" * 30, ["x" * 24]),
+        ("日本語", []),
+    ],
+)
+def test_identifiers_fall_into_stems(text: str, expected: list[str]) -> None:
+    assert list(stems(text)) == expected
+
+
+def test_the_memory_of_runs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StemCache, "LIMIT", 10)
+    cache = StemCache()
+    for number in range(1_000):
+        assert cache[f"word{number}"] == ("word", str(number))
+    assert len(cache) <= 10
