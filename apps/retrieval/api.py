@@ -1,0 +1,44 @@
+"""`/tools/*`: the search and the list of repositories as JSON (docs/retrieval.md)."""
+
+import logging
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.retrieval.repositories import list_repositories
+from apps.retrieval.search import search
+from apps.retrieval.types import SearchQuery
+from codeinfo.errors import InvalidInput
+
+log = logging.getLogger("codeinfo.retrieval")
+
+
+class VectorSearchView(APIView):
+    """`POST /tools/vector-search {query, repository?, limit?}`; other keys are ignored."""
+
+    def post(self, request: Request) -> Response:
+        query = SearchQuery.parse(_body(request))
+        result = search(query)
+        facts = {**query.as_log(), "results": len(result.matches), "modelId": result.model_id}
+        log.info("tools vector search", extra={"context": facts})
+        return Response(result.as_wire())
+
+
+class IngestedReposView(APIView):
+    """`GET /tools/ingested-repos`."""
+
+    def get(self, request: Request) -> Response:
+        return Response(list_repositories())
+
+
+def _body(request: Request) -> dict[str, Any]:
+    """The body, which must be an object. Raises InvalidInput; so does REST framework's parser."""
+    try:
+        body = request.data
+    except RecursionError:
+        raise InvalidInput("the body is nested too deeply") from None
+    if not isinstance(body, dict):
+        raise InvalidInput("the body must be a JSON object")
+    return body

@@ -1,0 +1,179 @@
+"""A file as it lies on disk now, around the lines that were cited."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from django.utils.safestring import SafeString
+
+from apps.ingest.chunking import decode, lines_of
+from apps.ingest.discovery import read_file
+from apps.ingest.models import Root, SourceFile
+from apps.ingest.paths import map_path
+from apps.retrieval.highlight import MAX_CHARS, highlight_lines
+from apps.retrieval.repositories import repo_id, roots_for
+from codeinfo.errors import InvalidInput, NotFound
+
+# A longer file is shown in windows: this many lines before and after what was asked for.
+WHOLE = 2000
+MARGIN = 400
+
+
+@dataclass(frozen=True)
+class SourceRequest:
+    """Which file, and which lines of it are cited (1-based, both included; None: none are).
+
+    `around` moves the window of a long file without citing anything.
+    """
+
+    repo: str
+    path: str
+    start: int | None = None
+    end: int | None = None
+    around: int | None = None
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "SourceRequest":
+        """Check `repo, path, start?, end?, around?`. Raises InvalidInput with all problems."""
+        problems = [f"{name} is required" for name in ("repo", "path") if not data.get(name)]
+        if "\0" in data.get("path", ""):
+            problems.append("path must not hold a NUL")
+        numbers: dict[str, int | None] = {}
+        for name in ("start", "end", "around"):
+            try:
+                numbers[name] = _line(data.get(name))
+            except ValueError:
+                problems.append(f"{name} must be a line number")
+        if problems:
+            raise InvalidInput(", ".join(problems), details={"details": problems})
+        start, end = numbers["start"], numbers["end"]
+        if start and end and end < start:
+            raise InvalidInput("end must not be before start")
+        return cls(data["repo"], data["path"], start, end or start, numbers["around"])
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    number: int
+    html: SafeString
+    cited: bool
+
+
+@dataclass(frozen=True)
+class SourceView:
+    """What the viewer shows. `before` and `after` say how many lines it leaves out."""
+
+    repo: str
+    path: str
+    host_path: str
+    lines: tuple[SourceLine, ...]
+    total: int
+    start: int | None
+    end: int | None
+    before: int
+    after: int
+    unchanged: bool
+
+    @property
+    def folder(self) -> str:
+        return self.path[: len(self.path) - len(self.name)]
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def span(self) -> str:
+        """`Lines 371–377`, `Line 12`, or nothing where none are cited."""
+        if self.start is None or self.end is None:
+            return ""
+        many = self.end > self.start
+        return f"Lines {self.start}–{self.end}" if many else f"Line {self.start}"
+
+    @property
+    def citation(self) -> str:
+        """What a person pastes elsewhere: `repo/path:start-end`."""
+        lines = self.span.rpartition(" ")[2].replace("–", "-")
+        return f"{self.repo}/{self.path}" + (f":{lines}" if lines else "")
+
+    @property
+    def earlier_url(self) -> str:
+        """The window before this one."""
+        return self._url(max(1, self.before - MARGIN + 1))
+
+    @property
+    def later_url(self) -> str:
+        """The window after this one."""
+        return self._url(min(self.total, self.total - self.after + MARGIN))
+
+    def _url(self, around: int) -> str:
+        params: dict[str, str | int] = {"repo": self.repo, "path": self.path}
+        if self.start is not None and self.end is not None:
+            params |= {"start": self.start, "end": self.end}
+        return f"/ui/retrieval/source?{urlencode(params | {'around': around})}"
+
+
+def open_source(request: SourceRequest) -> SourceView:
+    """Re-read an ingested file. Only files that are live in a published root can be opened.
+
+    Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND, and what `read_file` raises for a file that
+    is gone, too large, or no longer a regular file inside its root.
+    """
+    root = roots_for(request.repo)[0]
+    row = _live_file(root, request.path)
+    data = read_file(Path(root.path), row.path)
+    lines = lines_of(decode(data))
+    first, last = _window(len(lines), request)
+    cited = range(request.start or 0, (request.end or -1) + 1)
+    shown = enumerate(_highlighted(lines, first, last, row), first)
+    return SourceView(
+        repo=repo_id(root),
+        path=row.path,
+        host_path=map_path(root, row.path).host_path,
+        lines=tuple(SourceLine(number, html, number in cited) for number, html in shown),
+        total=len(lines),
+        start=request.start,
+        end=request.end,
+        before=first - 1,
+        after=len(lines) - last,
+        unchanged=hashlib.sha256(data).hexdigest() == row.sha256,
+    )
+
+
+def _line(value: Any) -> int | None:
+    number = int(value) if value else None
+    if number is not None and number < 1:
+        raise ValueError
+    return number
+
+
+def _live_file(root: Root, path: str) -> SourceFile:
+    # Exactly a path that an ingest wrote: `..`, absolute or made-up ones never reach the disk.
+    row = SourceFile.objects.live().ingested().filter(root=root, path=path).first()
+    if row is None:
+        raise NotFound(
+            f"{path} is not among the ingested files of {repo_id(root)}.", code="FILE_NOT_FOUND"
+        )
+    return row
+
+
+def _window(total: int, request: SourceRequest) -> tuple[int, int]:
+    """First and last line to show; last < first for an empty file."""
+    if total <= WHOLE:
+        return 1, total
+    start = min(request.around or request.start or 1, total)
+    end = start if request.around else min(request.end or start, total)
+    # However many lines are cited, the window holds no more than a whole file might.
+    return max(1, start - MARGIN), min(total, end + MARGIN, start - MARGIN + WHOLE)
+
+
+def _highlighted(lines: list[str], first: int, last: int, row: SourceFile) -> list[SafeString]:
+    """Lexed from the top of the file where that is affordable, else from the window's own top."""
+    whole = "\n".join(lines)
+    if len(whole) <= MAX_CHARS:
+        return highlight_lines(whole, path=row.path, language=row.language)[first - 1 : last]
+    window = "\n".join(lines[first - 1 : last])
+    return highlight_lines(window, path=row.path, language=row.language)

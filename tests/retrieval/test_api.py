@@ -1,0 +1,262 @@
+"""The JSON doors: what is refused and how, and the list of repositories."""
+
+import json
+import logging
+from datetime import UTC, datetime
+
+import pytest
+from django.test import Client
+
+from apps.ingest.models import IndexLock
+from codeinfo.errors import NotFound, Unavailable
+from tests.retrieval.conftest import Ask, Shelf
+
+pytestmark = pytest.mark.django_db
+
+SEARCH = "/tools/vector-search"
+
+
+def post(client: Client, body: object) -> tuple[int, dict]:
+    response = client.post(SEARCH, body, content_type="application/json")
+    return response.status_code, response.json()
+
+
+# --- input ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", [None, "", "   ", 7, True, ["x"], {}])
+def test_a_query_must_be_a_text_that_says_something(
+    shelf: Shelf, client: Client, query: object
+) -> None:
+    assert post(client, {"query": query}) == (
+        400,
+        {"error": "VALIDATION_FAILED", "details": ["query is required"]},
+    )
+
+
+@pytest.mark.parametrize("repository", ["   ", 7, True, ["x"], {"a": 1}])
+def test_a_repository_must_be_a_name(shelf: Shelf, client: Client, repository: object) -> None:
+    assert post(client, {"query": "x", "repository": repository}) == (
+        400,
+        {
+            "error": "VALIDATION_FAILED",
+            "details": ["repository must be a non-empty string when provided"],
+        },
+    )
+
+
+@pytest.mark.parametrize("limit", ["5", "many", True, 2.5, [5], {"a": 1}])
+def test_a_limit_must_be_a_whole_number(shelf: Shelf, client: Client, limit: object) -> None:
+    assert post(client, {"query": "x", "limit": limit}) == (
+        400,
+        {"error": "VALIDATION_FAILED", "details": ["limit must be an integer"]},
+    )
+
+
+def test_everything_that_is_wrong_is_said_at_once(shelf: Shelf, client: Client) -> None:
+    status, answer = post(client, {"query": "", "repository": 1, "limit": "5"})
+    assert (status, len(answer["details"])) == (400, 3)
+
+
+@pytest.mark.parametrize(
+    ("limit", "asked"),
+    [
+        *[(None, 5), (0, 5), ("", 5), (False, 5)],
+        *[(-3, 1), (1, 1), (20, 20), (21, 20), (5.0, 5), (1e300, 20)],
+    ],
+)
+def test_limits_are_clamped_and_blank_ones_are_the_default(
+    shelf: Shelf, ask: Ask, limit: object, asked: int
+) -> None:
+    for i in range(25):
+        shelf.put(0.1, f"{i}.py")
+    assert len(ask(limit=limit)["results"]) == asked
+
+
+@pytest.mark.parametrize("repository", [None, "", 0, False])
+def test_a_blank_repository_is_all_of_them(shelf: Shelf, ask: Ask, repository: object) -> None:
+    shelf.put(0.1, repo="one")
+    shelf.put(0.2, repo="two")
+    assert len(ask(repository=repository)["results"]) == 2
+
+
+def test_unknown_keys_are_ignored(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.1)
+    assert len(ask(colour="red", offset=3)["results"]) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["{", "", "[]", '"text"', "null", "7", '{"query": NaN}', b"\xff\xfe", "[" * 200_000],
+    ids=["cut", "empty", "list", "string", "null", "number", "nan", "not-utf8", "deep"],
+)
+def test_a_body_that_is_no_object_is_bad_input(
+    shelf: Shelf, client: Client, body: str | bytes
+) -> None:
+    status, answer = post(client, body)
+    assert (status, answer["error"]) == (400, "VALIDATION_FAILED")
+    assert answer["details"]
+
+
+def test_half_a_surrogate_pair_is_a_query_like_any_other(shelf: Shelf, client: Client) -> None:
+    shelf.put(0.1)
+    status, answer = post(client, '{"query": "\\ud800 x", "repository": null}')
+    assert (status, len(answer["results"])) == (200, 1)
+
+
+def test_a_body_of_another_type_is_refused(shelf: Shelf, client: Client) -> None:
+    response = client.post(SEARCH, "query=x", content_type="application/x-www-form-urlencoded")
+    assert (response.status_code, response.json()["error"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+def test_a_body_beyond_the_cap_is_refused(shelf: Shelf, client: Client) -> None:
+    status, answer = post(client, {"query": "x" * (1 << 20)})
+    assert (status, answer["error"]) == (413, "PAYLOAD_TOO_LARGE")
+
+
+def test_other_methods_are_refused_in_json(shelf: Shelf, client: Client) -> None:
+    assert client.get(SEARCH).json()["error"] == "METHOD_NOT_ALLOWED"
+    assert (
+        client.post("/tools/ingested-repos", {}, content_type="application/json").status_code == 405
+    )
+
+
+# --- order of the checks --------------------------------------------------------------------------
+
+
+def test_bad_input_is_said_before_an_index_is_missed(client: Client) -> None:
+    assert post(client, {"query": ""})[0] == 400
+
+
+def test_without_an_index_an_ingest_is_required(client: Client) -> None:
+    assert post(client, {"query": "x", "repository": "unknown"}) == (
+        409,
+        {
+            "error": "INGEST_REQUIRED",
+            "message": "INGEST_REQUIRED: run ingest before vector search",
+        },
+    )
+
+
+def test_an_unknown_repository_is_said_before_a_model_is_missed(
+    shelf: Shelf, client: Client
+) -> None:
+    IndexLock.objects.update(model="gone")
+    shelf.put(0.1)
+    assert post(client, {"query": "x", "repository": "Repo"}) == (404, {"error": "REPO_NOT_FOUND"})
+
+
+def test_a_repository_is_found_by_its_trimmed_name_exactly(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.1, repo="  spaced  ", chunk="mine")
+    shelf.put(0.1, repo="other")
+    answer = ask(repository="spaced ")
+    assert [(r["repo"], r["chunkId"]) for r in answer["results"]] == [("spaced", "mine")]
+
+
+def test_a_root_that_has_not_published_cannot_be_asked(shelf: Shelf, client: Client) -> None:
+    shelf.root("new", generation=0)
+    assert post(client, {"query": "x", "repository": "new"})[0] == 404
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        Unavailable("no server is configured", code="EMBED_MODEL_MISSING"),
+        NotFound("no server is configured", code="MODEL_NOT_FOUND"),
+    ],
+)
+def test_a_missing_model_is_named(
+    shelf: Shelf, client: Client, monkeypatch: pytest.MonkeyPatch, reason: Exception
+) -> None:
+    def missing(model_id: str) -> object:
+        raise reason
+
+    monkeypatch.setattr("apps.retrieval.candidates.get_embedder", missing)
+    assert post(client, {"query": "x"}) == (
+        503,
+        {
+            "error": "EMBED_MODEL_MISSING",
+            "message": "EMBED_MODEL_MISSING: static-code-256 not available"
+            " (no server is configured)",
+            "modelId": "static-code-256",
+        },
+    )
+
+
+@pytest.mark.parametrize("code", ["CHROMA_UNAVAILABLE", "EMBEDDER_UNAVAILABLE"])
+def test_any_other_failure_is_the_stores(shelf: Shelf, client: Client, code: str) -> None:
+    shelf.put(0.1)
+    shelf.fails = Unavailable("it is gone", code=code)
+    assert post(client, {"query": "x"}) == (
+        502,
+        {"error": "CHROMA_UNAVAILABLE", "message": "it is gone"},
+    )
+
+
+# --- repositories ---------------------------------------------------------------------------------
+
+
+def test_without_an_index_the_list_is_empty(client: Client) -> None:
+    response = client.get("/tools/ingested-repos")
+    assert (response.status_code, response.json()) == (200, {"repos": [], "lockedModelId": None})
+
+
+def test_repositories_are_listed_last_ingested_first(shelf: Shelf, client: Client) -> None:
+    older, newer = shelf.root("older"), shelf.root(" newer ")
+    shelf.root("unpublished", generation=0)
+    older.last_ingest_at = datetime(2025, 1, 2, 3, 4, 5, 678900, tzinfo=UTC)
+    older.save()
+    newer.description = "what it is"
+    newer.last_error = "Interrupted"
+    newer.last_ingest_at = datetime(2025, 2, 1, tzinfo=UTC)
+    newer.files, newer.chunks, newer.embedded = 3, 7, 6
+    newer.save()
+    assert client.get("/tools/ingested-repos").json() == {
+        "repos": [
+            {
+                "id": "newer",
+                "description": "what it is",
+                "containerPath": "/src/ newer ",
+                "hostPath": "/src/ newer ",
+                "lastIngestAt": "2025-02-01T00:00:00.000Z",
+                "modelId": "static-code-256",
+                "counts": {"files": 3, "chunks": 7, "embedded": 6},
+                "lastError": "Interrupted",
+            },
+            {
+                "id": "older",
+                "description": None,
+                "containerPath": "/src/older",
+                "hostPath": "/src/older",
+                "lastIngestAt": "2025-01-02T03:04:05.678Z",
+                "modelId": "static-code-256",
+                "counts": {"files": 0, "chunks": 0, "embedded": 0},
+                "lastError": None,
+            },
+        ],
+        "lockedModelId": "static-code-256",
+    }
+
+
+def test_an_unmapped_root_is_told_of(shelf: Shelf, client: Client, turn_knobs) -> None:
+    turn_knobs(in_container=True)
+    shelf.root()
+    [repo] = client.get("/tools/ingested-repos").json()["repos"]
+    assert repo["hostPathWarning"] == "HOST_INGEST_DIR not set; using container path base"
+
+
+# --- logs -----------------------------------------------------------------------------------------
+
+
+def test_a_search_logs_its_size_and_never_its_words(
+    shelf: Shelf, ask: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf.put(0.1, text="the secret text")
+    with caplog.at_level(logging.DEBUG, "codeinfo"):
+        ask(query="my own words", limit=3)
+    logged = [(record.getMessage(), record.context) for record in caplog.records]
+    facts = {"repository": "all", "limit": 3, "results": 1, "modelId": "static-code-256"}
+    assert ("tools vector search", facts) in logged
+    everything = json.dumps([record.__dict__ for record in caplog.records], default=str)
+    assert "my own words" not in everything
+    assert "the secret text" not in everything

@@ -1,0 +1,166 @@
+"""The search page: GET /search."""
+
+import re
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from codeinfo.errors import Unavailable
+from tests.retrieval.conftest import Shelf
+
+pytestmark = pytest.mark.django_db
+
+
+def get(client: Client, **params: object) -> str:
+    response = client.get("/search", params)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def text(html: str) -> str:
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", "", html)))
+
+
+def test_a_fresh_installation_is_sent_to_ingest(client: Client) -> None:
+    html = get(client)
+    assert "Nothing is ingested yet" in html
+    assert 'href="/ingest"' in html
+
+
+def test_without_a_question_the_page_says_how_to_ask(client: Client, shelf: Shelf) -> None:
+    shelf.put(0.1)
+    assert "Search by meaning" in get(client)
+
+
+def test_a_match_shows_its_lines_and_its_distance(client: Client, shelf: Shelf) -> None:
+    code = "    if x:\n        return '<b>'"
+    shelf.put(0.41812, "lib/a.py", code, startLine=371, endLine=372, symbol="Client.send")
+    html = get(client, q="where is x returned")
+    assert "Distance: 0.418" in html
+    assert '<span class="dir">repo/lib/</span>a.py:371–372' in html
+    assert '<span class="ln">371</span><span class="k">if</span> x:' in html
+    assert '<span class="ln">372</span>    <span class="k">return</span>' in html
+    assert "Client.send" in html
+    assert "<b>'" not in html
+    assert re.search(r"1 match in 1 file · \d+\.\d{3} s", text(html))
+    assert (
+        "/ui/retrieval/source?repo=repo&amp;path=lib%2Fa.py&amp;start=371&amp;end=372#L371" in html
+    )
+
+
+def test_the_address_is_the_state_of_the_page(client: Client, shelf: Shelf) -> None:
+    for repo in ("one", "two"):
+        for i in range(8):
+            shelf.put(0.1, f"{i}.py", repo=repo)
+    html = get(client, q="a question", repository="two", limit="5")
+    assert 'value="a question"' in html
+    assert re.search(r"<option selected>\s*two", html)
+    assert re.search(r'<option value="5" selected>', html)
+    assert html.count('<article class="hit"') == 5
+    assert 'class="dir">one/' not in html
+
+
+@pytest.mark.parametrize("limit", ["", "7", "many", "-1", "1000"])
+def test_a_limit_that_is_not_offered_is_the_usual_one(
+    client: Client, shelf: Shelf, limit: str
+) -> None:
+    for i in range(25):
+        shelf.put(0.1, f"{i}.py")
+    assert get(client, q="x", limit=limit).count('<article class="hit"') == 10
+
+
+def test_htmx_gets_only_the_results(client: Client, shelf: Shelf) -> None:
+    shelf.put(0.1)
+    response = client.get("/search", {"q": "x"}, headers={"HX-Request": "true"})
+    assert response.content.startswith(b'<section class="results" id="results"')
+    assert b"<html" not in response.content
+    assert "HX-Request" in response["Vary"]
+
+
+def test_going_back_gets_the_page(client: Client, shelf: Shelf) -> None:
+    headers = {"HX-Request": "true", "HX-History-Restore-Request": "true"}
+    response = client.get("/search", {"q": "x"}, headers=headers)
+    assert response.content.startswith(b"<!doctype html>")
+
+
+# --- the cutoff -----------------------------------------------------------------------------------
+
+
+def test_weaker_matches_are_counted_and_shown_on_request(client: Client, shelf: Shelf) -> None:
+    shelf.put(0.5, "near.py")
+    for i in range(3):
+        shelf.put(1.7, f"far{i}.py")
+    html = get(client, q="x")
+    assert "3 weaker matches beyond the cutoff (distance over 1.400)" in text(html)
+    assert html.count('<article class="hit"') == 1
+    assert 'href="/search?q=x&amp;limit=10&amp;weaker=1"' in html
+
+    html = get(client, q="x", weaker="1")
+    assert html.count('<article class="hit"') == 4
+    assert html.count("beyond cutoff") == 3
+    assert "Hide them" in html
+
+
+def test_nothing_within_the_cutoff_is_said_so(client: Client, shelf: Shelf) -> None:
+    for i in range(4):
+        shelf.put(1.7, f"far{i}.py")
+    words = text(get(client, q="x", repository="repo"))
+    assert "Nothing in repo comes closer than the cutoff of 1.400." in words
+    assert "The best matches are shown all the same." in words
+    assert "2 weaker matches beyond the cutoff" in words
+
+
+def test_with_the_cutoff_disabled_nothing_is_called_weak(
+    client: Client, shelf: Shelf, turn_knobs
+) -> None:
+    turn_knobs(retrieval_cutoff_disabled=True)
+    shelf.put(3.0)
+    html = get(client, q="x")
+    assert html.count('<article class="hit"') == 1
+    assert "cutoff" not in text(html)
+
+
+def test_a_match_without_a_distance_shows_a_dash(client: Client, shelf: Shelf) -> None:
+    shelf.put(None)
+    assert "Distance: —" in get(client, q="x")
+
+
+# --- empty and failed -----------------------------------------------------------------------------
+
+
+def test_nothing_found_names_the_question_and_the_scope(client: Client, shelf: Shelf) -> None:
+    shelf.root("one")
+    words = text(get(client, q="a question", repository="one"))
+    assert "No matches for “a question”" in words
+    assert "one has no searchable passage" in words
+    assert "Search all repositories" in words
+
+
+def test_an_index_that_is_missing_leads_to_ingest(client: Client) -> None:
+    html = get(client, q="x")
+    assert "Nothing is ingested yet" in html
+    assert 'href="/ingest"' in html
+
+
+def test_an_unknown_repository_is_named_and_widened(client: Client, shelf: Shelf) -> None:
+    html = get(client, q="x", repository="<gone>")
+    assert "No repository named “<gone>”" in text(html)
+    assert "<gone>" not in html
+    assert 'href="/search?q=x&amp;limit=10"' in html
+
+
+def test_a_failure_stays_on_the_page_with_its_code(client: Client, shelf: Shelf) -> None:
+    shelf.put(0.1)
+    shelf.fails = Unavailable("the store does not answer", code="CHROMA_UNAVAILABLE")
+    words = text(get(client, q="x"))
+    assert "CHROMA_UNAVAILABLE: the store does not answer" in words
+    assert "Try again" in words
+
+
+def test_what_is_shown_is_escaped(client: Client, shelf: Shelf) -> None:
+    evil = "<script>alert(1)</script>"
+    shelf.put(0.1, f"{evil}.py", evil, symbol=evil, repo=evil)
+    html = get(client, q=evil, repository=evil)
+    assert "alert(1)" in html
+    assert "<script>alert" not in html

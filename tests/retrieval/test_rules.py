@@ -1,0 +1,399 @@
+"""The rules of docs/retrieval.md, each at the door: POST /tools/vector-search."""
+
+import logging
+import math
+
+import pytest
+
+from tests.retrieval.conftest import Ask, Shelf
+
+pytestmark = pytest.mark.django_db
+
+
+def ids(answer: dict) -> list[str]:
+    return [result["chunkId"] for result in answer["results"]]
+
+
+# --- candidates -----------------------------------------------------------------------------------
+
+
+def test_rows_come_in_the_order_of_the_index(shelf: Shelf, ask: Ask) -> None:
+    for distance, path in [(0.5, "z.py"), (0.2, "y.py"), (0.9, "x.py")]:
+        shelf.put(distance, path, chunk=path)
+    assert ids(ask()) == ["z.py", "y.py", "x.py"]
+
+
+def test_several_roots_are_merged_by_distance(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.2, "a.py", repo="one", chunk="1a")
+    shelf.put(0.6, "b.py", repo="one", chunk="1b")
+    shelf.put(0.1, "a.py", repo="two", chunk="2a")
+    shelf.put(0.4, "b.py", repo="two", chunk="2b")
+    assert ids(ask()) == ["2a", "1a", "2b", "1b"]
+
+
+def test_of_equal_distances_the_root_and_then_the_position_decide(shelf: Shelf, ask: Ask) -> None:
+    for repo in ("one", "two"):
+        for path in ("b.py", "a.py"):
+            shelf.put(0.5, path, repo=repo, chunk=f"{repo}/{path}")
+    # "two" was ingested last, so it is listed first.
+    assert ids(ask()) == ["two/b.py", "two/a.py", "one/b.py", "one/a.py"]
+
+
+def test_the_limit_is_applied_before_the_cutoff(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(2.0, "far.py")
+    shelf.put(0.1, "near.py", chunk="near")
+    assert ids(ask(limit=1)) != ["near"]
+
+
+def test_rows_of_files_that_are_not_live_are_dropped(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.1, "new.py", file=shelf.file("new.py", since=2), chunk="unpublished")
+    shelf.put(0.2, "old.py", file=shelf.file("old.py", since=0, until=1), chunk="replaced")
+    shelf.put(0.3, "a.py", chunk="live")
+    assert ids(ask()) == ["live"]
+
+
+def test_more_is_asked_for_until_the_limit_is_reached(shelf: Shelf, ask: Ask) -> None:
+    dead = shelf.file("dead.py", since=2)
+    for _ in range(60):
+        shelf.put(0.1, "dead.py", file=dead)
+    for i in range(3):
+        shelf.put(0.2, f"{i}.py", chunk=f"live {i}")
+    assert ids(ask(limit=2)) == ["live 0", "live 1"]
+    assert shelf.asked == [4, 20, 100]
+
+
+def test_asking_stops_where_a_root_has_no_more(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.1)
+    ask(limit=5)
+    assert shelf.asked == [10]
+
+
+# --- score source ---------------------------------------------------------------------------------
+
+
+def score_lines(caplog: pytest.LogCaptureFixture) -> list[dict]:
+    records = [r for r in caplog.records if r.getMessage() == "vector search score source"]
+    return [record.context for record in records]
+
+
+def test_the_score_source_is_logged_once_a_query(
+    shelf: Shelf, ask: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf.put(0.25, "a.py")
+    shelf.put(None, "b.py")
+    shelf.put(3.0, "c.py")
+    with caplog.at_level(logging.INFO, "codeinfo.retrieval"):
+        ask()
+    assert score_lines(caplog) == [
+        {
+            "tool": "VectorSearch",
+            "scoreSource": "distances",
+            "scoreCount": 2,
+            "scoreMin": 0.25,
+            "scoreMax": 3.0,
+        }
+    ]
+
+
+def test_without_scores_the_source_is_none_and_there_is_no_range(
+    shelf: Shelf, ask: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf.put(None)
+    with caplog.at_level(logging.INFO, "codeinfo.retrieval"):
+        ask()
+    assert score_lines(caplog) == [{"tool": "VectorSearch", "scoreSource": "none", "scoreCount": 0}]
+
+
+# --- cutoff and fallback --------------------------------------------------------------------------
+
+
+def test_the_cutoff_keeps_distances_up_to_and_including_it(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(1.4, "a.py", chunk="at")
+    shelf.put(1.4000001, "b.py", chunk="beyond")
+    assert ids(ask()) == ["at"]
+
+
+def test_a_row_without_a_score_does_not_pass_the_cutoff(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(None, "a.py", chunk="unknown")
+    shelf.put(0.3, "b.py", chunk="near")
+    assert ids(ask()) == ["near"]
+
+
+def test_the_cutoff_is_a_knob_read_at_each_call(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+    shelf.put(0.0, "a.py", chunk="same")
+    shelf.put(0.7, "b.py", chunk="near")
+    assert ids(ask()) == ["same", "near"]
+    turn_knobs(retrieval_cutoff=0.5)
+    assert ids(ask()) == ["same"]
+    turn_knobs(retrieval_cutoff=0.0)
+    assert ids(ask()) == ["same"]
+
+
+def test_a_disabled_cutoff_keeps_all_rows_scored_or_not(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+    turn_knobs(retrieval_cutoff_disabled=True)
+    shelf.put(3.9, "a.py", chunk="far")
+    shelf.put(None, "b.py", chunk="unknown")
+    assert ids(ask()) == ["far", "unknown"]
+
+
+def test_the_fallback_is_the_nearest_rows_in_their_own_order(shelf: Shelf, ask: Ask) -> None:
+    for distance, name in [(3.0, "a"), (1.9, "b"), (2.5, "c"), (1.8, "d")]:
+        shelf.put(distance, f"{name}.py", chunk=name)
+    assert ids(ask()) == ["b", "d"]
+
+
+def test_the_fallback_takes_the_earlier_of_equals_and_scoreless_rows_last(
+    shelf: Shelf, ask: Ask
+) -> None:
+    for distance, name in [(None, "a"), (2.0, "b"), (2.0, "c"), (2.0, "d")]:
+        shelf.put(distance, f"{name}.py", chunk=name)
+    assert ids(ask()) == ["b", "c"]
+
+
+def test_one_row_within_the_cutoff_is_not_topped_up(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(1.0, "a.py", chunk="near")
+    shelf.put(1.5, "b.py", chunk="far")
+    assert ids(ask()) == ["near"]
+
+
+def test_the_fallback_count_is_a_knob_read_at_each_call(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+    for name in "abc":
+        shelf.put(2.0, f"{name}.py", chunk=name)
+    turn_knobs(retrieval_fallback_chunks=1)
+    assert ids(ask()) == ["a"]
+    turn_knobs(retrieval_fallback_chunks=3)
+    assert ids(ask()) == ["a", "b", "c"]
+
+
+def test_without_any_score_the_first_rows_are_the_fallback(shelf: Shelf, ask: Ask) -> None:
+    for name in "abc":
+        shelf.put(None, f"{name}.py", chunk=name)
+    answer = ask()
+    assert ids(answer) == ["a", "b"]
+    assert [result["score"] for result in answer["results"]] == [None, None]
+    assert [file["highestMatch"] for file in answer["files"]] == [None, None]
+
+
+def test_a_fallback_of_two_may_be_one_after_duplicates(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(2.0, chunk="first", text="the same")
+    shelf.put(2.1, chunk="second", text="the same")
+    assert ids(ask()) == ["first"]
+
+
+# --- duplicates -----------------------------------------------------------------------------------
+
+
+def test_the_same_id_in_one_file_counts_once(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.1, chunk="same", text="one")
+    shelf.put(0.2, chunk="same", text="two")
+    assert [result["chunk"] for result in ask()["results"]] == ["one"]
+
+
+def test_the_same_text_in_one_file_counts_once(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.1, chunk="first", text="the same")
+    shelf.put(0.2, chunk="second", text="the same")
+    assert ids(ask()) == ["first"]
+
+
+def test_a_dropped_duplicate_hides_nothing_else(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.1, chunk="1", text="one")
+    shelf.put(0.2, chunk="2", text="one")
+    shelf.put(0.3, chunk="2", text="two")
+    # The second row was dropped for its text, so its id has not been given yet.
+    assert [result["chunk"] for result in ask()["results"]] == ["one", "two"]
+
+
+def test_duplicates_in_other_files_and_repositories_stay(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.1, "a.py", "the same", repo="one", chunk="same")
+    shelf.put(0.2, "b.py", "the same", repo="one", chunk="same")
+    shelf.put(0.3, "a.py", "the same", repo="two", chunk="same")
+    assert len(ids(ask())) == 3
+
+
+def test_duplicates_are_told_by_the_whole_text(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+    turn_knobs(tool_chunk_max_chars=3)
+    shelf.put(0.1, text="abc one")
+    shelf.put(0.2, text="abc two")
+    assert [result["chunk"] for result in ask()["results"]] == ["abc", "abc"]
+
+
+def test_a_file_gives_its_two_nearest_in_their_own_order(shelf: Shelf, ask: Ask) -> None:
+    for distance, name in [(0.9, "a"), (0.2, "b"), (None, "c"), (0.1, "d")]:
+        shelf.put(distance, chunk=name)
+    assert ids(ask()) == ["b", "d"]
+
+
+def test_of_equals_in_one_file_the_earlier_stay(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+    turn_knobs(retrieval_cutoff_disabled=True)
+    for name in "abc":
+        shelf.put(None, chunk=name)
+    assert ids(ask()) == ["a", "b"]
+
+
+# --- caps -----------------------------------------------------------------------------------------
+
+
+def test_a_chunk_is_cut_to_its_cap_and_its_lines_counted_after(
+    shelf: Shelf, ask: Ask, turn_knobs
+) -> None:
+    turn_knobs(tool_chunk_max_chars=5)
+    shelf.put(0.1, text="ab\ncd\nef")
+    [result] = ask()["results"]
+    assert (result["chunk"], result["lineCount"]) == ("ab\ncd", 2)
+
+
+def test_the_total_cap_stops_at_the_first_that_would_pass_it(
+    shelf: Shelf, ask: Ask, turn_knobs
+) -> None:
+    turn_knobs(tool_max_chars=10)
+    for name, length in [("a", 6), ("b", 5), ("c", 1)]:
+        shelf.put(0.1, f"{name}.py", name * length, chunk=name)
+    assert ids(ask()) == ["a"]
+
+
+def test_a_total_that_is_just_reached_is_within_the_cap(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+    turn_knobs(tool_max_chars=10)
+    shelf.put(0.1, "a.py", "aaaaa", chunk="a")
+    shelf.put(0.1, "b.py", "bbbbb", chunk="b")
+    assert ids(ask()) == ["a", "b"]
+
+
+def test_the_caps_may_leave_nothing(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+    turn_knobs(tool_max_chars=3)
+    shelf.put(0.1, text="four")
+    answer = ask()
+    assert (answer["results"], answer["files"]) == ([], [])
+
+
+def test_the_total_counts_the_text_after_the_cut(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+    turn_knobs(tool_max_chars=6, tool_chunk_max_chars=3)
+    shelf.put(0.1, "a.py", "aaaaaa", chunk="a")
+    shelf.put(0.1, "b.py", "bbbbbb", chunk="b")
+    assert ids(ask()) == ["a", "b"]
+
+
+def test_caps_count_characters_not_bytes(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+    turn_knobs(tool_chunk_max_chars=2)
+    shelf.put(0.1, text="😀😀😀")
+    assert ask()["results"][0]["chunk"] == "😀😀"
+
+
+def test_an_empty_text_has_no_characters_and_no_lines(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.1, text="")
+    [result] = ask()["results"]
+    assert (result["chunk"], result["lineCount"]) == ("", 0)
+
+
+# --- files[] --------------------------------------------------------------------------------------
+
+
+def test_files_name_the_least_distance_of_each(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.4, "b.py", "one\ntwo")
+    shelf.put(0.3, "b.py", "three")
+    shelf.put(0.5, "a.py", "four")
+    assert ask()["files"] == [
+        {
+            "hostPath": "/src/repo/a.py",
+            "highestMatch": 0.5,
+            "chunkCount": 1,
+            "lineCount": 1,
+            "repo": "repo",
+            "modelId": "static-code-256",
+        },
+        {
+            "hostPath": "/src/repo/b.py",
+            "highestMatch": 0.3,
+            "chunkCount": 2,
+            "lineCount": 3,
+            "repo": "repo",
+            "modelId": "static-code-256",
+        },
+    ]
+
+
+def test_files_are_those_of_the_capped_rows_only(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+    turn_knobs(tool_max_chars=4)
+    shelf.put(0.4, "b.py", "four")
+    shelf.put(0.1, "b.py", "more")
+    shelf.put(0.1, "a.py", "more")
+    assert [(f["hostPath"], f["highestMatch"]) for f in ask()["files"]] == [("/src/repo/b.py", 0.4)]
+
+
+def test_files_are_sorted_by_code_point(shelf: Shelf, ask: Ask) -> None:
+    for path in ("b.py", "É.py", "B.py", "a.py"):
+        shelf.put(0.1, path)
+    names = [file["hostPath"].rpartition("/")[2] for file in ask()["files"]]
+    assert names == ["B.py", "a.py", "b.py", "É.py"]
+
+
+def test_an_unmapped_host_path_is_told_of_in_results_and_files(
+    shelf: Shelf, ask: Ask, turn_knobs
+) -> None:
+    turn_knobs(in_container=True)
+    shelf.put(0.1)
+    answer = ask()
+    text = "HOST_INGEST_DIR not set; using container path base"
+    assert answer["results"][0]["hostPathWarning"] == text
+    assert answer["files"][0]["hostPathWarning"] == text
+
+
+# --- shape and edges ------------------------------------------------------------------------------
+
+
+def test_a_result_has_exactly_these_fields(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+    turn_knobs(host_ingest_dir="/home/me/src")
+    root = shelf.root("deep", path="/data/group/deep")
+    shelf.put(
+        0.5, "lib/a.py", "x = 1", repo="deep", chunk="abc", startLine=7, endLine=7, symbol="A.b",
+        language="python",
+    )  # fmt: skip
+    assert root.name == "deep"
+    assert ask()["results"] == [
+        {
+            "repo": "deep",
+            "relPath": "lib/a.py",
+            "containerPath": "/data/group/deep/lib/a.py",
+            "hostPath": "/home/me/src/group/deep/lib/a.py",
+            "score": 0.5,
+            "chunk": "x = 1",
+            "chunkId": "abc",
+            "modelId": "static-code-256",
+            "lineCount": 1,
+            "startLine": 7,
+            "endLine": 7,
+            "symbol": "A.b",
+            "language": "python",
+        }
+    ]
+
+
+def test_no_rows_are_an_empty_answer(shelf: Shelf, ask: Ask) -> None:
+    shelf.root()
+    assert ask() == {"results": [], "files": [], "modelId": "static-code-256"}
+
+
+@pytest.mark.parametrize("distance", [math.nan, math.inf, -math.inf])
+def test_a_distance_that_is_no_number_is_null(shelf: Shelf, ask: Ask, distance: float) -> None:
+    shelf.put(distance)
+    assert ask()["results"][0]["score"] is None
+
+
+def test_malformed_metadata_does_no_harm(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(
+        0.1, "a.py", relPath=None, chunkHash=None, model=7, startLine="one", endLine=True, symbol=3
+    )
+    [result] = ask()["results"]
+    assert result["relPath"] == "a.py"  # from the source file's row
+    assert result["chunkId"] == "vector-0"
+    assert result["modelId"] == "static-code-256"
+    assert (result["startLine"], result["endLine"]) == (None, None)
+    assert "symbol" not in result
+
+
+@pytest.mark.parametrize("source_file", [None, "", "no uuid", 5])
+def test_a_row_that_names_no_source_file_is_dropped(
+    shelf: Shelf, ask: Ask, source_file: object
+) -> None:
+    shelf.put(0.1, "a.py", sourceFile=source_file)
+    shelf.put(0.2, "b.py", chunk="whole")
+    assert ids(ask()) == ["whole"]
