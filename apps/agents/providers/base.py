@@ -1,6 +1,6 @@
 """What a provider is: something that lists its models and streams one round of an answer."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -52,5 +52,5 @@ class Provider(Protocol):
     async def models(self) -> Sequence[Model]:
         """The models to choose from, best first."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """One round. Closing the iterator must stop the generation on the server."""
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """One round. Closing the generator must stop the generation on the server."""

@@ -1,0 +1,156 @@
+"""One answer, from question to terminal event: rounds of a provider, and the tools it asks for.
+
+    TurnStarted, then for each round TextDelta | ReasoningDelta …, for each call ToolStarted and
+    ToolFinished, and one of TurnFinished | TurnFailed at the end.
+
+Closing the generator closes the provider's stream, which stops the generation; whoever closes it
+says TurnStopped. Errors that are not ours are bugs: they propagate to the runner.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import assert_never
+
+from apps.agents.events import (
+    ChatEvent,
+    ModelEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallRequested,
+    ToolFinished,
+    ToolStarted,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+    UsageReported,
+)
+from apps.agents.history import tool_message
+from apps.agents.messages import Message, ToolCall
+from apps.agents.metering import Meter
+from apps.agents.prompts import LAST_ROUND
+from apps.agents.providers.base import ModelRequest, Provider
+from apps.agents.tools import execute
+from apps.retrieval.tools import Tool
+from codeinfo.conf import knobs
+from codeinfo.errors import CodeinfoError, Unavailable
+
+log = logging.getLogger("codeinfo.agents")
+
+Events = AsyncGenerator[ChatEvent, None]
+
+
+async def run(provider: Provider, request: ModelRequest, max_rounds: int) -> Events:
+    """Stream the answer to `request`. After `max_rounds` rounds of tools it must come without."""
+    answer = _Answer(provider, request, max_rounds)
+    yield TurnStarted()
+    try:
+        async with aclosing(answer.rounds()) as events:
+            async for event in events:
+                yield event
+    except CodeinfoError as error:
+        yield answer.failed(error)
+    else:
+        usage, timing = answer.meter.read()
+        yield TurnFinished(usage, timing)
+
+
+class _Answer:
+    def __init__(self, provider: Provider, request: ModelRequest, max_rounds: int) -> None:
+        self.provider, self.request, self.max_rounds = provider, request, max_rounds
+        self.messages = list(request.messages)
+        self.meter = Meter()
+        self.call_ids: set[str] = set()
+        # Of the round under way:
+        self.pieces: list[str] = []
+        self.calls: list[ToolCall] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    async def rounds(self) -> Events:
+        for left in range(self.max_rounds, -1, -1):
+            async with aclosing(self._ask(self.request.tools if left else ())) as events:
+                async for event in events:
+                    yield event
+            if not self.calls or not left:
+                break
+            async with aclosing(self._run_tools()) as events:
+                async for event in events:
+                    yield event
+            if left == 1:
+                self._announce_last_round()
+        if not self.text.strip():
+            raise Unavailable("The model ended without an answer.", code="PROVIDER_ERROR")
+
+    async def _ask(self, tools: Sequence[Tool]) -> Events:
+        """One round of the provider; leaves its text and its calls behind."""
+        self.pieces, self.calls = [], []
+        request = replace(self.request, messages=tuple(self.messages), tools=tools)
+        async with aclosing(self.provider.stream(request)) as stream:
+            patience = knobs().first_byte_seconds
+            while (event := await _next(stream, patience)) is not None:
+                patience = knobs().idle_seconds
+                self.meter.tick()
+                match event:
+                    case TextDelta(text=text):
+                        self.pieces.append(text)
+                        yield event
+                    case ReasoningDelta() | ToolStarted() | ToolFinished():
+                        yield event
+                    case ToolCallRequested(call=call):
+                        self.calls.append(self._named(call))
+                    case UsageReported(usage=usage):
+                        self.meter.count(usage)
+                    case _:
+                        assert_never(event)
+        self.meter.end_round()
+
+    def _named(self, call: ToolCall) -> ToolCall:
+        """The call under an id that no other call of this answer has; some servers start anew."""
+        wanted = call.id or "call"
+        id, number = wanted, 1
+        while id in self.call_ids:
+            number += 1
+            id = f"{wanted}-{number}"
+        self.call_ids.add(id)
+        return replace(call, id=id)
+
+    async def _run_tools(self) -> Events:
+        """The round's calls, one after the other."""
+        self.messages.append(Message("assistant", self.text, tuple(self.calls)))
+        for call in self.calls:
+            yield ToolStarted(call)
+            result = await execute(call, self.request.tools)
+            yield ToolFinished(result)
+            self.messages.append(tool_message(result))
+
+    def _announce_last_round(self) -> None:
+        # Beside the last result, not as a message of its own: some chat templates insist on
+        # user and assistant taking turns.
+        last = self.messages[-1]
+        self.messages[-1] = replace(last, text=f"{last.text}\n\n{LAST_ROUND}")
+
+    def failed(self, error: CodeinfoError) -> TurnFailed:
+        retryable = isinstance(error, Unavailable) and error.retryable
+        facts = {"provider": self.provider.id, "model": self.request.model, "code": error.code}
+        log.warning("provider failed", extra={"context": {**facts, "retryable": retryable}})
+        usage, timing = self.meter.read()
+        return TurnFailed(error.code, error.message, retryable, usage, timing)
+
+
+async def _next(stream: AsyncGenerator[ModelEvent, None], seconds: float) -> ModelEvent | None:
+    """The next event, or None at the end.
+
+    Raises Unavailable (PROVIDER_TIMEOUT) after so many seconds of silence.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await anext(stream, None)
+    except TimeoutError as error:
+        raise Unavailable(
+            f"The model was silent for {seconds:g} seconds.", code="PROVIDER_TIMEOUT"
+        ) from error

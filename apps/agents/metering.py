@@ -1,0 +1,53 @@
+"""What an answer cost: tokens summed over its rounds, and the time it took."""
+
+import time
+
+from apps.agents.messages import Timing, Usage
+
+FIELDS = ("input_tokens", "output_tokens", "total_tokens", "cached_input_tokens")
+
+
+class Meter:
+    """Counts one answer. Its rate is over the time in which the model wrote, not the tools'."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._writing_since: float | None = None
+        self._writing = 0.0
+        self._round: Usage | None = None
+        self._usage: Usage | None = None
+
+    def tick(self) -> None:
+        """The model has said something."""
+        self._writing_since = self._writing_since or time.monotonic()
+
+    def count(self, usage: Usage) -> None:
+        """The round's usage; of several reports the last one counts, they grow."""
+        self._round = usage
+
+    def end_round(self) -> None:
+        if self._writing_since is not None:
+            self._writing += time.monotonic() - self._writing_since
+        if self._round is not None:
+            self._usage = added(self._usage, self._round)
+        self._writing_since = self._round = None
+
+    def read(self) -> tuple[Usage | None, Timing]:
+        """The sums so far, a round under way included."""
+        self.end_round()
+        total = max(time.monotonic() - self._started, 0.001)
+        tokens = self._usage.output_tokens if self._usage else None
+        rate = tokens / self._writing if tokens and self._writing > 0 else None
+        return self._usage, Timing(round(total, 3), rate and round(rate, 2))
+
+
+def added(left: Usage | None, right: Usage) -> Usage:
+    """Field by field; what neither counted stays unknown, a missing total is derived."""
+    sums: dict[str, int | None] = {}
+    for name in FIELDS:
+        counts = [getattr(usage, name) for usage in (left, right) if usage]
+        known = [count for count in counts if count is not None]
+        sums[name] = sum(known) if known else None
+    if sums["total_tokens"] is None and None not in (sums["input_tokens"], sums["output_tokens"]):
+        sums["total_tokens"] = (sums["input_tokens"] or 0) + (sums["output_tokens"] or 0)
+    return Usage(**sums)

@@ -1,0 +1,174 @@
+"""Any OpenAI-compatible server: what it is, whether it answers, and its models.
+
+Set by CODEINFO_OPENAI_BASE_URL and CODEINFO_OPENAI_API_KEY. The SDK, slow to import, is needed for
+streaming only (`openai_stream`).
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from apps.agents.events import ModelEvent
+from apps.agents.providers.base import Availability, Model, ModelRequest
+from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
+
+LIST_SECONDS = 2.5
+# How long a listing counts. What failed is asked again soon: somebody may just be starting it.
+FRESH_SECONDS = 30.0
+FAILED_SECONDS = 2.0
+
+NOT_SET = (
+    "Set CODEINFO_OPENAI_BASE_URL to an OpenAI-compatible server, "
+    "for example http://127.0.0.1:1234/v1, and start again."
+)
+BAD_KEY = "CODEINFO_OPENAI_API_KEY holds characters that no key has."
+
+# Servers list whatever they serve and rarely say what it is for; most names tell.
+NO_CHAT = re.compile(
+    r"embed|rerank|moderation|whisper|transcribe|dall-e|(^|[/_-])(bge|gte|e5|minilm|tts|sora)([-_.]|$)",
+    re.IGNORECASE,
+)
+NO_CHAT_TYPES = frozenset({"embedding", "embeddings", "vector", "rerank", "reranker"})
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where to ask, and with which key. Only `origin` may be shown or logged."""
+
+    base_url: str
+    api_key: str
+
+    @classmethod
+    def configured(cls) -> "Server":
+        """Raises Unavailable (not retryable) that says which variable is missing or wrong."""
+        k = knobs()
+        if not k.openai_base_url:
+            raise _unavailable(NOT_SET)
+        if not (k.openai_api_key.isascii() and k.openai_api_key.isprintable()):
+            raise _unavailable(BAD_KEY)
+        return cls(k.openai_base_url, k.openai_api_key)
+
+    @property
+    def origin(self) -> str:
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+
+
+def _unavailable(reason: str, *, retryable: bool = False) -> Unavailable:
+    return Unavailable(reason, code="PROVIDER_UNAVAILABLE", retryable=retryable)
+
+
+@dataclass(frozen=True)
+class _Listing:
+    server: Server
+    until: float
+    models: tuple[Model, ...] = ()
+    problem: Unavailable | None = None
+
+
+class OpenAIProvider:
+    """Chat Completions with tools, streamed."""
+
+    id = "openai"
+    label = "OpenAI-compatible server"
+
+    def __init__(self) -> None:
+        self._listing: _Listing | None = None
+
+    async def availability(self) -> Availability:
+        try:
+            await self.models()
+        except Unavailable as error:
+            return Availability(available=False, tools_available=False, reason=error.message)
+        return Availability(available=True)
+
+    async def models(self) -> Sequence[Model]:
+        """Raises Unavailable whose message says what is missing. Asked at most every 30 s."""
+        server = Server.configured()
+        listing = self._listing
+        if listing is None or listing.server != server or listing.until < time.monotonic():
+            listing = self._listing = await _ask(server)
+        if listing.problem:
+            raise listing.problem
+        return listing.models
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        # In a thread, so that other answers do not wait while the SDK is imported.
+        stream = await asyncio.to_thread(_streamer)
+        async with aclosing(stream(Server.configured(), request)) as events:
+            async for event in events:
+                yield event
+
+
+def _streamer() -> Callable[[Server, ModelRequest], AsyncGenerator[ModelEvent, None]]:
+    # Takes a second or two the first time, and only answers need it.
+    from apps.agents.providers.openai_stream import stream  # noqa: PLC0415
+
+    return stream
+
+
+async def _ask(server: Server) -> _Listing:
+    try:
+        models = await _list(server)
+    except Unavailable as problem:
+        return _Listing(server, time.monotonic() + FAILED_SECONDS, problem=problem)
+    return _Listing(server, time.monotonic() + FRESH_SECONDS, models)
+
+
+async def _list(server: Server) -> tuple[Model, ...]:
+    timeout = httpx.Timeout(LIST_SECONDS)
+    try:
+        async with httpx.AsyncClient(timeout=timeout, headers=server.headers) as client:
+            response = await client.get(f"{server.base_url}/models")
+        answer = response.json() if response.is_success else None
+    except httpx.TimeoutException:
+        raise _unavailable(f"{server.origin} does not answer in time.", retryable=True) from None
+    except httpx.HTTPError:
+        raise _unavailable(f"Nothing answers at {server.origin}.", retryable=True) from None
+    except ValueError:
+        raise _unavailable(f"{server.origin} does not answer like an OpenAI server.") from None
+    if not response.is_success:
+        raise _unavailable(_refusal(response.status_code, server), retryable=True)
+    models = tuple(_model(entry) for entry in _entries(answer) if _chats(entry))
+    if not models:
+        raise _unavailable(f"{server.origin} offers no chat model.", retryable=True)
+    return models
+
+
+def _refusal(status: int, server: Server) -> str:
+    match status:
+        case 401 | 403 if server.api_key:
+            return f"{server.origin} refused the key: check CODEINFO_OPENAI_API_KEY."
+        case 401 | 403:
+            return f"{server.origin} asks for a key: set CODEINFO_OPENAI_API_KEY."
+        case 404:
+            return f"{server.origin} has no list of models there: does the address end in /v1?"
+        case _:
+            return f"{server.origin} answered {status} when asked for its models."
+
+
+def _entries(answer: Any) -> list[Mapping[str, Any]]:
+    """The entries of `{"data": [...]}`, or of a bare list as some servers send it."""
+    data = answer.get("data") if isinstance(answer, dict) else answer
+    entries = data if isinstance(data, list) else []
+    return [e for e in entries if isinstance(e, dict) and isinstance(e.get("id"), str) and e["id"]]
+
+
+def _chats(entry: Mapping[str, Any]) -> bool:
+    return entry.get("type") not in NO_CHAT_TYPES and not NO_CHAT.search(entry["id"])
+
+
+def _model(entry: Mapping[str, Any]) -> Model:
+    return Model(entry["id"], entry["id"])

@@ -1,0 +1,208 @@
+"""The frames of a streamed chat completion, folded into ModelEvents.
+
+Servers differ in everything that the format leaves open and in some that it does not: nothing here
+trusts a frame to have the right shape.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+from uuid import uuid4
+
+from apps.agents.events import (
+    ModelEvent,
+    ToolCallRequested,
+    UsageReported,
+)
+from apps.agents.messages import ToolCall, Usage
+from apps.agents.reasoning import MarkerParser
+
+JSON = dict[str, Any]
+
+# Why an answer that has ended is not whole.
+UNFINISHED = {
+    "length": "The model reached its output limit before the answer was complete.",
+    "content_filter": "The server's content filter withheld the rest of the answer.",
+}
+CUT = "The connection was cut before the answer was complete."
+
+
+class Round:
+    """One request's answer. `feed` it each frame, then `end` it, then ask what is `wrong`."""
+
+    def __init__(self) -> None:
+        self._parser = MarkerParser()
+        self._text, self._thinking = Characters(), Characters()
+        self._calls = CallAssembler()
+        self._usage: Usage | None = None
+        self.finish_reason: str | None = None
+
+    def feed(self, frame: Any) -> list[ModelEvent]:
+        frame = _dict(frame)
+        self._usage = _usage(_dict(frame.get("usage"))) or self._usage
+        choices = frame.get("choices")
+        choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
+        reason = choice.get("finish_reason")
+        self.finish_reason = reason if isinstance(reason, str) and reason else self.finish_reason
+        delta = _dict(choice.get("delta"))
+        for call in _dicts(delta.get("tool_calls")):
+            self._calls.feed(call)
+        return self._said(delta)
+
+    def _said(self, delta: JSON) -> list[ModelEvent]:
+        events: list[ModelEvent] = []
+        # Some servers send the same thinking under both names.
+        thinking = _plain(delta.get("reasoning_content")) or _plain(delta.get("reasoning"))
+        thinking += "".join(_plain(part.get("thinking")) for part in _dicts(delta.get("content")))
+        if thinking := self._thinking.feed(thinking):
+            events += self._parser.reasoning(thinking)
+        if text := self._text.feed(_plain(delta.get("content")) or _plain(delta.get("refusal"))):
+            events += self._parser.feed(text)
+        return events
+
+    def end(self) -> list[ModelEvent]:
+        """What was held back; the calls, if the round came to its end; the usage."""
+        events: list[ModelEvent] = [*self._parser.flush()]
+        if not self.wrong:
+            events += [ToolCallRequested(call) for call in self._calls.calls()]
+        if self._usage:
+            events.append(UsageReported(self._usage))
+        return events
+
+    @property
+    def wrong(self) -> str | None:
+        """In a sentence, why the answer is not whole."""
+        return UNFINISHED.get(self.finish_reason) if self.finish_reason else CUT
+
+
+@dataclass
+class _Call:
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass
+class CallAssembler:
+    """Tool calls from their pieces.
+
+    A piece belongs to the call of its index; without one, to the call of its id; without either, to
+    the last call. Another id under a known index is another call: some servers number all calls 0.
+    """
+
+    _calls: list[_Call] = field(default_factory=list)
+    _by_index: dict[int, _Call] = field(default_factory=dict)
+
+    def feed(self, piece: JSON) -> None:
+        function = _dict(piece.get("function"))
+        name, arguments = _plain(function.get("name")), function.get("arguments")
+        call = self._call_of(piece.get("index"), _plain(piece.get("id")), name)
+        # A name may come in pieces, or whole with every piece.
+        call.name += name if name != call.name else ""
+        # One that has its arguments as an object sends them whole.
+        call.arguments += (
+            json.dumps(arguments) if isinstance(arguments, dict) else _plain(arguments)
+        )
+
+    def _call_of(self, index: Any, id: str, name: str) -> _Call:
+        known = (
+            self._by_index.get(index) if isinstance(index, int) else self._without_index(id, name)
+        )
+        if known is None or (id and known.id and known.id != id):
+            known = _Call()
+            self._calls.append(known)
+        if isinstance(index, int):
+            self._by_index[index] = known
+        known.id = known.id or id
+        return known
+
+    def _without_index(self, id: str, name: str) -> _Call | None:
+        if id:
+            return next((call for call in self._calls if call.id == id), None)
+        last = self._calls[-1] if self._calls else None
+        begins_anew = last is not None and bool(name and last.name and last.arguments)
+        return None if begins_anew else last
+
+    def calls(self) -> list[ToolCall]:
+        """The calls in order, each with its arguments or with what is wrong with them."""
+        return [_read(call) for call in self._calls]
+
+
+def _read(call: _Call) -> ToolCall:
+    id = call.id or f"call_{uuid4().hex[:24]}"
+    try:
+        arguments = json.loads(call.arguments.strip() or "{}", parse_constant=_no_constant)
+    except ValueError as error:
+        return ToolCall(id, call.name, error=f"The arguments are not valid JSON: {error}")
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        return ToolCall(id, call.name, error="The arguments must be a JSON object.")
+    return ToolCall(id, call.name, _cleaned(arguments))
+
+
+def _cleaned(value: Any) -> Any:
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_cleaned(item) for item in value]
+        case dict():
+            return {clean(key): _cleaned(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+class Characters:
+    """Whole characters from pieces that may end in half of one (a lone UTF-16 surrogate)."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, text: str) -> str:
+        text, self._half = self._half + text, ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return clean(text)
+
+
+def clean(text: str) -> str:
+    """Text that UTF-8 and every database can hold: surrogates joined or replaced, no NUL."""
+    if not text.isascii():
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\x00", "")
+
+
+def _usage(usage: JSON) -> Usage | None:
+    details = _dict(usage.get("prompt_tokens_details"))
+    counts = Usage(
+        _count(usage.get("prompt_tokens")),
+        _count(usage.get("completion_tokens")),
+        _count(usage.get("total_tokens")),
+        _count(details.get("cached_tokens")),
+    )
+    return None if counts == Usage() else counts
+
+
+def _count(value: Any) -> int | None:
+    number = isinstance(value, int) and not isinstance(value, bool)
+    return value if number and value >= 0 else None
+
+
+def _dict(value: Any) -> JSON:
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(value: Any) -> list[JSON]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _plain(value: Any) -> str:
+    """A text, or the texts of a list of content parts."""
+    if isinstance(value, list):
+        return "".join(_plain(part.get("text")) for part in _dicts(value))
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,78 @@
+"""How a tool's result is put before a model: as delimited data, and no more of it than it needs.
+
+What a tool returns was written by whoever wrote the ingested files. It is JSON between tags, and
+nothing in it can close those tags or pass for a control token of a chat template.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from apps.agents.messages import ToolResult
+
+JSON = dict[str, Any]
+CLOSING = "</tool_result>"
+
+
+def as_data(result: ToolResult) -> str:
+    """The text of the tool message that answers `result.call`."""
+    data = json.dumps(_body(result), ensure_ascii=False, separators=(",", ":"), default=str)
+    return f'<tool_result name="{_name(result)}">\n{_defused(data)}\n{CLOSING}'
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most about `limit` characters of a tool message, still delimited, and saying so."""
+    if len(text) <= limit:
+        return text
+    data, _, after = text.rpartition(CLOSING)
+    kept = data[:limit]
+    note = f"[{len(data) - len(kept):,} characters left out for want of room]"
+    return f"{kept}\n{note}\n{CLOSING}{after}"
+
+
+def _name(result: ToolResult) -> str:
+    return "".join(c for c in result.call.name if c.isalnum() or c in "_-.")[:64]
+
+
+def _body(result: ToolResult) -> Any:
+    if not result.ok:
+        return {"error": {"code": result.error_code, "message": result.error_message}}
+    condense = CONDENSED.get(result.call.name)
+    return (
+        condense(result.payload)
+        if condense and isinstance(result.payload, dict)
+        else result.payload
+    )
+
+
+def _defused(data: str) -> str:
+    # Both are the same text to whoever reads the JSON.
+    return data.replace(CLOSING, "<\\/tool_result>").replace("<|", "<\\u007c")
+
+
+def _passages(payload: JSON) -> JSON:
+    return {"results": [_passage(match) for match in payload.get("results", [])]}
+
+
+def _passage(match: JSON) -> JSON:
+    wanted = {key: match.get(key) for key in ("score", "symbol", "language", "chunk")}
+    lines = match.get("startLine"), match.get("endLine")
+    where = place(match.get("repo", ""), match.get("relPath", ""), *lines)
+    return {"citation": where} | {k: v for k, v in wanted.items() if v not in (None, "")}
+
+
+def place(repo: str, path: str, start: int | None, end: int | None) -> str:
+    """How code is cited: `repo/path:start-end`, lines 1-based, both included."""
+    return f"{repo}/{path}" if start is None else f"{repo}/{path}:{start}-{end}"
+
+
+def _repositories(payload: JSON) -> JSON:
+    wanted = ("id", "description", "lastIngestAt", "counts", "lastError")
+    return {"repos": [{key: repo.get(key) for key in wanted} for repo in payload.get("repos", [])]}
+
+
+# Paths of this machine, ids and summaries are of no use to a model.
+CONDENSED: dict[str, Callable[[JSON], JSON]] = {
+    "VectorSearch": _passages,
+    "ListIngestedRepositories": _repositories,
+}
