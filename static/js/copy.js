@@ -1,4 +1,5 @@
-// Copy buttons: data-copy="text", or data-copy-from="#id" for the text of an element.
+// Copy buttons: data-copy="text", data-copy-from="#id" for the text of an element, or data-copy-url
+// for what the server answers there.
 import { toast } from "./toasts.js";
 
 async function copy(text) {
@@ -13,12 +14,16 @@ async function copy(text) {
   area.remove();
 }
 
+async function textOf({ copy: text, copyFrom, copyUrl }) {
+  if (copyUrl) return (await fetch(copyUrl)).text();
+  return text ?? document.querySelector(copyFrom).innerText;
+}
+
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy], [data-copy-from]");
+  const button = event.target.closest("[data-copy], [data-copy-from], [data-copy-url]");
   if (!button) return;
-  const text = button.dataset.copy ?? document.querySelector(button.dataset.copyFrom).innerText;
   try {
-    await copy(text);
+    await copy(await textOf(button.dataset));
     toast(button.dataset.copied ?? "Copied");
   } catch {
     toast("The browser did not allow copying.", { error: true });

@@ -70,7 +70,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !document.querySelector("dialog[open]") && closeLayer()) event.preventDefault();
 });
 
-// A fragment that is a layer opens when it arrives: <div data-open-when-swapped="drawer-id">.
+// Layers whose content comes from the server open when it arrives.
 let asked = null;
 document.addEventListener("htmx:beforeRequest", (event) => {
   asked = event.detail.elt;

@@ -1,0 +1,73 @@
+"""The ingest page's websocket: HTML fragments out, nothing in.
+
+On connecting, and so on every reconnect, the full state is sent; afterwards whatever partial looks
+different, at most five times a second.
+"""
+
+import asyncio
+from urllib.parse import parse_qs
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import DatabaseError
+
+from apps.ingest import panels, stream
+from codeinfo.hub import Subscription, hub
+
+MIN_SECONDS_BETWEEN = 0.2
+# 1011: the browser comes back by itself, and meanwhile says that updates are unavailable.
+SERVER_FAILED = 1011
+
+
+class IngestPageConsumer(AsyncWebsocketConsumer):
+    """`/ws/ui/ingest`, or with `?view=foot` only what the sidebar of every page shows."""
+
+    async def connect(self) -> None:
+        query = parse_qs(self.scope["query_string"].decode("latin-1"))
+        self.view = query.get("view", ["page"])[0]
+        if self.view not in panels.VIEWS:
+            await self.close(code=4404)
+            return
+        await self.accept()
+        self.sent: dict[str, str] = {}
+        self.following = asyncio.create_task(self._follow())
+
+    async def disconnect(self, code: int) -> None:
+        following = getattr(self, "following", None)
+        if following is not None:
+            following.cancel()
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Pages post their actions over HTTP."""
+
+    async def _follow(self) -> None:
+        changed = asyncio.Event()
+        changed.set()
+        with hub.subscribe(stream.RUNS) as runs, hub.subscribe(stream.ROOTS) as roots:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_flag(runs, changed))
+                group.create_task(_flag(roots, changed))
+                group.create_task(self._push_when(changed))
+
+    async def _push_when(self, changed: asyncio.Event) -> None:
+        while True:
+            await changed.wait()
+            changed.clear()
+            try:
+                await self._push()
+            except DatabaseError:
+                await self.close(code=SERVER_FAILED)
+                return
+            await asyncio.sleep(MIN_SECONDS_BETWEEN)
+
+    async def _push(self) -> None:
+        rendered = await database_sync_to_async(panels.render)(self.view)
+        fresh = [html for name, html in rendered.items() if self.sent.get(name) != html]
+        self.sent = rendered
+        if fresh:
+            await self.send(text_data="\n".join(fresh))
+
+
+async def _flag(notices: Subscription, changed: asyncio.Event) -> None:
+    async for _ in notices:
+        changed.set()

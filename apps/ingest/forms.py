@@ -1,0 +1,48 @@
+"""The form "New repository", and where on it an error belongs."""
+
+from django import forms
+
+from apps.ingest import queries, services
+from apps.ingest.models import IngestRun
+from codeinfo.errors import CodeinfoError
+
+# Errors of `services.start_run` that are about one field; all others stand above the button.
+FIELD_OF_CODE = {
+    "NOT_FOUND": "path",
+    "NOT_DIRECTORY": "path",
+    "NOT_READABLE": "path",
+    "OUTSIDE_BASE": "path",
+    "NAME_TAKEN": "name",
+    "MODEL_LOCKED": "model",
+    "EMBED_MODEL_MISSING": "model",
+}
+
+
+class StartForm(forms.Form):
+    path = forms.CharField(error_messages={"required": "Path is required"})
+    name = forms.CharField(max_length=255, error_messages={"required": "Name is required"})
+    description = forms.CharField(required=False)
+    model = forms.CharField(required=False)
+    dry_run = forms.BooleanField(required=False)
+
+    def clean_model(self) -> str:
+        # A locked select is disabled, so the browser does not send it.
+        model = self.cleaned_data["model"] or queries.locked_model()
+        if not model:
+            raise forms.ValidationError("Select a model")
+        return str(model)
+
+    def start(self) -> IngestRun | None:
+        """Start the run that a valid form asks for; None where it was refused, with the errors."""
+        values = self.cleaned_data
+        try:
+            return services.start_run(
+                path=values["path"],
+                name=values["name"],
+                model=values["model"],
+                description=values["description"],
+                dry_run=values["dry_run"],
+            )
+        except CodeinfoError as error:
+            self.add_error(FIELD_OF_CODE.get(error.code), error.message)
+            return None

@@ -1,0 +1,140 @@
+"""The living parts of the ingest page. Page, htmx answer and websocket render the same partials.
+
+A view is a list of partials. Each is one element with an id of its own and `hx-swap-oob`, so that
+it finds its place however it arrives.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.db.models.functions import Coalesce
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from apps.ingest import progress, queries
+from apps.ingest.embedding import DEFAULT_MODEL
+from apps.ingest.models import IngestRun, Root
+from apps.ingest.types import TERMINAL_STATES, RunStatus
+
+VIEWS: dict[str, tuple[str, ...]] = {
+    "page": ("_run", "_roots", "_count", "_start", "_bulk", "_lock", "_foot_run"),
+    "foot": ("_foot_run",),
+}
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One step of a run by name; `text` says what it found or does."""
+
+    name: str
+    text: str
+    state: Literal["done", "current", "waiting"]
+
+
+@dataclass(frozen=True)
+class RunPanel:
+    """A run as the page shows it. `seconds` is the time since it started, or that it took."""
+
+    run: IngestRun
+    status: RunStatus
+    phases: tuple[Phase, ...]
+    seconds: float | None
+
+    @property
+    def active(self) -> bool:
+        return self.status.state not in TERMINAL_STATES
+
+    @property
+    def spoken(self) -> str:
+        """For a live region: changes with the state and at every tenth of the way."""
+        if self.status.state != "embedding" or self.status.percent is None:
+            return f"{self.run.name}: {self.status.message or self.status.state}"
+        return f"{self.run.name}: {int(self.status.percent // 10) * 10} percent"
+
+
+@dataclass(frozen=True)
+class RootRow:
+    """A root and, while one waits or works, its run."""
+
+    root: Root
+    run: IngestRun | None
+
+    @property
+    def state(self) -> str:
+        return self.run.state if self.run else self.root.last_state or "completed"
+
+
+def context() -> dict[str, Any]:
+    """All that the partials draw from, read now."""
+    active = queries.active_run()
+    shown = active or _latest_run()
+    lock = queries.index_lock()
+    return {
+        "active": run_panel(active) if active else None,
+        "panel": run_panel(shown) if shown else None,
+        "rows": _rows(),
+        "waiting": len(queries.queued_runs()),
+        "locked_model": lock.model if lock else None,
+        "default_model": DEFAULT_MODEL,
+    }
+
+
+def render(view: str) -> dict[str, str]:
+    """Partial → HTML, for all partials of a view."""
+    values = context()
+    return {name: render_to_string(f"ingest/{name}.html", values) for name in VIEWS[view]}
+
+
+def _latest_run() -> IngestRun | None:
+    return IngestRun.objects.order_by(
+        Coalesce("finished_at", "queued_at").desc(), "-queued_at"
+    ).first()
+
+
+def _rows() -> list[RootRow]:
+    live = {run.path: run for run in IngestRun.objects.live()}
+    return [RootRow(root, live.get(root.path)) for root in queries.published_roots()]
+
+
+def run_panel(run: IngestRun) -> RunPanel:
+    status = progress.status_of(run)
+    end = run.finished_at or timezone.now()
+    seconds = (end - run.started_at).total_seconds() if run.started_at else None
+    return RunPanel(run, status, _phases(run, status), seconds)
+
+
+# How far a run has come, by its state: the number of phases that are behind it.
+PHASES_BEHIND = {"queued": 0, "scanning": 0, "embedding": 1}
+
+
+def _phases(run: IngestRun, status: RunStatus) -> tuple[Phase, ...]:
+    if status.state not in PHASES_BEHIND:
+        return ()
+    behind = PHASES_BEHIND[status.state]
+    total, skipped = status.file_total or 0, status.counts.skipped
+    found = f"{total + skipped:,} found, {skipped:,} skipped" if behind else "Looks for files"
+    texts = {
+        "Discovery": found,
+        "Embedding": _embedding_text(run, status),
+        "Publish": "Leaves nothing: this is a dry run"
+        if run.dry_run
+        else "Searchable in one step, when all is written",
+    }
+    waits = status.state == "queued"
+    return tuple(
+        Phase(name, text, _phase_state(index, behind, waits))
+        for index, (name, text) in enumerate(texts.items())
+    )
+
+
+def _embedding_text(run: IngestRun, status: RunStatus) -> str:
+    if status.state != "embedding":
+        return "Cuts files into chunks and gives each a vector"
+    done = f"{status.counts.embedded:,} of {status.counts.chunks:,} chunks"
+    return f"{done} would be embedded" if run.dry_run else f"{done} have a vector"
+
+
+def _phase_state(index: int, behind: int, waits: bool) -> Literal["done", "current", "waiting"]:
+    if index < behind:
+        return "done"
+    return "current" if index == behind and not waits else "waiting"

@@ -1,0 +1,219 @@
+"""The ingest page and its fragments.
+
+Actions answer with the page's living parts, which swap themselves in, and with a toast; the
+websocket brings the same parts to every other page that is open.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils.text import slugify
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.ingest import eligibility, folders, languages, panels, queries, services, skips
+from apps.ingest.forms import StartForm
+from apps.ingest.models import Root, SourceFileQuerySet
+from codeinfo.conf import knobs
+from codeinfo.errors import CodeinfoError, NotFound
+
+# htmx swaps a 422 like a 200, and the status still says that nothing was done.
+REFUSED = 422
+
+
+@require_GET
+def page(request: HttpRequest) -> HttpResponse:
+    return render(request, "ingest/page.html", {**panels.context(), "form": StartForm()})
+
+
+@require_POST
+def start(request: HttpRequest) -> HttpResponse:
+    """Start a run from the form; the form comes back empty, or with what is wrong."""
+    form = StartForm(request.POST)
+    if not form.is_valid() or form.start() is None:
+        return _form(request, form, REFUSED)
+    if not request.htmx:  # type: ignore[attr-defined]
+        return redirect("/ingest")
+    return _form(request, StartForm(), 200)
+
+
+def _form(request: HttpRequest, form: StartForm, status: int) -> HttpResponse:
+    part = "ingest/_form.html" if request.htmx else "ingest/page.html"  # type: ignore[attr-defined]
+    context = {**panels.context(), "form": form}
+    response = render(request, part, context, status=status)
+    if status == 200:
+        response.write(_panels_html())
+    return response
+
+
+@require_POST
+def cancel(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Returns when the worker has stopped, or after the time that `services.cancel` allows it."""
+    try:
+        outcome = services.cancel(run_id)
+    except CodeinfoError as error:
+        return _refused(error)
+    if outcome == "pending":
+        return _done("Cancelling takes longer. The run stops after what it is doing now.")
+    return _done("Ingest cancelled")
+
+
+@require_POST
+def reembed(request: HttpRequest) -> HttpResponse:
+    """Queue a re-embed of each root named; the worker takes them one after the other."""
+    try:
+        runs = services.queue_reembeds([root.id for root in _roots(request.POST.getlist("root"))])
+    except CodeinfoError as error:
+        return _refused(error)
+    return _done(f"{len(runs)} re-embeds queued" if len(runs) > 1 else "Re-embed started")
+
+
+@require_GET
+def confirm_remove(request: HttpRequest) -> HttpResponse:
+    """The dialog that asks before something is lost."""
+    roots = _roots(request.GET.getlist("root"))
+    return render(request, "ingest/_remove.html", {"roots": roots})
+
+
+@require_POST
+def remove(request: HttpRequest) -> HttpResponse:
+    """Remove each root named, until one is refused; those before it stay removed."""
+    removed = 0
+    try:
+        for root in _roots(request.POST.getlist("root")):
+            services.remove(root.path)
+            removed += 1
+    except CodeinfoError as error:
+        return _refused(error)
+    return _done(f"Removed {removed} folders" if removed > 1 else "Removed")
+
+
+@require_GET
+def living_parts(request: HttpRequest) -> HttpResponse:
+    """All living parts, for Refresh and for pages without a websocket."""
+    return HttpResponse(_panels_html())
+
+
+@require_GET
+def models(request: HttpRequest) -> HttpResponse:
+    """The model field with every model that can be had now; a server may have to be asked."""
+    # The embedding package loads heavy modules; it is imported when it is first needed.
+    from apps.ingest.embedding import available_models  # noqa: PLC0415
+
+    context = {
+        "models": available_models(),
+        "locked_model": queries.locked_model(),
+        "form": StartForm(request.GET),
+    }
+    return render(request, "ingest/_model.html", context)
+
+
+@require_GET
+def folder_picker(request: HttpRequest) -> HttpResponse:
+    """The picker at a folder, or what is wrong with it and the way back to the bases."""
+    path = request.GET.get("path", "")
+    context: dict[str, Any] = {"asked": path, "bases": [str(base) for base in folders.bases()]}
+    try:
+        listing = folders.list_dirs(path)
+    except CodeinfoError as error:
+        context["error"] = error.code
+    else:
+        at_base = listing.path == listing.base
+        context |= {
+            "listing": listing,
+            "up": None if at_base else listing.path.rpartition("/")[0] or "/",
+            "entries": [(name, f"{listing.path.rstrip('/')}/{name}") for name in listing.dirs],
+        }
+    inside = request.headers.get("HX-Target") == "picker"
+    return render(request, "ingest/_picker.html" if inside else "ingest/_folders.html", context)
+
+
+@require_GET
+def details(request: HttpRequest, root_id: UUID) -> HttpResponse:
+    """The drawer about one root."""
+    root = _root(str(root_id))
+    context = {
+        "root": root,
+        "locked_model": queries.locked_model(),
+        "active": queries.active_run(),
+        "include": sorted(knobs().ingest_include or _known_names()),
+        "exclude": sorted(
+            {*eligibility.EXCLUDED, *eligibility.EXCLUDED_WORDS, *knobs().ingest_exclude}
+        ),
+    }
+    return render(request, "ingest/_details.html", context)
+
+
+def _known_names() -> set[str]:
+    kinds = languages.FILE_TYPES
+    return {f".{each}" for kind in kinds for each in kind.extensions} | {
+        name for kind in kinds for name in kind.names
+    }
+
+
+@require_GET
+def skipped(request: HttpRequest) -> HttpResponse:
+    """The drawer with the skip list of `root` or `run`; from page 2 on only its further rows."""
+    query, name, files = _skip_source(request)
+    number = _page_number(request)
+    found = skips.page(files, request.GET.get("reason", ""), number)
+    part = "ingest/_skipped_rows.html" if number > 1 else "ingest/_skipped.html"
+    return render(request, part, {"list": found, "source": query, "name": name})
+
+
+@require_GET
+def skipped_csv(request: HttpRequest) -> StreamingHttpResponse:
+    _, name, files = _skip_source(request)
+    lines = skips.csv_lines(skips.filtered(files, request.GET.get("reason", "")))
+    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+    filename = f"skipped-{slugify(name) or 'files'}.csv"
+    response["Content-Disposition"] = f'attachment; filename="{filename}"'
+    return response
+
+
+def _skip_source(request: HttpRequest) -> tuple[str, str, SourceFileQuerySet]:
+    """What a skip list is about: its own query string, its name, its files."""
+    if "run" in request.GET:
+        run = queries.find_run(request.GET["run"])
+        return f"run={run.id}", run.name, skips.of_run(run)
+    root = _root(request.GET.get("root", ""))
+    return f"root={root.id}", root.name, skips.of_root(root)
+
+
+def _page_number(request: HttpRequest) -> int:
+    asked = request.GET.get("page", "1")
+    return max(1, int(asked)) if asked.isascii() and asked.isdigit() else 1
+
+
+def _root(root_id: str) -> Root:
+    return _roots([root_id])[0]
+
+
+def _roots(ids: Iterable[str]) -> list[Root]:
+    """The published roots with these ids, in the order asked for. Raises NotFound."""
+    known = {str(root.id): root for root in queries.published_roots()}
+    found = [known[each] for each in ids if each in known]
+    if not found:
+        raise NotFound("This folder is no longer ingested.")
+    return found
+
+
+def _panels_html() -> str:
+    return "\n".join(panels.render("page").values())
+
+
+def _done(text: str) -> HttpResponse:
+    return _with_toast(HttpResponse(_panels_html()), text)
+
+
+def _refused(error: CodeinfoError) -> HttpResponse:
+    response = HttpResponse(_panels_html(), status=REFUSED)
+    return _with_toast(response, f"{error.code}: {error.message}", error=True)
+
+
+def _with_toast(response: HttpResponse, text: str, *, error: bool = False) -> HttpResponse:
+    response["HX-Trigger"] = json.dumps({"toast": {"text": text, "error": error}})
+    return response

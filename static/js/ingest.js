@@ -1,0 +1,50 @@
+// The ingest page: required fields, the folder picker, spoken progress.
+
+function setError(field, text) {
+  const error = document.getElementById(`${field.id}-error`);
+  error.hidden = !text;
+  error.querySelector("[data-error-text]").textContent = text;
+  if (text) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
+}
+
+document.addEventListener("focusout", (event) => {
+  const field = event.target;
+  // Leaving for the picker is on the way to filling the field.
+  if (!field.dataset?.required || event.relatedTarget?.id === "choose-folder") return;
+  if (!field.value.trim()) setError(field, field.dataset.required);
+});
+document.addEventListener("input", (event) => {
+  if (event.target.dataset.required && event.target.value.trim()) setError(event.target, "");
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-use-folder]");
+  if (!button) return;
+  const path = document.getElementById("path");
+  const name = document.getElementById("name");
+  path.value = button.dataset.useFolder;
+  setError(path, "");
+  if (!name.value.trim()) {
+    name.value = path.value.split("/").filter(Boolean).at(-1) ?? "";
+    setError(name, "");
+  }
+  button.closest("dialog").close();
+  name.focus();
+});
+
+// A confirmed action closes its dialog when the server has answered.
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.target.matches("[data-close-when-sent]")) {
+    event.target.closest("dialog").close();
+    if (event.detail.successful) document.dispatchEvent(new Event("clearselection"));
+  }
+});
+
+// The run card is swapped whole; a live region must stay, so its text is set from the card.
+function speak() {
+  const text = document.querySelector("[data-speak]")?.dataset.speak ?? "";
+  const speaker = document.querySelector("[data-speaker]");
+  if (speaker.textContent !== text) speaker.textContent = text;
+}
+document.addEventListener("htmx:wsAfterMessage", speak);
