@@ -101,7 +101,7 @@ FILE_TYPES: tuple[FileType, ...] = (
     _code("terraform", "tf hcl"),
     _code("proto", "proto", lexer="protobuf"),
     _code("graphql", "graphql gql graphqls"),
-    _code("groovy", "groovy gradle", names="jenkinsfile"),
+    _lines("groovy", "groovy gradle", names="jenkinsfile"),
     _code("powershell", "ps1 psm1 psd1"),
     _lines("sql", "sql ddl psql"),
     _lines("vue", "vue", lexer="html"),

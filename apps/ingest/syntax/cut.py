@@ -1,0 +1,169 @@
+"""Cutting rows into ranges, along a syntax tree or along blank lines, and merging the small ones.
+
+A text is first cut as finely as needed: whatever fits stays whole, the rest is cut where its
+children begin. Every cut has a level, its depth in the tree. Then ranges are merged across cuts,
+deepest first, so that a closing brace returns to its block before two functions meet.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from tree_sitter import Node
+
+# Smaller ranges are put to a neighbour's.
+SMALL = 200
+# How much fuller than an even share a range may get before the next begins.
+SLACK = 1.15
+
+
+class Text:
+    """The lines of a file, and how many characters any range of them has."""
+
+    def __init__(self, lines: Sequence[str], max_chars: int) -> None:
+        self.lines = lines
+        self.max_chars = max_chars
+        self._before = list(accumulate((len(line) + 1 for line in lines), initial=0))
+
+    def size(self, first: int, end: int) -> int:
+        """Characters of rows first..end-1, joined by newlines."""
+        return self._before[end] - self._before[first] - 1
+
+    def fits(self, first: int, end: int) -> bool:
+        return self.size(first, end) <= self.max_chars
+
+    def share(self, first: int, end: int) -> int:
+        """The characters of each part where a range is cut evenly."""
+        size = self.size(first, end)
+        parts = -(-size // self.max_chars)
+        return min(self.max_chars, int(size / parts * SLACK))
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Rows first..end-1. `level` is the depth of the cut before it, `room` how large ranges that
+    are merged across that cut may get, `defines` whether a definition begins inside."""
+
+    first: int
+    end: int
+    level: int
+    room: int
+    defines: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    first: int
+    end: int
+    level: int
+    room: int
+    nodes: tuple[Node, ...]
+
+
+def cut_tree(
+    text: Text, root: Node, starts: Sequence[int], leading: Callable[[Node], bool]
+) -> list[Unit]:
+    """Units of a parsed file. `starts`: the rows where definitions begin, sorted; `leading` tells
+    the nodes that belong to the one that follows them."""
+    units: list[Unit] = []
+    tasks = [_Task(0, len(text.lines), 0, text.max_chars, (root,))]
+    while tasks:
+        task = tasks.pop()
+        if text.fits(task.first, task.end) or task.end - task.first <= 1:
+            at = bisect_left(starts, task.first)
+            defines = at < len(starts) and starts[at] < task.end
+            units.append(Unit(task.first, task.end, task.level, task.room, defines))
+            continue
+        parts = _cut(text, task, leading)
+        if parts:
+            tasks.extend(reversed(parts))
+        else:
+            units.extend(cut_lines(text, task.first, task.end, task.level, task.room))
+    return units
+
+
+def _cut(text: Text, task: _Task, leading: Callable[[Node], bool]) -> list[_Task]:
+    """The parts of a range, cut where the children of its nodes begin; none where they do not."""
+    nodes = task.nodes
+    while nodes:
+        nodes = tuple(child for node in nodes if _rows(node) > 1 for child in node.children)
+        rows = _cut_rows(nodes, task.first, task.end, leading)
+        if rows:
+            return _parts(text, task, nodes, rows)
+    return []
+
+
+def _rows(node: Node) -> int:
+    return node.end_point.row - node.start_point.row + 1
+
+
+def _cut_rows(
+    nodes: Iterable[Node], first: int, end: int, leading: Callable[[Node], bool]
+) -> list[int]:
+    """Rows strictly inside first..end where a node begins, with what leads up to it."""
+    rows: list[int] = []
+    led_from, previous_end = -1, -1
+    for node in nodes:
+        start, last = node.start_point.row, node.end_point.row
+        attached = led_from >= 0 and start <= previous_end + 1
+        begin = led_from if attached else start
+        if (
+            first < begin < end
+            and (not rows or begin > rows[-1])
+            and begin > previous_end * (not attached)
+        ):
+            rows.append(begin)
+        is_leading = leading(node) and (start > previous_end or attached)
+        led_from = begin if is_leading else -1
+        previous_end = last - (node.end_point.column == 0 and last > start)
+    return rows
+
+
+def _parts(text: Text, task: _Task, nodes: Sequence[Node], rows: list[int]) -> list[_Task]:
+    room = text.share(task.first, task.end)
+    bounds = [task.first, *rows, task.end]
+    parts: list[_Task] = []
+    at = 0
+    for index, (first, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        inside: list[Node] = []
+        while at < len(nodes) and nodes[at].start_point.row < end:
+            inside.append(nodes[at])
+            at += 1
+        level, share = (task.level, task.room) if index == 0 else (task.level + 1, room)
+        parts.append(_Task(first, end, level, share, tuple(inside)))
+    return parts
+
+
+def cut_lines(text: Text, first: int, end: int, level: int = 0, room: int = 0) -> list[Unit]:
+    """Units of rows without a tree: every line one, cut best where a paragraph begins."""
+    share = text.max_chars
+    units = [Unit(first, first + 1, level, room or share)]
+    before_blank = not text.lines[first].strip() if first < end else False
+    for row in range(first + 1, end):
+        line = text.lines[row]
+        depth = (1 if before_blank else 3) + line[:1].isspace()
+        units.append(Unit(row, row + 1, level + depth, share))
+        before_blank = not line.strip()
+    return units if first < end else []
+
+
+def merge(text: Text, units: Sequence[Unit]) -> list[tuple[int, int]]:
+    """Ranges of rows (first, end) in order, none of more than max_chars unless it is one line."""
+    firsts = list(range(len(units)))  # of the range that ends with this unit
+    lasts = list(range(len(units)))  # of the range that begins with this unit
+    defines = [unit.defines for unit in units]  # of the range that begins with this unit
+    for cut in sorted(range(1, len(units)), key=lambda index: -units[index].level):
+        left, last = firsts[cut - 1], lasts[cut]
+        middle, begin, end = units[cut].first, units[left].first, units[last].end
+        size = text.size(begin, end)
+        small = min(text.size(begin, middle), text.size(middle, end)) < SMALL
+        definitions = defines[left] or defines[cut]
+        if size <= (text.max_chars if small else 0 if definitions else units[cut].room):
+            firsts[last], lasts[left] = left, last
+            defines[left] = definitions
+    ranges, at = [], 0
+    while at < len(units):
+        ranges.append((units[at].first, units[lasts[at]].end))
+        at = lasts[at] + 1
+    return ranges

@@ -1,0 +1,156 @@
+"""The definitions of one file and the names it declares, read from its syntax tree."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+
+from tree_sitter import Language, Node, Query, QueryCursor
+from tree_sitter_language_pack import get_language
+
+from apps.ingest.syntax.queries import BODIES, query_text
+
+MAX_NAME = 120
+MAX_SIGNATURE = 300
+# `A::b`, `M:f` and `exports.f` declare what stands last.
+QUALIFIER = re.compile(r"::|[.:]")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Rows are 0-based, both included; `parent` is the index of the enclosing definition or -1."""
+
+    label: str
+    first: int
+    last: int
+    parent: int
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Definitions in order of appearance, outer before inner; names as (row, name), in order."""
+
+    definitions: list[Definition] = field(default_factory=list)
+    names: list[tuple[int, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Captured:
+    node: Node
+    label: str
+
+
+@cache
+def language(grammar: str) -> Language:
+    found: Language = get_language(grammar)
+    return found
+
+
+@cache
+def _query(grammar: str) -> Query | None:
+    text = query_text(grammar)
+    return Query(language(grammar), text) if text else None
+
+
+def outline(grammar: str, root: Node, source: bytes) -> Outline:
+    """What a parsed file defines. Linear in the size of the tree, whatever its depth."""
+    query = _query(grammar)
+    if query is None:
+        return Outline()
+    names: dict[int, tuple[int, str]] = {}
+    captured: dict[tuple[int, int], _Captured] = {}
+    for _, captures in QueryCursor(query).matches(root):
+        for name in _named(captures):
+            text = _text(name, source)
+            names.setdefault(name.start_byte, (name.start_point.row, _last_part(text)))
+        if "def" in captures:
+            node = captures["def"][0]
+            label = _label(captures, source)
+            captured.setdefault((node.start_byte, -node.end_byte), _Captured(node, label))
+    # Markdown's words are no identifiers: a heading keeps its dots.
+    found = [names[start] for start in sorted(names)]
+    return Outline(list(_nested(captured, source)), [item for item in found if item[1]])
+
+
+def _named(captures: dict[str, list[Node]]) -> list[Node]:
+    declarators = [_innermost(node) for node in captures.get("declarator", ())]
+    return captures.get("name", []) + declarators
+
+
+def _innermost(node: Node) -> Node:
+    """The name at the bottom of a C declarator such as `*(*f)(int)`."""
+    while True:
+        inner = node.child_by_field_name("declarator")
+        if inner is None and node.type in ("reference_declarator", "parenthesized_declarator"):
+            inner = node.named_children[-1] if node.named_children else None
+        if inner is None:
+            return node
+        node = inner
+
+
+def _label(captures: dict[str, list[Node]], source: bytes) -> str:
+    nodes = captures.get("label") or _named(captures)
+    label = _text(nodes[0], source) if nodes else ""
+    if not label.count(" "):
+        label = QUALIFIER.sub(".", label)
+    if "scope" in captures:
+        scope = _text(captures["scope"][0], source).lstrip("*(").partition("[")[0]
+        label = f"{scope}.{label}"
+    return label.partition("<")[0] if label[:1] != "<" else label
+
+
+def _text(node: Node, source: bytes) -> str:
+    text = source[node.start_byte : node.start_byte + 4 * MAX_NAME]
+    text = text[: node.end_byte - node.start_byte]
+    return " ".join(text.decode("utf-8", "replace").split())[:MAX_NAME].strip("\"'`")
+
+
+def _last_part(name: str) -> str:
+    return name if " " in name else QUALIFIER.split(name)[-1] or name
+
+
+def _nested(captured: dict[tuple[int, int], _Captured], source: bytes) -> Iterator[Definition]:
+    open_until: list[tuple[int, int]] = []  # (end byte, index) of the definitions around
+    for index, ((start, negative_end), item) in enumerate(sorted(captured.items())):
+        while open_until and open_until[-1][0] <= start:
+            open_until.pop()
+        parent = open_until[-1][1] if open_until else -1
+        node = item.node
+        yield Definition(
+            item.label, node.start_point.row, _last_row(node), parent, _signature(node, source)
+        )
+        open_until.append((-negative_end, index))
+
+
+def _last_row(node: Node) -> int:
+    """A node that ends with a line break ends on the line before."""
+    end = node.end_point
+    return max(node.start_point.row, end.row - 1 if end.column == 0 else end.row)
+
+
+def _signature(node: Node, source: bytes) -> str:
+    """The definition up to its body on one line, or its first line where there is no body."""
+    body = _body(node)
+    end = body.start_byte if body is not None else node.end_byte
+    head = source[node.start_byte : min(end, node.start_byte + 2 * MAX_SIGNATURE)]
+    text = head.decode("utf-8", "replace")
+    if body is None:
+        text = text.partition("\n")[0]
+    return " ".join(text.split())[:MAX_SIGNATURE].rstrip(" {:=")
+
+
+def _body(node: Node) -> Node | None:
+    """The body, looked for no deeper than the value of a declaration (`const f = () => …`)."""
+    for _ in range(3):
+        body = node.child_by_field_name("body")
+        if body is not None:
+            return body
+        children = node.named_children[-1:] if node.named_child_count > 12 else node.named_children
+        body = next((child for child in children if child.type in BODIES), None)
+        if body is not None and body.child_by_field_name("body") is None:
+            return body
+        if not children:
+            return None
+        node = children[-1]
+    return None

@@ -1,0 +1,357 @@
+"""What a definition looks like in each grammar: tree-sitter queries, written as tables.
+
+NAMED lists node types that define what their `name` field says. PATTERNS holds the rest, in
+tree-sitter's own query language, with these captures:
+
+- @def with @name: a definition, and the name it declares
+- @def with @label: a scope with a name of its own that it does not declare (`impl Point`)
+- @scope beside them: what stands before the name in the symbol path (Go's receiver)
+- @name alone: a name declared without a scope (constants, fields)
+- @declarator: a C declarator, whose innermost declarator is the name
+"""
+
+NAMED: dict[str, str] = {
+    "python": "function_definition class_definition",
+    "javascript": """
+        function_declaration generator_function_declaration class_declaration method_definition
+        """,
+    "typescript": """
+        function_declaration generator_function_declaration class_declaration method_definition
+        abstract_class_declaration interface_declaration enum_declaration type_alias_declaration
+        function_signature internal_module
+        """,
+    "java": """
+        class_declaration interface_declaration enum_declaration record_declaration
+        annotation_type_declaration method_declaration constructor_declaration
+        compact_constructor_declaration
+        """,
+    "go": "function_declaration type_spec type_alias",
+    "rust": """
+        function_item struct_item enum_item trait_item mod_item macro_definition union_item
+        type_item
+        """,
+    "ruby": "module class method singleton_method",
+    "php": """
+        class_declaration interface_declaration trait_declaration enum_declaration
+        method_declaration function_definition
+        """,
+    "cpp": "concept_definition alias_declaration",
+    "csharp": """
+        class_declaration struct_declaration interface_declaration record_declaration
+        enum_declaration method_declaration constructor_declaration property_declaration
+        delegate_declaration local_function_statement
+        """,
+    "scala": """
+        object_definition class_definition trait_definition enum_definition function_definition
+        type_definition given_definition
+        """,
+    "lua": "function_declaration",
+    "haskell": "function bind data_type newtype type_synomym class",
+    "bash": "function_definition",
+    "scss": "mixin_statement function_statement",
+    "dart": "class_definition enum_declaration extension_declaration",
+    "perl": "subroutine_declaration_statement package_statement",
+    "erlang": "record_decl",
+}
+
+_JAVASCRIPT = """
+(lexical_declaration (variable_declarator name: (identifier) @name
+    value: [(arrow_function) (function_expression) (generator_function)])) @def
+(variable_declaration (variable_declarator name: (identifier) @name
+    value: [(arrow_function) (function_expression) (generator_function)])) @def
+(expression_statement (assignment_expression left: [(member_expression) (identifier)] @name
+    right: [(arrow_function) (function_expression) (class)])) @def
+(pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def
+(program (lexical_declaration (variable_declarator name: (identifier) @name)))
+(program (variable_declaration (variable_declarator name: (identifier) @name)))
+(program (export_statement (lexical_declaration (variable_declarator name: (identifier) @name))))
+"""
+
+_TYPESCRIPT = """
+(module name: (_) @label) @def
+(method_signature name: (_) @name)
+(abstract_method_signature name: (_) @name)
+(public_field_definition name: (_) @name)
+"""
+
+_C = """
+(function_definition declarator: (_) @declarator) @def
+(type_definition declarator: (_) @declarator)
+(struct_specifier name: (_) @name body: (_)) @def
+(union_specifier name: (_) @name body: (_)) @def
+(enum_specifier name: (_) @name body: (_)) @def
+(enumerator name: (_) @name)
+(preproc_def name: (_) @name)
+(preproc_function_def name: (_) @name)
+(declaration declarator: (function_declarator declarator: (identifier) @name))
+(declaration declarator: (pointer_declarator
+    declarator: (function_declarator declarator: (identifier) @name)))
+(translation_unit (declaration declarator: (_) @declarator))
+(preproc_ifdef (declaration declarator: (_) @declarator))
+"""
+
+_ELIXIR = """
+((call target: (identifier) @keyword (arguments . (alias) @name) (do_block)) @def
+  (#any-of? @keyword "defmodule" "defprotocol" "defimpl"))
+((call target: (identifier) @keyword
+    (arguments . [(identifier) @name
+                  (call target: (identifier) @name)
+                  (binary_operator left: (identifier) @name)
+                  (binary_operator left: (call target: (identifier) @name))])) @def
+  (#any-of? @keyword
+    "def" "defp" "defmacro" "defmacrop" "defguard" "defguardp" "defdelegate"))
+((call target: (identifier) @keyword (arguments . (string (quoted_content) @label)) (do_block)) @def
+  (#any-of? @keyword "test" "describe"))
+"""
+
+PATTERNS: dict[str, str] = {
+    "python": """
+(module (assignment left: (identifier) @name))
+(module (assignment left: (pattern_list (identifier) @name)))
+(module (type_alias_statement left: (type (identifier) @name)))
+(class_definition body: (block (assignment left: (identifier) @name)))
+""",
+    "javascript": _JAVASCRIPT + "(field_definition property: (_) @name)",
+    "typescript": _JAVASCRIPT + _TYPESCRIPT,
+    "java": """
+(field_declaration declarator: (variable_declarator name: (_) @name))
+(constant_declaration declarator: (variable_declarator name: (_) @name))
+(enum_constant name: (_) @name)
+""",
+    "kotlin": """
+(class_declaration (type_identifier) @name) @def
+(object_declaration (type_identifier) @name) @def
+(companion_object) @def
+(function_declaration (simple_identifier) @name) @def
+(type_alias (type_identifier) @name)
+(enum_entry (simple_identifier) @name)
+(source_file (property_declaration (variable_declaration (simple_identifier) @name)))
+(class_body (property_declaration (variable_declaration (simple_identifier) @name)))
+""",
+    "go": """
+(method_declaration
+    receiver: (parameter_list (parameter_declaration type: (_) @scope)) name: (_) @name) @def
+(method_elem name: (_) @name)
+(source_file (const_declaration (const_spec name: (_) @name)))
+(source_file (var_declaration (var_spec name: (_) @name)))
+(source_file (var_declaration (var_spec_list (var_spec name: (_) @name))))
+""",
+    "rust": """
+(impl_item type: (_) @label) @def
+(function_signature_item name: (_) @name)
+(const_item name: (_) @name)
+(static_item name: (_) @name)
+(enum_variant name: (_) @name)
+""",
+    "ruby": """
+(assignment left: (constant) @name)
+""",
+    "php": """
+(namespace_definition name: (_) @label body: (_)) @def
+(const_element (name) @name)
+(enum_case name: (_) @name)
+(property_element name: (variable_name (name) @name))
+""",
+    "c": _C,
+    "cpp": _C
+    + """
+(class_specifier name: (_) @name body: (_)) @def
+(namespace_definition name: (_) @label) @def
+(field_declaration declarator: (function_declarator declarator: (_) @name))
+(field_declaration declarator: (pointer_declarator
+    declarator: (function_declarator declarator: (_) @name)))
+(field_declaration declarator: (reference_declarator
+    (function_declarator declarator: (_) @name)))
+""",
+    "objc": """
+(class_interface . (identifier) @name) @def
+(class_implementation . (identifier) @name) @def
+(protocol_declaration . (identifier) @name) @def
+(method_definition (identifier) @name) @def
+(method_declaration (identifier) @name)
+(function_definition declarator: (_) @declarator) @def
+(preproc_def name: (_) @name)
+(type_definition declarator: (_) @declarator)
+""",
+    "csharp": """
+(namespace_declaration name: (_) @label) @def
+(field_declaration (variable_declaration (variable_declarator name: (_) @name)))
+(enum_member_declaration name: (_) @name)
+""",
+    "swift": """
+(class_declaration name: (type_identifier) @name) @def
+(class_declaration name: (user_type) @label) @def
+(protocol_declaration name: (type_identifier) @name) @def
+(function_declaration name: (simple_identifier) @name) @def
+(init_declaration "init" @label) @def
+(protocol_function_declaration name: (simple_identifier) @name)
+(typealias_declaration name: (type_identifier) @name)
+(enum_entry name: (simple_identifier) @name)
+(source_file (property_declaration name: (pattern bound_identifier: (_) @name)))
+(class_body (property_declaration name: (pattern bound_identifier: (_) @name)))
+""",
+    "scala": """
+(function_declaration name: (_) @name)
+(template_body (val_definition pattern: (identifier) @name))
+(template_body (var_definition pattern: (identifier) @name))
+(simple_enum_case name: (_) @name)
+""",
+    "lua": """
+(assignment_statement (variable_list name: (_) @name)
+    (expression_list value: (function_definition))) @def
+(field name: (identifier) @name value: (function_definition)) @def
+(chunk (assignment_statement (variable_list name: (identifier) @name)))
+(chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name))))
+""",
+    "haskell": """
+(instance name: (_) @label) @def
+(signature name: (variable) @name)
+(data_constructor constructor: (_ name: (constructor) @name))
+""",
+    "elixir": _ELIXIR,
+    "zig": """
+(Decl (FnProto function: (IDENTIFIER) @name)) @def
+(Decl (VarDecl variable_type_function: (IDENTIFIER) @name
+    (ErrorUnionExpr (SuffixExpr (ContainerDecl))))) @def
+(TestDecl (STRINGLITERALSINGLE) @label) @def
+(source_file (Decl (VarDecl variable_type_function: (IDENTIFIER) @name)))
+""",
+    "bash": """
+(program (variable_assignment name: (_) @name))
+(program (declaration_command (variable_assignment name: (_) @name)))
+""",
+    "html": """
+((attribute (attribute_name) @keyword (quoted_attribute_value (attribute_value) @name))
+  (#eq? @keyword "id"))
+""",
+    "css": """
+(rule_set (selectors) @label) @def
+(rule_set (selectors (class_selector (class_name) @name)))
+(rule_set (selectors (id_selector (id_name) @name)))
+(keyframes_statement (keyframes_name) @name) @def
+""",
+    "scss": """
+(rule_set (selectors) @label) @def
+(rule_set (selectors (class_selector (class_name) @name)))
+(stylesheet (declaration (property_name) @name))
+""",
+    "json": """
+(document (object (pair key: (string (string_content) @name))))
+(pair key: (string (string_content) @label) value: [(object) (array)]) @def
+""",
+    "yaml": """
+(document (block_node (block_mapping (block_mapping_pair key: (_) @name))))
+(block_mapping_pair key: (_) @label value: (block_node)) @def
+""",
+    "toml": """
+(table . [(bare_key) (dotted_key) (quoted_key)] @name) @def
+(table_array_element . [(bare_key) (dotted_key) (quoted_key)] @name) @def
+(document (pair . (_) @name))
+""",
+    "markdown": """
+(section . (atx_heading heading_content: (_) @name)) @def
+(section . (setext_heading heading_content: (_) @name)) @def
+""",
+    "dockerfile": """
+(from_instruction as: (image_alias) @name)
+(arg_instruction name: (_) @name)
+(env_pair name: (_) @name)
+""",
+    "make": """
+(rule (targets (word) @name)) @def
+(variable_assignment name: (_) @name)
+(define_directive name: (_) @name) @def
+""",
+    "dart": """
+(mixin_declaration (identifier) @name) @def
+(function_signature name: (_) @name)
+(getter_signature name: (_) @name)
+(type_alias . (type_identifier) @name)
+(static_final_declaration (identifier) @name)
+""",
+    "r": """
+(binary_operator lhs: (identifier) @name rhs: (function_definition)) @def
+(program (binary_operator lhs: (identifier) @name))
+""",
+    "julia": """
+(function_definition (signature (call_expression . (_) @name))) @def
+(macro_definition (signature (call_expression . (_) @name))) @def
+(assignment . (call_expression . (identifier) @name)) @def
+(struct_definition (type_head (identifier) @name)) @def
+(abstract_definition (type_head (identifier) @name))
+(module_definition name: (_) @name) @def
+(const_statement (assignment . (identifier) @name))
+""",
+    "ocaml": """
+(compilation_unit (value_definition (let_binding pattern: (value_name) @name)) @def)
+(structure (value_definition (let_binding pattern: (value_name) @name)) @def)
+(type_definition (type_binding name: (_) @name)) @def
+(module_definition (module_binding (module_name) @name)) @def
+(class_definition (class_binding (class_name) @name)) @def
+(method_definition (method_name) @name) @def
+""",
+    "erlang": """
+(fun_decl clause: (function_clause name: (_) @name)) @def
+(pp_define lhs: (macro_lhs name: (_) @name))
+""",
+    "terraform": """
+(block (string_lit (template_literal) @name) . (block_start)) @def
+(block (identifier) @label . (block_start)) @def
+""",
+    "proto": """
+(message (message_name) @name) @def
+(enum (enum_name) @name) @def
+(service (service_name) @name) @def
+(rpc (rpc_name) @name) @def
+""",
+    "graphql": """
+(object_type_definition (name) @name) @def
+(input_object_type_definition (name) @name) @def
+(interface_type_definition (name) @name) @def
+(enum_type_definition (name) @name) @def
+(union_type_definition (name) @name) @def
+(scalar_type_definition (name) @name) @def
+(operation_definition (name) @name) @def
+(fragment_definition (fragment_name) @name) @def
+""",
+    "powershell": """
+(function_statement (function_name) @name) @def
+(class_statement . (simple_name) @name) @def
+(class_method_definition (simple_name) @name) @def
+""",
+}
+
+# Grammars that share their tables.
+SAME = {"tsx": "typescript"}
+
+# Nodes that belong to what follows them, beside comments, decorators and attributes.
+LEADING: dict[str, frozenset[str]] = {
+    "elixir": frozenset({"unary_operator"}),
+    "haskell": frozenset({"signature", "haddock"}),
+    "erlang": frozenset({"spec"}),
+}
+LEADING_WORDS = (
+    "comment",
+    "decorator",
+    "attribute_item",
+    "attribute_list",
+    "annotation",
+    "haddock",
+)
+
+# Where a signature ends; most grammars have a field `body`, these nodes are the others.
+BODIES = frozenset(
+    """
+    block class_body enum_class_body function_body do_block Block body_statement compound_statement
+    implementation_definition message_body enum_body script_block selection_set fields_definition
+    block_start recipe declaration_list interface_body statement_block arrow_function
+    function_expression
+    """.split()  # noqa: SIM905
+)
+
+
+def query_text(grammar: str) -> str:
+    """The whole query of a grammar; "" where there is no table for it."""
+    table = SAME.get(grammar, grammar)
+    named = (f"({node} name: (_) @name) @def" for node in NAMED.get(table, "").split())
+    return "\n".join([*named, PATTERNS.get(table, "")]).strip()
