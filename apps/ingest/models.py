@@ -10,9 +10,21 @@ import uuid
 from django.db import models
 from django.db.models import F, Q
 
+from apps.ingest.types import RUNNING_STATES, TERMINAL_STATES
+
+
+class RootQuerySet(models.QuerySet["Root"]):
+    def published(self) -> "RootQuerySet":
+        """Roots that answer questions: those whose first run has published."""
+        return self.filter(generation__gt=0)
+
 
 class Root(models.Model):
-    """An ingested folder, by its real path. Generation 0: its first run has not published yet."""
+    """An ingested folder, by its real path. Generation 0: its first run has not published yet.
+
+    `last_run_id` is the run that published; `last_state` and `last_error` tell of the latest run,
+    which may have failed and left the published files as they were.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     path = models.CharField(max_length=1024, unique=True)
@@ -30,6 +42,8 @@ class Root(models.Model):
     last_ingest_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = RootQuerySet.as_manager()
+
     class Meta:
         ordering = ["-last_ingest_at", "-created_at"]
 
@@ -37,12 +51,26 @@ class Root(models.Model):
         return self.name
 
 
+class IngestRunQuerySet(models.QuerySet["IngestRun"]):
+    def live(self) -> "IngestRunQuerySet":
+        """Runs that are queued or under way."""
+        return self.exclude(state__in=TERMINAL_STATES)
+
+    def running(self) -> "IngestRunQuerySet":
+        return self.filter(state__in=RUNNING_STATES)
+
+
 class IngestRun(models.Model):
-    """One pass over a folder. The row is the queue entry, the progress and the record of it."""
+    """One pass over a folder. The row is the queue entry, the progress and the record of it.
+
+    `slot` is what makes racing requests safe on every database: it is unique, so of two requests
+    that both saw an idle index only one can insert its row. It is null once the run has ended.
+    """
 
     class Operation(models.TextChoices):
         START = "start"
         REEMBED = "reembed"
+        REMOVE = "remove"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     root = models.ForeignKey(Root, null=True, blank=True, on_delete=models.SET_NULL)
@@ -52,6 +80,7 @@ class IngestRun(models.Model):
     description = models.TextField(blank=True, default="")
     model = models.CharField(max_length=255)
     dry_run = models.BooleanField(default=False)
+    slot = models.CharField(max_length=64, null=True, unique=True, editable=False)  # noqa: DJ001
 
     state = models.CharField(max_length=16, default="queued", db_index=True)
     message = models.TextField(blank=True, default="Queued")
@@ -72,6 +101,8 @@ class IngestRun(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
+    objects = IngestRunQuerySet.as_manager()
+
     class Meta:
         ordering = ["-queued_at"]
 
@@ -85,6 +116,10 @@ class SourceFileQuerySet(models.QuerySet["SourceFile"]):
         return self.filter(since__lte=F("root__generation")).filter(
             Q(until__isnull=True) | Q(until__gt=F("root__generation"))
         )
+
+    def dead(self) -> "SourceFileQuerySet":
+        """Rows of a run that has not published (or never will), and rows that a run replaced."""
+        return self.filter(Q(since__gt=F("root__generation")) | Q(until__lte=F("root__generation")))
 
     def ingested(self) -> "SourceFileQuerySet":
         return self.filter(skip_reason="")

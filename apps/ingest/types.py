@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Vectors = NDArray[np.float32]
 
 RunState = Literal["queued", "scanning", "embedding", "completed", "skipped", "cancelled", "error"]
+RUNNING_STATES: frozenset[str] = frozenset({"scanning", "embedding"})
 TERMINAL_STATES: frozenset[str] = frozenset({"completed", "skipped", "cancelled", "error"})
 
 

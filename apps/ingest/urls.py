@@ -1,4 +1,60 @@
-"""Addresses of this app."""
+"""Addresses of this app: the API, the page with its fragments, and the page's websocket."""
 
-urlpatterns: list[object] = []
-websocket_urlpatterns: list[object] = []
+from django.http import HttpRequest, HttpResponse
+from django.urls import path, re_path, register_converter
+from django.urls.converters import StringConverter
+from django.urls.resolvers import URLPattern
+
+from apps.ingest import api, views
+from apps.ingest.consumers import IngestPageConsumer
+
+
+class AbsolutePath(StringConverter):
+    """An absolute path that came percent-encoded as the rest of the address.
+
+    The server decodes `%2F` before routing, and some clients and proxies then fold the two slashes
+    into one: the leading slash is put back.
+    """
+
+    regex = r"(?s:.+)"
+
+    def to_python(self, value: str) -> str:
+        return "/" + value.lstrip("/")
+
+
+register_converter(AbsolutePath, "absolute")
+
+
+def removal(request: HttpRequest) -> HttpResponse:
+    """The dialog that asks, and the act: one address, as for any form."""
+    return views.remove(request) if request.method == "POST" else views.confirm_remove(request)
+
+
+api_urlpatterns: list[URLPattern] = [
+    path("ingest/start", api.Start.as_view()),
+    path("ingest/status/<str:run_id>", api.Status.as_view()),
+    path("ingest/cancel/<str:run_id>", api.Cancel.as_view()),
+    path("ingest/reembed/<absolute:path>", api.Reembed.as_view()),
+    path("ingest/remove/<absolute:path>", api.Remove.as_view()),
+    path("ingest/roots", api.Roots.as_view()),
+    path("ingest/models", api.Models.as_view()),
+    path("ingest/dirs", api.Dirs.as_view()),
+]
+page_urlpatterns: list[URLPattern] = [
+    path("ingest", views.page, name="ingest"),
+    path("ui/ingest/start", views.start),
+    path("ui/ingest/cancel/<str:run_id>", views.cancel),
+    path("ui/ingest/reembed", views.reembed),
+    path("ui/ingest/remove", removal),
+    path("ui/ingest/parts", views.living_parts),
+    path("ui/ingest/models", views.models),
+    path("ui/ingest/folders", views.folder_picker),
+    path("ui/ingest/root/<str:root_id>", views.details),
+    path("ui/ingest/skipped", views.skipped),
+    path("ui/ingest/skipped.csv", views.skipped_csv),
+]
+urlpatterns = [*api_urlpatterns, *page_urlpatterns]
+
+websocket_urlpatterns: list[URLPattern] = [
+    re_path(r"^ws/ui/ingest$", IngestPageConsumer.as_asgi()),
+]

@@ -1,0 +1,75 @@
+"""The JSON routes of contracts.md §5. Errors are raised typed, and answered in one place."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.ingest import folders, queries, services
+from apps.ingest.embedding import available_models
+from apps.ingest.progress import status_of
+from apps.ingest.serializers import (
+    StartSerializer,
+    dirs_wire,
+    model_wire,
+    root_wire,
+    status_wire,
+)
+
+
+class Start(APIView):
+    """`POST /ingest/start` → 202 `{runId}`, before anything was read."""
+
+    def post(self, request: Request) -> Response:
+        run = services.start_run(**StartSerializer.parse(request.data))
+        return Response({"runId": str(run.id)}, status=202)
+
+
+class Status(APIView):
+    """`GET /ingest/status/<runId>`."""
+
+    def get(self, request: Request, run_id: str) -> Response:
+        return Response(status_wire(status_of(queries.find_run(run_id))))
+
+
+class Cancel(APIView):
+    """`POST /ingest/cancel/<runId>`: answers when the worker has stopped."""
+
+    def post(self, request: Request, run_id: str) -> Response:
+        return Response({"status": "ok", "cleanup": services.cancel(run_id)})
+
+
+class Reembed(APIView):
+    """`POST /ingest/reembed/<root>` → 202 `{runId}`."""
+
+    def post(self, request: Request, path: str) -> Response:
+        return Response({"runId": str(services.reembed(path).id)}, status=202)
+
+
+class Remove(APIView):
+    """`POST /ingest/remove/<root>`."""
+
+    def post(self, request: Request, path: str) -> Response:
+        return Response({"status": "ok", "unlocked": services.remove(path)})
+
+
+class Roots(APIView):
+    """`GET /ingest/roots`, the latest ingest first."""
+
+    def get(self, request: Request) -> Response:
+        roots = [root_wire(root) for root in queries.published_roots()]
+        return Response({"roots": roots, "lockedModelId": queries.locked_model()})
+
+
+class Models(APIView):
+    """`GET /ingest/models`."""
+
+    def get(self, request: Request) -> Response:
+        models = [model_wire(model) for model in available_models()]
+        return Response({"models": models, "lockedModelId": queries.locked_model()})
+
+
+class Dirs(APIView):
+    """`GET /ingest/dirs?path=`."""
+
+    def get(self, request: Request) -> Response:
+        return Response(dirs_wire(folders.list_dirs(request.query_params.get("path", ""))))

@@ -1,0 +1,46 @@
+"""Says every two seconds that a run's worker lives, and hears whether it should stop."""
+
+import logging
+import threading
+
+from django.db import DatabaseError, connections
+from django.utils import timezone
+
+from apps.ingest.job import Job
+from apps.ingest.models import IngestRun
+
+logger = logging.getLogger("codeinfo.ingest")
+
+BEAT_SECONDS = 2.0
+
+
+class Heartbeat:
+    """Beats while its block runs. The pipeline's own writes do not come while a server embeds."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="ingest-heart", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *raised: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        try:
+            while not self._over.wait(BEAT_SECONDS):
+                self._once()
+        finally:
+            connections.close_all()
+
+    def _once(self) -> None:
+        row = IngestRun.objects.filter(id=self._job.run_id)
+        try:
+            row.update(heartbeat_at=timezone.now())
+            if row.filter(cancel_requested=True).exists():
+                self._job.cancel()
+        except DatabaseError as error:
+            logger.warning("heartbeat missed", extra={"context": {"reason": str(error)}})

@@ -1,0 +1,41 @@
+"""The log of what runs began and how they ended (contracts.md §5.7)."""
+
+import logging
+
+from apps.ingest.models import IngestRun
+
+logger = logging.getLogger("codeinfo.ingest")
+
+
+def began(run: IngestRun) -> None:
+    _log(run, "start")
+
+
+def ended(run: IngestRun) -> None:
+    _log(run, run.state)
+
+
+def _log(run: IngestRun, what: str) -> None:
+    verb = "ingest remove" if run.operation == IngestRun.Operation.REMOVE else "ingest"
+    level = logging.WARNING if run.state == "error" else logging.INFO
+    logger.log(level, "%s %s", verb, what, extra={"context": _facts(run)})
+
+
+def _facts(run: IngestRun) -> dict[str, object]:
+    return {
+        "runId": str(run.id),
+        "operation": run.operation,
+        "path": run.path,
+        "root": str(run.root_id) if run.root_id else None,
+        "name": run.name,
+        "description": run.description,
+        "model": run.model,
+        "state": run.state,
+        "counts": {
+            "files": run.files,
+            "chunks": run.chunks,
+            "embedded": run.embedded,
+            "skipped": run.skipped,
+        },
+        "lastError": run.last_error or None,
+    }

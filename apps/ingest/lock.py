@@ -1,0 +1,54 @@
+"""The model lock: all roots share one embedder, since distances of two do not compare."""
+
+from uuid import UUID
+
+from django.db.models import Exists
+
+from apps.ingest import stream
+from apps.ingest.models import IndexLock, IngestRun, Root
+from codeinfo.errors import Conflict
+
+
+def locked(model: str) -> Conflict:
+    """The refusal of another embedder than `model`."""
+    return Conflict(
+        f"The index is locked to the embedding model {model}. Remove all folders to use another.",
+        code="MODEL_LOCKED",
+        details={"lockedModelId": model},
+    )
+
+
+def take(model: str, dimension: int) -> None:
+    """Lock the index before its first vectors are written. Raises Conflict MODEL_LOCKED where it
+    is locked to another model, or to another dimension of this one."""
+    lock, created = IndexLock.objects.get_or_create(
+        id=1, defaults={"model": model, "dimension": dimension}
+    )
+    if created:
+        stream.roots_changed()
+    if lock.model != model:
+        raise locked(lock.model)
+    if lock.dimension != dimension:
+        raise Conflict(
+            f"The index is locked to {model} with {lock.dimension} dimensions, and it now gives "
+            f"{dimension}. Remove all folders and ingest them again.",
+            code="MODEL_LOCKED",
+            details={"lockedModelId": lock.model},
+        )
+
+
+def release(ending: UUID | None = None) -> bool:
+    """Unlock an index in which nothing remains. True if this unlocked it.
+
+    One statement: a chunk that is live, or a run that may write one, keeps the lock. `ending` is
+    the caller's own run, which does not count.
+    """
+    writing = IngestRun.objects.running().exclude(id=ending)
+    released, _ = (
+        IndexLock.objects.exclude(Exists(Root.objects.published().filter(embedded__gt=0)))
+        .exclude(Exists(writing))
+        .delete()
+    )
+    if released:
+        stream.roots_changed()
+    return bool(released)

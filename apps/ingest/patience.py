@@ -1,0 +1,23 @@
+"""Waiting out a database that is locked or away for a moment, where giving up would lose work."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.db import OperationalError
+
+Result = TypeVar("Result")
+
+# SQLite itself waits 10 s for a lock before each failure.
+TRIES = 3
+PAUSE_SECONDS = 1.0
+
+
+def patiently(call: Callable[[], Result]) -> Result:
+    """The result of `call`, tried a few times. Only for what may be repeated."""
+    for _ in range(TRIES - 1):
+        try:
+            return call()
+        except OperationalError:
+            time.sleep(PAUSE_SECONDS)
+    return call()

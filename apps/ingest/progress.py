@@ -1,0 +1,153 @@
+"""How far a run is: written to its row a few times a second, read by whoever shows it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
+
+from django.db import OperationalError
+from django.db.models import F
+from django.utils import timezone
+
+from apps.ingest import journal, stream
+from apps.ingest.job import Job
+from apps.ingest.models import IngestRun, Root
+from apps.ingest.types import Counts, RunState, RunStatus
+
+WRITE_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended. A failed run keeps no counts: nothing of it stands."""
+
+    state: RunState
+    message: str
+    last_error: str = ""
+
+    @classmethod
+    def failed(cls, reason: str, message: str = "Failed") -> "Ending":
+        return cls("error", message, reason)
+
+
+COMPLETED = Ending("completed", "Completed")
+CANCELLED = Ending("cancelled", "Cancelled")
+INTERRUPTED = Ending.failed("Interrupted")
+NO_COUNTS = {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
+
+
+class Progress:
+    """What the pipeline tells of one run. Every write also says that the worker is alive."""
+
+    def __init__(
+        self, run: IngestRun, job: Job, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._run_id = run.id
+        self._job = job
+        self._clock = clock
+        self._written = -WRITE_SECONDS
+        self._started = clock()
+        self._counts = {**NO_COUNTS}
+        self._row: dict[str, Any] = {}
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(**self._counts)
+
+    def say(self, state: RunState, message: str) -> None:
+        """A new state, written at once."""
+        self._row |= {"state": state, "message": message}
+        self._write()
+
+    def add(self, **counts: int) -> None:
+        """Add to files, chunks, embedded, skipped; written with the next write."""
+        for name, number in counts.items():
+            self._counts[name] += number
+
+    def begin(self, total: int) -> None:
+        """The clock of the estimate starts: `total` files are to do."""
+        self._started = self._clock()
+        self._row["file_total"] = total
+
+    def file(self, index: int, path: str, completed: int) -> None:
+        """File `index` (1-based) is at hand and `completed` files are done; written if it is time.
+
+        The estimate is the mean time of a completed file for each that is left; there is none
+        before the first is done.
+        """
+        total = self._row["file_total"]
+        eta = None
+        if completed:
+            per_file = (self._clock() - self._started) / completed
+            eta = round(per_file * (total - completed) * 1000)
+        self._row |= {"file_index": index, "current_file": path, "eta_ms": eta}
+        if self._clock() - self._written >= WRITE_SECONDS:
+            self._write()
+
+    def flush(self) -> None:
+        self._write()
+
+    def _write(self) -> None:
+        self._written = self._clock()
+        changes = {**self._row, **self._counts, "heartbeat_at": timezone.now()}
+        run = IngestRun.objects.running().filter(id=self._run_id, cancel_requested=False)
+        try:
+            written = run.update(**changes)
+        except OperationalError:
+            # Locked for longer than we wait: the next write brings all of it.
+            return
+        if written:
+            stream.run_changed(self._run_id)
+        else:
+            # Cancelled from another process, or given up for dead by one.
+            self._job.cancel()
+        self._job.check()
+
+
+def finish(run_id: UUID, ending: Ending) -> bool:
+    """End a run, if nobody else has: a terminal state is never overwritten. True if it was us."""
+    changes: dict[str, Any] = {
+        "state": ending.state,
+        "message": ending.message,
+        "last_error": ending.last_error,
+        "slot": None,
+        "finished_at": timezone.now(),
+    }
+    if ending.state == "error":
+        changes |= NO_COUNTS
+    if ending.state in ("completed", "skipped"):
+        changes |= {"file_index": F("file_total"), "eta_ms": 0}
+    if not IngestRun.objects.running().filter(id=run_id).update(**changes):
+        return False
+    run = IngestRun.objects.get(id=run_id)
+    if ending.state in ("error", "cancelled") and not run.dry_run:
+        # The published files stand; the roots table says how the latest run went.
+        latest = {"last_state": ending.state, "last_error": ending.last_error}
+        Root.objects.published().filter(path=run.path).update(**latest)
+    journal.ended(run)
+    stream.run_changed(run_id)
+    stream.roots_changed()
+    return True
+
+
+def status_of(run: IngestRun) -> RunStatus:
+    """The row as everyone shows it. percent has one decimal; absent facts are None."""
+    return RunStatus(
+        run_id=str(run.id),
+        state=cast(RunState, run.state),
+        counts=Counts(run.files, run.chunks, run.embedded, run.skipped),
+        message=run.message or None,
+        last_error=run.last_error or None,
+        current_file=run.current_file or None,
+        file_index=run.file_index,
+        file_total=run.file_total,
+        percent=_percent(run),
+        eta_ms=run.eta_ms,
+    )
+
+
+def _percent(run: IngestRun) -> float | None:
+    if run.file_index is None or not run.file_total:
+        return None
+    return round(100 * run.file_index / run.file_total, 1)

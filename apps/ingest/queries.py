@@ -1,0 +1,60 @@
+"""What the index holds and does now. Reads only."""
+
+from uuid import UUID
+
+from django.db.models import F
+
+from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
+from codeinfo.errors import NotFound
+
+
+def published_roots() -> list[Root]:
+    """Roots that answer questions, the latest ingest first."""
+    return list(Root.objects.published().order_by(F("last_ingest_at").desc(), "-last_run_id"))
+
+
+def find_root(path: str) -> Root:
+    """The published root stored under exactly this path. Raises NotFound."""
+    root = Root.objects.published().filter(path=path).first()
+    if root is None:
+        raise NotFound(f"No ingested folder {path}.")
+    return root
+
+
+def index_lock() -> IndexLock | None:
+    """The embedder that all roots share; None while the index is empty."""
+    return IndexLock.objects.first()
+
+
+def locked_model() -> str | None:
+    lock = index_lock()
+    return lock.model if lock else None
+
+
+def find_run(run_id: str | UUID) -> IngestRun:
+    """Raises NotFound, also where the id is none."""
+    try:
+        return IngestRun.objects.get(id=UUID(str(run_id)))
+    except (ValueError, IngestRun.DoesNotExist):
+        raise NotFound(f"No ingest run {run_id}.") from None
+
+
+def active_run() -> IngestRun | None:
+    """The run under way, else the one that is next."""
+    runs = IngestRun.objects.live()
+    return runs.running().first() or runs.order_by("queued_at").first()
+
+
+def queued_runs() -> list[IngestRun]:
+    """Runs that wait, in the order in which they will be taken."""
+    return list(IngestRun.objects.filter(state="queued").order_by("queued_at"))
+
+
+def live_files(root: Root) -> SourceFileQuerySet:
+    """The published files of a root, by path, those that were skipped included."""
+    return SourceFile.objects.filter(root=root).live().order_by("path")
+
+
+def skipped_by(run: IngestRun) -> SourceFileQuerySet:
+    """What a run left out, with its reasons; a dry run's too."""
+    return SourceFile.objects.filter(run=run).skipped().order_by("path")

@@ -1,0 +1,202 @@
+"""The queue is the rows; this takes them one at a time and sees each to its end.
+
+A row is claimed by a conditional UPDATE, so that no restart and no second worker doubles a run.
+The worker is a thread of the serving process, which also owns the embedded store.
+"""
+
+import logging
+import threading
+import time
+from contextlib import nullcontext
+from uuid import UUID
+
+from django.db import DatabaseError, close_old_connections, connections
+from django.utils import timezone
+
+from apps.ingest import journal, lock, recovery, sweep
+from apps.ingest.heart import Heartbeat
+from apps.ingest.job import Job, Stopped
+from apps.ingest.models import IngestRun, Root
+from apps.ingest.patience import patiently
+from apps.ingest.progress import CANCELLED, INTERRUPTED, Ending, finish
+from codeinfo.errors import CodeinfoError
+
+logger = logging.getLogger("codeinfo.ingest")
+
+POLL_SECONDS = 2.0  # rows that another process has queued, or that a person has
+SWEEP_AGAIN_SECONDS = 30.0
+STOP_SECONDS = 15.0
+
+_jobs: dict[UUID, Job] = {}
+
+
+def claim() -> IngestRun | None:
+    """Take the next queued run, unless one is under way. Two claims never get the same one."""
+    if IngestRun.objects.running().exists():
+        return None
+    for run in IngestRun.objects.filter(state="queued").order_by("queued_at"):
+        now = timezone.now()
+        claimed = IngestRun.objects.filter(id=run.id, state="queued").update(
+            state="scanning",
+            message="Discovering files",
+            owner=recovery.OWNER,
+            started_at=now,
+            heartbeat_at=now,
+        )
+        if claimed:
+            run.refresh_from_db()
+            return run
+    return None
+
+
+def execute(run: IngestRun, *, beating: bool = False) -> Job:
+    """Do a claimed run and write down how it ended. Never raises for what a run may meet."""
+    job = _jobs[run.id] = Job(run.id)
+    try:
+        journal.began(run)
+        with Heartbeat(job) if beating else nullcontext():
+            ending = recovery.truth(run, _perform(run, job))
+        _tidy(run)
+        patiently(lambda: finish(run.id, ending))
+    finally:
+        del _jobs[run.id]
+        job.done.set()
+    return job
+
+
+def drain() -> list[Job]:
+    """Do every queued run, in this thread: for tests and commands."""
+    jobs = []
+    while run := claim():
+        jobs.append(execute(run))
+    return jobs
+
+
+def stop_run(run_id: UUID, patience: float = STOP_SECONDS) -> bool:
+    """Stop a run whose row says `cancel_requested`. True when it has ended within `patience`."""
+    job = _jobs.get(run_id)
+    if job:
+        job.cancel()
+        return job.done.wait(patience)
+    # Another process has it, or this one has not begun: both look at the row.
+    deadline = time.monotonic() + patience
+    while IngestRun.objects.live().filter(id=run_id).exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def _perform(run: IngestRun, job: Job) -> Ending:
+    # With the chunker's grammars and the store it is the heaviest part: loaded for the first run.
+    from apps.ingest import pipeline  # noqa: PLC0415
+
+    try:
+        return pipeline.ingest(run, job)
+    except Stopped:
+        reason = ""
+    except CodeinfoError as error:
+        reason = error.message
+    except Exception as error:
+        # Whatever a run meets ends that run, not the worker.
+        # What a cancelled run was waiting for was closed under it: that error is no news.
+        logger.log(
+            logging.INFO if job.cancelled else logging.ERROR, "ingest failed", exc_info=error
+        )
+        reason = f"{type(error).__name__}: {error}"
+    if job.cancelled:
+        return INTERRUPTED if job.interrupted else CANCELLED
+    return Ending.failed(reason)
+
+
+def _tidy(run: IngestRun) -> None:
+    """Take back what an unpublished run wrote, and free the lock if nothing remains."""
+    try:
+        if not Root.objects.filter(last_run_id=run.id).exists():
+            sweep.abandon(run)
+        lock.release(ending=run.id)
+    except (CodeinfoError, DatabaseError, OSError) as error:
+        facts = {"runId": str(run.id), "reason": str(error)}
+        logger.warning("ingest not swept yet", extra={"context": facts})
+        sweep.due.set()
+
+
+class Worker(threading.Thread):
+    """Takes runs as they come, until it is stopped."""
+
+    def __init__(self) -> None:
+        super().__init__(name="ingest-worker", daemon=True)
+        self._stopping = threading.Event()
+        self._wake = threading.Event()
+        self._swept_at = -SWEEP_AGAIN_SECONDS
+
+    def run(self) -> None:
+        sweep.due.set()
+        while not self._stopping.is_set():
+            close_old_connections()
+            if not self._turn():
+                self._wake.wait(POLL_SECONDS)
+                self._wake.clear()
+        connections.close_all()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def stop(self) -> None:
+        """The run under way ends as interrupted; those queued stay so."""
+        self._stopping.set()
+        self.wake()
+        for job in list(_jobs.values()):
+            job.cancel(reason="the server stops")
+        self.join(STOP_SECONDS)
+
+    def _turn(self) -> bool:
+        """One look at the queue; whether there was a run."""
+        try:
+            recovery.end_stale()
+            self._sweep()
+            run = claim()
+            if run is None:
+                return False
+            execute(run, beating=True)
+        except Exception:
+            # The worker outlives a database that is away.
+            logger.exception("ingest worker stumbled")
+            return False
+        return True
+
+    def _sweep(self) -> None:
+        now = time.monotonic()
+        if not sweep.due.is_set() or now - self._swept_at < SWEEP_AGAIN_SECONDS:
+            return
+        self._swept_at = now
+        try:
+            sweep.sweep()
+        except CodeinfoError as error:
+            facts = {"reason": error.message}
+            logger.warning("index not swept yet", extra={"context": facts})
+
+
+_worker: Worker | None = None
+
+
+def start_worker() -> None:
+    """Begin to take runs, in a thread of this process."""
+    global _worker
+    if _worker is None:
+        _worker = Worker()
+        _worker.start()
+
+
+def stop_worker() -> None:
+    """Stop taking runs; returns when the thread has ended, or after 15 s."""
+    global _worker
+    if _worker is not None:
+        _worker.stop()
+        _worker = None
+
+
+def wake() -> None:
+    """A row was queued. Without a worker here, the one elsewhere finds it when it looks."""
+    if _worker is not None:
+        _worker.wake()

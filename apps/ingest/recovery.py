@@ -1,0 +1,70 @@
+"""Runs whose worker is gone: they are ended, and what they left is swept by the worker."""
+
+import os
+import socket
+from datetime import timedelta
+from uuid import uuid4
+
+from django.utils import timezone
+
+from apps.ingest.models import IngestRun, Root
+from apps.ingest.progress import COMPLETED, INTERRUPTED, Ending, finish
+from codeinfo.conf import knobs
+
+# Who claims runs: this process, and no later one that happens to get its number.
+HOST = socket.gethostname()[:32]
+OWNER = f"{HOST}:{os.getpid()}:{uuid4().hex[:8]}"
+STALE = timedelta(seconds=30)
+
+
+def recover() -> None:
+    """At start: end the runs that a process before this one was working on.
+
+    Only rows are touched, so that serving can begin at once; the vectors they left are swept by
+    the worker before it takes its first run. Queued runs stay queued.
+    """
+    for run in IngestRun.objects.running().exclude(owner=OWNER):
+        if _owner_is_gone(run):
+            finish(run.id, truth(run, INTERRUPTED))
+
+
+def end_stale() -> None:
+    """While serving: end the runs whose worker has not been heard of for half a minute."""
+    long_ago = timezone.now() - STALE
+    for run in IngestRun.objects.running().filter(heartbeat_at__lt=long_ago):
+        finish(run.id, truth(run, INTERRUPTED))
+
+
+def truth(run: IngestRun, ending: Ending) -> Ending:
+    """`ending`, unless the rows say that the run did what it was for."""
+    if ending.state in ("completed", "skipped"):
+        return ending
+    if run.operation == IngestRun.Operation.REMOVE:
+        gone = not Root.objects.filter(path=run.path).exists()
+        return Ending("completed", "Removed") if gone else ending
+    published = Root.objects.filter(last_run_id=run.id).exists()
+    return COMPLETED if published else ending
+
+
+def _owner_is_gone(run: IngestRun) -> bool:
+    # An embedded store has one process, and that is this one.
+    if not knobs().chroma_url:
+        return True
+    heard = run.heartbeat_at or run.started_at
+    if heard is None or heard < timezone.now() - STALE:
+        return True
+    host, _, rest = run.owner.partition(":")
+    return host == HOST and not _is_alive(int(rest.partition(":")[0] or 0))
+
+
+def _is_alive(pid: int) -> bool:
+    # Our own number under another owner is one that was used before us, as in a container.
+    if pid in (0, os.getpid()):
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,120 @@
+"""The shapes of contracts.md §5: what comes in is checked, what goes out is spelled."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.ingest.folders import DirListing
+from apps.ingest.models import Root
+from apps.ingest.types import Counts, EmbeddingModel, RunStatus
+from codeinfo.errors import InvalidInput
+
+JSON = dict[str, Any]
+
+
+class Text(serializers.CharField):
+    """A string, and nothing that could be made one; it can be stored as UTF-8."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or any("\ud800" <= letter <= "\udfff" for letter in data):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Flag(serializers.BooleanField):
+    """true or false, and not the words for them."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class StartSerializer(serializers.Serializer[Any]):
+    """The body of `POST /ingest/start`. Unknown keys are ignored."""
+
+    path = Text(trim_whitespace=False)
+    name = Text(max_length=255)
+    model = Text(max_length=255)
+    description = Text(required=False, allow_blank=True, allow_null=True, default="")
+    dryRun = Flag(required=False, default=False)
+
+    @classmethod
+    def parse(cls, body: Any) -> JSON:
+        """The arguments of `services.start_run`. Raises InvalidInput naming each wrong field."""
+        serializer = cls(data=body)
+        if not serializer.is_valid():
+            problems = [f"{name}: {texts[0]}" for name, texts in serializer.errors.items()]
+            raise InvalidInput(" ".join(problems))
+        values = dict(serializer.validated_data)
+        return {
+            **{name: values[name] for name in ("path", "name", "model")},
+            "description": values["description"] or "",
+            "dry_run": values["dryRun"],
+        }
+
+
+def status_wire(status: RunStatus) -> JSON:
+    """`GET /ingest/status/<runId>`; what is not known is left out."""
+    optional = {
+        "message": status.message,
+        "lastError": status.last_error,
+        "currentFile": status.current_file,
+        "fileIndex": status.file_index,
+        "fileTotal": status.file_total,
+        "percent": status.percent,
+        "etaMs": status.eta_ms,
+    }
+    return {
+        "runId": status.run_id,
+        "state": status.state,
+        "counts": counts_wire(status.counts),
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+
+
+def counts_wire(counts: Counts) -> JSON:
+    return {
+        "files": counts.files,
+        "chunks": counts.chunks,
+        "embedded": counts.embedded,
+        "skipped": counts.skipped,
+    }
+
+
+def root_wire(root: Root) -> JSON:
+    """One entry of `GET /ingest/roots`."""
+    at = root.last_ingest_at
+    return {
+        "runId": str(root.last_run_id),
+        "name": root.name,
+        "description": root.description or None,
+        "path": root.path,
+        "model": root.model,
+        "status": root.last_state,
+        "lastIngestAt": at and at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "counts": counts_wire(Counts(root.files, root.chunks, root.embedded, root.skipped)),
+        "lastError": root.last_error or None,
+    }
+
+
+def model_wire(model: EmbeddingModel) -> JSON:
+    """One entry of `GET /ingest/models`."""
+    return {
+        "id": model.id,
+        "displayName": model.display_name,
+        "contextLength": model.context_length,
+        "format": model.format,
+        "size": model.size,
+        "filename": model.filename,
+    }
+
+
+def dirs_wire(listing: DirListing) -> JSON:
+    """`GET /ingest/dirs`."""
+    return {
+        "base": listing.base,
+        "path": listing.path,
+        "dirs": list(listing.dirs),
+        "bases": list(listing.bases),
+    }

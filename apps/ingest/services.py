@@ -1,0 +1,156 @@
+"""The verbs that change the index: one function each behind API, page, admin and MCP."""
+
+from collections.abc import Iterable
+from typing import Literal
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from apps.ingest import folders, journal, lock, queries, queue, recovery, stream, sweep
+from apps.ingest.embedding import resolve
+from apps.ingest.generation import name_taken
+from apps.ingest.models import IngestRun, Root
+from apps.ingest.progress import Ending, finish
+from codeinfo.errors import CodeinfoError, Conflict, InvalidInput
+
+# The slot of every request that wants the index for itself: it is unique, so one gets it.
+DOOR = "door"
+LONGEST_PATH = 1024
+
+
+def start_run(
+    *, path: str, name: str, model: str, description: str = "", dry_run: bool = False
+) -> IngestRun:
+    """Queue the ingest of a folder; a known one is ingested again, its name and description
+    changing when that succeeds.
+
+    Raises, in this order: the folder's errors (see `folders.resolve`), Conflict MODEL_LOCKED,
+    InvalidInput or Unavailable for an unknown model, Conflict NAME_TAKEN, Conflict BUSY.
+    """
+    folder = str(folders.resolve(path))
+    if len(folder) > LONGEST_PATH:
+        raise InvalidInput(f"The path is longer than {LONGEST_PATH} characters.")
+    full_model = _allowed_model(model)
+    if Root.objects.filter(name=name).exclude(path=folder).exists():
+        raise name_taken(name)
+    return _enter(
+        operation=IngestRun.Operation.START,
+        path=folder,
+        name=name,
+        description=description,
+        model=full_model,
+        dry_run=dry_run,
+    )
+
+
+def reembed(path: str) -> IngestRun:
+    """Queue another ingest of a root, found by its exact stored path.
+
+    Raises NotFound, the folder's errors, Conflict MODEL_LOCKED, Conflict BUSY.
+    """
+    root = queries.find_root(path)
+    folders.resolve(root.path)
+    _allowed_model(root.model)
+    return _enter(**_again(root))
+
+
+def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:
+    """Queue another ingest of several roots, whatever is under way; one that waits already is not
+    queued twice. Returns the runs that were queued."""
+    waiting = set(IngestRun.objects.live().values_list("path", flat=True))
+    runs = []
+    for root in Root.objects.published().filter(id__in=list(root_ids)).order_by("name"):
+        if root.path not in waiting and (run := _insert(f"root:{root.id}", **_again(root))):
+            runs.append(run)
+    return runs
+
+
+def cancel(
+    run_id: str | UUID, patience: float = queue.STOP_SECONDS
+) -> Literal["complete", "pending"]:
+    """Stop a run. "complete": it has ended, and unless it had published before, nothing of it is
+    left; "pending": it did not end within `patience` seconds and will. Raises NotFound."""
+    run = queries.find_run(run_id)
+    gone = {"state": "cancelled", "message": "Cancelled", "slot": None}
+    waiting = IngestRun.objects.filter(id=run.id, state="queued")
+    if waiting.update(**gone, finished_at=timezone.now()):
+        run.refresh_from_db()
+        journal.ended(run)
+        stream.run_changed(run.id)
+        return "complete"
+    if not IngestRun.objects.running().filter(id=run.id).update(cancel_requested=True):
+        return "complete"
+    return "complete" if queue.stop_run(run.id, patience) else "pending"
+
+
+def remove(path: str) -> bool:
+    """Remove a root, found by its exact stored path, with all its vectors. True if this left the
+    index empty, so that any model may be chosen again.
+
+    Raises NotFound, Conflict BUSY, Unavailable where the store is away: the root is gone then, and
+    its vectors go when the store is back.
+    """
+    root = queries.find_root(path)
+    run = _enter(
+        **_again(root)
+        | {
+            "operation": IngestRun.Operation.REMOVE,
+            "root": None,
+            "state": "scanning",
+            "message": "Removing",
+            "owner": recovery.OWNER,
+            "started_at": timezone.now(),
+        }
+    )
+    journal.began(run)
+    try:
+        sweep.drop_root(root)
+    except CodeinfoError as error:
+        sweep.due.set()
+        finish(run.id, Ending.failed(error.message))
+        raise
+    released = lock.release(ending=run.id)
+    finish(run.id, Ending("completed", "Removed"))
+    return released
+
+
+def _allowed_model(model: str) -> str:
+    """The full id of `model`, if the lock allows it; a locked one needs no server to be asked."""
+    locked = queries.locked_model()
+    if locked is None:
+        return resolve(model)
+    if model not in (locked, locked.partition(":")[2]):
+        raise lock.locked(locked)
+    return locked
+
+
+def _again(root: Root) -> dict[str, object]:
+    return {
+        "operation": IngestRun.Operation.REEMBED,
+        "root": root,
+        "path": root.path,
+        "name": root.name,
+        "description": root.description,
+        "model": root.model,
+    }
+
+
+def _enter(**fields: object) -> IngestRun:
+    """A row for a run that is to be the only one. Raises Conflict BUSY."""
+    run = None if IngestRun.objects.live().exists() else _insert(DOOR, **fields)
+    if run is None:
+        raise Conflict("Another ingest is queued or under way.", code="BUSY")
+    return run
+
+
+def _insert(slot: str, **fields: object) -> IngestRun | None:
+    """A row, unless its slot is taken: the database decides between racing requests."""
+    try:
+        with transaction.atomic():
+            run = IngestRun.objects.create(slot=slot, **fields)
+    except IntegrityError:
+        return None
+    stream.run_changed(run.id)
+    queue.wake()
+    return run

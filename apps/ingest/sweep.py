@@ -1,0 +1,91 @@
+"""Taking away what nobody reads any more: dead rows, their vectors, collections without a root.
+
+All of it is found in the rows, so it can be done at any time and as often as one likes. Vectors go
+before the rows that tell of them.
+"""
+
+import threading
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from apps.ingest import lock
+from apps.ingest.models import IngestRun, Root, SourceFile, SourceFileQuerySet
+
+if TYPE_CHECKING:
+    from apps.ingest.store import VectorStore
+
+FILES_PER_CALL = 500
+
+# Set when something was left behind; the worker sweeps when it next has time.
+due = threading.Event()
+
+
+def sweep() -> None:
+    """Everything that crashed, cancelled or failed runs have left, and the lock of an empty index.
+
+    Raises Unavailable while the store is away; `due` then stays set.
+    """
+    collections = _store().collections()
+    busy = set(IngestRun.objects.live().values_list("path", flat=True))
+    for root in Root.objects.exclude(path__in=busy):
+        if root.generation:
+            revive(root)
+            sweep_root(root)
+        else:
+            drop_root(root)
+    # Read after the collections: each of those had its row before it came to be.
+    for orphan in collections - set(Root.objects.values_list("id", flat=True)):
+        _store().drop(orphan)
+    lock.release()
+    due.clear()
+
+
+def drop_root(root: Root) -> None:
+    """A root and all its vectors. The row goes first: from then on nobody finds them."""
+    root_id = root.id
+    root.delete()
+    _store().drop(root_id)
+
+
+def abandon(run: IngestRun) -> None:
+    """Take back what a run that did not publish has written; what stood before stands again."""
+    root = Root.objects.filter(ingestrun=run).first()
+    if root is None:
+        return
+    if root.generation == 0:
+        drop_root(root)
+        return
+    _store().delete_run(root.id, run.id)
+    SourceFile.objects.filter(root=root, run=run).delete()
+    revive(root)
+
+
+def revive(root: Root) -> None:
+    """Undo the retirement of live files by a run that then did not publish."""
+    retired = SourceFile.objects.filter(root=root).live().filter(until__isnull=False)
+    retired.update(until=None)
+
+
+def sweep_root(root: Root) -> None:
+    """Delete the dead rows of a published root and their vectors."""
+    files = SourceFile.objects.filter(root=root).order_by()
+    live_runs = set(files.live().values_list("run_id", flat=True).distinct())
+    for run_id in set(files.dead().values_list("run_id", flat=True).distinct()):
+        if run_id in live_runs:
+            _delete_files(root.id, files.dead().filter(run_id=run_id))
+        else:
+            _store().delete_run(root.id, run_id)
+    SourceFile.objects.filter(id__in=files.dead().values("id")).delete()
+
+
+def _delete_files(root_id: UUID, files: SourceFileQuerySet) -> None:
+    ids = list(files.values_list("id", flat=True))
+    for start in range(0, len(ids), FILES_PER_CALL):
+        _store().delete_files(root_id, ids[start : start + FILES_PER_CALL])
+
+
+def _store() -> "VectorStore":
+    # chromadb takes a second to import.
+    from apps.ingest.store import get_store  # noqa: PLC0415
+
+    return get_store()

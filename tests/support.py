@@ -1,0 +1,71 @@
+"""Helpers of several apps' tests: a small repository, and ingesting one for real."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from apps.ingest import queries, queue, services
+from apps.ingest.embedding import DEFAULT_MODEL
+from apps.ingest.models import IngestRun, Root
+
+SAMPLE: dict[str, str] = {
+    "README.md": (
+        "# Lighthouse\n\n"
+        "A small service that watches ships.\n\n"
+        "## Install\n\n"
+        "Run `pip install lighthouse` and start it with `lighthouse serve`.\n"
+    ),
+    "main.txt": "This is the ingest test fixture for CodeInfo2.\n",
+    "src/retry.py": (
+        '"""Trying again after a failure."""\n\n'
+        "import time\n\n\n"
+        "def backoff_delay(attempt: int, base: float = 0.5) -> float:\n"
+        '    """Seconds to wait before the given attempt, doubling each time."""\n'
+        "    return base * 2**attempt\n\n\n"
+        "class RetryPolicy:\n"
+        '    """How often a call is repeated."""\n\n'
+        "    def __init__(self, limit: int) -> None:\n"
+        "        self.limit = limit\n\n"
+        "    def should_retry(self, attempt: int) -> bool:\n"
+        "        return attempt < self.limit\n"
+    ),
+    "src/store.js": (
+        "export function saveShip(database, ship) {\n"
+        "  return database.insert('ships', ship);\n"
+        "}\n\n"
+        "export function loadShip(database, name) {\n"
+        "  return database.find('ships', { name });\n"
+        "}\n"
+    ),
+    "package-lock.json": '{"lockfileVersion": 3}\n',
+}
+
+
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write files below `folder`, making the folders they need; returns `folder`."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+def run_ingest(folder: Path, name: str = "", **options: object) -> IngestRun:
+    """Start an ingest of `folder` and do it, in this thread; the run as it ended."""
+    run = services.start_run(
+        **{"path": str(folder), "name": name or folder.name, "model": DEFAULT_MODEL, **options}
+    )
+    queue.drain()
+    run.refresh_from_db()
+    return run
+
+
+def ingest(folder: Path, name: str = "", **options: object) -> Root:
+    """Ingest `folder`, which must succeed; its root."""
+    run = run_ingest(folder, name, **options)
+    assert run.state == "completed", run.last_error
+    return queries.find_root(run.path)
+
+
+def ingest_sample(folder: Path, name: str = "lighthouse") -> Root:
+    """The sample repository, written to `folder` and ingested."""
+    return ingest(write_files(folder, SAMPLE), name)
