@@ -20,7 +20,7 @@ from django.shortcuts import redirect
 from django.utils.cache import patch_vary_headers
 
 from codeinfo.conf import Knobs, knobs
-from codeinfo.error_map import respond
+from codeinfo.error_map import respond, typed
 from codeinfo.errors import CodeinfoError, InvalidInput
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
@@ -173,8 +173,9 @@ class AccessMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """An error of ours that a plain Django view let through."""
-        return respond(error, request) if isinstance(error, CodeinfoError) else None
+        """An error of ours, or of the database, that a plain Django view let through."""
+        found = typed(error)
+        return None if found is None else respond(found, request)
 
 
 class WebsocketGate:

@@ -7,9 +7,9 @@ our own use `plain`. Nothing else in the project builds an error body.
 from collections.abc import Callable
 from typing import Any
 
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions as drf
-from rest_framework.response import Response
 
 from codeinfo.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
 
@@ -59,7 +59,6 @@ def tools(error: CodeinfoError) -> dict[str, Any]:
 CONVERSATION_WORDS = {
     "NOT_FOUND": "not_found",
     "CONVERSATION_ARCHIVED": "archived",
-    "SERVER_ERROR": "server_error",
 }
 
 
@@ -67,6 +66,8 @@ def conversations(error: CodeinfoError) -> dict[str, Any]:
     """§1.2: `validation_error` with details, bare words, or `plain` where a code is asked for."""
     if error.code == "validation_error":
         return {"error": error.code, "details": error.details.get("details", error.message)}
+    if error.code == "SERVER_ERROR":
+        return {"error": "server_error", "message": error.message}
     if error.code in CONVERSATION_WORDS:
         return {"error": CONVERSATION_WORDS[error.code]}
     return plain(error)
@@ -123,13 +124,23 @@ def _status(error: CodeinfoError, request: HttpRequest) -> int:
     return status_of(error)
 
 
-def drf_exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+def drf_exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
     """REST framework's hook: our errors and its own, in our envelopes."""
-    request: HttpRequest = context["request"]
-    typed = typed_from_drf(error) if isinstance(error, drf.APIException) else error
-    if not isinstance(typed, CodeinfoError):
-        return None
-    return Response(envelope_for(request)(typed), status=_status(typed, request))
+    found = typed(error)
+    return None if found is None else respond(found, context["request"])
+
+
+def typed(error: Exception) -> CodeinfoError | None:
+    """Any exception as one of ours; None: a bug."""
+    match error:
+        case CodeinfoError():
+            return error
+        case drf.APIException():
+            return typed_from_drf(error)
+        case OperationalError():
+            # The database has been waited for already (its own timeout); the caller may come back.
+            return Unavailable("The database is busy or away.", code="DATABASE_UNAVAILABLE")
+    return None
 
 
 DRF_CODES = {

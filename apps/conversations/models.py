@@ -5,11 +5,22 @@ lock: the database itself allows one live run per conversation, whatever process
 """
 
 import uuid
+from datetime import datetime
 
 from django.conf import settings
+from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+
+ID_PATTERN = r"^[A-Za-z0-9._:-]{1,128}\Z"
+DEFAULT_TITLE = "Untitled conversation"
+
+
+def now_ms() -> datetime:
+    """The present in whole milliseconds, as the wire carries it: cursors compare exactly."""
+    now = timezone.now()
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
 
 class Source(models.TextChoices):
@@ -18,21 +29,25 @@ class Source(models.TextChoices):
 
 
 class Conversation(models.Model):
-    """A thread of turns. The id is the client's own choice or a UUID4 of ours."""
+    """A thread of turns. The id is the client's own choice or a UUID4 of ours.
 
-    id = models.CharField(primary_key=True, max_length=128)
+    `last_message_at` is also the conversation's clock: a turn takes its time from it by a
+    conditional UPDATE, so that times within a conversation strictly increase (see `services`).
+    """
+
+    id = models.CharField(primary_key=True, max_length=128, validators=[RegexValidator(ID_PATTERN)])
     provider = models.CharField(max_length=32)
     model = models.CharField(max_length=255)
-    title = models.CharField(max_length=255, default="Untitled conversation")
+    title = models.CharField(max_length=255, default=DEFAULT_TITLE)
     agent_name = models.CharField(max_length=255, blank=True, default="")
     source = models.CharField(max_length=8, choices=Source.choices, default=Source.REST)
     flags = models.JSONField(blank=True, default=dict)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL
     )
-    last_message_at = models.DateTimeField(default=timezone.now)
+    last_message_at = models.DateTimeField(default=now_ms)
     archived_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=now_ms)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
@@ -45,9 +60,13 @@ class Conversation(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    @property
+    def archived(self) -> bool:
+        return self.archived_at is not None
+
 
 class Turn(models.Model):
-    """One thing said. `parts` is what is stored (see `parts.py`); texts and tool calls derive from it.
+    """One thing said. `parts` is what is stored (see `parts.py`); texts, tool calls derive from it.
 
     `owner`, `heartbeat_at` and `cancel_requested` matter only while status is `running`: which
     process makes the answer, when it last said so, and whether somebody asked it to stop.
@@ -77,7 +96,7 @@ class Turn(models.Model):
     timing = models.JSONField(null=True, blank=True)
     command = models.JSONField(null=True, blank=True)
     inflight_id = models.CharField(max_length=128, blank=True, default="")
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=now_ms)
     owner = models.CharField(max_length=64, blank=True, default="")
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     cancel_requested = models.BooleanField(default=False)

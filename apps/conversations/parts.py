@@ -2,8 +2,9 @@
 
     {"type": "text", "text": str}
     {"type": "reasoning", "text": str, "seconds": float | None}
-    {"type": "tool", "callId": str, "name": str, "parameters": dict, "stage": "started"|"success"|"error",
-     "result": Any, "error": {"code": str, "message": str} | None, "seconds": float | None}
+    {"type": "tool", "callId": str, "name": str, "parameters": dict,
+     "stage": "started" | "success" | "error", "result": Any,
+     "error": {"code": str, "message": str} | None, "seconds": float | None}
 
 This list is what is stored and what the page shows, live and after a reload; `content`, `answer`
 and `toolCalls` derive from it.

@@ -6,14 +6,17 @@ conversation changed (key: its id), "conversation:<id>" that a run began or ende
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+import threading
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from apps.agents.events import ChatEvent, TurnFailed, TurnFinished, TurnStopped
-from apps.conversations.parts import Transcript
+from apps.agents.events import ChatEvent, Terminal
+from apps.conversations.parts import Part, Transcript
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,21 @@ class Envelope:
     event: ChatEvent
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """What a run had said when `seq` was its last event. The parts are copies."""
+
+    seq: int
+    parts: list[Part]
+
+
 @dataclass(eq=False)
 class RunLog:
     """One answer in the making: its numbered events, and the parts they fold to.
 
-    Belongs to the event loop that runs the turn; `append` is called from that loop only.
+    Belongs to the event loop that runs the turn: `append`, `read` and `wait` are called there;
+    `snapshot` from any thread. `started_at` is the time of the assistant turn, one millisecond
+    after the user's.
     """
 
     conversation_id: str
@@ -43,21 +56,37 @@ class RunLog:
     transcript: Transcript = field(default_factory=Transcript)
     finished: bool = False
     _grown: asyncio.Event = field(default_factory=asyncio.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def asked_at(self) -> datetime:
+        """The time of the user turn."""
+        return self.started_at - timedelta(milliseconds=1)
 
     @property
     def seq(self) -> int:
         return len(self.envelopes)
 
     def append(self, event: ChatEvent) -> Envelope:
-        """Number an event, fold it into the transcript and wake the readers."""
-        envelope = Envelope(self.seq + 1, event)
-        self.envelopes.append(envelope)
-        self.transcript.apply(event)
-        if isinstance(event, TurnFinished | TurnFailed | TurnStopped):
-            self.finished = True
+        """Number an event, fold it into the transcript and wake the readers.
+
+        The terminal event is the last: anything after it is a mistake of the caller.
+        """
+        if self.finished:
+            raise RuntimeError("This run has ended.")
+        with self._lock:
+            envelope = Envelope(self.seq + 1, event)
+            self.envelopes.append(envelope)
+            self.transcript.apply(event)
+        self.finished = isinstance(event, Terminal)
         self._grown.set()
         self._grown = asyncio.Event()
         return envelope
+
+    def snapshot(self) -> Snapshot:
+        """The run so far, all of one moment."""
+        with self._lock:
+            return Snapshot(self.seq, [dict(part) for part in self.transcript.parts])
 
     async def read(self, after: int = 0) -> AsyncIterator[Envelope]:
         """Every event numbered above `after`, then those to come; ends after the terminal one."""
@@ -81,9 +110,12 @@ class LiveRuns:
 
     def __init__(self) -> None:
         self._by_conversation: dict[str, RunLog] = {}
+        self._followers: dict[str, set[asyncio.Queue[RunLog]]] = defaultdict(set)
 
     def add(self, log: RunLog) -> None:
         self._by_conversation[log.conversation_id] = log
+        for queue in self._followers.get(log.conversation_id, ()):
+            queue.put_nowait(log)
 
     def remove(self, log: RunLog) -> None:
         if self._by_conversation.get(log.conversation_id) is log:
@@ -95,6 +127,21 @@ class LiveRuns:
 
     def all(self) -> list[RunLog]:
         return list(self._by_conversation.values())
+
+    @contextmanager
+    def follow(self, conversation_id: str) -> "Iterator[asyncio.Queue[RunLog]]":
+        """Every run that begins in a conversation from now on, however soon it is over.
+
+        Used from the event loop; the log itself keeps all that a slow reader has yet to read.
+        """
+        queue: asyncio.Queue[RunLog] = asyncio.Queue()
+        self._followers[conversation_id].add(queue)
+        try:
+            yield queue
+        finally:
+            self._followers[conversation_id].discard(queue)
+            if not self._followers[conversation_id]:
+                del self._followers[conversation_id]
 
 
 live_runs = LiveRuns()

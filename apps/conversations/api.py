@@ -1,0 +1,102 @@
+"""The conversation routes (contracts.md §1.2)."""
+
+from typing import Any
+
+from rest_framework.exceptions import ParseError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.conversations import params, queries, recovery, services, wire
+from apps.conversations.serializers import NewConversation, NewTurn, refused, turn_fields
+from apps.conversations.stream import live_runs
+from codeinfo.errors import InvalidInput, NotFound
+
+OK = {"status": "ok"}
+
+
+def body_of(request: Request) -> Any:
+    """The JSON body. Raises InvalidInput `validation_error` when it cannot be read."""
+    try:
+        return request.data
+    except (ParseError, RecursionError) as error:
+        raise refused("The body must be valid JSON.") from error
+
+
+class Conversations(APIView):
+    """`/conversations`: list and create."""
+
+    def get(self, request: Request) -> Response:
+        page = queries.conversations(**params.conversations(request.query_params))
+        return Response(_page([wire.conversation(row) for row in page.items], page.next_cursor))
+
+    def post(self, request: Request) -> Response:
+        made = services.create(**NewConversation.read(body_of(request)))
+        return Response({"conversationId": made.id}, status=201)
+
+
+class Archive(APIView):
+    def post(self, request: Request, conversation_id: str) -> Response:
+        services.archive(conversation_id)
+        return Response(OK)
+
+
+class Restore(APIView):
+    def post(self, request: Request, conversation_id: str) -> Response:
+        services.restore(conversation_id)
+        return Response(OK)
+
+
+class Turns(APIView):
+    """`/conversations/<id>/turns`: all of them, or a page when `limit` or `cursor` is given."""
+
+    def get(self, request: Request, conversation_id: str) -> Response:
+        query = request.query_params
+        if "limit" in query or "cursor" in query:
+            page = queries.turns_page(conversation_id, **params.read(query, params.TURNS))
+            return Response(_page([wire.turn(row) for row in page.items], page.next_cursor))
+        recovery.recover_stale(conversation_id)
+        # The log first: a run that ends in between is then in the rows with its end.
+        log = live_runs.of(conversation_id)
+        return Response(wire.history(queries.turns(conversation_id), log))
+
+    def post(self, request: Request, conversation_id: str) -> Response:
+        data = body_of(request)
+        try:
+            fields = turn_fields(NewTurn.read(data))
+        except InvalidInput as error:
+            raise refused({"body": error.details["details"]}) from error
+        services.append_turn(conversation_id, **fields)
+        return Response(OK, status=201)
+
+
+BULK = {
+    "archive": (services.bulk_archive, "updatedCount"),
+    "restore": (services.bulk_restore, "updatedCount"),
+    "delete": (services.bulk_delete, "deletedCount"),
+}
+
+
+class Bulk(APIView):
+    """`/conversations/bulk/<verb>`: all or nothing."""
+
+    def post(self, request: Request, verb: str) -> Response:
+        if verb not in BULK:
+            raise NotFound("There is no such bulk operation.")
+        work, counted = BULK[verb]
+        return Response({**OK, counted: work(_ids(request))})
+
+
+def _ids(request: Request) -> list[str]:
+    try:
+        data = request.data
+    except (ParseError, RecursionError):
+        data = None
+    ids = data.get("conversationIds") if isinstance(data, dict) and len(data) == 1 else None
+    if not isinstance(ids, list) or not ids or not all(isinstance(i, str) and i for i in ids):
+        raise InvalidInput("conversationIds must be a non-empty array of strings.")
+    return ids
+
+
+def _page(items: list[dict[str, Any]], cursor: str | None) -> dict[str, Any]:
+    return {"items": items} | ({"nextCursor": cursor} if cursor else {})

@@ -1,0 +1,134 @@
+"""What `POST /chat` is sent, checked in the contract's order (§2.2); the first failure wins."""
+
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from apps.conversations.models import ID_PATTERN
+from apps.conversations.types import StartTurn
+from codeinfo.conf import PROVIDERS, knobs
+from codeinfo.errors import InvalidInput
+
+logger = logging.getLogger("codeinfo.conversations")
+
+DEFAULT_PROVIDER = "lmstudio"
+AN_ID = re.compile(ID_PATTERN)
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def one_of(*words: str) -> tuple[Callable[[Any], bool], str]:
+    return (lambda value: value in words), f"must be one of: {', '.join(words)}"
+
+
+def boolean() -> tuple[Callable[[Any], bool], str]:
+    return (lambda value: isinstance(value, bool)), "must be a boolean"
+
+
+# What Codex may be told: its check, its words, and its default (§2.2).
+CODEX_FLAGS: dict[str, tuple[tuple[Callable[[Any], bool], str], Any]] = {
+    "sandboxMode": (
+        one_of("read-only", "workspace-write", "danger-full-access"),
+        "workspace-write",
+    ),
+    "approvalPolicy": (one_of("never", "on-request", "on-failure", "untrusted"), "on-failure"),
+    "modelReasoningEffort": (one_of("low", "medium", "high", "xhigh"), "high"),
+    "networkAccessEnabled": (boolean(), True),
+    "webSearchEnabled": (boolean(), True),
+}
+
+
+def parse(raw: bytes) -> tuple[StartTurn, bool]:
+    """The question, and whether closing its event stream stops it (`cancelOnDisconnect`).
+
+    Raises InvalidInput with the code and message of the first rule that is broken.
+    """
+    cap = knobs().log_max_client_bytes
+    if len(raw) > cap:
+        raise InvalidInput(f"The body is larger than {cap} bytes.", code="PAYLOAD_TOO_LARGE")
+    body = _object(raw)
+    if "messages" in body:
+        raise InvalidInput("conversationId required; history is loaded server-side")
+    model = _text(body, "model")
+    message = _text(body, "message")
+    conversation_id = _text(body, "conversationId")
+    _check_id("conversationId", conversation_id)
+    if len(model) > 255:
+        raise InvalidInput("model must be at most 255 characters")
+    provider = _provider(body)
+    thread = body.get("threadId")
+    if thread is not None and not isinstance(thread, str):
+        raise InvalidInput("threadId must be a string")
+    inflight_id = _inflight_id(body)
+    flags = _flags(body, provider)
+    if provider == "codex" and thread:
+        flags["threadId"] = thread
+    question = StartTurn(
+        conversation_id=conversation_id,
+        message=message,
+        provider=provider,
+        model=model,
+        inflight_id=inflight_id,
+        flags=flags,
+    )
+    return question, body.get("cancelOnDisconnect") is True
+
+
+def _object(raw: bytes) -> Mapping[str, Any]:
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise InvalidInput("request body must be an object")
+    return body
+
+
+def _text(body: Mapping[str, Any], name: str) -> str:
+    """A string that is not blank, kept as it is but for halves of characters."""
+    value = body.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{name} is required")
+    return LONE_SURROGATE.sub("\ufffd", value)
+
+
+def _check_id(name: str, value: str) -> None:
+    if not AN_ID.match(value):
+        raise InvalidInput(f"{name} must be 1-128 characters of A-Z a-z 0-9 . _ : -")
+
+
+def _provider(body: Mapping[str, Any]) -> str:
+    value = body.get("provider")
+    if not isinstance(value, str) or not value:
+        return DEFAULT_PROVIDER
+    if value not in PROVIDERS:
+        known = ", ".join(f'"{name}"' for name in PROVIDERS)
+        raise InvalidInput(f"provider must be one of {known}", code="UNSUPPORTED_PROVIDER")
+    return value
+
+
+def _inflight_id(body: Mapping[str, Any]) -> str | None:
+    if "inflightId" not in body:
+        return None
+    value = body["inflightId"]
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput("inflightId must be a non-empty string")
+    _check_id("inflightId", value)
+    return value
+
+
+def _flags(body: Mapping[str, Any], provider: str) -> dict[str, Any]:
+    """Codex' flags with their defaults; for another provider checked all the same, and ignored."""
+    flags: dict[str, Any] = {}
+    for name, ((allowed, words), default) in CODEX_FLAGS.items():
+        value = body.get(name)
+        if value is not None and not allowed(value):
+            raise InvalidInput(f"{name} {words}")
+        flags[name] = default if value is None else value
+        if value is not None and provider != "codex":
+            logger.warning(
+                f'{name} is Codex-only and was ignored for provider "{provider}"',
+                extra={"context": {"flag": name, "provider": provider}},
+            )
+    return flags if provider == "codex" else {}

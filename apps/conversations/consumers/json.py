@@ -1,0 +1,224 @@
+"""`/ws`: the JSON protocol of contracts.md §2.5.
+
+Every subscription is a task that reads at the pace of its socket: the run's own log, so that
+nothing is lost or doubled, or the rows that the hub says have changed.
+"""
+
+import asyncio
+import itertools
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import DatabaseError
+
+from apps.conversations import queries, runner, wire
+from apps.conversations.renderers.json import (
+    Frame,
+    RunFrames,
+    frame,
+    ingest_status,
+    not_inflight,
+)
+from apps.conversations.stream import RunLog, live_runs
+from apps.ingest import progress
+from apps.ingest import queries as ingest
+from apps.ingest.models import IngestRun
+from codeinfo.errors import CodeinfoError, NotFound
+from codeinfo.hub import hub
+
+logger = logging.getLogger("codeinfo.conversations")
+
+POLICY_VIOLATION, TOO_BIG, SERVER_FAILED = 1008, 1009, 1011
+MAX_FRAME = 64 * 1024
+# At most 20 batches of deltas, and 5 states of an ingest, a second.
+DELTA_SECONDS, INGEST_SECONDS = 0.05, 0.2
+
+# The sidebar's numbers go on across reconnects and restarts, so that a client that ignores what is
+# not above its last never ignores what is new.
+_sidebar_numbers = itertools.count(int(time.time() * 1000))
+
+
+class BadFrame(Exception):
+    """A frame that ends the socket; its text is the reason given."""
+
+
+class JsonConsumer(AsyncWebsocketConsumer):
+    async def connect(self) -> None:
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.ingest_numbers = itertools.count(1)
+        await self.accept()
+
+    async def disconnect(self, code: int) -> None:
+        for task in getattr(self, "tasks", {}).values():
+            task.cancel()
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        raw = text_data if text_data is not None else (bytes_data or b"")
+        if len(raw) > MAX_FRAME:
+            await self.close(code=TOO_BIG, reason="frame too large")
+            return
+        try:
+            message = read(raw)
+            handle = HANDLERS.get(message["type"])
+            if handle is not None:
+                await handle(self, message)
+        except BadFrame as error:
+            await self.close(code=POLICY_VIOLATION, reason=str(error))
+
+    async def send_frame(self, message: Frame) -> None:
+        await self.send(text_data=json.dumps(message, allow_nan=False))
+
+    # Subscriptions ------------------------------------------------------------------------
+
+    def follow(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a subscription until it is ended; asking for one twice begins it anew."""
+        self.unfollow(name)
+        self.tasks[name] = asyncio.create_task(self._guarded(work()))
+
+    def unfollow(self, name: str) -> None:
+        task = self.tasks.pop(name, None)
+        if task is not None:
+            task.cancel()
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except (DatabaseError, CodeinfoError) as error:
+            # The client comes back and asks for everything anew.
+            logger.warning("websocket subscription failed: %s", error)
+            await self.close(code=SERVER_FAILED, reason="try again")
+
+    async def follow_conversation(self, conversation_id: str) -> None:
+        with live_runs.follow(conversation_id) as runs:
+            log = live_runs.of(conversation_id)
+            if log is not None:
+                now = log.snapshot()
+                await self.send_frame(RunFrames(log).snapshot(now))
+                await self._follow_run(log, now.seq)
+            while True:
+                begun = await runs.get()
+                for opening in RunFrames(begun).opening():
+                    await self.send_frame(opening)
+                await self._follow_run(begun, 0)
+
+    async def _follow_run(self, log: RunLog, after: int) -> None:
+        frames = RunFrames(log)
+        while not (log.finished and after == log.seq):
+            await log.wait(after)
+            envelopes = log.envelopes[after:]
+            after += len(envelopes)
+            for message in frames.events(envelopes):
+                await self.send_frame(message)
+            await asyncio.sleep(DELTA_SECONDS)
+
+    async def follow_sidebar(self) -> None:
+        with hub.subscribe("sidebar") as changes:
+            async for conversation_id in changes:
+                await self.send_frame(await database_sync_to_async(_sidebar)(conversation_id))
+
+    async def follow_ingest(self) -> None:
+        with hub.subscribe("ingest") as changes:
+            run = await database_sync_to_async(ingest.active_run)()
+            await self._send_ingest("ingest_snapshot", run)
+            async for run_id in changes:
+                run = await database_sync_to_async(_ingest_run)(run_id)
+                if run is not None:
+                    await self._send_ingest("ingest_update", run)
+                await asyncio.sleep(INGEST_SECONDS)
+
+    async def _send_ingest(self, kind: str, run: IngestRun | None) -> None:
+        status = ingest_status(progress.status_of(run)) if run is not None else None
+        await self.send_frame(frame(kind, next(self.ingest_numbers), status=status))
+
+
+def _sidebar(conversation_id: str) -> Frame:
+    seq = next(_sidebar_numbers)
+    try:
+        row = queries.get(conversation_id)
+    except NotFound:
+        return frame("conversation_delete", seq, conversationId=conversation_id)
+    return frame("conversation_upsert", seq, conversation=wire.conversation(row))
+
+
+def _ingest_run(run_id: str) -> IngestRun | None:
+    return IngestRun.objects.filter(pk=run_id).first()
+
+
+# What a client may say ----------------------------------------------------------------------
+
+
+def read(raw: str | bytes) -> dict[str, Any]:
+    """A frame whose envelope is right. Raises BadFrame."""
+    try:
+        message = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise BadFrame("malformed JSON") from error
+    if not isinstance(message, dict):
+        raise BadFrame("a message must be an object")
+    if message.get("protocolVersion") != "v1":
+        raise BadFrame("protocolVersion must be v1")
+    text(message, "requestId")
+    text(message, "type")
+    return message
+
+
+def text(message: dict[str, Any], name: str) -> str:
+    """A field that must be a string and not blank. Raises BadFrame."""
+    value = message.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise BadFrame(f"{name} is required")
+    return value
+
+
+Message = dict[str, Any]
+
+
+async def subscribe_conversation(socket: JsonConsumer, message: Message) -> None:
+    wanted = text(message, "conversationId")
+    socket.follow(f"conversation:{wanted}", lambda: socket.follow_conversation(wanted))
+
+
+async def unsubscribe_conversation(socket: JsonConsumer, message: Message) -> None:
+    socket.unfollow(f"conversation:{text(message, 'conversationId')}")
+
+
+async def subscribe_sidebar(socket: JsonConsumer, message: Message) -> None:
+    socket.follow("sidebar", socket.follow_sidebar)
+
+
+async def unsubscribe_sidebar(socket: JsonConsumer, message: Message) -> None:
+    socket.unfollow("sidebar")
+
+
+async def subscribe_ingest(socket: JsonConsumer, message: Message) -> None:
+    socket.follow("ingest", socket.follow_ingest)
+
+
+async def unsubscribe_ingest(socket: JsonConsumer, message: Message) -> None:
+    socket.unfollow("ingest")
+
+
+async def cancel_inflight(socket: JsonConsumer, message: Message) -> None:
+    conversation_id = text(message, "conversationId")
+    inflight_id = text(message, "inflightId")
+    if not await runner.cancel(conversation_id, inflight_id):
+        await socket.send_frame(not_inflight(conversation_id, inflight_id))
+
+
+HANDLERS: dict[str, Callable[[JsonConsumer, Message], Awaitable[None]]] = {
+    handler.__name__: handler
+    for handler in (
+        subscribe_conversation,
+        unsubscribe_conversation,
+        subscribe_sidebar,
+        unsubscribe_sidebar,
+        subscribe_ingest,
+        unsubscribe_ingest,
+        cancel_inflight,
+    )
+}

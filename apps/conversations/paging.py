@@ -1,0 +1,87 @@
+"""Pages of rows, newest first, and the cursor that says where the next one begins.
+
+A cursor is the last row's time as ISO-8601 UTC (`2026-01-31T09:00:00.123Z`): rows before it follow.
+Where the next row has that same time, the last row's key stands behind it (`…Z~<key>`), so that no
+tie is skipped. Both forms are accepted.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+from django.core.exceptions import ValidationError
+from django.db.models import Model, Q, QuerySet
+
+from codeinfo.errors import InvalidInput
+
+Row = TypeVar("Row", bound=Model)
+
+ISO_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
+SEPARATOR = "~"
+
+
+def wire_time(moment: datetime) -> str:
+    """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """After the row of time `at` and, among rows of that time, after the one with `key`."""
+
+    at: datetime
+    key: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "Cursor":
+        """Raises InvalidInput."""
+        moment, _, key = text.partition(SEPARATOR)
+        if not ISO_UTC.fullmatch(moment):
+            raise InvalidInput("cursor must be an ISO-8601 UTC time")
+        try:
+            return cls(datetime.fromisoformat(moment), key)
+        except ValueError as error:
+            raise InvalidInput("cursor must be an ISO-8601 UTC time") from error
+
+    def __str__(self) -> str:
+        # Rows of finer times than the wire's keep them here, or the cursor would skip some.
+        exact = "microseconds" if self.at.microsecond % 1000 else "milliseconds"
+        moment = self.at.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")
+        return f"{moment}{SEPARATOR}{self.key}" if self.key else moment
+
+
+@dataclass(frozen=True)
+class Page(Generic[Row]):
+    """Some rows; `next_cursor` stands on every full page, `more` says whether any follow."""
+
+    items: Sequence[Row]
+    next_cursor: str | None
+    more: bool
+
+
+def newest_first(
+    rows: QuerySet[Row], time_field: str, limit: int, cursor: Cursor | None
+) -> Page[Row]:
+    """One page ordered by time, then key, both descending. Raises InvalidInput on a bad key."""
+    if cursor is not None:
+        rows = rows.filter(_after(time_field, cursor))
+    try:
+        found = list(rows.order_by(f"-{time_field}", "-pk")[: limit + 1])
+    except (ValidationError, ValueError) as error:
+        raise InvalidInput("cursor is not one of ours") from error
+    items, rest = found[:limit], found[limit:]
+    next_cursor = None
+    if len(items) == limit:
+        at = getattr(items[-1], time_field)
+        tied = any(getattr(row, time_field) == at for row in rest)
+        next_cursor = str(Cursor(at, str(items[-1].pk) if tied else ""))
+    return Page(items, next_cursor, bool(rest))
+
+
+def _after(time_field: str, cursor: Cursor) -> Q:
+    earlier = Q(**{f"{time_field}__lt": cursor.at})
+    if not cursor.key:
+        return earlier
+    return earlier | Q(**{time_field: cursor.at, "pk__lt": cursor.key})

@@ -1,0 +1,87 @@
+"""What is read of conversations and turns."""
+
+import re
+from collections.abc import Sequence
+
+from django.db.models import Q
+
+from apps.agents.messages import Message, Role
+from apps.conversations.models import ID_PATTERN, Conversation, Turn
+from apps.conversations.paging import Cursor, Page, newest_first
+from apps.conversations.parts import content
+from codeinfo.errors import NotFound
+
+# What `state` asks for (contracts.md §1.2).
+STATES = {
+    "active": Q(archived_at__isnull=True),
+    "archived": Q(archived_at__isnull=False),
+    "all": Q(),
+}
+NO_AGENT = "__none__"
+AN_ID = re.compile(ID_PATTERN)
+
+
+def get(conversation_id: str) -> Conversation:
+    """Raises NotFound; text that cannot be an id never reaches the database."""
+    found = None
+    if AN_ID.match(conversation_id):
+        found = Conversation.objects.filter(pk=conversation_id).first()
+    if found is None:
+        raise NotFound("Conversation not found.")
+    return found
+
+
+def conversations(
+    *,
+    state: str = "active",
+    agent_name: str | None = None,
+    limit: int = 20,
+    cursor: Cursor | None = None,
+) -> Page[Conversation]:
+    """Conversations by last message, newest first. `state` is a key of STATES.
+
+    `agent_name` None asks for all, NO_AGENT for those of no agent.
+    """
+    rows = Conversation.objects.filter(STATES[state])
+    if agent_name is not None:
+        rows = rows.filter(agent_name="" if agent_name == NO_AGENT else agent_name)
+    return newest_first(rows, "last_message_at", limit, cursor)
+
+
+def turns(conversation_id: str) -> list[Turn]:
+    """All turns as they were said, the running one included. Raises NotFound."""
+    get(conversation_id)
+    return list(Turn.objects.filter(conversation=conversation_id).order_by("created_at", "id"))
+
+
+def turns_page(conversation_id: str, limit: int = 50, cursor: Cursor | None = None) -> Page[Turn]:
+    """Finished turns, newest first. Raises NotFound."""
+    get(conversation_id)
+    rows = Turn.objects.filter(conversation=conversation_id).exclude(status=Turn.Status.RUNNING)
+    return newest_first(rows, "created_at", limit, cursor)
+
+
+def running_turn(conversation_id: str) -> Turn | None:
+    """The answer being made in a conversation, by whatever process."""
+    return Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING).first()
+
+
+ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+
+
+NO_ANSWER = "(No answer was given.)"
+
+
+def history(conversation_id: str) -> Sequence[Message]:
+    """What was said so far, oldest first, for a model: texts only.
+
+    A turn that ended without an answer says so: many chat templates insist on questions and answers
+    taking turns.
+    """
+    rows = (
+        Turn.objects.filter(conversation=conversation_id)
+        .exclude(status=Turn.Status.RUNNING)
+        .order_by("created_at", "id")
+        .values_list("role", "parts")
+    )
+    return [Message(ROLES[role], content(parts).strip() or NO_ANSWER) for role, parts in rows]

@@ -1,0 +1,86 @@
+"""What becomes of an answer whose process has died: it is marked, and what it said is kept.
+
+A process signs its runs as `<host>/<pid>/<nonce>`. On the same host a dead one is known at once; on
+another, by a heart that has been still for 30 seconds.
+"""
+
+import logging
+import os
+import socket
+import uuid
+from datetime import timedelta
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from apps.agents.events import TurnFailed
+from apps.conversations.models import Turn
+from apps.conversations.parts import Transcript
+from apps.conversations.types import Outcome
+from codeinfo.hub import hub
+
+logger = logging.getLogger("codeinfo.conversations")
+
+STALE = timedelta(seconds=30)
+INTERRUPTED = TurnFailed("INTERRUPTED", "The server stopped before the answer was complete.")
+
+NONCE = uuid.uuid4().hex[:12]
+
+
+def owner() -> str:
+    """The signature of this process."""
+    return f"{socket.gethostname()[:32]}/{os.getpid()}/{NONCE}"
+
+
+def recover() -> int:
+    """Mark every run whose process is gone; called at start-up. Answers how many."""
+    running = Turn.objects.filter(status=Turn.Status.RUNNING)
+    dead = [turn.pk for turn in running.only("owner") if _is_dead(turn.owner)]
+    return _interrupt(running.filter(Q(pk__in=dead) | _stale()))
+
+
+def recover_stale(conversation_id: str) -> int:
+    """Mark the run of one conversation if its heart is still; called before a lock is asked for."""
+    running = Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING)
+    return _interrupt(running.filter(_stale()))
+
+
+def _stale() -> Q:
+    return Q(heartbeat_at=None) | Q(heartbeat_at__lt=timezone.now() - STALE)
+
+
+def _interrupt(turns: QuerySet[Turn]) -> int:
+    return sum(_mark(turn) for turn in turns)
+
+
+def _mark(turn: Turn) -> bool:
+    transcript = Transcript(turn.parts)
+    transcript.apply(INTERRUPTED)
+    # Conditional: a run that ended meanwhile keeps its own end.
+    end = Outcome.of(INTERRUPTED)
+    marked = Turn.objects.filter(pk=turn.pk, status=Turn.Status.RUNNING).update(
+        status=end.status, error=end.error, parts=transcript.parts
+    )
+    if marked:
+        hub.notify("sidebar", turn.conversation_id)
+        hub.notify(f"conversation:{turn.conversation_id}")
+        context = {"conversationId": turn.conversation_id, "turnId": str(turn.pk)}
+        logger.warning("chat run interrupted", extra={"context": context})
+    return bool(marked)
+
+
+def _is_dead(signature: str) -> bool:
+    """Whether a signature is of this host and of a process that is no more."""
+    host, _, rest = signature.partition("/")
+    pid, _, nonce = rest.partition("/")
+    if host != socket.gethostname()[:32] or not pid.isdecimal():
+        return False
+    if int(pid) == os.getpid():
+        return nonce != NONCE
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        return False
+    return False

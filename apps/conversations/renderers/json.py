@@ -1,0 +1,182 @@
+"""Events of a run as the frames of `/ws` (contracts.md §2.5). Pure: no rows, no sockets.
+
+Frames of a run are numbered from 1: `user_turn`, `inflight_snapshot`, and event n of the log as
+frame n + 2. A frame that stands for several events carries the number of the last.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, assert_never
+
+from apps.agents.events import (
+    ChatEvent,
+    ReasoningDelta,
+    Terminal,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+    TurnStopped,
+)
+from apps.agents.messages import ToolCall, ToolResult
+from apps.conversations.paging import wire_time
+from apps.conversations.parts import Part, content, reasoning, tool_event
+from apps.conversations.stream import Envelope, RunLog, Snapshot
+from apps.conversations.types import Outcome
+from apps.ingest.types import RunStatus
+
+Frame = dict[str, Any]
+
+FRAMES_BEFORE = 2
+NO_INFLIGHT = {
+    "code": "INFLIGHT_NOT_FOUND",
+    "message": "No active in-flight run found for conversation.",
+}
+
+
+@dataclass(frozen=True)
+class RunFrames:
+    """Makes the frames of one run."""
+
+    log: RunLog
+
+    def opening(self) -> list[Frame]:
+        """What those see who were here before the run began."""
+        user_turn = self._frame(
+            "user_turn",
+            1,
+            inflightId=self.log.inflight_id,
+            content=self.log.user_text,
+            createdAt=wire_time(self.log.asked_at),
+        )
+        return [user_turn, self.snapshot(Snapshot(0, []))]
+
+    def snapshot(self, now: Snapshot) -> Frame:
+        inflight = inflight_of(self.log, now)
+        del inflight["seq"]
+        return self._frame("inflight_snapshot", now.seq + FRAMES_BEFORE, inflight=inflight)
+
+    def events(self, envelopes: Sequence[Envelope]) -> Iterator[Frame]:
+        """The frames of some events in a row, deltas of one kind joined."""
+        for event, last in joined(envelopes):
+            frame = self._event(event, last + FRAMES_BEFORE)
+            if frame is not None:
+                yield frame
+
+    def _event(self, event: ChatEvent, seq: int) -> Frame | None:
+        of_run = {"inflightId": self.log.inflight_id}
+        match event:
+            case TextDelta(text=text):
+                return self._frame("assistant_delta", seq, **of_run, delta=text)
+            case ReasoningDelta(text=text):
+                return self._frame("analysis_delta", seq, **of_run, delta=text)
+            case ToolStarted(call=call):
+                return self._frame("tool_event", seq, **of_run, event=tool_request(call))
+            case ToolFinished(result=result):
+                return self._frame("tool_event", seq, **of_run, event=tool_result(result))
+            case TurnFinished() | TurnFailed() | TurnStopped():
+                return self._frame("turn_final", seq, **of_run, **self._end(event))
+            case TurnStarted():
+                return None
+            case _:
+                assert_never(event)
+
+    def _end(self, event: Terminal) -> Frame:
+        outcome = Outcome.of(event)
+        end: Frame = {"status": str(outcome.status)}
+        optional = {"error": outcome.error, "usage": outcome.usage, "timing": outcome.timing}
+        return end | {name: value for name, value in optional.items() if value}
+
+    def _frame(self, kind: str, seq: int, **fields: Any) -> Frame:
+        return frame(kind, seq, conversationId=self.log.conversation_id, **fields)
+
+
+def frame(kind: str, seq: int, **fields: Any) -> Frame:
+    """Any message of the server."""
+    return {"protocolVersion": "v1", "type": kind, "seq": seq, **fields}
+
+
+def joined(envelopes: Sequence[Envelope]) -> Iterator[tuple[ChatEvent, int]]:
+    """Events with their numbers; neighbouring deltas of one kind are one, under the last number."""
+    texts: list[str] = []
+    for index, envelope in enumerate(envelopes):
+        event = envelope.event
+        if not isinstance(event, TextDelta | ReasoningDelta):
+            yield event, envelope.seq
+            continue
+        texts.append(event.text)
+        following = envelopes[index + 1].event if index + 1 < len(envelopes) else None
+        if type(following) is not type(event):
+            yield type(event)("".join(texts)), envelope.seq
+            texts.clear()
+
+
+def inflight_of(log: RunLog, now: Snapshot) -> Frame:
+    """The `inflight` of a run that this process makes, at one moment."""
+    return inflight(log.inflight_id, now.parts, wire_time(log.started_at), now.seq + FRAMES_BEFORE)
+
+
+def inflight(inflight_id: str, parts: Sequence[Part], started_at: str, seq: int) -> Frame:
+    return {
+        "inflightId": inflight_id,
+        "assistantText": content(parts),
+        "assistantThink": reasoning(parts),
+        "toolEvents": [tool_event(part) for part in parts if part["type"] == "tool"],
+        "startedAt": started_at,
+        "seq": seq,
+    }
+
+
+def not_inflight(conversation_id: str, inflight_id: str) -> Frame:
+    """The answer to a `cancel_inflight` that names no live run."""
+    return frame(
+        "turn_final",
+        1,
+        conversationId=conversation_id,
+        inflightId=inflight_id,
+        status="failed",
+        error=NO_INFLIGHT,
+    )
+
+
+def ingest_status(status: RunStatus) -> Frame:
+    """A run of the ingest as `GET /ingest/status/<id>` has it; absent facts are left out."""
+    wire = {
+        "runId": status.run_id,
+        "state": status.state,
+        "counts": asdict(status.counts),
+        "message": status.message,
+        "lastError": status.last_error,
+        "currentFile": status.current_file,
+        "fileIndex": status.file_index,
+        "fileTotal": status.file_total,
+        "percent": status.percent,
+        "etaMs": status.eta_ms,
+    }
+    return {name: value for name, value in wire.items() if value is not None}
+
+
+def tool_request(call: ToolCall) -> Frame:
+    return {
+        "type": "tool-request",
+        "callId": call.id,
+        "name": call.name,
+        "stage": "started",
+        "parameters": dict(call.arguments),
+    }
+
+
+def tool_result(result: ToolResult) -> Frame:
+    """The end of a call; `parameters` come along, so that a result is whole by itself."""
+    event: Frame = {
+        **tool_request(result.call),
+        "type": "tool-result",
+        "stage": "success" if result.ok else "error",
+        "result": result.payload,
+    }
+    if not result.ok:
+        error = {"code": result.error_code, "message": result.error_message}
+        event |= {"errorTrimmed": error, "errorFull": error}
+    return event

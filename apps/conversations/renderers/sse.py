@@ -1,0 +1,51 @@
+"""Events of a run as the frames of `POST /chat` with `Accept: text/event-stream` (§2.4)."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, assert_never
+
+from apps.agents.events import (
+    ChatEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+    TurnStopped,
+)
+from apps.conversations.parts import Part, content
+from apps.conversations.renderers.json import tool_request, tool_result
+
+HEARTBEAT = ":\n\n"
+
+
+def frames(event: ChatEvent, parts: list[Part]) -> Iterator[str]:
+    """The frames of one event; `parts` are the turn's, for the full text at its end."""
+    for message in messages(event, parts):
+        # json.dumps writes no line breaks, so one data line holds it all.
+        yield f"data: {json.dumps(message, allow_nan=False)}\n\n"
+
+
+def messages(event: ChatEvent, parts: list[Part]) -> list[dict[str, Any]]:
+    match event:
+        case TextDelta(text=text):
+            return [{"type": "token", "content": text}]
+        case ReasoningDelta(text=text):
+            return [{"type": "analysis", "content": text}]
+        case ToolStarted(call=call):
+            return [tool_request(call)]
+        case ToolFinished(result=result):
+            return [tool_result(result)]
+        case TurnFinished():
+            message = {"role": "assistant", "content": content(parts)}
+            return [{"type": "final", "message": message}, {"type": "complete"}]
+        case TurnFailed(message=text):
+            return [{"type": "error", "message": text}]
+        case TurnStopped():
+            return [{"type": "error", "message": "generation stopped"}]
+        case TurnStarted():
+            return []
+        case _:
+            assert_never(event)

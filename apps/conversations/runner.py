@@ -1,0 +1,283 @@
+"""Runs answers: one task each, which outlives the request, page or socket that asked for it.
+
+    start  → rows (lock, question) → RunLog → task: agents.loop → log; keeper: row, heart, cancel
+    end    → the row is saved (lock released) → the one terminal event is logged → readers end
+
+All of it belongs to the server's event loop; rows are reached through `database_sync_to_async`.
+The tasks run in an empty context: they must not use the thread of a request that may end first.
+"""
+
+import asyncio
+import contextvars
+import logging
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any, ParamSpec, TypeVar, cast
+
+from channels.db import database_sync_to_async
+from django.db import DatabaseError
+
+from apps.agents import loop
+from apps.agents.events import Terminal, TurnFailed, TurnStopped
+from apps.agents.messages import Message, Timing
+from apps.agents.prompts import SYSTEM_PROMPT
+from apps.agents.providers import registry
+from apps.agents.providers.base import ModelRequest, Provider
+from apps.agents.tools import toolset
+from apps.conversations import recovery, services
+from apps.conversations.stream import RunLog, live_runs
+from apps.conversations.types import Outcome, StartTurn
+from apps.retrieval.tools import Tool
+from codeinfo.conf import PROVIDERS, knobs
+from codeinfo.errors import CodeinfoError, Unavailable
+from codeinfo.hub import hub
+
+logger = logging.getLogger("codeinfo.conversations")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+TICK_SECONDS = 0.5  # at most two writes a second, and how late another process's Stop is seen
+HEARTBEAT_SECONDS = 5.0
+# How long a provider that was told to stop may take before it is left behind.
+STOP_SECONDS = 5.0
+# Pauses between attempts to save an end; each attempt itself waits for a locked database.
+SAVE_PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0)
+
+NOT_BUILT = "This version does not have this provider yet; `openai` and `builtin` are there."
+
+
+@dataclass(eq=False)
+class Run:
+    """A live run and its hands. `closing` is set when the process ends, which is no one's Stop."""
+
+    log: RunLog
+    provider: Provider
+    request: ModelRequest
+    begun: float = field(default_factory=time.monotonic)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+    closing: bool = False
+    ended: bool = False
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What logs may tell of it: no text of anybody's."""
+        log = self.log
+        return {
+            "conversationId": log.conversation_id,
+            "inflightId": log.inflight_id,
+            "turnId": log.turn_id,
+            "provider": log.provider,
+            "model": log.model,
+        }
+
+
+# The strong references: every live run, by its turn, and every task that belongs to one.
+_runs: dict[str, Run] = {}
+_tasks: set[asyncio.Task[Any]] = set()
+
+
+async def start(request: StartTurn) -> RunLog:
+    """Begin an answer; the log that comes back is live already.
+
+    Raises, before anything is created, InvalidInput UNSUPPORTED_PROVIDER or Unavailable
+    PROVIDER_UNAVAILABLE (details.provider); then Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS.
+    A caller that is cancelled meanwhile leaves either nothing or a whole run behind.
+    """
+    provider = _provider(request.provider)
+    availability = await provider.availability()
+    if not availability.available:
+        raise Unavailable(
+            availability.reason or f"{provider.label} is not available.",
+            code="PROVIDER_UNAVAILABLE",
+            details={"provider": provider.id},
+        )
+    tools = toolset(request.repository) if availability.tools_available else ()
+    return await asyncio.shield(_spawn(_begin(request, provider, tools)))
+
+
+def _provider(provider_id: str) -> Provider:
+    if provider_id in PROVIDERS and provider_id not in registry.providers():
+        raise Unavailable(
+            NOT_BUILT,
+            code="PROVIDER_UNAVAILABLE",
+            details={"provider": provider_id},
+            retryable=False,
+        )
+    return registry.get_provider(provider_id)
+
+
+async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) -> RunLog:
+    started = await _database(services.start_turn, request, recovery.owner())
+    log = RunLog(
+        conversation_id=request.conversation_id,
+        inflight_id=started.inflight_id,
+        turn_id=started.turn_id,
+        user_text=request.message,
+        user_turn_id=started.user_turn_id,
+        provider=provider.id,
+        model=request.model,
+        started_at=started.started_at,
+    )
+    messages = [
+        Message("system", SYSTEM_PROMPT),
+        *started.history,
+        Message("user", request.message),
+    ]
+    run = Run(log, provider, ModelRequest(request.model, messages, tools, started.flags))
+    _runs[log.turn_id] = run
+    live_runs.add(log)
+    _spawn(_supervise(run))
+    hub.notify(f"conversation:{log.conversation_id}")
+    logger.info("chat run started", extra={"context": run.context | {"source": request.source}})
+    return log
+
+
+async def cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
+    """Stop the run of a conversation, whichever process makes it; False when there is none.
+
+    With `inflight_id`, only if that is the run. Returns at once; the run's log tells of its end.
+    """
+    log = live_runs.of(conversation_id)
+    if log is not None and inflight_id in (None, log.inflight_id):
+        stop(log)
+        return True
+    return await _database(services.request_cancel, conversation_id, inflight_id)
+
+
+def stop(log: RunLog) -> None:
+    """Stop a run of this process; a run that has ended stays as it ended."""
+    run = _runs.get(log.turn_id)
+    if run is not None:
+        run.stop.set()
+
+
+async def shutdown() -> None:
+    """End every live run of this process as INTERRUPTED, what was said kept; returns when saved."""
+    runs = list(_runs.values())
+    for run in runs:
+        run.closing = True
+        run.stop.set()
+    await asyncio.gather(*(run.done.wait() for run in runs))
+
+
+async def _supervise(run: Run) -> None:
+    """From the first event to the last: exactly one terminal event, exactly one saved end."""
+    answer = _spawn(_answer(run))
+    keeper = _spawn(_keep(run))
+    stopped = _spawn(run.stop.wait())
+    try:
+        await asyncio.wait({answer, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            answer.cancel()
+            await asyncio.wait({answer}, timeout=STOP_SECONDS)
+        run.ended = True
+        keeper.cancel()
+        # A write of the keeper's that is under way must not come after the end.
+        await asyncio.wait({keeper})
+        await _finish(run, _end_of(run, answer))
+    finally:
+        for task in (answer, keeper, stopped):
+            task.cancel()
+        _runs.pop(run.log.turn_id, None)
+        live_runs.remove(run.log)
+        run.done.set()
+        hub.notify(f"conversation:{run.log.conversation_id}")
+
+
+async def _answer(run: Run) -> Terminal:
+    """Log the events of the loop, and bring back the last one unlogged: the row comes first."""
+    try:
+        events = loop.run(run.provider, run.request, knobs().max_tool_rounds)
+        async with aclosing(events):
+            async for event in events:
+                if run.ended:
+                    break
+                if isinstance(event, Terminal):
+                    return event
+                run.log.append(event)
+    except CodeinfoError as error:
+        retryable = isinstance(error, Unavailable) and error.retryable
+        return TurnFailed(error.code, error.message, retryable)
+    except Exception:
+        logger.exception("chat run broke", extra={"context": run.context})
+        return TurnFailed("INTERNAL", "Something went wrong here; the log has the details.")
+    return TurnFailed("INTERNAL", "The answer broke off without an end.")
+
+
+def _end_of(run: Run, answer: "asyncio.Task[Terminal]") -> Terminal:
+    if answer.done() and not answer.cancelled():
+        return answer.result()
+    timing = Timing(time.monotonic() - run.begun)
+    if run.closing:
+        return replace(recovery.INTERRUPTED, timing=timing)
+    return TurnStopped(timing)
+
+
+async def _finish(run: Run, event: Terminal) -> None:
+    """Save the end, then log it, so that whoever reads of it finds the row as it stays."""
+    log = run.log
+    log.transcript.apply(event)
+    outcome = Outcome.of(event, log.snapshot().parts)
+    if not await _saved(run, outcome):
+        event = TurnFailed("DATABASE_UNAVAILABLE", "The answer could not be saved.")
+    live_runs.remove(log)
+    log.append(event)
+    logger.info(
+        "chat run finished",
+        extra={
+            "context": run.context
+            | {"status": outcome.status, "code": (outcome.error or {}).get("code")}
+            | {"events": log.seq, "seconds": round(time.monotonic() - run.begun, 3)}
+        },
+    )
+
+
+async def _saved(run: Run, outcome: Outcome) -> bool:
+    for pause in (*SAVE_PAUSES, None):
+        try:
+            await _database(services.finish_turn, run.log.conversation_id, run.log.turn_id, outcome)
+        except DatabaseError as error:
+            logger.warning("chat run not saved: %s", error, extra={"context": run.context})
+        else:
+            return True
+        if pause is not None:
+            await asyncio.sleep(pause)
+    return False
+
+
+async def _keep(run: Run) -> None:
+    """Save what is new, beat the heart, and notice a Stop that was asked for elsewhere."""
+    saved, beat = 0, time.monotonic()
+    while True:
+        await asyncio.sleep(TICK_SECONDS)
+        snapshot = run.log.snapshot()
+        fresh = snapshot.seq > saved
+        try:
+            if fresh or time.monotonic() - beat >= HEARTBEAT_SECONDS:
+                parts = snapshot.parts if fresh else None
+                going = await _database(services.keep_alive, run.log.turn_id, parts)
+                saved, beat = snapshot.seq, time.monotonic()
+            else:
+                going = await _database(services.wanted, run.log.turn_id)
+        except DatabaseError as error:
+            logger.warning("chat run not kept: %s", error, extra={"context": run.context})
+            continue
+        if not going:
+            run.stop.set()
+            return
+
+
+async def _database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    return cast(T, await database_sync_to_async(work)(*args, **kwargs))
+
+
+def _spawn(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """A task that is kept until it ends, in a context of its own."""
+    task = asyncio.create_task(work, context=contextvars.Context())
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+    return task

@@ -1,0 +1,180 @@
+"""The shapes of what the conversation routes are sent (contracts.md §1.2).
+
+All are strict: unknown keys are refused, and nothing is coerced from another type.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import TextChoices
+from rest_framework import serializers
+
+from apps.conversations.models import DEFAULT_TITLE, Source, Turn
+from apps.conversations.parts import Part
+from codeinfo.conf import PROVIDERS
+from codeinfo.errors import InvalidInput
+
+UNREADABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def refused(details: Any) -> InvalidInput:
+    """§1.2's `validation_error`."""
+    return InvalidInput("Validation failed.", code="validation_error", details={"details": details})
+
+
+class Text(serializers.CharField):
+    """A string and nothing that could become one; kept as it is."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(trim_whitespace=False, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Plain(serializers.JSONField):
+    """An object of anything that every database can keep: finite numbers, no broken text."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise serializers.ValidationError("Must be an object.")
+        if not _storable(data):
+            raise serializers.ValidationError("Holds text or numbers that cannot be stored.")
+        return data
+
+
+def _storable(value: Any) -> bool:
+    match value:
+        case str():
+            return not UNREADABLE.search(value)
+        case float():
+            return math.isfinite(value)
+        case dict():
+            return all(_storable(key) and _storable(item) for key, item in value.items())
+        case list():
+            return all(_storable(item) for item in value)
+    return True
+
+
+class Count(serializers.Field[int, Any, int, Any]):
+    """A whole number, 0 or more; 5.0 is one, true is not."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int | float) or data < 0 or data % 1:
+            raise serializers.ValidationError("Must be a whole number, 0 or more.")
+        return int(data)
+
+
+class Positive(serializers.Field[float, Any, float, Any]):
+    """A finite number above 0."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float) or not 0 < data < math.inf:
+            raise serializers.ValidationError("Must be a number above 0.")
+        return float(data)
+
+
+class Strict(serializers.Serializer[Any]):
+    """Refuses what it does not know."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            unknown = [str(key) for key in data if key not in self.fields]
+            if unknown:
+                raise serializers.ValidationError({key: ["Unknown key."] for key in unknown})
+        return super().to_internal_value(data)
+
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        """The checked values. Raises InvalidInput `validation_error`, details by field."""
+        shape = cls(data=data)
+        if not shape.is_valid():
+            raise refused(shape.errors)
+        return dict(shape.validated_data)
+
+
+def words(choices: type[TextChoices], *leave_out: str) -> list[str]:
+    return [word for word in choices.values if word not in leave_out]
+
+
+class NewConversation(Strict):
+    provider = serializers.ChoiceField(PROVIDERS)
+    model = Text(max_length=255)
+    title = Text(max_length=255, default=DEFAULT_TITLE)
+    flags = Plain(default=dict)
+    # `source` is also a name of the base class, for something else.
+    source = serializers.ChoiceField(Source.values, default=Source.REST)  # type: ignore[assignment]
+
+
+class Usage(Strict):
+    inputTokens = Count(required=False)
+    outputTokens = Count(required=False)
+    totalTokens = Count(required=False)
+    cachedInputTokens = Count(required=False)
+
+
+class Timing(Strict):
+    totalTimeSec = Positive(required=False)
+    tokensPerSecond = Positive(required=False)
+
+
+class Command(Strict):
+    name = Text(max_length=255)
+    stepIndex = Count()
+    totalSteps = Count()
+
+
+class NewTurn(Strict):
+    role = serializers.ChoiceField(words(Turn.Role))
+    content = Text()
+    model = Text(max_length=255)
+    provider = serializers.ChoiceField(PROVIDERS)
+    source = serializers.ChoiceField(Source.values, default=Source.REST)  # type: ignore[assignment]
+    toolCalls = Plain(required=False, allow_null=True)
+    status = serializers.ChoiceField(words(Turn.Status, Turn.Status.RUNNING))
+    command = Command(required=False)
+    usage = Usage(required=False)
+    timing = Timing(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        measured = [name for name in ("usage", "timing") if name in attrs]
+        if measured and attrs["role"] != Turn.Role.ASSISTANT:
+            raise serializers.ValidationError(
+                {name: ["Only an assistant turn has it."] for name in measured}
+            )
+        return attrs
+
+
+class Inflight(Strict):
+    inflightId = Text(required=False, max_length=128)
+
+
+def turn_fields(data: dict[str, Any]) -> dict[str, Any]:
+    """A NewTurn as the row has it."""
+    parts = [*_tool_parts(data.get("toolCalls")), {"type": "text", "text": data["content"]}]
+    kept = ("role", "model", "provider", "source", "status", "command", "usage", "timing")
+    return {"parts": parts} | {name: data[name] for name in kept if name in data}
+
+
+def _tool_parts(calls: Any) -> list[Part]:
+    """Stored parts of `{"calls": [tool-result events]}`; what is no call is left out."""
+    listed = calls.get("calls") if isinstance(calls, dict) else None
+    return [_tool_part(call) for call in listed or [] if isinstance(call, dict)]
+
+
+def _tool_part(call: dict[str, Any]) -> Part:
+    # `params` is what older clients call the parameters.
+    return {
+        "type": "tool",
+        "callId": call.get("callId", ""),
+        "name": str(call.get("name", "")),
+        "parameters": call.get("parameters") or call.get("params") or {},
+        "stage": "error" if call.get("stage") == "error" else "success",
+        "result": call.get("result"),
+        "error": call.get("errorTrimmed") or call.get("error"),
+        "seconds": None,
+    }

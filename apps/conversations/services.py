@@ -1,0 +1,298 @@
+"""The verbs that write conversations and turns.
+
+Two things are settled by conditional writes and not by transactions, so that they hold on every
+database: a conversation's clock (`_claim_times`), and the run lock (the partial unique constraint
+on a running turn). A transaction around them only spares commits.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from apps.conversations import queries, recovery
+from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
+from apps.conversations.parts import Part
+from apps.conversations.types import Outcome, StartedTurn, StartTurn
+from codeinfo.errors import Conflict, InvalidInput, NotFound
+from codeinfo.hub import hub
+
+MILLISECOND = timedelta(milliseconds=1)
+TITLE_LENGTH = 80
+MAX_BATCH = 1000
+
+
+def title_for(message: str) -> str:
+    """A conversation's title from its first message: its first 80 characters, trimmed."""
+    return message.strip()[:TITLE_LENGTH] or DEFAULT_TITLE
+
+
+def changed(conversation_id: str) -> None:
+    """Tell the sidebars that a conversation changed or is gone."""
+    hub.notify("sidebar", conversation_id)
+
+
+def create(
+    *,
+    provider: str,
+    model: str,
+    title: str = DEFAULT_TITLE,
+    flags: Mapping[str, Any] | None = None,
+    source: str = Source.REST,
+) -> Conversation:
+    """A new, empty conversation under an id of ours."""
+    conversation = Conversation.objects.create(
+        id=str(uuid.uuid4()),
+        provider=provider,
+        model=model,
+        title=title,
+        flags=dict(flags or {}),
+        source=source,
+    )
+    changed(conversation.id)
+    return conversation
+
+
+def archive(conversation_id: str) -> None:
+    """Raises NotFound; archiving twice keeps the first time."""
+    queries.get(conversation_id)
+    _archive([conversation_id])
+
+
+def restore(conversation_id: str) -> None:
+    """Raises NotFound."""
+    queries.get(conversation_id)
+    _restore([conversation_id])
+
+
+def rename(conversation_id: str, title: str) -> Conversation:
+    """Raises NotFound, or InvalidInput when the title is blank. Long titles are cut."""
+    if not title.strip():
+        raise InvalidInput("The title must not be blank.")
+    conversation = queries.get(conversation_id)
+    conversation.title = title.strip()[:255]
+    conversation.save(update_fields=["title", "updated_at"])
+    changed(conversation_id)
+    return conversation
+
+
+def bulk_archive(ids: Sequence[str]) -> int:
+    """Archive all or, with a BATCH_CONFLICT, none; answers how many matched."""
+    return _archive(_checked_batch(ids))
+
+
+def bulk_restore(ids: Sequence[str]) -> int:
+    return _restore(_checked_batch(ids))
+
+
+def bulk_delete(ids: Sequence[str]) -> int:
+    """Delete for good; every one must be archived, else none is deleted."""
+    return delete(_checked_batch(ids, archived_only=True))
+
+
+def delete(ids: Sequence[str]) -> int:
+    """Delete conversations with their turns. A run that is live in one ends by itself."""
+    Turn.objects.filter(conversation__in=ids).delete()
+    deleted, _ = Conversation.objects.filter(pk__in=ids).delete()
+    for conversation_id in ids:
+        changed(conversation_id)
+    return deleted
+
+
+def _checked_batch(ids: Sequence[str], *, archived_only: bool = False) -> list[str]:
+    wanted = list(dict.fromkeys(ids))
+    if len(wanted) > MAX_BATCH:
+        raise InvalidInput(f"At most {MAX_BATCH} conversations at once.")
+    possible = [one for one in wanted if queries.AN_ID.match(one)]
+    rows = dict(Conversation.objects.filter(pk__in=possible).values_list("id", "archived_at"))
+    invalid = [one for one in wanted if one not in rows]
+    wrong_state = [one for one in wanted if archived_only and one in rows and rows[one] is None]
+    if invalid or wrong_state:
+        raise Conflict(
+            "Bulk operation rejected.",
+            code="BATCH_CONFLICT",
+            details={"details": {"invalidIds": invalid, "invalidStateIds": wrong_state}},
+        )
+    return wanted
+
+
+def _archive(ids: Sequence[str]) -> int:
+    now = now_ms()
+    Conversation.objects.filter(pk__in=ids, archived_at=None).update(
+        archived_at=now, updated_at=now
+    )
+    return _told(ids)
+
+
+def _restore(ids: Sequence[str]) -> int:
+    Conversation.objects.filter(pk__in=ids).exclude(archived_at=None).update(
+        archived_at=None, updated_at=now_ms()
+    )
+    return _told(ids)
+
+
+def _told(ids: Sequence[str]) -> int:
+    for conversation_id in ids:
+        changed(conversation_id)
+    return len(ids)
+
+
+def append_turn(conversation_id: str, **fields: Any) -> Turn:
+    """Add a finished turn. Raises NotFound, or Conflict CONVERSATION_ARCHIVED."""
+    created_at = _claim_times(conversation_id, 1)
+    turn = Turn.objects.create(conversation_id=conversation_id, created_at=created_at, **fields)
+    changed(conversation_id)
+    return turn
+
+
+def start_turn(request: StartTurn, owner: str) -> StartedTurn:
+    """Take the conversation's run lock and save the question; the conversation is made if new.
+
+    Raises Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS; then nothing has changed.
+    """
+    conversation = _conversation_for(request)
+    recovery.recover_stale(conversation.id)
+    with transaction.atomic():
+        turn = _take_lock(request, owner)
+        try:
+            asked_at = _claim_times(conversation.id, 2)
+        except (Conflict, NotFound):
+            turn.delete()
+            raise
+        history = queries.history(conversation.id)
+        Turn.objects.filter(pk=turn.pk).update(created_at=asked_at + MILLISECOND)
+        user_turn = _save_question(request, asked_at)
+        flags = {**conversation.flags, **request.flags}
+        Conversation.objects.filter(pk=conversation.id).update(
+            model=request.model, flags=flags, updated_at=now_ms()
+        )
+    changed(conversation.id)
+    return StartedTurn(
+        turn_id=str(turn.pk),
+        user_turn_id=str(user_turn.pk),
+        inflight_id=turn.inflight_id,
+        started_at=asked_at + MILLISECOND,
+        flags=flags,
+        history=history,
+    )
+
+
+def _conversation_for(request: StartTurn) -> Conversation:
+    conversation, _ = Conversation.objects.get_or_create(
+        id=request.conversation_id,
+        defaults={
+            "provider": request.provider,
+            "model": request.model,
+            "title": request.title or title_for(request.message),
+            "flags": dict(request.flags),
+            "source": request.source,
+        },
+    )
+    if conversation.archived:
+        raise _archived()
+    return conversation
+
+
+def _take_lock(request: StartTurn, owner: str) -> Turn:
+    try:
+        with transaction.atomic():
+            return Turn.objects.create(
+                conversation_id=request.conversation_id,
+                role=Turn.Role.ASSISTANT,
+                provider=request.provider,
+                model=request.model,
+                source=request.source,
+                status=Turn.Status.RUNNING,
+                inflight_id=request.inflight_id or str(uuid.uuid4()),
+                owner=owner,
+                heartbeat_at=timezone.now(),
+            )
+    except IntegrityError as error:
+        raise Conflict("Conversation already has an active run.", code="RUN_IN_PROGRESS") from error
+
+
+def _save_question(request: StartTurn, asked_at: datetime) -> Turn:
+    return Turn.objects.create(
+        conversation_id=request.conversation_id,
+        role=Turn.Role.USER,
+        parts=[{"type": "text", "text": request.message}],
+        provider=request.provider,
+        model=request.model,
+        source=request.source,
+        created_at=asked_at,
+    )
+
+
+def _claim_times(conversation_id: str, count: int) -> datetime:
+    """The first of `count` milliseconds that no turn of the conversation has or will have.
+
+    They are claimed on the conversation's row: whoever moved `last_message_at` from the value that
+    was read owns the times in between. Raises NotFound, or Conflict CONVERSATION_ARCHIVED.
+    """
+    while True:
+        conversation = queries.get(conversation_id)
+        if conversation.archived:
+            raise _archived()
+        first = max(now_ms(), conversation.last_message_at + MILLISECOND)
+        claimed = Conversation.objects.filter(
+            pk=conversation_id, last_message_at=conversation.last_message_at, archived_at=None
+        ).update(last_message_at=first + (count - 1) * MILLISECOND)
+        if claimed:
+            return first
+
+
+def _archived() -> Conflict:
+    return Conflict(
+        "Conversation is archived and must be restored before use.", code="CONVERSATION_ARCHIVED"
+    )
+
+
+def keep_alive(turn_id: str, parts: Sequence[Part] | None) -> bool:
+    """Beat the heart of a running turn, saving its parts so far when given.
+
+    False: this run must end, because somebody asked it to or its row is no longer running.
+    """
+    changes: dict[str, Any] = {"heartbeat_at": timezone.now()}
+    if parts is not None:
+        changes["parts"] = list(parts)
+    running = Turn.objects.filter(pk=turn_id, status=Turn.Status.RUNNING, cancel_requested=False)
+    return bool(running.update(**changes))
+
+
+def wanted(turn_id: str) -> bool:
+    """Whether a running turn may go on (a read, for between heartbeats)."""
+    return Turn.objects.filter(
+        pk=turn_id, status=Turn.Status.RUNNING, cancel_requested=False
+    ).exists()
+
+
+def request_cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
+    """Ask whichever process makes the answer to stop; False when none is being made."""
+    if not queries.AN_ID.match(conversation_id):
+        return False
+    recovery.recover_stale(conversation_id)
+    running = Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING)
+    if inflight_id is not None:
+        running = running.filter(inflight_id=inflight_id)
+    return bool(running.update(cancel_requested=True))
+
+
+def finish_turn(conversation_id: str, turn_id: str, outcome: Outcome) -> None:
+    """Save how a run ended and release the lock, whatever the row says meanwhile."""
+    now = now_ms()
+    with transaction.atomic():
+        Turn.objects.filter(pk=turn_id).update(
+            status=outcome.status,
+            parts=list(outcome.parts),
+            error=outcome.error,
+            usage=outcome.usage,
+            timing=outcome.timing,
+            cancel_requested=False,
+        )
+        Conversation.objects.filter(pk=conversation_id, last_message_at__lt=now).update(
+            last_message_at=now, updated_at=now
+        )
+    changed(conversation_id)

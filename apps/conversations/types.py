@@ -1,0 +1,103 @@
+"""The values that walk through a run: the question, its rows, and how it ended in stored form."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, assert_never
+
+from apps.agents.events import Terminal, TurnFailed, TurnFinished, TurnStopped
+from apps.agents.messages import Message, Timing, Usage
+from apps.conversations.models import Source, Turn
+from apps.conversations.parts import Part
+
+
+@dataclass(frozen=True)
+class StartTurn:
+    """A question, and who is to answer it. `repository` limits the tools to one root, by name.
+
+    `flags` are merged into those kept with the conversation and handed to the provider; `title` is
+    for a conversation that is made by this question.
+    """
+
+    conversation_id: str
+    message: str
+    provider: str
+    model: str
+    inflight_id: str | None = None
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    source: str = Source.REST
+    repository: str | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True)
+class StartedTurn:
+    """The rows of a run that holds its conversation's lock, and what was said before.
+
+    `started_at` is the assistant turn's time, one millisecond after the user turn's.
+    """
+
+    turn_id: str
+    user_turn_id: str
+    inflight_id: str
+    started_at: datetime
+    flags: dict[str, Any]
+    history: Sequence[Message]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended, as the row and the wire have it."""
+
+    status: str
+    parts: Sequence[Part]
+    error: dict[str, str] | None = None
+    usage: dict[str, int] | None = None
+    timing: dict[str, float] | None = None
+
+    @classmethod
+    def of(cls, event: Terminal, parts: Sequence[Part] = ()) -> "Outcome":
+        error = None
+        match event:
+            case TurnFinished():
+                status = Turn.Status.OK
+            case TurnStopped():
+                status = Turn.Status.STOPPED
+            case TurnFailed(code=code, message=message):
+                status = Turn.Status.FAILED
+                error = {"code": code, "message": message}
+            case _:
+                assert_never(event)
+        return cls(status, parts, error, usage_wire(event.usage), timing_wire(event.timing))
+
+
+def usage_wire(usage: Usage | None) -> dict[str, int] | None:
+    """Token counts in wire names; a missing total is the sum of what went in and came out."""
+    if usage is None:
+        return None
+    total = usage.total_tokens
+    if total is None and usage.input_tokens is not None and usage.output_tokens is not None:
+        total = usage.input_tokens + usage.output_tokens
+    counts = {
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "totalTokens": total,
+        "cachedInputTokens": usage.cached_input_tokens,
+    }
+    return {name: count for name, count in counts.items() if count is not None and count >= 0}
+
+
+def timing_wire(timing: Timing | None) -> dict[str, float] | None:
+    """Seconds and rate in wire names; only numbers above zero mean anything."""
+    if timing is None:
+        return None
+    numbers = {
+        "totalTimeSec": timing.total_seconds,
+        "tokensPerSecond": timing.tokens_per_second,
+    }
+    return {
+        name: round(number, 3)
+        for name, number in numbers.items()
+        if number is not None and math.isfinite(number) and number > 0
+    }

@@ -1,0 +1,87 @@
+"""Rows as JSON: conversations, turns, and the running answer (contracts.md §1.1, §1.2)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from apps.conversations.models import Conversation, Turn
+from apps.conversations.paging import wire_time
+from apps.conversations.parts import Part, content, tool_calls
+from apps.conversations.renderers.json import inflight, inflight_of
+from apps.conversations.stream import RunLog
+
+JSON = dict[str, Any]
+
+# What a turn that said nothing says, when its error does not say it.
+WITHOUT_WORDS = {Turn.Status.STOPPED: "Stopped", Turn.Status.FAILED: "Request failed"}
+# Newest first, an answer stands before its question should their times ever tie.
+ROLE_ORDER = {"assistant": 0, "user": 1}
+
+
+def conversation(row: Conversation) -> JSON:
+    wire: JSON = {
+        "conversationId": row.id,
+        "provider": row.provider,
+        "model": row.model,
+        "title": row.title,
+        "source": row.source,
+        "lastMessageAt": wire_time(row.last_message_at),
+        "archived": row.archived,
+        "flags": row.flags,
+        "createdAt": wire_time(row.created_at),
+        "updatedAt": wire_time(row.updated_at),
+    }
+    return wire | ({"agentName": row.agent_name} if row.agent_name else {})
+
+
+def turn(row: Turn, parts: Sequence[Part] | None = None) -> JSON:
+    """A turn; a running one is `ok` so far, with the `parts` of its log where we have it."""
+    said = row.parts if parts is None else parts
+    running = row.status == Turn.Status.RUNNING
+    wire: JSON = {
+        "turnId": str(row.pk),
+        "conversationId": row.conversation_id,
+        "role": row.role,
+        "content": content(said) or _stand_in(row),
+        "model": row.model,
+        "provider": row.provider,
+        "source": row.source,
+        "toolCalls": tool_calls(said),
+        "status": Turn.Status.OK.value if running else row.status,
+        "createdAt": wire_time(row.created_at),
+    }
+    optional = ("command", "usage", "timing", "error")
+    return wire | {name: getattr(row, name) for name in optional if getattr(row, name)}
+
+
+def _stand_in(row: Turn) -> str:
+    message = (row.error or {}).get("message")
+    return message or WITHOUT_WORDS.get(Turn.Status(row.status), "")
+
+
+def history(rows: Sequence[Turn], log: RunLog | None) -> JSON:
+    """`{items, inflight?}`: every turn, newest first, the running answer once it has words.
+
+    `log` is the live run of this process; of another's, the row has what was last saved.
+    """
+    items = []
+    wire: JSON = {}
+    for row in rows:
+        if row.status != Turn.Status.RUNNING:
+            items.append((row, turn(row)))
+            continue
+        parts, wire["inflight"] = _inflight(row, log)
+        if content(parts):
+            items.append((row, turn(row, parts)))
+    items.sort(key=lambda item: _order(item[0]), reverse=True)
+    return {"items": [shape for _, shape in items], **wire}
+
+
+def _inflight(row: Turn, log: RunLog | None) -> tuple[Sequence[Part], JSON]:
+    if log is not None and log.turn_id == str(row.pk):
+        now = log.snapshot()
+        return now.parts, inflight_of(log, now)
+    return row.parts, inflight(row.inflight_id, row.parts, wire_time(row.created_at), 0)
+
+
+def _order(row: Turn) -> tuple[Any, ...]:
+    return row.created_at, -ROLE_ORDER.get(row.role, 2), str(row.pk)
