@@ -46,6 +46,12 @@ def plain(error: CodeinfoError) -> dict[str, Any]:
     return {"status": "error", "code": error.code, "message": error.message, **error.details}
 
 
+def ingest(error: CodeinfoError) -> dict[str, Any]:
+    """§5.4: as `plain`; wrong input has a word of its own."""
+    code = "VALIDATION" if error.code == "VALIDATION_FAILED" else error.code
+    return plain(error) | {"code": code}
+
+
 def tools(error: CodeinfoError) -> dict[str, Any]:
     """§4.2: the code stands under `error`; validation carries its list, others a message."""
     if error.code == "VALIDATION_FAILED":
@@ -96,6 +102,7 @@ def chat_stream(error: CodeinfoError) -> dict[str, Any]:
 
 # First match wins; a family is the beginning of a path.
 FAMILIES: tuple[tuple[str, Envelope], ...] = (
+    ("/ingest/", ingest),
     ("/tools/", tools),
     ("/conversations/bulk/", plain),
     ("/conversations", conversations),

@@ -15,7 +15,8 @@ from codeinfo.errors import InvalidInput, NotFound
 # Chroma's embedded store holds Python's lock for a whole write, so this is also how long the server
 # stands still: at 250 rows some 0.2 s, at 90 % of the rate that one write of 5,000 reaches.
 ROWS_PER_WRITE = 250
-READ_AT_ONCE = 20
+# Enough for all parse processes to have work.
+READ_AT_ONCE = 64
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ class Job:
         self.seconds: dict[str, float] = defaultdict(float)
         self._cancelled = threading.Event()
         self._lock = threading.Lock()
+        self._closing = threading.Lock()
         self._open: list[Closable] = []
         self._reason = ""
 
@@ -48,7 +49,7 @@ class Job:
             self._cancelled.set()
             waiting = list(self._open)
         for thing in waiting:
-            thing.close()
+            self._close(thing)
 
     def check(self) -> None:
         """Raises Stopped once the run was cancelled. Called between any two steps."""
@@ -66,6 +67,11 @@ class Job:
         finally:
             with self._lock:
                 self._open.remove(thing)
+            self._close(thing)
+
+    def _close(self, thing: Closable) -> None:
+        # Whoever cancels and the worker that unwinds may both be here.
+        with self._closing:
             thing.close()
 
     @contextmanager

@@ -43,7 +43,9 @@ def release(ending: UUID | None = None) -> bool:
     One statement: a chunk that is live, or a run that may write one, keeps the lock. `ending` is
     the caller's own run, which does not count.
     """
-    writing = IngestRun.objects.running().exclude(id=ending)
+    writing = IngestRun.objects.running()
+    if ending:
+        writing = writing.exclude(id=ending)
     released, _ = (
         IndexLock.objects.exclude(Exists(Root.objects.published().filter(embedded__gt=0)))
         .exclude(Exists(writing))

@@ -20,6 +20,7 @@ from apps.ingest.progress import COMPLETED, Ending, Progress
 from apps.ingest.records import records
 from apps.ingest.types import Discovery, Embedder
 from apps.ingest.writer import Writer
+from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -46,7 +47,8 @@ def ingest(run: IngestRun, job: Job) -> Ending:
         return Ending.failed(reason, message=reason)
     progress.begin(len(found.files))
     progress.say("embedding", f"Embedding {len(found.files)} files")
-    with job.closing(get_embedder(run.model)) as embedder, job.closing(Chunker()) as chunker:
+    cutter = Chunker(parse_seconds=knobs().ingest_parse_seconds)
+    with job.closing(get_embedder(run.model)) as embedder, job.closing(cutter) as chunker:
         chunked = batches(Path(run.path), found.files, chunker, embedder.max_tokens, job)
         if run.dry_run:
             return _rehearse(run, found, progress, chunked)
