@@ -78,7 +78,7 @@ def _live_rows(root: Root, matches: Sequence[StoredMatch], live: LiveFiles) -> l
     return [
         _row(root, match, live[file_id], position)
         for position, match in enumerate(matches)
-        if (file_id := _file_id(match)) in live
+        if (file_id := _file_id(match)) and file_id in live
     ]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import cast
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
@@ -11,6 +12,8 @@ from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filen
 from pygments.lexers.special import TextLexer
 from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
+
+from apps.ingest.languages import FILE_TYPES, known_type
 
 # A lexer takes seconds on a text of megabytes; beyond this a text is shown plain.
 MAX_CHARS = 150_000
@@ -31,19 +34,24 @@ def highlight_lines(text: str, *, path: str = "", language: str = "") -> list[Sa
     return [mark_safe("".join(parts)) for parts in lines]
 
 
-@lru_cache(maxsize=256)
-def _lexer_class(name: str, language: str) -> type[Lexer]:
-    if language:
-        try:
-            return find_lexer_class_by_name(language)
-        except ClassNotFound:
-            pass
-    return find_lexer_class_for_filename(name) or TextLexer
+# Pygments' names of our languages.
+LEXERS = {kind.name: kind.lexer for kind in FILE_TYPES}
 
 
 def lexer_for(path: str, language: str = "") -> Lexer:
-    """The lexer of a language (any of Pygments' aliases), else of a file name, else none at all."""
+    """The lexer of a language (ours, or an alias of Pygments), else of a path, else none."""
     return _lexer_class(PurePosixPath(path).name, language.strip().lower())()
+
+
+@lru_cache(maxsize=256)
+def _lexer_class(name: str, language: str) -> type[Lexer]:
+    known = known_type(name) if name else None
+    for alias in (LEXERS.get(language, language), known.lexer if known else ""):
+        try:
+            return cast(type[Lexer], find_lexer_class_by_name(alias))
+        except ClassNotFound:
+            continue
+    return cast(type[Lexer], find_lexer_class_for_filename(name) or TextLexer)
 
 
 def _tokens(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
@@ -68,7 +76,7 @@ def _css_class(kind: tuple[str, ...]) -> str:
     """The class of a token type, or of its nearest ancestor that has one."""
     while kind not in STANDARD_TYPES:
         kind = kind.parent  # type: ignore[attr-defined]
-    return STANDARD_TYPES[kind]
+    return str(STANDARD_TYPES[kind])
 
 
 # No colour of their own: plain text, names and punctuation would only make the page heavier.

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.retrieval.highlight import MAX_CHARS, highlight_lines
+from pygments.lexers.special import TextLexer
+
+from apps.ingest.languages import FILE_TYPES, FileType
+from apps.retrieval.highlight import MAX_CHARS, highlight_lines, lexer_for
 
 NAMES = st.sampled_from(
     ["a.py", "b.html", "c.ts", "Makefile", "d.rs", "e.md", "f.unknown", "g.php", "h.json", ""]
@@ -37,6 +40,11 @@ def test_a_language_beats_the_name() -> None:
     assert (
         '<span class="k">def</span>' in highlight_lines("def x", path="a.txt", language="python")[0]
     )
+
+
+@pytest.mark.parametrize("kind", FILE_TYPES, ids=lambda kind: kind.name)
+def test_each_language_that_is_ingested_has_a_lexer(kind: FileType) -> None:
+    assert kind.lexer == "text" or not isinstance(lexer_for("", kind.name), TextLexer)
 
 
 @pytest.mark.parametrize("language", ["klingon", "", "  "])
