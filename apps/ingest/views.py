@@ -7,7 +7,6 @@ websocket brings the same parts to every other page that is open.
 import json
 from collections.abc import Iterable
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
@@ -50,7 +49,7 @@ def _form(request: HttpRequest, form: StartForm, status: int) -> HttpResponse:
 
 
 @require_POST
-def cancel(request: HttpRequest, run_id: UUID) -> HttpResponse:
+def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
     """Returns when the worker has stopped, or after the time that `services.cancel` allows it."""
     try:
         outcome = services.cancel(run_id)
@@ -132,9 +131,9 @@ def folder_picker(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-def details(request: HttpRequest, root_id: UUID) -> HttpResponse:
+def details(request: HttpRequest, root_id: str) -> HttpResponse:
     """The drawer about one root."""
-    root = _root(str(root_id))
+    root = _root(root_id)
     context = {
         "root": root,
         "locked_model": queries.locked_model(),

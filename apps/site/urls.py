@@ -3,9 +3,11 @@
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from apps.site import api
+from apps.site import api, views
 
 urlpatterns = [
+    path("", views.home, name="home"),
+    path("ui/site/connected", views.connected, name="connected"),
     path("health", api.health_view),
     path("version", api.version_view),
     path("info", api.info_view),

@@ -47,4 +47,18 @@ function speak() {
   const speaker = document.querySelector("[data-speaker]");
   if (speaker.textContent !== text) speaker.textContent = text;
 }
-document.addEventListener("htmx:wsAfterMessage", speak);
+
+// The list of models follows the lock: it is asked for again when that changes.
+let lock = document.getElementById("model-lock").dataset.lock;
+function followLock() {
+  const now = document.getElementById("model-lock").dataset.lock;
+  if (now !== lock) document.dispatchEvent(new Event("lockchange"));
+  lock = now;
+}
+
+for (const name of ["htmx:wsAfterMessage", "htmx:afterSettle"]) {
+  document.addEventListener(name, () => {
+    speak();
+    followLock();
+  });
+}

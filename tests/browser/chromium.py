@@ -1,0 +1,47 @@
+"""Debian's Chromium, driven by Playwright."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+WIDE, PHONE = (1440, 900), (390, 844)
+# A form that is sent back with its errors: the browser reports the status, which is as it should be.
+EXPECTED = ("status of 422",)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """While the block runs, this thread counts as being inside an event loop: no ORM here."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+class Complaints(list[str]):
+    """What a page complained of: console errors (CSP violations among them), exceptions.
+
+    Texts added to `expected` are not complaints.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expected = list(EXPECTED)
+
+    def listen(self, page: Page) -> None:
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self.append(str(error)))
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.append(message.text)
+
+    def unexpected(self) -> list[str]:
+        return [text for text in self if not any(part in text for part in self.expected)]

@@ -1,0 +1,91 @@
+"""Fixtures of the browser tests: one product per worker, one browser per file, a page per test.
+
+Tests here are plain functions and do not use the database: the product is another process.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.browser.chromium import CHROMIUM, WIDE, Complaints, chromium
+from tests.browser.product import Product, running
+from tests.stand_ins.openai_server import OpenAIStandIn
+
+OpenPage = Callable[..., Page]
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def stand_in() -> Iterator[OpenAIStandIn]:
+    """The scripted model server that the product under test talks to."""
+    with OpenAIStandIn() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def product(
+    tmp_path_factory: pytest.TempPathFactory, stand_in: OpenAIStandIn
+) -> Iterator[Product]:
+    """The product, shared by the tests of this worker: leave its index as you found it."""
+    if not CHROMIUM.exists() and os.environ.get("CI") != "true":
+        pytest.skip(f"{CHROMIUM} is not there: apt-get install chromium")
+    with running(
+        tmp_path_factory.mktemp("product"), CODEINFO_OPENAI_BASE_URL=stand_in.url
+    ) as served:
+        yield served
+
+
+# Per file, so that the event loop it holds open ends before other files' async tests begin.
+@pytest.fixture(scope="module")
+def browser(product: Product) -> Iterator[Browser]:
+    with chromium() as launched:
+        yield launched
+
+
+@pytest.fixture
+def complaints() -> Complaints:
+    """What the test's pages complained of; any that is not expected fails the test."""
+    return Complaints()
+
+
+@pytest.fixture
+def open_page(browser: Browser, product: Product, complaints: Complaints) -> Iterator[OpenPage]:
+    """open_page("/ingest", size=PHONE, dark=True): a page in a browser profile of its own."""
+    contexts = []
+
+    def open_one(
+        path: str = "/", *, size: tuple[int, int] = WIDE, dark: bool = False, script: str = ""
+    ) -> Page:
+        context = browser.new_context(
+            base_url=product.url,
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if dark else "light",
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        contexts.append(context)
+        if script:
+            context.add_init_script(script)
+        page = context.new_page()
+        complaints.listen(page)
+        page.goto(path)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert complaints.unexpected() == []
+
+
+@pytest.fixture
+def page(open_page: OpenPage) -> Page:
+    """The home page, wide and light."""
+    return open_page("/")

@@ -1,0 +1,80 @@
+"""The real product in a process of its own: its ports, data folder and knobs, from start to stop."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from tests.ports import free_ports
+
+HOME = Path(__file__).parent.parent.parent
+START_SECONDS = 60
+STOP_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Product:
+    """A running server. Folders below `repos` may be ingested."""
+
+    url: str
+    data: Path
+    repos: Path
+
+    def log(self) -> str:
+        """What the process wrote, for a failure's message."""
+        return (self.data.parent / "serve.log").read_text()
+
+
+@contextmanager
+def running(folder: Path, **environ: str) -> Iterator[Product]:
+    """Serve from `folder`/data, with `folder`/repos as the ingest base, until the block ends.
+
+    Further knobs come by their variables' names. Nothing of this process's environment leaks in.
+    """
+    port = free_ports(3)
+    product = Product(f"http://127.0.0.1:{port}", folder / "data", folder / "repos")
+    product.repos.mkdir(parents=True)
+    own = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PORT": str(port),
+        "CODEINFO_DATA_DIR": str(product.data),
+        "CODEINFO_INGEST_BASE": str(product.repos),
+        "CODEINFO_FIRST_ROOT": "none",
+    }
+    command = [sys.executable, "manage.py", "serve"]
+    with (folder / "serve.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=HOME, env=own | environ, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            _wait_until_it_answers(product, process)
+            yield product
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_until_it_answers(product: Product, process: "subprocess.Popen[bytes]") -> None:
+    # The server says nothing that can be waited on before it listens, so it is asked.
+    for _ in range(START_SECONDS * 5):
+        if process.poll() is not None:
+            break
+        try:
+            with urlopen(f"{product.url}/health", timeout=5):
+                return
+        except (URLError, ConnectionError):
+            try:
+                process.wait(0.2)
+            except subprocess.TimeoutExpired:
+                continue
+    raise AssertionError(f"the server did not start:\n{product.log()}")
