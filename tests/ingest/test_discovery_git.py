@@ -1,0 +1,173 @@
+"""Inside a git work tree the files of a folder are the tracked ones."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from apps.ingest.discovery import discover
+from codeinfo.errors import Unavailable
+from tests.ingest.test_discovery_walk import names, reasons, write
+
+Git = Callable[..., None]
+
+
+@pytest.fixture
+def git(folder: Path) -> Git:
+    def run(*arguments: str, cwd: Path = folder) -> None:
+        quiet = ["-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"]
+        identity = {
+            "GIT_AUTHOR_NAME": "a",
+            "GIT_AUTHOR_EMAIL": "a@b",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+        }
+        identity |= {"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+        subprocess.run(
+            ["git", *quiet, *arguments],
+            cwd=cwd,
+            env={**os.environ, **identity},
+            check=True,
+            capture_output=True,
+        )
+
+    run("init", "-q")
+    return run
+
+
+def test_only_tracked_files_count(folder: Path, git: Git) -> None:
+    write(folder, {"a.py": "x", "sub/b.py": "x", "untracked.py": "x", "new/c.py": "x"})
+    git("add", "a.py", "sub/b.py")
+    found = discover(folder)
+    assert names(found) == ["a.py", "sub/b.py"]
+    assert found.skipped == ()
+
+
+def test_a_tracked_file_counts_though_gitignore_names_it(folder: Path, git: Git) -> None:
+    write(folder, {".gitignore": "*.py", "a.py": "x", "b.py": "x"})
+    git("add", "-f", "a.py", ".gitignore")
+    assert names(discover(folder)) == [".gitignore", "a.py"]
+
+
+def test_a_folder_within_a_work_tree_is_a_root_of_its_own(folder: Path, git: Git) -> None:
+    write(folder, {"top.py": "x", "sub/a.py": "x", "sub/deep/b.py": "x", "sub/untracked.py": "x"})
+    git("add", "top.py", "sub/a.py", "sub/deep/b.py")
+    assert names(discover(folder / "sub")) == ["a.py", "deep/b.py"]
+
+
+def test_a_repository_without_tracked_files_is_empty_not_walked(folder: Path, git: Git) -> None:
+    write(folder, {"a.py": "x"})
+    assert discover(folder).files == ()
+
+
+def test_odd_names_come_through(folder: Path, git: Git) -> None:
+    odd = ["a b.py", "line\nbreak.py", "日本語.py", 'quote".py', "tab\t.py"]
+    write(folder, dict.fromkeys(odd, "x"))
+    git("add", ".")
+    assert names(discover(folder)) == sorted(odd)
+
+
+def test_a_submodule_is_skipped_as_one(
+    folder: Path, git: Git, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    git("init", "-q", cwd=other)
+    write(other, {"inner.py": "x"})
+    git("add", ".", cwd=other)
+    git("commit", "-qm", "x", cwd=other)
+    git("submodule", "add", "-q", str(other), "libs/other")
+    found = discover(folder)
+    assert names(found) == [".gitmodules"]
+    assert reasons(found) == {"libs/other": "Submodule"}
+
+
+def test_tracked_links_and_deleted_files_are_skipped(folder: Path, git: Git) -> None:
+    write(folder, {"a.py": "x", "gone.py": "x", "sub/b.py": "x"})
+    (folder / "link.py").symlink_to("/etc/passwd")
+    git("add", ".")
+    (folder / "gone.py").unlink()
+    assert reasons(discover(folder)) == {"gone.py": "Missing", "link.py": "Symbolic link"}
+
+
+def test_a_folder_that_became_a_link_is_not_followed(
+    folder: Path, git: Git, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    write(outside, {"a.py": "stolen"})
+    write(folder, {"sub/a.py": "x"})
+    git("add", ".")
+    (folder / "sub").rename(folder / "moved")
+    (folder / "sub").symlink_to(outside)
+    found = discover(folder)
+    assert found.files == ()
+    assert reasons(found) == {"sub/a.py": "Symbolic link"}
+
+
+def test_an_ordinary_word_excludes_only_at_the_top_of_a_repository(folder: Path, git: Git) -> None:
+    """Somebody who tracks `apps/logs` means it as source."""
+    tracked = ["logs/a.py", "apps/logs/b.py", "apps/node_modules/c.js", "apps/node_modules/d.js"]
+    write(folder, dict.fromkeys(tracked, "x"))
+    git("add", "-f", ".")
+    found = discover(folder)
+    assert names(found) == ["apps/logs/b.py"]
+    assert reasons(found) == {
+        "apps/node_modules/": "Excluded: node_modules/",
+        "logs/": "Excluded: logs/",
+    }
+
+
+def test_a_path_in_conflict_is_listed_once(folder: Path, git: Git) -> None:
+    write(folder, {"a.py": "base\n"})
+    git("add", ".")
+    git("commit", "-qm", "base")
+    git("checkout", "-qb", "other")
+    write(folder, {"a.py": "other\n"})
+    git("commit", "-qam", "other")
+    git("checkout", "-q", "-")
+    write(folder, {"a.py": "mine\n"})
+    git("commit", "-qam", "mine")
+    with pytest.raises(subprocess.CalledProcessError):
+        git("merge", "other")
+    assert names(discover(folder)) == ["a.py"]
+
+
+def test_any_other_failure_of_git_is_told_in_its_own_words(folder: Path, git: Git) -> None:
+    write(folder, {"a.py": "x", ".git/index": b"DIRC broken"})
+    with pytest.raises(Unavailable) as caught:
+        discover(folder)
+    assert caught.value.code == "GIT_FAILED"
+    assert "index file" in caught.value.message
+
+
+def test_variables_of_a_calling_hook_do_not_lead_elsewhere(
+    folder: Path,
+    git: Git,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    git("init", "-q", cwd=other)
+    write(folder, {"a.py": "x"})
+    git("add", ".")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+    assert names(discover(folder)) == ["a.py"]
+
+
+def test_a_repository_cannot_name_a_program_to_run(folder: Path, git: Git) -> None:
+    write(folder, {"a.py": "x"})
+    git("add", ".")
+    git("config", "core.fsmonitor", f"touch {folder}/ran; false")
+    assert names(discover(folder)) == ["a.py"]
+    assert not (folder / "ran").exists()
+
+
+def test_without_git_on_the_machine_the_folder_is_walked(
+    folder: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, {"a.py": "x", ".gitignore": "b.py", "b.py": "x"})
+    monkeypatch.setenv("PATH", str(folder))
+    found = discover(folder)
+    assert names(found) == [".gitignore", "a.py"]
+    assert reasons(found) == {".git/": "Excluded: .git/", "b.py": "Ignored by .gitignore"}
