@@ -71,7 +71,7 @@ def _names(folder: Path) -> list[str]:
 
 def _folders(entries: Iterator[os.DirEntry[str]]) -> Iterator[str]:
     for entry in entries:
-        if entry.is_dir() and _can_be_named(entry.name) and _stays_inside(entry):
+        if _can_be_named(entry.name) and _is_folder(entry):
             yield entry.name
 
 
@@ -80,8 +80,9 @@ def _can_be_named(name: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
-def _stays_inside(entry: os.DirEntry[str]) -> bool:
+def _is_folder(entry: os.DirEntry[str]) -> bool:
     if not entry.is_symlink():
-        return True
+        return entry.is_dir()
+    # A link to itself is no folder to realpath, where is_dir would raise.
     target = Path(os.path.realpath(entry.path))
-    return any(target.is_relative_to(base) for base in bases())
+    return target.is_dir() and any(target.is_relative_to(base) for base in bases())

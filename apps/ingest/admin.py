@@ -1,0 +1,81 @@
+"""Roots, runs and files to look at; a root can be embedded again or removed, nothing else."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from apps.ingest import queries, services
+from apps.ingest.models import IngestRun, Root, SourceFile
+
+
+# Django's class takes no type argument when it runs; its stubs want one.
+if TYPE_CHECKING:
+    Base = admin.ModelAdmin[Any]
+else:
+    Base = admin.ModelAdmin
+
+
+class ReadOnly(Base):
+    """Rows that only ingests write."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Root)
+class RootAdmin(ReadOnly):
+    list_display = ("name", "path", "model", "last_state", "files", "chunks", "last_ingest_at")
+    list_filter = ("last_state", "model")
+    search_fields = ("name", "path", "description")
+    date_hierarchy = "last_ingest_at"
+    actions = ("reembed",)
+
+    @admin.action(description="Re-embed selected roots", permissions=["reembed"])
+    def reembed(self, request: HttpRequest, roots: "QuerySet[Root]") -> None:
+        runs = services.queue_reembeds(roots.values_list("id", flat=True))
+        self.message_user(request, f"Re-embeds queued: {len(runs)}", messages.SUCCESS)
+
+    def has_reembed_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("ingest.change_root")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nothing is removed while a run is queued or active."""
+        return request.user.has_perm("ingest.delete_root") and queries.active_run() is None
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """What the question shows: the roots, not each of their files."""
+        names = [str(root) for root in objs]
+        return names, {"roots": len(names)}, set(), []
+
+    def delete_model(self, request: HttpRequest, obj: Root) -> None:
+        """With its vectors, and the lock if it was the last."""
+        services.remove(obj.path)
+
+    def delete_queryset(self, request: HttpRequest, queryset: "QuerySet[Root]") -> None:
+        for root in queryset:
+            services.remove(root.path)
+
+
+@admin.register(IngestRun)
+class IngestRunAdmin(ReadOnly):
+    list_display = ("name", "operation", "state", "message", "files", "chunks", "queued_at")
+    list_filter = ("state", "operation", "dry_run", "model")
+    search_fields = ("name", "path", "last_error", "message")
+    date_hierarchy = "queued_at"
+
+
+@admin.register(SourceFile)
+class SourceFileAdmin(ReadOnly):
+    list_display = ("path", "root", "language", "size", "chunks", "skip_reason")
+    list_filter = ("root", "language")
+    list_select_related = ("root",)
+    search_fields = ("path", "skip_reason")
+    show_full_result_count = False
