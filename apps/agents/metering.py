@@ -1,6 +1,7 @@
 """What an answer cost: tokens summed over its rounds, and the time it took."""
 
 import time
+from dataclasses import replace
 
 from apps.agents.messages import Timing, Usage
 
@@ -42,12 +43,20 @@ class Meter:
 
 
 def added(left: Usage | None, right: Usage) -> Usage:
-    """Field by field; what neither counted stays unknown, a missing total is derived."""
+    """Field by field; what neither counted stays unknown."""
+    right = _with_total(right)
+    if left is None:
+        return right
     sums: dict[str, int | None] = {}
     for name in FIELDS:
-        counts = [getattr(usage, name) for usage in (left, right) if usage]
-        known = [count for count in counts if count is not None]
+        known = [n for n in (getattr(left, name), getattr(right, name)) if n is not None]
         sums[name] = sum(known) if known else None
-    if sums["total_tokens"] is None and None not in (sums["input_tokens"], sums["output_tokens"]):
-        sums["total_tokens"] = (sums["input_tokens"] or 0) + (sums["output_tokens"] or 0)
     return Usage(**sums)
+
+
+def _with_total(usage: Usage) -> Usage:
+    """A total that was not reported is what went in and what came out."""
+    parts = usage.input_tokens, usage.output_tokens
+    if usage.total_tokens is not None or None in parts:
+        return usage
+    return replace(usage, total_tokens=sum(part or 0 for part in parts))

@@ -49,6 +49,7 @@ class Status:
     code: int
     message: str = "scripted failure"
     headers: tuple[tuple[str, str], ...] = ()
+    error: str = ""  # the error's own code; the status when blank
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,8 @@ class Answer:
         await self.send(200, {"pace": self.server.pace, "exchanges": seen})
 
     async def refuse(self, status: Status) -> None:
-        error = {"message": status.message, "type": "scripted", "code": str(status.code)}
+        code = status.error or str(status.code)
+        error = {"message": status.message, "type": "scripted", "code": code}
         await self.send(status.code, {"error": error}, status.headers)
 
     async def send(self, code: int, body: JSON, headers: tuple[tuple[str, str], ...] = ()) -> None:

@@ -1,0 +1,154 @@
+"""The small cast of these tests: two tools over one made-up repository, and a way to listen."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.agents.events import (
+    ChatEvent,
+    ModelEvent,
+    ReasoningDelta,
+    Terminal,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFailed,
+    TurnFinished,
+    TurnStarted,
+    TurnStopped,
+)
+from apps.agents.loop import run
+from apps.agents.messages import Message, ToolResult
+from apps.agents.prompts import SYSTEM_PROMPT
+from apps.agents.providers.base import Availability, Model, ModelRequest, Provider
+from apps.retrieval.tools import Tool
+from codeinfo.errors import Conflict
+
+JSON = dict[str, Any]
+QUESTION = "Where is the retry?"
+LINES = ["def retry(times):", "    for n in range(times):", "        yield n * 2"]
+
+
+def match(**changes: Any) -> JSON:
+    """One entry of VectorSearch's results."""
+    return {
+        "repo": "acme",
+        "relPath": "src/net.py",
+        "containerPath": "/srv/acme/src/net.py",
+        "hostPath": "/srv/acme/src/net.py",
+        "chunk": "\n".join(LINES),
+        "chunkId": "c1",
+        "modelId": "static-code-256",
+        "score": 0.51,
+        "lineCount": 3,
+        "startLine": 12,
+        "endLine": 14,
+        "language": "python",
+    } | changes
+
+
+def found(*matches: JSON) -> JSON:
+    return {"results": list(matches), "files": [], "modelId": "static-code-256"}
+
+
+def tool(name: str, payload: JSON | Exception, calls: list[JSON] | None = None) -> Tool:
+    """A tool that answers `payload`, or raises it, and notes its arguments in `calls`."""
+
+    def answer(arguments: Mapping[str, Any]) -> JSON:
+        if calls is not None:
+            calls.append(dict(arguments))
+        if isinstance(payload, Exception):
+            raise payload
+        return payload
+
+    properties = {"query": {"type": "string"}, "repository": {"type": "string"}}
+    schema: JSON = {"type": "object", "properties": properties if name == "VectorSearch" else {}}
+    return Tool(name, f"{name}, as a test has it.", schema, answer)
+
+
+TOOLS = (
+    tool("ListIngestedRepositories", {"repos": [{"id": "acme"}], "lockedModelId": None}),
+    tool("VectorSearch", found(match())),
+)
+NOTHING_INGESTED = (
+    tool("VectorSearch", Conflict("run ingest before vector search", code="INGEST_REQUIRED")),
+)
+
+
+def asked(model: str, tools: Sequence[Tool] = TOOLS) -> ModelRequest:
+    """The question, put to a model."""
+    return ModelRequest(model, (Message("system", SYSTEM_PROMPT), Message("user", QUESTION)), tools)
+
+
+@dataclass
+class Heard:
+    """All that an answer said, checked against what every answer must keep to."""
+
+    events: list[ChatEvent]
+
+    @property
+    def text(self) -> str:
+        return "".join(e.text for e in self.events if isinstance(e, TextDelta))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(e.text for e in self.events if isinstance(e, ReasoningDelta))
+
+    @property
+    def results(self) -> list[ToolResult]:
+        return [e.result for e in self.events if isinstance(e, ToolFinished)]
+
+    @property
+    def end(self) -> Terminal:
+        last = self.events[-1]
+        assert isinstance(last, TurnFinished | TurnFailed | TurnStopped)
+        return last
+
+    @property
+    def failure(self) -> TurnFailed:
+        assert isinstance(self.end, TurnFailed), self.end
+        return self.end
+
+    def check(self) -> None:
+        assert isinstance(self.events[0], TurnStarted)
+        terminal = [e for e in self.events if isinstance(e, TurnFinished | TurnFailed)]
+        assert terminal == [self.events[-1]], "exactly one terminal event, and it is the last"
+        started = [e.call.id for e in self.events if isinstance(e, ToolStarted)]
+        assert [result.call.id for result in self.results] == started
+        assert len(set(started)) == len(started), "an id is used once in an answer"
+        assert all(e.text for e in self.events if isinstance(e, TextDelta | ReasoningDelta))
+
+
+async def hear(provider: Provider, request: ModelRequest, max_rounds: int = 5) -> Heard:
+    """The whole answer."""
+    heard = Heard([event async for event in run(provider, request, max_rounds)])
+    heard.check()
+    return heard
+
+
+@dataclass
+class Puppet:
+    """A provider that says what it is told, round by round, and notes what it was asked."""
+
+    rounds: Sequence[Sequence[ModelEvent | Exception]]
+    requests: list[ModelRequest] = field(default_factory=list)
+    closed: int = 0
+    id: str = "puppet"
+    label: str = "Puppet"
+
+    async def availability(self) -> Availability:
+        return Availability(available=True)
+
+    async def models(self) -> Sequence[Model]:
+        return [Model("m", "M")]
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        said = self.rounds[min(len(self.requests), len(self.rounds) - 1)]
+        self.requests.append(request)
+        try:
+            for event in said:
+                if isinstance(event, Exception):
+                    raise event
+                yield event
+        finally:
+            self.closed += 1

@@ -1,0 +1,15 @@
+from collections.abc import Callable, Iterator
+
+import pytest
+
+# Imported here, where nobody waits: it takes a second, and some of these tests have no patience.
+import apps.agents.providers.openai_stream  # noqa: F401
+from tests.stand_ins.openai_server import OpenAIStandIn
+
+
+@pytest.fixture
+def server(turn_knobs: Callable[..., None]) -> Iterator[OpenAIStandIn]:
+    """A scripted OpenAI-compatible server, set as the one to use."""
+    with OpenAIStandIn() as server:
+        turn_knobs(openai_base_url=server.url)
+        yield server

@@ -1,0 +1,192 @@
+"""Frames of every shape that servers send, folded into events."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested, UsageReported
+from apps.agents.messages import ToolCall, Usage
+from apps.agents.providers.openai_frames import CallAssembler, Round
+
+JSON = dict[str, Any]
+
+
+def calls_of(*pieces: JSON) -> list[ToolCall]:
+    assembler = CallAssembler()
+    for piece in pieces:
+        assembler.feed(piece)
+    return assembler.calls()
+
+
+def piece(
+    name: str | None = None, arguments: Any = None, id: str | None = None, index: int | None = None
+) -> JSON:
+    """One delta of a tool call, without what is None."""
+    function = {"name": name, "arguments": arguments}
+    whole = {"index": index, "id": id, "function": {k: v for k, v in function.items() if v}}
+    return {key: value for key, value in whole.items() if value is not None}
+
+
+def played(*deltas: JSON, reason: str | None = "stop", usage: JSON | None = None) -> list[Any]:
+    round_ = Round()
+    frames: list[Any] = [{"choices": [{"delta": delta}]} for delta in deltas]
+    frames.append({"choices": [{"delta": {}, "finish_reason": reason}]})
+    frames.append({"choices": [], "usage": usage})
+    return [event for frame in frames for event in round_.feed(frame)] + round_.end()
+
+
+SEARCH = ToolCall("a", "VectorSearch", {"query": "x"})
+OTHER = ToolCall("b", "VectorSearch", {"query": "y"})
+
+
+@pytest.mark.parametrize(
+    ("pieces", "calls"),
+    [
+        ([piece("VectorSearch", '{"query":"x"}', "a", 0)], [SEARCH]),
+        (
+            [piece("Vector", None, "a", 0), piece("Search", '{"que', None, 0)]
+            + [piece(None, 'ry":"x"}', None, 0)],
+            [SEARCH],
+        ),
+        (  # the id comes late
+            [piece("VectorSearch", '{"query":', None, 0), piece(None, '"x"}', "a", 0)],
+            [SEARCH],
+        ),
+        (  # the name comes whole with every piece
+            [piece("VectorSearch", '{"query":', "a", 0), piece("VectorSearch", '"x"}', "a", 0)],
+            [SEARCH],
+        ),
+        (  # two calls whose pieces alternate
+            [piece("VectorSearch", '{"query":', "a", 0), piece("VectorSearch", "", "b", 1)]
+            + [piece(None, '{"query":"y"}', None, 1), piece(None, '"x"}', None, 0)],
+            [SEARCH, OTHER],
+        ),
+        (  # two calls that both say index 0
+            [piece("VectorSearch", '{"query":"x"}', "a", 0)]
+            + [piece("VectorSearch", '{"query":"y"}', "b", 0)],
+            [SEARCH, OTHER],
+        ),
+        (  # no index at all
+            [piece("VectorSearch", '{"query":"x"}', "a"), piece("VectorSearch", '{"query":', "b")]
+            + [piece(None, '"y"}')],
+            [SEARCH, OTHER],
+        ),
+        ([piece("VectorSearch", {"query": "x"}, "a", 0)], [SEARCH]),  # an object, not text
+        ([piece("VectorSearch", None, "a", 0)], [ToolCall("a", "VectorSearch")]),
+        ([piece("VectorSearch", "null", "a", 0)], [ToolCall("a", "VectorSearch")]),
+    ],
+)
+def test_calls_come_together_from_their_pieces(pieces: list[JSON], calls: list[ToolCall]) -> None:
+    assert calls_of(*pieces) == calls
+
+
+def test_calls_without_id_or_index_are_told_apart_and_named() -> None:
+    first, second = calls_of(
+        piece("VectorSearch", '{"query":"x"}'), piece("VectorSearch", '{"query":"y"}')
+    )
+    assert (first.arguments, second.arguments) == ({"query": "x"}, {"query": "y"})
+    assert first.id
+    assert first.id != second.id
+
+
+@pytest.mark.parametrize("arguments", ['{"query": "ha', "[1]", '"x"', '{"limit": NaN}', "nonsense"])
+def test_arguments_that_are_no_object_are_reported_not_guessed(arguments: str) -> None:
+    (call,) = calls_of(piece("VectorSearch", arguments, "a", 0))
+    assert call.arguments == {}
+    assert "argument" in (call.error or "")
+
+
+@given(st.data())
+def test_arguments_may_be_cut_anywhere(data: st.DataObject) -> None:
+    said = json.dumps({"query": "wo “ist” 🦊 das?", "limit": 3})
+    cuts = [0, *sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=6))), len(said)]
+    pieces = [said[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    (call,) = calls_of(piece("V", "", "a", 0), *(piece(None, p, None, 0) for p in pieces))
+    assert call.arguments == json.loads(said)
+
+
+def test_a_character_split_in_two_frames_comes_out_whole() -> None:
+    assert played({"content": "a\ud83e"}, {"content": "\udd8ab"}) == [
+        TextDelta("a"),
+        TextDelta("🦊b"),
+    ]
+
+
+def test_text_can_always_be_stored_and_sent() -> None:
+    events = played({"content": "a\x00b\udd8a"}, {"reasoning": "c\x00\ud83e"})
+    assert events == [TextDelta("ab\ufffd"), ReasoningDelta("c")]
+    (call,) = calls_of(piece("V", '{"query": "a\\u0000\\ud83e"}', "a", 0))
+    assert call.arguments == {"query": "a\ufffd"}
+
+
+def test_thinking_sent_under_two_names_is_said_once() -> None:
+    events = played({"reasoning": "hm", "reasoning_content": "hm"}, {"content": "x"})
+    assert events == [ReasoningDelta("hm"), TextDelta("x")]
+
+
+def test_content_in_parts_is_told_apart() -> None:
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "x"},
+    ]
+    assert played({"content": parts}) == [ReasoningDelta("hm"), TextDelta("x")]
+
+
+def test_a_refusal_is_what_the_model_says() -> None:
+    assert played({"refusal": "I will not."}) == [TextDelta("I will not.")]
+
+
+def test_usage_is_reported_once_and_without_nonsense() -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": -1, "total_tokens": True}
+    usage["prompt_tokens_details"] = {"cached_tokens": 2}
+    reported = [e for e in played({}, usage=usage) if isinstance(e, UsageReported)]
+    assert reported == [UsageReported(Usage(input_tokens=5, cached_input_tokens=2))]
+
+
+@pytest.mark.parametrize("reason", [None, "length", "content_filter"])
+def test_calls_of_a_round_that_was_cut_are_not_run(reason: str | None) -> None:
+    delta = {"tool_calls": [piece("VectorSearch", '{"query":"x"}', "a", 0)]}
+    assert played(delta, reason=reason) == []
+
+
+@pytest.mark.parametrize("reason", ["stop", "tool_calls", "eos"])
+def test_calls_are_run_whatever_the_round_says_it_ended_for(reason: str) -> None:
+    delta = {"tool_calls": [piece("VectorSearch", '{"query":"x"}', "a", 0)]}
+    assert played(delta, reason=reason) == [ToolCallRequested(SEARCH)]
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 9) | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["choices", "delta", "content", "tool_calls", "function", "name", "arguments"]
+                + [
+                    "index",
+                    "id",
+                    "usage",
+                    "prompt_tokens",
+                    "finish_reason",
+                    "reasoning",
+                    "thinking",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(st.lists(ANY_JSON, max_size=4))
+def test_no_frame_however_odd_breaks_a_round(frames: list[Any]) -> None:
+    round_ = Round()
+    for frame in frames:
+        round_.feed(frame)
+        round_.feed({"choices": [{"delta": frame, "finish_reason": frame}]})
+    round_.end()

@@ -1,0 +1,228 @@
+"""An OpenAI-compatible server: whether it can be used, what is missing, what it is sent."""
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps.agents.messages import Message, ToolCall, ToolResult
+from apps.agents.providers.base import ModelRequest
+from apps.agents.providers.openai import OpenAIProvider
+from codeinfo.errors import Unavailable
+from tests.agents.cast import asked, hear
+from tests.stand_ins.openai_scripts import Script, Status, end, say
+from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn, frame
+
+SECRET = "sk-canary-4711"
+Turn = Callable[..., None]
+
+
+async def reason() -> str:
+    available = await OpenAIProvider().availability()
+    assert not available.available
+    assert not available.tools_available
+    return available.reason or ""
+
+
+async def test_it_offers_the_models_that_can_chat(server: OpenAIStandIn) -> None:
+    server.models = ["llama-3", EMBEDDING_MODEL, "nomic-embed-text", "whisper-1", "BAAI/bge-m3"]
+    server.models += ["gte-qwen2", "qwen3-reranker", "all-MiniLM-L6-v2", "qwen3-coder"]
+    keys = [model.key for model in await OpenAIProvider().models()]
+    assert keys == ["llama-3", "qwen3-coder"]
+
+
+async def test_it_is_available_when_the_server_answers(server: OpenAIStandIn) -> None:
+    available = await OpenAIProvider().availability()
+    assert available.available
+    assert available.tools_available
+    assert available.reason is None
+
+
+async def test_the_server_is_not_asked_again_at_once(server: OpenAIStandIn) -> None:
+    provider = OpenAIProvider()
+    await provider.availability()
+    await provider.models()
+    assert len(server.exchanges) == 1
+
+
+async def test_another_server_is_asked_anew(server: OpenAIStandIn, turn_knobs: Turn) -> None:
+    provider = OpenAIProvider()
+    await provider.models()
+    with OpenAIStandIn() as other:
+        other.models = ["other"]
+        turn_knobs(openai_base_url=other.url)
+        assert [model.key for model in await provider.models()] == ["other"]
+
+
+async def test_without_an_address_it_says_what_to_set() -> None:
+    assert "Set CODEINFO_OPENAI_BASE_URL" in await reason()
+
+
+async def test_it_says_when_nothing_answers(turn_knobs: Turn) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    turn_knobs(openai_base_url=f"http://user:{SECRET}@127.0.0.1:{port}/v1")
+    assert await reason() == f"Nothing answers at http://127.0.0.1:{port}."
+    heard = await hear(OpenAIProvider(), asked("m"))
+    assert SECRET not in heard.failure.message
+    assert heard.failure.retryable
+
+
+async def test_it_says_when_the_key_is_missing_or_wrong(turn_knobs: Turn) -> None:
+    with OpenAIStandIn(key="right") as server:
+        turn_knobs(openai_base_url=server.url)
+        assert "set CODEINFO_OPENAI_API_KEY" in await reason()
+        turn_knobs(openai_api_key=SECRET)
+        assert "refused the key: check CODEINFO_OPENAI_API_KEY" in await reason()
+        turn_knobs(openai_api_key="right")
+        assert (await OpenAIProvider().availability()).available
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "a\nb"])
+async def test_a_key_that_cannot_be_one_is_said_so(key: str, turn_knobs: Turn) -> None:
+    turn_knobs(openai_base_url="http://127.0.0.1:9/v1", openai_api_key=key)
+    assert "CODEINFO_OPENAI_API_KEY" in await reason()
+
+
+async def test_an_address_without_v1_is_suspected(server: OpenAIStandIn, turn_knobs: Turn) -> None:
+    turn_knobs(openai_base_url=server.url.removesuffix("/v1"))
+    assert "end in /v1?" in await reason()
+
+
+async def test_a_server_without_chat_models_says_so(server: OpenAIStandIn) -> None:
+    server.models = [EMBEDDING_MODEL]
+    assert "offers no chat model" in await reason()
+
+
+async def test_something_else_on_that_port_is_no_server(turn_knobs: Turn) -> None:
+    with OpenAIStandIn() as server:
+        turn_knobs(openai_base_url=server.url.replace("/v1", "/elsewhere"))
+        assert "no list of models there" in await reason()
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 429, 500])
+async def test_the_key_is_nowhere_in_what_is_said_or_logged(
+    code: int, server: OpenAIStandIn, turn_knobs: Turn, caplog: pytest.LogCaptureFixture
+) -> None:
+    turn_knobs(openai_api_key=SECRET)
+    server.scripts["echo"] = Script([[Status(code, f"Your key {SECRET} is no good.")]])
+    with caplog.at_level("DEBUG"):
+        assert await OpenAIProvider().models()
+        heard = await hear(OpenAIProvider(), asked("echo"))
+    assert server.chats[0].headers["authorization"] == f"Bearer {SECRET}"
+    assert SECRET not in heard.failure.message
+    assert caplog.records
+    assert SECRET not in "".join(str(vars(record)) for record in caplog.records)
+
+
+async def test_a_long_error_is_cut_and_put_on_one_line(server: OpenAIStandIn) -> None:
+    server.scripts["wordy"] = Script([[Status(500, "word\n" * 500)]])
+    heard = await hear(OpenAIProvider(), asked("wordy"))
+    assert len(heard.failure.message) < 400
+    assert "\n" not in heard.failure.message
+
+
+async def test_no_quota_is_not_worth_another_try(server: OpenAIStandIn) -> None:
+    server.scripts["poor"] = Script([[Status(429, error="insufficient_quota")]])
+    heard = await hear(OpenAIProvider(), asked("poor"))
+    assert "no quota left" in heard.failure.message
+    assert not heard.failure.retryable
+
+
+async def test_a_redirect_is_not_followed(server: OpenAIStandIn) -> None:
+    with OpenAIStandIn() as elsewhere:
+        to = ("Location", f"{elsewhere.url}/chat/completions")
+        server.scripts["moved"] = Script([[Status(307, "moved", (to,))]])
+        heard = await hear(OpenAIProvider(), asked("moved"))
+        assert heard.failure.retryable is False
+        assert elsewhere.exchanges == []
+
+
+async def test_nothing_is_asked_twice_after_a_failure(server: OpenAIStandIn) -> None:
+    await hear(OpenAIProvider(), asked("status-500"))
+    assert len(server.chats) == 1
+
+
+async def test_token_counts_are_asked_for_once_where_they_are_refused(
+    server: OpenAIStandIn,
+) -> None:
+    for _ in range(2):
+        assert (await hear(OpenAIProvider(), asked("no-usage"))).text == "Hello!"
+    asked_for = ["stream_options" in exchange.body for exchange in server.chats]
+    assert asked_for == [True, False, False]
+
+
+def sent(server: OpenAIStandIn) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = server.chats[-1].body["messages"]
+    return messages
+
+
+async def test_a_conversation_is_sent_with_its_tools_and_results(server: OpenAIStandIn) -> None:
+    call = ToolCall("c1", "VectorSearch", {"query": "retry"})
+    history = (
+        Message("system", "Be brief."),
+        Message("user", "First?"),
+        Message("assistant", "", (call,)),
+        Message("tool", tool_result=ToolResult(call, {"results": []})),
+        Message("assistant", "Here."),
+        Message("user", "Second?"),
+    )
+    request = ModelRequest("plain", history, asked("plain").tools)
+    await hear(OpenAIProvider(), request)
+    function = {"name": "VectorSearch", "arguments": '{"query": "retry"}'}
+    assert sent(server) == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "First?"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+        },
+        {
+            "role": "tool",
+            "tool_call_id": "c1",
+            "content": '<tool_result name="VectorSearch">\n{"results":[]}\n</tool_result>',
+        },
+        {"role": "assistant", "content": "Here."},
+        {"role": "user", "content": "Second?"},
+    ]
+    names = [tool["function"]["name"] for tool in server.chats[-1].body["tools"]]
+    assert names == ["ListIngestedRepositories", "VectorSearch"]
+
+
+async def test_a_long_history_is_cut_to_what_the_server_may_take(
+    server: OpenAIStandIn, turn_knobs: Turn
+) -> None:
+    turn_knobs(openai_context=1_000)
+    old = [Message("user", "old? " * 100), Message("assistant", "old. " * 100)]
+    request = ModelRequest("plain", (Message("system", "s"), *old, Message("user", "new?")))
+    await hear(OpenAIProvider(), request)
+    assert [message["content"] for message in sent(server)] == ["s", "new?"]
+
+
+async def test_without_tools_none_are_mentioned(server: OpenAIStandIn) -> None:
+    await hear(OpenAIProvider(), asked("plain", ()))
+    assert "tools" not in server.chats[-1].body
+
+
+async def test_models_raises_what_availability_says(turn_knobs: Turn) -> None:
+    with pytest.raises(Unavailable) as raised:
+        await OpenAIProvider().models()
+    assert raised.value.code == "PROVIDER_UNAVAILABLE"
+    assert raised.value.retryable is False
+
+
+async def test_a_hang_up_after_the_end_does_no_harm(server: OpenAIStandIn) -> None:
+    script = Script([[*say("Hello!"), *end()]])
+    whole = sum(len(piece) for piece in _frames(script))
+    server.scripts["brusque"] = Script(script.rounds, cut_after=whole - 1)
+    heard = await hear(OpenAIProvider(), asked("brusque"))
+    assert heard.end.kind == "finished"
+
+
+def _frames(script: Script) -> list[bytes]:
+    steps = script.rounds[0]
+    assert not callable(steps)
+    return [frame(step, "brusque") for step in steps]

@@ -1,0 +1,86 @@
+"""Thinking between markers is told apart from text, however the stream is cut."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.agents.events import ReasoningDelta, TextDelta
+from apps.agents.reasoning import MARKERS, MarkerParser
+
+HARMONY_THINK = "<|channel|>analysis<|message|>"
+HARMONY_FINAL = "<|start|>assistant<|channel|>final<|message|>"
+
+
+def parsed(*pieces: str) -> tuple[str, str]:
+    """(text, thinking) of a round that arrives in these pieces."""
+    parser = MarkerParser()
+    deltas = [delta for piece in pieces for delta in parser.feed(piece)] + parser.flush()
+    text = "".join(d.text for d in deltas if isinstance(d, TextDelta))
+    return text, "".join(d.text for d in deltas if isinstance(d, ReasoningDelta))
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "thinking"),
+    [
+        ("Hello", "Hello", ""),
+        ("<think>hm</think>Hello", "Hello", "hm"),
+        ("<think>\nhm\n</think>\n\nHello\n", "Hello\n", "hm\n"),
+        ("Hello <think>hm</think>world", "Hello world", "hm"),
+        ("<think>a</think>X<think>b</think>Y", "XY", "ab"),
+        ("<think>never closed", "", "never closed"),
+        (f"{HARMONY_THINK}hm<|end|>{HARMONY_FINAL}Hello", "Hello", "hm"),
+        (f"{HARMONY_THINK}hm<|channel|>final<|message|>Hello<|return|>", "Hello", "hm"),
+        (f"{HARMONY_THINK}a<|end|><|start|>assistant{HARMONY_THINK}b{HARMONY_FINAL}X", "X", "ab"),
+        ("<|start|>assistant<|channel|>fi", "<|channel|>fi", ""),
+        ("a < b, <thing>, <thin", "a < b, <thing>, <thin", ""),
+        ("  indented", "  indented", ""),
+    ],
+)
+def test_each_side_gets_its_own(said: str, text: str, thinking: str) -> None:
+    assert parsed(said) == (text, thinking)
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_a_marker_split_at_any_position_never_leaks(marker: str) -> None:
+    said = f"before {marker}after"
+    for position in range(len(said) + 1):
+        text, thinking = parsed(said[:position], said[position:])
+        assert text + thinking == "before after", position
+
+
+PIECES = st.one_of(
+    st.sampled_from(
+        [*MARKERS, "<", "<|", "<th", "|>", "</", "<|start|>assistant<|channel|>", "\n"]
+    ),
+    st.text(alphabet="ab <|>/think\n", max_size=6),
+)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join), st.data())
+def test_where_the_text_is_cut_makes_no_difference(said: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=8)))
+    edges = [0, *cuts, len(said)]
+    pieces = [said[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    assert parsed(*pieces) == parsed(said) == parsed(*said)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_no_whole_marker_of_the_text_survives_as_it_was(said: str) -> None:
+    text, thinking = parsed(said)
+    # What is left may form a new marker where one was taken out; it never holds more characters.
+    assert len(text) + len(thinking) <= len(said)
+    if not any(marker in said for marker in MARKERS):
+        assert (text, thinking) == (said, "")
+
+
+def test_text_is_told_at_once_unless_it_may_become_a_marker() -> None:
+    parser = MarkerParser()
+    assert parser.feed("Hello, wor") == [TextDelta("Hello, wor")]
+    assert parser.feed("ld <thi") == [TextDelta("ld ")]
+    assert parser.feed("rd") == [TextDelta("<third")]
+
+
+def test_thinking_from_its_own_field_is_followed_by_text() -> None:
+    parser = MarkerParser()
+    said = [*parser.feed("<think>a"), *parser.reasoning("b"), *parser.feed("X"), *parser.flush()]
+    assert said == [ReasoningDelta("a"), ReasoningDelta("b"), TextDelta("X")]
