@@ -1,0 +1,193 @@
+"""What an answer rests on: references in its text, resolved against what its tools found.
+
+A model refers to code as `repo/path:12-30`. A reference counts only if it overlaps a passage that
+a tool returned earlier in the same turn; then it gets a number, in order of first use. The numbers
+derive from the stored parts alone, so a reload gives the same ones.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+SOURCE_URL = "/ui/retrieval/source"
+
+_LINES = r":L?(?P<start>\d{1,7})(?:\s?[-–]\s?L?(?P<end>\d{1,7}))?"
+# In running text a path ends at the first blank or bracket; inside backticks it may hold anything.
+REFERENCE = re.compile(r"(?<![\w/.@-])(?P<path>[\w./@+-]*[\w])" + _LINES + r"(?![\w:])")
+WHOLE_REFERENCE = re.compile(r"(?P<path>[^\n]+?)" + _LINES)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Lines of one file that a tool returned: 1-based, both ends included."""
+
+    repo: str
+    path: str
+    start: int | None
+    end: int | None
+    text: str
+    distance: float | None
+    language: str = ""
+    host_path: str = ""
+
+    @property
+    def full_path(self) -> str:
+        return f"{self.repo}/{self.path}"
+
+    @property
+    def directory(self) -> str:
+        return self.full_path.rpartition("/")[0] + "/"
+
+    @property
+    def name(self) -> str:
+        return self.full_path.rpartition("/")[2]
+
+    @property
+    def lines(self) -> str:
+        return line_range(self.start, self.end)
+
+    @property
+    def url(self) -> str:
+        return source_url(self.repo, self.path, self.start, self.end)
+
+    def overlap(self, start: int, end: int) -> tuple[int, int] | None:
+        """The lines that this passage shares with start..end."""
+        if self.start is None or self.end is None:
+            return None
+        first, last = max(self.start, start), min(self.end, end)
+        return (first, last) if first <= last else None
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A numbered reference: the cited lines of a passage."""
+
+    number: int
+    passage: Passage
+    start: int
+    end: int
+
+    @property
+    def lines(self) -> str:
+        return line_range(self.start, self.end)
+
+    @property
+    def url(self) -> str:
+        return source_url(self.passage.repo, self.passage.path, self.start, self.end)
+
+    @property
+    def tab(self) -> str:
+        return f"{self.passage.name}:{self.start}"
+
+    @property
+    def label(self) -> str:
+        """What a screen reader says of the chip."""
+        word = "line" if self.start == self.end else "lines"
+        return f"Source {self.number}: {self.passage.name} {word} {self.lines.replace('–', ' to ')}"
+
+    @property
+    def text(self) -> str:
+        """The cited lines themselves."""
+        first = self.start - (self.passage.start or self.start)
+        return "\n".join(self.passage.text.split("\n")[first : first + self.end - self.start + 1])
+
+
+@dataclass
+class Citations:
+    """The numbering of one answer. `learn` what was found, then `cite` what is referred to."""
+
+    used: list[Citation] = field(default_factory=list)
+    _found: dict[tuple[str, str], list[Passage]] = field(default_factory=dict)
+    _repos_of: dict[str, set[str]] = field(default_factory=dict)
+
+    def learn(self, passages: Iterable[Passage]) -> None:
+        for passage in passages:
+            self._found.setdefault((passage.repo, passage.path), []).append(passage)
+            self._repos_of.setdefault(passage.path, set()).add(passage.repo)
+
+    def cite(self, path: str, start: int, end: int | None) -> Citation | None:
+        """The citation of `path` (with or without its repository), or None if nothing found it.
+
+        The cited lines are cut to those that the best overlapping passage holds.
+        """
+        end = start if end is None else end
+        shared = [
+            (passage, lines)
+            for passage in self._passages(path)
+            if (lines := passage.overlap(start, max(start, end)))
+        ]
+        if not shared:
+            return None
+        passage, lines = max(shared, key=lambda pair: pair[1][1] - pair[1][0])
+        return self._numbered(passage, *lines)
+
+    def number_of(self, passage: Passage) -> int | None:
+        """The first number under which a passage is cited."""
+        return next((c.number for c in self.used if c.passage == passage), None)
+
+    def _passages(self, path: str) -> list[Passage]:
+        path = path.strip().removeprefix("./")
+        for (repo, rel_path), passages in self._found.items():
+            if path == f"{repo}/{rel_path}":
+                return passages
+        # Without its repository a path must be of one repository only.
+        repos = self._repos_of.get(path, set())
+        return self._found[(next(iter(repos)), path)] if len(repos) == 1 else []
+
+    def _numbered(self, passage: Passage, start: int, end: int) -> Citation:
+        for known in self.used:
+            same_file = (known.passage.repo, known.passage.path) == (passage.repo, passage.path)
+            if same_file and (known.start, known.end) == (start, end):
+                return known
+        self.used.append(Citation(len(self.used) + 1, passage, start, end))
+        return self.used[-1]
+
+
+def line_range(start: int | None, end: int | None) -> str:
+    """ "371–377", "246", or "—" where the lines are not known."""
+    if start is None:
+        return "—"
+    return str(start) if end is None or end == start else f"{start}–{end}"
+
+
+def source_url(repo: str, path: str, start: int | None, end: int | None) -> str:
+    """Where the source viewer shows these lines."""
+    query = {"repo": repo, "path": path}
+    if start is not None:
+        query |= {"start": str(start), "end": str(end if end is not None else start)}
+    return f"{SOURCE_URL}?{urlencode(query)}"
+
+
+def passages_of(result: Any) -> list[Passage]:
+    """The passages in a tool's result; entries without repository, path or text are left out."""
+    rows = result.get("results") if isinstance(result, Mapping) else None
+    if not isinstance(rows, list):
+        return []
+    return [passage for row in rows if (passage := _passage(row)) is not None]
+
+
+def _passage(row: Any) -> Passage | None:
+    if not isinstance(row, Mapping):
+        return None
+    repo, path, chunk = row.get("repo"), row.get("relPath"), row.get("chunk")
+    if not (isinstance(repo, str) and isinstance(path, str) and isinstance(chunk, str)):
+        return None
+    if not repo or not path:
+        return None
+    score = row.get("score")
+    return Passage(
+        repo=repo,
+        path=path,
+        start=_line(row.get("startLine")),
+        end=_line(row.get("endLine")),
+        text=chunk,
+        distance=float(score) if isinstance(score, int | float) else None,
+        language=str(row.get("language") or ""),
+        host_path=str(row.get("hostPath") or ""),
+    )
+
+
+def _line(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

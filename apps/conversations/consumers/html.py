@@ -1,0 +1,214 @@
+"""`/ws/ui/chat/<conversationId>`: what a chat page sees live, as HTML fragments and nothing else.
+
+The page's first message says which turns it has and in which state, `{"turns": {id: status}}`. It
+is brought up to date from there, so a reconnect, a second tab and a page that slept all end up with
+what a reload would show. Then every run of the conversation is followed from its event log.
+"""
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.template.loader import render_to_string
+
+from apps.conversations import queries
+from apps.conversations.exchange import Exchange, exchange_of, exchanges_of
+from apps.conversations.models import Conversation, Turn
+from apps.conversations.renderers import html
+from apps.conversations.stream import RunLog, live_runs
+from codeinfo.hub import hub
+
+UPDATE_SECONDS = 0.05  # at most 20 updates a second
+# How often a run that another process makes is looked at.
+FOREIGN_SECONDS = 1.0
+SIDEBAR_SECONDS = 0.5
+BAD_MESSAGE = 1008
+
+
+class ChatPageConsumer(AsyncWebsocketConsumer):
+    """One open chat page."""
+
+    async def connect(self) -> None:
+        self.conversation_id = self.scope["url_route"]["kwargs"]["conversation_id"]
+        self.has: dict[str, str] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+        await self.accept()
+
+    async def disconnect(self, code: int) -> None:
+        for task in self.tasks:
+            task.cancel()
+
+    async def receive(self, text_data: str = "", bytes_data: bytes | None = None) -> None:
+        """The page's one message; a second one (a page swapped its content) starts over."""
+        turns = _turns_of(text_data)
+        if turns is None:
+            await self.close(code=BAD_MESSAGE)
+            return
+        for task in self.tasks:
+            task.cancel()
+        self.has = turns
+        self.tasks = {
+            asyncio.create_task(self._quietly(work))
+            for work in (self._follow_runs(), self._follow_sidebar())
+        }
+
+    async def _quietly(self, work: Coroutine[Any, Any, None]) -> None:
+        # Sending to a socket that went away is no failure of ours.
+        with suppress(ConnectionError):
+            await work
+
+    # The conversation
+
+    async def _follow_runs(self) -> None:
+        with live_runs.follow(self.conversation_id) as begun:
+            await self._catch_up()
+            live = live_runs.of(self.conversation_id)
+            if live is not None:
+                await self._follow(live)
+            while True:
+                log = await begun.get()
+                if log is not live:
+                    await self._follow(log)
+
+    async def _catch_up(self) -> None:
+        """Send every turn that the page lacks or has in an older state."""
+        live = live_runs.of(self.conversation_id)
+        for view in await _exchanges(self.conversation_id):
+            if live is not None and view.id == live.turn_id:
+                continue
+            if view.running:
+                await self._watch(view)
+            elif self.has.get(view.id) != view.status:
+                await self._put(view, await _rendered(view))
+        if live is None:
+            await self.send(_action(running=False))
+
+    async def _follow(self, log: RunLog) -> None:
+        """A run of this process, from what it has said so far to its end."""
+        live = html.LiveExchange()
+        view = view_of(log)
+        await self._put(view, live.whole(view), _action(running=True))
+        seq = log.seq
+        while not log.finished:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(live.thinking_due()):
+                    await log.wait(seq)
+            seq = log.seq
+            fragments = live.changes(view_of(log))
+            if fragments:
+                await self.send("".join(fragments))
+            await asyncio.sleep(UPDATE_SECONDS)
+        await self._finish(log.turn_id)
+
+    async def _watch(self, view: Exchange) -> None:
+        """A run that another process makes, from its row."""
+        await self._put(view, await _rendered(view), _action(running=True))
+        while await _is_running(view.id):  # its row is all that tells
+            await asyncio.sleep(FOREIGN_SECONDS)
+        await self._finish(view.id)
+
+    async def _finish(self, turn_id: str) -> None:
+        """The turn as it was saved: the very HTML that a reload gives."""
+        view = await _exchange(turn_id)
+        if view is not None:
+            said = html.inner(_end_of(view), "say")
+            await self._put(view, await _rendered(view), said + _action(running=False))
+
+    async def _put(self, view: Exchange, article: str, more: str = "") -> None:
+        """Show an exchange: in the place of its older self, or at the end."""
+        known = view.id in self.has
+        self.has[view.id] = view.status
+        fragment = html.replacing(article) if known else html.append(article, "turns")
+        await self.send(fragment + more)
+
+    # The sidebar
+
+    async def _follow_sidebar(self) -> None:
+        """Tell the page to fetch its list anew, as it is filtered there."""
+        with hub.subscribe("sidebar") as changes:
+            async for key in changes:
+                if key == self.conversation_id:
+                    await self.send(await _heading(key))
+                await self.send(render_to_string("conversations/_pulse.html"))
+                await asyncio.sleep(SIDEBAR_SECONDS)
+
+    async def send(self, text_data: str = "", **more: Any) -> None:
+        await super().send(text_data=text_data, **more)
+
+
+def view_of(log: RunLog) -> Exchange:
+    """A run of this process as it stands."""
+    return Exchange(
+        id=log.turn_id,
+        conversation_id=log.conversation_id,
+        question=log.user_text,
+        at=log.started_at,
+        status=Turn.Status.RUNNING,
+        parts=log.transcript.parts,
+        provider=log.provider,
+        model=log.model,
+    )
+
+
+def _turns_of(text: str) -> dict[str, str] | None:
+    try:
+        turns = json.loads(text)["turns"]
+        return {str(key): str(value) for key, value in turns.items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _action(*, running: bool) -> str:
+    button = render_to_string("conversations/_action.html", {"running": running})
+    return html.inner(button, "action")
+
+
+def _end_of(view: Exchange) -> str:
+    """What the live region says of an end."""
+    if view.status == Turn.Status.OK:
+        count = len(html.cited(view))
+        return f"Answer complete, {count} citation{'' if count == 1 else 's'}"
+    return "Generation stopped" if view.status == Turn.Status.STOPPED else "The answer failed"
+
+
+@database_sync_to_async
+def _exchanges(conversation_id: str) -> list[Exchange]:
+    if not Conversation.objects.filter(pk=conversation_id).exists():
+        return []
+    return exchanges_of(queries.turns(conversation_id))
+
+
+@database_sync_to_async
+def _exchange(turn_id: str) -> Exchange | None:
+    answer = Turn.objects.filter(pk=turn_id).first()
+    if answer is None:
+        return None
+    asked = Turn.objects.filter(
+        conversation=answer.conversation_id,
+        role=Turn.Role.USER,
+        created_at__lte=answer.created_at,
+    )
+    return exchange_of(asked.order_by("-created_at").first(), answer)
+
+
+@database_sync_to_async
+def _is_running(turn_id: str) -> bool:
+    return Turn.objects.filter(pk=turn_id, status=Turn.Status.RUNNING).exists()
+
+
+@database_sync_to_async
+def _rendered(view: Exchange) -> str:
+    """In a thread: a long answer takes its time to highlight."""
+    return html.exchange(view)
+
+
+@database_sync_to_async
+def _heading(conversation_id: str) -> str:
+    conversation = Conversation.objects.filter(pk=conversation_id).first()
+    return render_to_string(
+        "conversations/_title.html", {"conversation": conversation, "oob": True}
+    )

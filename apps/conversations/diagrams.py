@@ -1,0 +1,194 @@
+"""Mermaid diagrams: drawn to SVG by a process that can be killed, then cleaned.
+
+The drawing runs mermaid's own JavaScript on text that a model wrote, so it gets its own process
+with a time and a memory limit, one at a time. The result is shown as an image, where a browser runs
+no script and loads nothing; what could do either is taken out all the same.
+"""
+
+import base64
+import hashlib
+import json
+import subprocess
+import sys
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from xml.etree import ElementTree
+
+MAX_SOURCE_CHARS = 20_000
+TIME_LIMIT_SECONDS = 15.0
+KEPT_DIAGRAMS = 128
+THEMES = ("default", "dark")
+
+# Runs by itself: `python -c`, so that a drawing process loads neither Django nor this project.
+_DRAW = """
+import json, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+import mermaidx
+config = {"securityLevel": "strict", "htmlLabels": False, "flowchart": {"htmlLabels": False}}
+job = json.load(sys.stdin)
+try:
+    drawn = [mermaidx.render(job["source"], theme=t, config=config).svg() for t in job["themes"]]
+except Exception as error:
+    sys.exit(str(error)[:500])
+json.dump(drawn, sys.stdout)
+"""
+
+SVG = "{http://www.w3.org/2000/svg}"
+XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
+FORBIDDEN = frozenset(
+    {"script", "foreignObject", "iframe", "image", "a", "animate", "set", "audio"}
+)
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A drawn diagram as data: URIs, one per theme, and its size in CSS pixels."""
+
+    light: str
+    dark: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class NotDrawn:
+    """Why a diagram could not be drawn, in words."""
+
+    reason: str
+
+
+class _Cache:
+    """The outcome of the latest sources, by hash; failures too, so that none is tried again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, Diagram | NotDrawn] = OrderedDict()
+
+    def get(self, key: str) -> Diagram | NotDrawn | None:
+        with self._lock:
+            return self._kept.get(key)
+
+    def put(self, key: str, outcome: Diagram | NotDrawn) -> None:
+        with self._lock:
+            self._kept[key] = outcome
+            while len(self._kept) > KEPT_DIAGRAMS:
+                self._kept.popitem(last=False)
+
+
+_cache = _Cache()
+_one_at_a_time = threading.Lock()
+
+
+def drawn(source: str) -> Diagram | NotDrawn | None:
+    """What is known of a diagram already; None: it was not tried yet. Never draws."""
+    return _cache.get(_key(source))
+
+
+def draw(source: str) -> Diagram | NotDrawn:
+    """Draw a diagram, or say why not. Takes some seconds the first time: not for the event loop."""
+    key = _key(source)
+    if (known := _cache.get(key)) is not None:
+        return known
+    with _one_at_a_time:
+        if (known := _cache.get(key)) is not None:
+            return known
+        outcome = _draw(source)
+        _cache.put(key, outcome)
+    return outcome
+
+
+def _key(source: str) -> str:
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
+def _draw(source: str) -> Diagram | NotDrawn:
+    if len(source) > MAX_SOURCE_CHARS:
+        return NotDrawn("The diagram is too long.")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _DRAW],
+            input=json.dumps({"source": source, "themes": THEMES}),
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return NotDrawn("Drawing took too long.")
+    if done.returncode != 0:
+        return NotDrawn(_first_line(done.stderr))
+    return _diagram(*json.loads(done.stdout))
+
+
+def _first_line(stderr: str) -> str:
+    line = next((line for line in stderr.splitlines() if line.strip()), "")
+    return line.removeprefix("Mermaid rendering failed: ") or "The drawing process ended."
+
+
+def _diagram(light: str, dark: str) -> Diagram | NotDrawn:
+    try:
+        root = ElementTree.fromstring(_checked(light))
+        width, height = _size(root)
+        return Diagram(
+            _data_uri(root), _data_uri(ElementTree.fromstring(_checked(dark))), width, height
+        )
+    except (ElementTree.ParseError, ValueError) as error:
+        return NotDrawn(f"The drawing is not valid SVG: {error}")
+
+
+def _checked(svg: str) -> str:
+    # Entities are the one way in which parsing XML itself can hurt.
+    if "<!" in svg.replace("<!--", ""):
+        raise ValueError("it declares a document type")
+    return svg
+
+
+def _size(root: ElementTree.Element) -> tuple[int, int]:
+    """Natural size, from the view box: as an image, an SVG of width 100 % has none."""
+    _, _, width, height = (float(n) for n in root.get("viewBox", "0 0 300 150").split())
+    root.set("width", str(round(width)))
+    root.set("height", str(round(height)))
+    return round(width), round(height)
+
+
+def _data_uri(root: ElementTree.Element) -> str:
+    _size(root)
+    clean(root)
+    ElementTree.register_namespace("", SVG[1:-1])
+    return "data:image/svg+xml;base64," + base64.b64encode(ElementTree.tostring(root)).decode()
+
+
+def clean(element: ElementTree.Element) -> None:
+    """Take out of an SVG, in place, all that could run or load anything."""
+    for name in list(element.attrib):
+        if _harmful(name, element.attrib[name]):
+            del element.attrib[name]
+    for child in list(element):
+        if _local(child.tag) in FORBIDDEN:
+            element.remove(child)
+        else:
+            if _local(child.tag) == "style":
+                child.text = _without_loads(child.text or "")
+            clean(child)
+
+
+def _harmful(name: str, value: str) -> bool:
+    local = _local(name).lower()
+    if local.startswith("on"):
+        return True
+    if local == "href":
+        return not value.startswith("#")
+    return _without_loads(value) != value
+
+
+def _without_loads(css: str) -> str:
+    """CSS without what fetches: url() of anything but a fragment of the same drawing, @import."""
+    lowered = css.lower().replace(" ", "")
+    loads = lowered.count("url(") != lowered.count("url(#") + lowered.count('url("#')
+    return "" if loads or "@import" in lowered or "javascript:" in lowered else css
+
+
+def _local(tag: str) -> str:
+    return str(tag).rpartition("}")[2]

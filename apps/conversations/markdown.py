@@ -1,0 +1,231 @@
+"""A model's Markdown as safe HTML: no raw HTML, no images, sanitised last.
+
+An answer is rendered block by block, so that a block that is finished is rendered once while the
+answer still streams; a whole answer is its blocks one after the other, so that live and reloaded
+pages show the same.
+"""
+
+import re
+from dataclasses import dataclass, field
+from html import escape
+from textwrap import dedent
+from typing import Any
+
+from django.template.loader import render_to_string
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from apps.conversations import diagrams
+from apps.conversations.citations import WHOLE_REFERENCE, Citation, Citations
+from apps.conversations.numbering import Numbering
+from apps.conversations.sanitise import is_safe_link, sanitise
+from apps.retrieval.highlight import highlight_lines
+
+_parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
+_parser.enable(["table", "strikethrough"]).disable(["image", "html_block", "html_inline"])
+_LONE_RETURN = re.compile(r"\r(?!\n)")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+# A block that is a reference and, at most, a remark in brackets: what stands above quoted code.
+_HEADING = re.compile(
+    r"[#*_\s]*`*" + WHOLE_REFERENCE.pattern + r"`*[*_:\s]*(?P<note>\([^()\n]{1,60}\))?[*_:.\s]*"
+)
+FENCES = ("```", "~~~")
+_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+_parser.validateLink = is_safe_link  # type: ignore[method-assign]
+
+
+@dataclass
+class AnswerRenderer:
+    """Renders the text of one answer, in order; numbers its citations as they come."""
+
+    citations: Citations = field(default_factory=Citations)
+    env: dict[str, Any] = field(default_factory=dict)
+    _last_reference: Citation | None = None
+    _note: str = ""
+
+    def text(self, source: str) -> str:
+        """All of a finished text part."""
+        _parser.parse(source, self.env)  # link definitions may stand below their use
+        return "".join(self.blocks(split(source, ended=True)[0]))
+
+    def blocks(self, sources: list[str]) -> list[str]:
+        """One piece of safe HTML per finished block."""
+        html = []
+        for source, following in zip(sources, [*sources[1:], ""], strict=False):
+            rendered = sanitise(self._block(source))
+            # A reference that stands alone above code is the code's heading, not a line of its own.
+            heads_code = following.lstrip().startswith(FENCES) and _HEADING.fullmatch(source)
+            if heads_code and self._last_reference:
+                self._note = (heads_code["note"] or "").strip("()")
+            else:
+                html.append(rendered)
+        return html
+
+    def _block(self, source: str) -> str:
+        tokens = _parser.parse(source, self.env)
+        Numbering(self.citations).apply(tokens)
+        html = []
+        position = 0
+        while position < len(tokens):
+            end = _end_of_block(tokens, position)
+            html.append(self._one(tokens[position:end]))
+            position = end
+        return "".join(html)
+
+    def _one(self, tokens: list[Token]) -> str:
+        first, before, note = tokens[0], self._last_reference, self._note
+        self._last_reference, self._note = None, ""
+        if first.type in ("fence", "code_block"):
+            return _fence(first, before, note)
+        self._last_reference = _trailing_citation(tokens)
+        for token in tokens:
+            if token.type in ("fence", "code_block"):
+                token.meta["html"] = _fence(token)
+        return str(_parser.renderer.render(tokens, _parser.options, self.env))
+
+
+def plain(source: str) -> str:
+    """Markdown without citations, for thoughts."""
+    return AnswerRenderer().text(source)
+
+
+def split(source: str, *, ended: bool) -> tuple[list[str], str]:
+    """The finished top-level blocks of a text, and the rest, which may still change.
+
+    More text can only change the last block, so the others are finished; all are once the text has
+    ended. A block that is nothing but a reference waits for the next one: code after it is shown
+    under it.
+    """
+    # Lines as the parser counts them.
+    source = _LONE_RETURN.sub(" ", source)
+    lines = _LINE.findall(source)
+    tops = [t for t in _parser.parse(source, {}) if t.level == 0 and t.map and t.nesting >= 0]
+    starts = [0, *(t.map[0] for t in tops[1:] if t.map)]
+    edges = [*starts, len(lines)]
+    texts = ["".join(lines[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+    if ended or not tops:
+        return (texts, "") if tops else ([], "" if ended else source)
+    finished = len(texts) if _is_closed(tops[-1], texts[-1]) else len(texts) - 1
+    if finished and _HEADING.fullmatch(texts[finished - 1]):
+        finished -= 1
+    return texts[:finished], "".join(texts[finished:])
+
+
+def _is_closed(token: Token, text: str) -> bool:
+    """Whether the last block cannot go on: a fence that was closed, a paragraph before a gap."""
+    if not text.endswith("\n"):
+        return False
+    if token.type == "fence":
+        lines = text.strip().split("\n")
+        return len(lines) > 1 and lines[-1].strip().startswith(token.markup)
+    return token.type in ("paragraph_open", "heading_open") and text.endswith("\n\n")
+
+
+def open_block(rest: str) -> tuple[str, str]:
+    """How the block that still grows is shown: ("text" | "code", what to show of it).
+
+    A fence shows nothing before its first line is over, then only its code.
+    """
+    fence = _FENCE.search(rest)
+    if (
+        fence is None
+        or rest[: fence.start()].strip()
+        and not _HEADING.fullmatch(rest[: fence.start()])
+    ):
+        return "text", rest
+    return "code", rest[fence.end() :].partition("\n")[2]
+
+
+def _end_of_block(tokens: list[Token], start: int) -> int:
+    depth = 0
+    for index in range(start, len(tokens)):
+        depth += tokens[index].nesting
+        if depth == 0:
+            return index + 1
+    return len(tokens)
+
+
+def _trailing_citation(tokens: list[Token]) -> Citation | None:
+    """The citation that a block ends with, so that code below can be shown under it."""
+    inline = [t for t in tokens if t.type == "inline"]
+    if not inline or tokens[0].type not in ("paragraph_open", "heading_open"):
+        return None
+    cites = [c for c in inline[-1].children or [] if c.type == "citation"]
+    return cites[-1].meta["citation"] if len(cites) == 1 else None
+
+
+def _fence(token: Token, citation: Citation | None = None, note: str = "") -> str:
+    language = token.info.strip().split(maxsplit=1)[0] if token.info.strip() else ""
+    if language == "mermaid":
+        return diagram(token.content)
+    return code(token.content.removesuffix("\n"), language, citation, note)
+
+
+def code(text: str, language: str, citation: Citation | None, note: str) -> str:
+    """A block of code; where it quotes a passage, under its path and with its line numbers."""
+    first = _first_line(text, citation) if citation else None
+    path = citation.passage.path if citation else ""
+    html_lines = highlight_lines(dedent(text) if first else text, language=language, path=path)
+    context = {
+        "citation": citation,
+        "language": language,
+        "note": note,
+        "lines": [
+            {"number": first + index if first is not None else None, "html": html}
+            for index, html in enumerate(html_lines)
+        ],
+    }
+    return render_to_string("conversations/_code.html", context)
+
+
+def _first_line(text: str, citation: Citation) -> int | None:
+    """The file's number of the first quoted line, if the passage holds the quoted lines."""
+    passage, first = citation.passage, citation.passage.start
+    if first is None:
+        return None
+    wanted = [line.strip() for line in text.split("\n")]
+    held = [line.strip() for line in passage.text.split("\n")]
+    offsets = [
+        at for at in range(len(held) - len(wanted) + 1) if held[at : at + len(wanted)] == wanted
+    ]
+    if not offsets:
+        return None
+    return first + min(offsets, key=lambda at: abs(first + at - citation.start))
+
+
+def diagram(source: str) -> str:
+    """A mermaid diagram: its image if it was drawn already, else its source to be drawn."""
+    outcome = diagrams.drawn(source)
+    return render_to_string(
+        "conversations/_diagram.html",
+        {
+            "source": source,
+            "drawn": outcome if isinstance(outcome, diagrams.Diagram) else None,
+            "reason": outcome.reason if isinstance(outcome, diagrams.NotDrawn) else "",
+            "pending": outcome is None,
+        },
+    )
+
+
+def _render_citation(tokens: list[Token], index: int, options: Any, env: Any) -> str:
+    meta = tokens[index].meta
+    return render_to_string("conversations/_cite.html", meta).strip()
+
+
+def _render_code_token(tokens: list[Token], index: int, options: Any, env: Any) -> str:
+    return str(tokens[index].meta["html"])
+
+
+def _render_link(tokens: list[Token], index: int, options: Any, env: Any) -> str:
+    href = escape(str(tokens[index].attrs.get("href", "")))
+    away = "" if href.startswith("/") else ' target="_blank" rel="noopener noreferrer"'
+    return f'<a href="{href}"{away}>'
+
+
+_RULES = {
+    "citation": _render_citation,
+    "fence": _render_code_token,
+    "code_block": _render_code_token,
+    "link_open": _render_link,
+}
+_parser.renderer.rules.update(_RULES)  # type: ignore[attr-defined]

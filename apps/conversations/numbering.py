@@ -1,0 +1,118 @@
+"""References in parsed Markdown become citation tokens: a number, or a name and a number."""
+
+from typing import Any
+
+from markdown_it.token import Token
+
+from apps.conversations.citations import REFERENCE, WHOLE_REFERENCE, Citation, Citations
+
+
+class Numbering:
+    """Turns references in inline text into citation tokens."""
+
+    def __init__(self, citations: Citations) -> None:
+        self.citations = citations
+
+    def apply(self, tokens: list[Token]) -> None:
+        for token in tokens:
+            if token.type == "inline" and token.children:
+                token.children = tidied(self._children(token.children))
+
+    def _children(self, children: list[Token]) -> list[Token]:
+        numbered: list[Token] = []
+        in_link = 0
+        for child in children:
+            in_link += {"link_open": 1, "link_close": -1}.get(child.type, 0)
+            if in_link:
+                numbered.append(child)
+            elif child.type == "code_inline":
+                numbered.append(self._code(child))
+            elif child.type == "text":
+                numbered.extend(self._text(child.content))
+            else:
+                numbered.append(child)
+        return numbered
+
+    def _code(self, token: Token) -> Token:
+        found = WHOLE_REFERENCE.fullmatch(token.content.strip())
+        citation = self._citation(found) if found else None
+        return _cite_token(citation) if citation else token
+
+    def _text(self, text: str) -> list[Token]:
+        pieces: list[Token] = []
+        done = 0
+        for found in REFERENCE.finditer(text):
+            citation = self._citation(found)
+            if citation:
+                pieces += [_text_token(text[done : found.start()]), _cite_token(citation)]
+                done = found.end()
+        return [*pieces, _text_token(text[done:])]
+
+    def _citation(self, found: Any) -> Citation | None:
+        start, end = int(found["start"]), found["end"]
+        return self.citations.cite(found["path"], start, int(end) if end else None)
+
+
+def _text_token(text: str) -> Token:
+    return Token("text", "", 0, content=text)
+
+
+def _cite_token(citation: Citation) -> Token:
+    return Token("citation", "", 0, meta={"citation": citation, "named": True})
+
+
+# A reference that ends a clause supports what was said; after these words it is what is spoken of.
+NAMED_AFTER = frozenset(
+    ["in", "at", "from", "of", "see", "by", "to", "via", "with", "on", "within", "inside", "file"]
+    + ["and", "or", "the"]
+)
+
+
+def tidied(children: list[Token]) -> list[Token]:
+    """Choose chip or name for each citation, and drop the brackets around a mere chip."""
+    children = [c for c in children if c.type != "text" or c.content]
+    for index, token in enumerate(children):
+        if token.type != "citation":
+            continue
+        before = children[index - 1] if index else None
+        after = children[index + 1] if index + 1 < len(children) else None
+        earlier = children[index - 2] if index >= 2 else None
+        if _lists(earlier, before):
+            token.meta["named"] = earlier.meta["named"]  # type: ignore[union-attr]
+        else:
+            token.meta["named"] = not _bracketed(before, after) and not _supports(before, after)
+        if not token.meta["named"] and before is not None and before.type == "text":
+            # The chip never starts a line of its own.
+            before.content = before.content.rstrip() + ("\u00a0" if before.content.strip() else "")
+    return children
+
+
+def _lists(earlier: Token | None, between: Token | None) -> bool:
+    """Whether a citation only goes on a list of them: `a`, `b` and `c`."""
+    if earlier is None or between is None or (earlier.type, between.type) != ("citation", "text"):
+        return False
+    return between.content.strip(" ,;") in ("", "and", "or", "&")
+
+
+def _bracketed(before: Token | None, after: Token | None) -> bool:
+    """Drop a pair of brackets that holds nothing but the citation; whether there was one."""
+    if before is None or after is None or (before.type, after.type) != ("text", "text"):
+        return False
+    opening, closing = before.content[-1:], after.content[:1]
+    if opening + closing not in ("()", "[]"):
+        return False
+    before.content, after.content = before.content[:-1], after.content[1:]
+    return True
+
+
+def _supports(before: Token | None, after: Token | None) -> bool:
+    """Whether a citation ends a clause and so stands for itself as a number."""
+    if before is None:
+        return False
+    if before.type == "text":
+        words = before.content.split()
+        if not words or words[-1].lower() in NAMED_AFTER or words[-1].endswith((":", "—", "-")):
+            return False
+    elif before.type == "citation":
+        return not before.meta["named"]
+    return after is None or (after.type == "text" and after.content.lstrip()[:1] in ("", *".,;!?)"))

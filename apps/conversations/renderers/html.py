@@ -1,0 +1,270 @@
+"""Exchanges as HTML: whole, for a page and for what ends, and piece by piece while one runs.
+
+Every element that may change has an id made of the answer's turn and the part's index, so that the
+page, a reload and the socket's fragments speak of the same things.
+"""
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils.safestring import mark_safe
+
+from apps.conversations.citations import Citation, passages_of
+from apps.conversations.exchange import Exchange, timing_line, usage_line
+from apps.conversations.markdown import AnswerRenderer, open_block, split
+from apps.conversations.parts import Part
+from apps.conversations.steps import step_of
+
+THINKING_AFTER_SECONDS = 1.0
+SENTENCE_END = re.compile(r"[.!?](?=\s)|\n\n")
+
+
+def grouped(parts: Sequence[Part]) -> list[list[int]]:
+    """Indexes of the parts by section: neighbouring steps together, each text alone.
+
+    A text without a word is left out; it separates nothing.
+    """
+    sections: list[list[int]] = []
+    for index, part in enumerate(parts):
+        if part["type"] == "text":
+            if part["text"].strip():
+                sections.append([index])
+        elif sections and parts[sections[-1][-1]]["type"] != "text":
+            sections[-1].append(index)
+        else:
+            sections.append([index])
+    return sections
+
+
+def exchange(view: Exchange) -> str:
+    """A finished exchange (or one without an answer) as its `<article>`."""
+    renderer = AnswerRenderer()
+    texts = _texts(view.parts, renderer)
+    sections = [_section(view, indexes, texts, renderer) for indexes in grouped(view.parts)]
+    return _article(view, sections, renderer)
+
+
+def cited(view: Exchange) -> list[Citation]:
+    """The citations of an exchange, in order."""
+    renderer = AnswerRenderer()
+    _texts(view.parts, renderer)
+    return renderer.citations.used
+
+
+def _texts(parts: Sequence[Part], renderer: AnswerRenderer) -> dict[int, str]:
+    """Each text part rendered, in order: a text may cite only what was found before it."""
+    texts: dict[int, str] = {}
+    for index, part in enumerate(parts):
+        if part["type"] == "text":
+            texts[index] = renderer.text(part["text"])
+        elif part["type"] == "tool":
+            renderer.citations.learn(passages_of(part["result"]))
+    return texts
+
+
+def _section(
+    view: Exchange, indexes: list[int], texts: dict[int, str], renderer: AnswerRenderer
+) -> dict[str, Any]:
+    name = f"{view.id}-{indexes[0]}"
+    if view.parts[indexes[0]]["type"] == "text":
+        return {"name": name, "html": mark_safe(texts[indexes[0]])}  # sanitised there
+    steps = [
+        step_of(index, view.parts[index], renderer.citations, running=False) for index in indexes
+    ]
+    return {"name": name, "steps": steps}
+
+
+def _article(
+    view: Exchange, sections: list[dict[str, Any]], renderer: AnswerRenderer, **extra: Any
+) -> str:
+    context = {
+        "turn": view,
+        "sections": sections,
+        "citations": renderer.citations.used,
+        "usage": usage_line(view.usage),
+        "timing": timing_line(view.timing),
+        **extra,
+    }
+    return render_to_string("conversations/_turn.html", context)
+
+
+def spoken(text: str) -> str:
+    """Markdown as it is said: without code blocks and marks."""
+    without_code = re.sub(r"(?:```|~~~)[^\n]*\n.*?(?:```|~~~|\Z)", " ", text, flags=re.DOTALL)
+    return " ".join(re.sub(r"[`*#|_]+", "", without_code).split())
+
+
+def append(html: str, target: str) -> str:
+    """A fragment whose content goes to the end of the element with id `target`."""
+    return f'<div hx-swap-oob="beforeend:#{target}">{html}</div>'
+
+
+def replacing(article: str) -> str:
+    """An `<article>` as the fragment that takes its older self's place."""
+    return article.lstrip().replace("<article ", '<article hx-swap-oob="true" ', 1)
+
+
+def inner(html: str, target: str) -> str:
+    """A fragment that becomes the content of the element with id `target`."""
+    return f'<div hx-swap-oob="innerHTML:#{target}">{html}</div>'
+
+
+@dataclass
+class _Text:
+    """How much of a text part is finished, in characters, and what is shown of the open block."""
+
+    done: int = 0
+    kind: str = "text"
+    shown: str = ""
+
+
+@dataclass
+class LiveExchange:
+    """A running exchange for one reader: `whole` once, then `changes` as often as there are any.
+
+    `view` is the same run each time, its parts only ever growing.
+    """
+
+    renderer: AnswerRenderer = field(default_factory=AnswerRenderer)
+    _open: dict[int, _Text] = field(default_factory=dict)
+    _steps: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    _sections: int = 0
+    _thinking: bool = False
+    _visible: int = 0
+    _visible_at: float = field(default_factory=time.monotonic)
+    _said: int = 0
+
+    def whole(self, view: Exchange) -> str:
+        """The article as it stands, to be continued by `changes`."""
+        sections = [self._new_section(view, indexes) for indexes in grouped(view.parts)]
+        self._sections = len(sections)
+        self._said = len(view.answer_text)
+        self._visible = self._said
+        return _article(view, sections, self.renderer, thinking=False)
+
+    def changes(self, view: Exchange) -> list[str]:
+        """Fragments that bring the page from what it was sent to `view`."""
+        fragments: list[str] = []
+        groups = grouped(view.parts)
+        for number, indexes in enumerate(groups):
+            if number < self._sections:
+                fragments += self._grown(view, indexes)
+            else:
+                html = render_to_string(
+                    "conversations/_section.html",
+                    {"turn": view, "section": self._new_section(view, indexes)},
+                )
+                fragments.append(append(html, f"body-{view.id}"))
+        self._sections = len(groups)
+        return fragments + self._placeholder(view) + self._speech(view)
+
+    def thinking_due(self) -> float | None:
+        """Seconds until the placeholder may have to appear; None while it stands."""
+        if self._thinking:
+            return None
+        return max(0.0, self._visible_at + THINKING_AFTER_SECONDS - time.monotonic())
+
+    # A section that the page does not have yet
+
+    def _new_section(self, view: Exchange, indexes: list[int]) -> dict[str, Any]:
+        first, name = indexes[0], f"{view.id}-{indexes[0]}"
+        if view.parts[first]["type"] != "text":
+            return {"name": name, "steps": [self._step(view, index) for index in indexes]}
+        html = self._advance(view, first)
+        return {"name": name, "html": mark_safe(html), "open": self._open[first]}
+
+    def _step(self, view: Exchange, index: int) -> Any:
+        part = view.parts[index]
+        if part["type"] == "tool" and part["stage"] != "started":
+            self.renderer.citations.learn(passages_of(part["result"]))
+        self._steps[index] = _mark(view, index)
+        running = index == len(view.parts) - 1
+        return step_of(index, part, self.renderer.citations, running=running)
+
+    def _advance(self, view: Exchange, index: int) -> str:
+        """The blocks that finished since the last look; the open one is noted."""
+        text = self._open.setdefault(index, _Text())
+        ended = index < len(view.parts) - 1
+        blocks, rest = split(view.parts[index]["text"][text.done :], ended=ended)
+        text.done += sum(len(block) for block in blocks)
+        text.kind, text.shown = open_block(rest)
+        return "".join(self.renderer.blocks(blocks))
+
+    # A section that the page has
+
+    def _grown(self, view: Exchange, indexes: list[int]) -> list[str]:
+        if view.parts[indexes[0]]["type"] == "text":
+            return self._grown_text(view, indexes[0])
+        fragments: list[str] = []
+        for index in indexes:
+            fragments += self._grown_step(view, index, f"sec-{view.id}-{indexes[0]}")
+        return fragments
+
+    def _grown_step(self, view: Exchange, index: int, section_id: str) -> list[str]:
+        before, now = self._steps.get(index), _mark(view, index)
+        if before == now:
+            return []
+        if before and (more := _more_thought(before, now, view.parts[index])):
+            self._steps[index] = now
+            return [append(escape(more), f"thought-{view.id}-{index}")]
+        context = {"turn": view, "step": self._step(view, index), "oob": before is not None}
+        html = render_to_string("conversations/_step.html", context)
+        return [html] if before is not None else [append(html, section_id)]
+
+    def _grown_text(self, view: Exchange, index: int) -> list[str]:
+        before = replace(self._open[index])
+        html = self._advance(view, index)
+        now = self._open[index]
+        if now == before:
+            return []
+        name = f"{view.id}-{index}"
+        if (now.done, now.kind) == (before.done, before.kind) and before.shown:
+            return [append(escape(now.shown[len(before.shown) :]), f"open-text-{name}")]
+        block = render_to_string("conversations/_open.html", {"open": now, "name": name})
+        finished = [append(html, f"blocks-{name}")] if html else []
+        return [*finished, inner(block, f"open-{name}")]
+
+    # What stands beside the text
+
+    def _placeholder(self, view: Exchange) -> list[str]:
+        """ "Thinking…" once a second passed without a word and no tool is at work."""
+        visible = len(view.answer_text)
+        if visible != self._visible:
+            self._visible, self._visible_at = visible, time.monotonic()
+        at_work = any(p["type"] == "tool" and p["stage"] == "started" for p in view.parts)
+        quiet = time.monotonic() - self._visible_at >= THINKING_AFTER_SECONDS
+        thinking = quiet and not at_work
+        if thinking == self._thinking:
+            return []
+        self._thinking = thinking
+        html = render_to_string("conversations/_thinking.html", {"thinking": thinking})
+        return [inner(html, f"thinking-{view.id}")]
+
+    def _speech(self, view: Exchange) -> list[str]:
+        """The sentences that were finished since the last look, for the live region."""
+        fresh = view.answer_text[self._said :]
+        ends = [found.end() for found in SENTENCE_END.finditer(fresh)]
+        if not ends:
+            return []
+        self._said += ends[-1]
+        return [inner(escape(spoken(fresh[: ends[-1]])), "say")]
+
+
+def _mark(view: Exchange, index: int) -> tuple[Any, ...]:
+    """What of a step can change: a tool's stage, a thought's length and whether it is over."""
+    part = view.parts[index]
+    if part["type"] == "tool":
+        return (part["stage"],)
+    return (part.get("seconds") is None and index == len(view.parts) - 1, len(part["text"]))
+
+
+def _more_thought(before: tuple[Any, ...], now: tuple[Any, ...], part: Part) -> str:
+    """What a thought that goes on has gained."""
+    if part["type"] != "reasoning" or not now[0]:
+        return ""
+    return str(part["text"][before[1] :])

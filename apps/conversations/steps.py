@@ -1,0 +1,167 @@
+"""What an answer did before and between its words, as the page draws it: thoughts and tool rows."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from django.utils.safestring import SafeString, mark_safe
+
+from apps.conversations import markdown
+from apps.conversations.citations import Citations, Passage, passages_of
+from apps.conversations.parts import Part
+from apps.retrieval.highlight import highlight_lines
+
+State = Literal["running", "ok", "failed"]
+STATES: dict[str, State] = {"started": "running", "success": "ok", "error": "failed"}
+STAGE_WORDS: dict[State, str] = {"running": "Running", "ok": "Success", "failed": "Failed"}
+
+
+@dataclass(frozen=True)
+class Thought:
+    """Part `index` of the turn: thinking. While it runs its text is shown as it comes."""
+
+    index: int
+    text: str
+    seconds: float | None
+    running: bool
+
+    kind = "thought"
+
+    @property
+    def html(self) -> SafeString:
+        return mark_safe(markdown.plain(self.text))  # sanitised there
+
+
+@dataclass(frozen=True)
+class FoundPassage:
+    """One match of a search: where, how far, and under which number the answer cites it."""
+
+    passage: Passage
+    number: int | None
+
+    @property
+    def distance(self) -> str:
+        return distance(self.passage.distance)
+
+    @property
+    def preview(self) -> SafeString:
+        """The first line that is not blank, highlighted."""
+        lines = self.passage.text.splitlines()
+        first = next((line.strip() for line in lines if line.strip()), "")
+        passage = self.passage
+        return highlight_lines(first[:300], path=passage.path, language=passage.language)[0]
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """The matches of one file, in the order in which the search gave them."""
+
+    repo: str
+    path: str
+    matches: list[FoundPassage]
+
+    @property
+    def first(self) -> Passage:
+        return self.matches[0].passage
+
+    @property
+    def best(self) -> str:
+        known = [m.passage.distance for m in self.matches if m.passage.distance is not None]
+        return distance(min(known)) if known else "—"
+
+    @property
+    def lines(self) -> int:
+        return sum(match.passage.text.count("\n") + 1 for match in self.matches)
+
+
+@dataclass(frozen=True)
+class ToolStep:
+    """Part `index` of the turn: one tool call and what came of it."""
+
+    index: int
+    name: str
+    state: State
+    parameters: Mapping[str, Any]
+    result: Any
+    error: Mapping[str, str] | None
+    seconds: float | None
+    citations: Citations = field(default_factory=Citations)
+
+    kind = "tool"
+
+    @property
+    def stage(self) -> str:
+        return STAGE_WORDS[self.state]
+
+    @property
+    def query(self) -> str:
+        return str(self.parameters.get("query") or "")
+
+    @property
+    def parameters_json(self) -> str:
+        return pretty(self.parameters)
+
+    @property
+    def result_json(self) -> str:
+        """A result that has no drawing of its own."""
+        return "" if self.files or self.repositories is not None else pretty(self.result)
+
+    @property
+    def repositories(self) -> list[Any] | None:
+        """What ListIngestedRepositories found; None for other tools."""
+        repos = self.result.get("repos") if isinstance(self.result, Mapping) else None
+        return [r for r in repos if isinstance(r, Mapping)] if isinstance(repos, list) else None
+
+    @property
+    def summary(self) -> str:
+        """`5 matches`, `2 repositories`; nothing for other results."""
+        if isinstance(self.result, Mapping) and isinstance(self.result.get("results"), list):
+            return counted(len(passages_of(self.result)), "match", "matches")
+        if self.repositories is not None:
+            return counted(len(self.repositories), "repository", "repositories")
+        return ""
+
+    @property
+    def files(self) -> list[FoundFile]:
+        """The matches by file, files in alphabetical order."""
+        files: dict[tuple[str, str], FoundFile] = {}
+        for passage in passages_of(self.result):
+            key = (passage.repo, passage.path)
+            file = files.setdefault(key, FoundFile(*key, matches=[]))
+            file.matches.append(FoundPassage(passage, self.citations.number_of(passage)))
+        return [files[key] for key in sorted(files)]
+
+
+Step = Thought | ToolStep
+
+
+def step_of(index: int, part: Part, citations: Citations, *, running: bool) -> Step:
+    """A reasoning or tool part, `running` when it is the last one of a live answer."""
+    if part["type"] == "reasoning":
+        thinking = running and part.get("seconds") is None
+        return Thought(index, part["text"], part.get("seconds"), thinking)
+    return ToolStep(
+        index=index,
+        name=part["name"],
+        state=STATES[part["stage"]],
+        parameters=part["parameters"],
+        result=part["result"],
+        error=part["error"],
+        seconds=part.get("seconds"),
+        citations=citations,
+    )
+
+
+def distance(value: float | None) -> str:
+    """Three digits, or a dash where there is none."""
+    return "—" if value is None else f"{value:.3f}"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def pretty(value: Any) -> str:
+    """JSON to read."""
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)

@@ -1,0 +1,246 @@
+"""The chat page: its HTML, its fragments and its form posts. The answers come over the socket."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.safestring import mark_safe
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.conversations import diagrams, markdown, queries, runner, services, sidebar
+from apps.conversations.exchange import Exchange, exchanges_of
+from apps.conversations.models import ID_PATTERN, Conversation
+from apps.conversations.picker import picker
+from apps.conversations.renderers import html
+from apps.conversations.sidebar import SidebarQuery
+from apps.ingest import queries as ingest
+from apps.retrieval.repositories import repo_id
+from codeinfo.error_map import status_of
+from codeinfo.errors import CodeinfoError, InvalidInput
+
+# Older exchanges are a click away: a page of hundreds takes its time to draw.
+SHOWN_EXCHANGES = 60
+
+EXAMPLES = (
+    "How does a chat answer get from the model to the page?",
+    "What happens to half-read files when an ingest run is killed?",
+    "Where is the distance cutoff applied to search results?",
+)
+
+
+async def page(request: HttpRequest) -> HttpResponse:
+    """`GET /chat[?c=<id>]`: a conversation, or a new one under an id that is ready to be used."""
+    return await sync_to_async(_page)(request)
+
+
+def _page(request: HttpRequest) -> HttpResponse:
+    asked = request.GET.get("c", "")
+    conversation_id = asked if re.match(ID_PATTERN, asked) else str(uuid4())
+    conversation = Conversation.objects.filter(pk=conversation_id).first()
+    views = exchanges_of(queries.turns(conversation_id)) if conversation else []
+    shown = views if request.GET.get("all") else views[-SHOWN_EXCHANGES:]
+    roots = ingest.published_roots()
+    context = {
+        "conversation_id": conversation_id,
+        "conversation": conversation,
+        "articles": [mark_safe(html.exchange(view)) for view in shown],
+        "earlier": len(views) - len(shown),
+        "running": any(view.running for view in views),
+        "repositories": sorted(repo_id(root) for root in roots),
+        "examples": EXAMPLES if roots else (),
+        "scope": conversation.flags.get("repository", "") if conversation else "",
+        "picker": _picker(conversation, request.GET),
+        "page_keys": PAGE_KEYS,
+        **sidebar.context(SidebarQuery(current=conversation_id)),
+    }
+    return render(request, "conversations/page.html", context)
+
+
+PAGE_KEYS = (
+    (("Enter",), "Send"),
+    (("Shift", "Enter"), "New line"),
+    (("[",), "Previous citation"),
+    (("]",), "Next citation"),
+    (("\\",), "Show or hide the source viewer"),
+    (("r",), "Regenerate"),
+    (("F2",), "Rename"),
+    (("Esc",), "Stop the answer"),
+)
+
+
+def _picker(conversation: Conversation | None, chosen: QueryDict, patient: bool = False) -> Any:
+    fixed = conversation is not None
+    provider = conversation.provider if conversation else chosen.get("provider", "")
+    model = chosen.get("model") or (conversation.model if conversation else "")
+    return async_to_sync(picker)(provider, model, fixed=fixed, patient=patient)
+
+
+@require_GET
+def picker_fragment(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/chat/picker?c=&provider=&model=`: provider and model, asked anew."""
+    conversation = Conversation.objects.filter(pk=request.GET.get("c", "")).first()
+    context = {"picker": _picker(conversation, request.GET, patient=True)}
+    context["conversation_id"] = request.GET.get("c", "")
+    return render(request, "conversations/_picker.html", context)
+
+
+@require_GET
+def sidebar_fragment(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/chat/sidebar?state=&q=&n=&c=`."""
+    context = sidebar.context(SidebarQuery.read(request.GET.dict()))
+    return render(request, "conversations/_convos.html", context)
+
+
+@require_POST
+async def send(request: HttpRequest) -> HttpResponse:
+    """`POST /ui/chat/send`: begin an answer. Its turn appears over the socket."""
+    form = request.POST
+    conversation_id = form.get("c", "")
+    try:
+        log = await runner.start(_question(form))
+    except CodeinfoError as error:
+        return _problem(error)
+    body = render_to_string("conversations/_sent.html", {"running": True})
+    return HttpResponse(
+        body,
+        headers={
+            "HX-Push-Url": f"/chat?c={conversation_id}",
+            "HX-Trigger": json.dumps({"chat:sent": {"turn": log.turn_id}}),
+        },
+    )
+
+
+def _question(form: QueryDict) -> runner.StartTurn:
+    """Raises InvalidInput."""
+    if not re.match(ID_PATTERN, form.get("c", "")):
+        raise InvalidInput("The conversation's id cannot be used.")
+    message = form.get("message", "")
+    if not message.strip():
+        raise InvalidInput("message is required")
+    if not form.get("model"):
+        raise InvalidInput("model is required")
+    repository = form.get("repository") or None
+    return runner.StartTurn(
+        conversation_id=form["c"],
+        message=message,
+        provider=form.get("provider", ""),
+        model=form["model"],
+        repository=repository,
+        # Kept with the conversation, so that a reload searches where the question before it did.
+        flags={"repository": repository or ""},
+    )
+
+
+def _problem(error: CodeinfoError) -> HttpResponse:
+    """A refusal, said above the composer; nothing of the page is lost."""
+    body = render_to_string("conversations/_problem.html", {"error": error})
+    return HttpResponse(body, status=status_of(error), headers={"X-Problem": error.code})
+
+
+@require_POST
+async def stop(request: HttpRequest) -> HttpResponse:
+    """`POST /ui/chat/stop`: the answer that is being made ends as Stopped."""
+    await runner.cancel(request.POST.get("c", ""))
+    return HttpResponse(status=204, headers={"HX-Trigger": "chat:stopped"})
+
+
+def _toast(text: str, **more: Any) -> HttpResponse:
+    trigger = {"toast": {"text": text}, **more}
+    return HttpResponse(status=204, headers={"HX-Trigger": json.dumps(trigger)})
+
+
+@require_POST
+def archive(request: HttpRequest) -> HttpResponse:
+    conversation_id = request.POST.get("c", "")
+    services.archive(conversation_id)
+    return _toast("Conversation archived", **{"chat:changed": {"id": conversation_id}})
+
+
+@require_POST
+def restore(request: HttpRequest) -> HttpResponse:
+    conversation_id = request.POST.get("c", "")
+    services.restore(conversation_id)
+    return _toast("Conversation restored", **{"chat:changed": {"id": conversation_id}})
+
+
+@require_POST
+def rename(request: HttpRequest) -> HttpResponse:
+    services.rename(request.POST.get("c", ""), request.POST.get("title", ""))
+    return _toast("Conversation renamed")
+
+
+@require_POST
+def delete(request: HttpRequest) -> HttpResponse:
+    """Only what is archived can be deleted, here as in the API."""
+    conversation_id = request.POST.get("c", "")
+    services.bulk_delete([conversation_id])
+    return _toast("Conversation deleted", **{"chat:deleted": {"id": conversation_id}})
+
+
+@require_GET
+def actions(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/chat/actions?c=`: the menu of a conversation."""
+    conversation = queries.get(request.GET.get("c", ""))
+    return render(request, "conversations/_menu.html", {"conversation": conversation})
+
+
+@require_POST
+def diagram(request: HttpRequest) -> HttpResponse:
+    """`POST /ui/chat/diagram`: a mermaid source as an image, or with the reason why not."""
+    source = request.POST.get("source", "")
+    diagrams.draw(source)
+    return HttpResponse(markdown.sanitise(markdown.diagram(source)))
+
+
+@require_GET
+def export(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/chat/export?c=&format=md|json`: the conversation as a file."""
+    conversation = queries.get(request.GET.get("c", ""))
+    kind = "json" if request.GET.get("format") == "json" else "md"
+    views = exchanges_of(queries.turns(conversation.id))
+    media, write = EXPORTS[kind]
+    name = re.sub(r"[^\w.-]+", "-", conversation.title).strip("-")[:60] or "conversation"
+    disposition = f'attachment; filename="{name.encode("ascii", "ignore").decode()}.{kind}"'
+    return HttpResponse(
+        write(conversation, views),
+        content_type=f"{media}; charset=utf-8",
+        headers={"Content-Disposition": disposition},
+    )
+
+
+def _as_markdown(conversation: Conversation, views: list[Exchange]) -> str:
+    context = {"conversation": conversation, "exchanges": [(v, html.cited(v)) for v in views]}
+    return render_to_string("conversations/export.md", context)
+
+
+def _as_json(conversation: Conversation, views: list[Exchange]) -> str:
+    turns = [
+        {
+            "question": view.question,
+            "answer": view.answer_text,
+            "status": view.status,
+            "createdAt": view.at.isoformat(),
+            "provider": view.provider,
+            "model": view.model,
+            "parts": view.parts,
+            "citations": [
+                {"number": c.number, "path": c.passage.full_path, "start": c.start, "end": c.end}
+                for c in html.cited(view)
+            ],
+        }
+        for view in views
+    ]
+    body = {"conversationId": conversation.id, "title": conversation.title, "turns": turns}
+    return json.dumps(body, ensure_ascii=False, indent=2)
+
+
+EXPORTS: dict[str, tuple[str, Callable[[Conversation, list[Exchange]], str]]] = {
+    "md": ("text/markdown", _as_markdown),
+    "json": ("application/json", _as_json),
+}

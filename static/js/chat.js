@@ -1,0 +1,6 @@
+// The chat page. The server draws everything; these modules send, follow, open and point.
+import "./chat/stream.js";
+import "./chat/composer.js";
+import "./chat/viewer.js";
+import "./chat/menu.js";
+import "./chat/diagrams.js";

@@ -1,0 +1,82 @@
+// The composer: Enter sends, the draft survives, a stopped question comes back to be changed.
+import { onKey } from "../keys.js";
+import { running, toEnd, turns } from "./stream.js";
+
+const form = document.getElementById("composer");
+const message = document.getElementById("message");
+const id = form.elements.c.value;
+const DRAFT = `draft:${id}`;
+let sent = "";
+
+function draft(text) {
+  if (text) sessionStorage.setItem(DRAFT, text);
+  else sessionStorage.removeItem(DRAFT);
+}
+
+function fill(text) {
+  message.value = text;
+  draft(text);
+  message.focus();
+  message.setSelectionRange(text.length, text.length);
+}
+
+function send(text) {
+  if (running() || !document.getElementById("send")) return;
+  message.value = text;
+  form.requestSubmit();
+}
+
+if (!message.value) message.value = sessionStorage.getItem(DRAFT) ?? "";
+message.addEventListener("input", () => draft(message.value));
+message.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  send(message.value);
+});
+form.addEventListener("htmx:configRequest", (event) => {
+  if (event.detail.elt !== form) return;
+  if (!message.value.trim() || running()) event.preventDefault();
+  sent = message.value;
+});
+
+document.addEventListener("chat:sent", () => {
+  message.value = "";
+  draft("");
+  message.placeholder = "Ask a follow-up";
+  document.getElementById("more-actions").hidden = false;
+  toEnd();
+  // Without its socket the page cannot follow the answer: a reload shows it so far.
+  if (document.documentElement.dataset.live !== "open") location.assign(`/chat?c=${encodeURIComponent(id)}`);
+});
+document.addEventListener("chat:stopped", () => {
+  const question = sent || (turns().at(-1)?.querySelector("[data-question]")?.textContent ?? "");
+  if (message.value) message.focus();
+  else fill(question);
+});
+
+// A refusal says why above the composer; it is no failure of the page.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  if (!event.detail.xhr.getResponseHeader("X-Problem")) return;
+  event.detail.shouldSwap = true;
+  event.detail.isError = false;
+});
+
+document.addEventListener("click", (event) => {
+  const at = (selector) => event.target.closest(selector);
+  const question = at(".turn")?.querySelector("[data-question]")?.textContent;
+  if (at("[data-edit]")) fill(question);
+  if (at("[data-resend]")) send(question);
+  if (at("[data-example]")) send(at("[data-example]").innerText.trim());
+});
+
+onKey("r", () => {
+  const last = turns().at(-1)?.querySelector("[data-resend]");
+  last?.click();
+  return Boolean(last);
+});
+
+export function stop() {
+  const button = document.querySelector("[data-stop]");
+  button?.click();
+  return Boolean(button);
+}
