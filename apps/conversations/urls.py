@@ -7,7 +7,8 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
 from django.urls import path, re_path
 from django.urls.resolvers import URLPattern
 
-from apps.conversations import api, chat_api
+from apps.conversations import api, chat_api, views
+from apps.conversations.consumers.html import ChatPageConsumer
 from apps.conversations.consumers.json import JsonConsumer
 
 View = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponseBase]]
@@ -27,7 +28,7 @@ def by_method(**views: View) -> View:
 
 # Bulk before `<conversation>`: no conversation has the id "bulk".
 api_urlpatterns: list[URLPattern] = [
-    path("chat", by_method(POST=chat_api.chat)),
+    path("chat", by_method(GET=views.page, POST=chat_api.chat)),
     path("chat/providers", chat_api.providers),
     path("chat/models", chat_api.models),
     path("conversations", api.Conversations.as_view()),
@@ -37,10 +38,25 @@ api_urlpatterns: list[URLPattern] = [
     path("conversations/<str:conversation_id>/turns", api.Turns.as_view()),
     path("conversations/<str:conversation_id>/cancel", chat_api.cancel),
 ]
-page_urlpatterns: list[URLPattern] = []
+page_urlpatterns: list[URLPattern] = [
+    path("ui/chat/send", views.send),
+    path("ui/chat/stop", views.stop),
+    path("ui/chat/picker", views.picker_fragment),
+    path("ui/chat/sidebar", views.sidebar_fragment),
+    path("ui/chat/actions", views.actions),
+    path("ui/chat/archive", views.archive),
+    path("ui/chat/restore", views.restore),
+    path("ui/chat/rename", views.rename),
+    path("ui/chat/delete", views.delete),
+    path("ui/chat/diagram", views.diagram),
+    path("ui/chat/export", views.export),
+]
 
 urlpatterns = [*page_urlpatterns, *api_urlpatterns]
 
 websocket_urlpatterns: list[URLPattern] = [
     re_path(r"^ws$", JsonConsumer.as_asgi()),
+    re_path(
+        r"^ws/ui/chat/(?P<conversation_id>[A-Za-z0-9._:-]{1,128})$", ChatPageConsumer.as_asgi()
+    ),
 ]
