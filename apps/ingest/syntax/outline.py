@@ -14,6 +14,8 @@ MAX_NAME = 120
 MAX_SIGNATURE = 300
 # `A::b`, `M:f` and `exports.f` declare what stands last.
 QUALIFIER = re.compile(r"::|[.:]")
+QUALIFIED = re.compile(r"[\w$#~]+(?:(?:::|[.:])[\w$#~]+)+")
+COMMENT_LINE = re.compile(r"\n[ \t]*(?:#|//)[^\n]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,6 @@ def outline(grammar: str, root: Node, source: bytes) -> Outline:
             node = captures["def"][0]
             label = _label(captures, source)
             captured.setdefault((node.start_byte, -node.end_byte), _Captured(node, label))
-    # Markdown's words are no identifiers: a heading keeps its dots.
     found = [names[start] for start in sorted(names)]
     return Outline(list(_nested(captured, source)), [item for item in found if item[1]])
 
@@ -92,7 +93,7 @@ def _innermost(node: Node) -> Node:
 def _label(captures: dict[str, list[Node]], source: bytes) -> str:
     nodes = captures.get("label") or _named(captures)
     label = _text(nodes[0], source) if nodes else ""
-    if not label.count(" "):
+    if QUALIFIED.fullmatch(label):
         label = QUALIFIER.sub(".", label)
     if "scope" in captures:
         scope = _text(captures["scope"][0], source).lstrip("*(").partition("[")[0]
@@ -107,7 +108,7 @@ def _text(node: Node, source: bytes) -> str:
 
 
 def _last_part(name: str) -> str:
-    return name if " " in name else QUALIFIER.split(name)[-1] or name
+    return QUALIFIER.split(name)[-1] if QUALIFIED.fullmatch(name) else name
 
 
 def _nested(captured: dict[tuple[int, int], _Captured], source: bytes) -> Iterator[Definition]:
@@ -135,8 +136,7 @@ def _signature(node: Node, source: bytes) -> str:
     end = body.start_byte if body is not None else node.end_byte
     head = source[node.start_byte : min(end, node.start_byte + 2 * MAX_SIGNATURE)]
     text = head.decode("utf-8", "replace")
-    if body is None:
-        text = text.partition("\n")[0]
+    text = text.partition("\n")[0] if body is None else COMMENT_LINE.sub("", text)
     return " ".join(text.split())[:MAX_SIGNATURE].rstrip(" {:=")
 
 

@@ -1,0 +1,138 @@
+"""The parse process may hang, crash or be killed; the files come out all the same."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from apps.ingest.chunking import Chunker
+from apps.ingest.types import ChunkedFile
+from codeinfo.errors import Unavailable
+from tests.ingest import unruly_parser
+
+PROJECT = Path(__file__).resolve().parents[2]
+GOOD = b"def good():\n    return 1\n"
+
+
+def unruly(parse_seconds: float = 0.5, processes: int = 1) -> Chunker:
+    return Chunker(parse_seconds=parse_seconds, processes=processes, command=unruly_parser.COMMAND)
+
+
+def symbols(chunked: list[ChunkedFile]) -> list[str]:
+    return [chunk.symbol for file in chunked for chunk in file.chunks]
+
+
+@pytest.mark.parametrize("order", ["hang", "crash"])
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_parse_that_never_returns_or_crashes_costs_only_its_own_tree(
+    order: str, processes: int
+) -> None:
+    bad = f"{order}\ndef bad():\n    return 2\n".encode()
+    items = [("a.py", GOOD), ("b.py", bad), ("c.py", GOOD), ("d.py", bad), ("e.py", GOOD)]
+    with unruly(processes=processes) as chunker:
+        chunked = chunker.chunk_many(items)
+    assert [file.path for file in chunked] == ["a.py", "b.py", "c.py", "d.py", "e.py"]
+    assert symbols(chunked) == ["good", "", "good", "", "good"]
+    by_lines = chunked[1].chunks[0]
+    assert by_lines.text == bad.decode().rstrip("\n")
+    assert (by_lines.start_line, by_lines.end_line, by_lines.names) == (1, 3, ("bad",))
+    assert chunked[1].language == "python"
+
+
+def test_a_file_that_crashes_the_real_grammar_is_cut_by_lines() -> None:
+    nested = "".join(f"{'  ' * depth}- item {depth}\n" for depth in range(500))
+    with Chunker(parse_seconds=5) as chunker:
+        file = chunker.chunk("deep.md", nested.encode())
+    assert "\n".join(chunk.text for chunk in file.chunks) == nested.rstrip("\n")
+
+
+def test_a_command_that_cannot_run_leaves_everything_cut_by_lines() -> None:
+    with Chunker(parse_seconds=5, command=("/bin/false",)) as chunker:
+        assert symbols(chunker.chunk_many([("a.py", GOOD), ("b.py", GOOD)])) == ["", ""]
+
+
+def test_close_from_another_thread_ends_the_work(tmp_path: Path) -> None:
+    fifo = tmp_path / "hanging"
+    os.mkfifo(fifo)
+    chunker = unruly(parse_seconds=3600)
+    errors: list[Unavailable] = []
+
+    def work() -> None:
+        try:
+            chunker.chunk_many([("a.py", f"hang {fifo}\n".encode())] + [("b.py", GOOD)] * 100)
+        except Unavailable as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    with fifo.open("rb"):  # opens once the parse process is about to hang
+        chunker.close()
+    thread.join(timeout=60)
+    assert not thread.is_alive()
+    assert [error.code for error in errors] == ["CHUNKER_CLOSED"]
+
+
+def test_a_closed_chunker_says_so() -> None:
+    chunker = Chunker(parse_seconds=5)
+    chunker.close()
+    chunker.close()
+    with pytest.raises(Unavailable) as caught:
+        chunker.chunk("a.py", GOOD)
+    assert caught.value.code == "CHUNKER_CLOSED"
+
+
+PARENT = """
+import sys
+from apps.ingest.chunking import Chunker
+from tests.ingest import unruly_parser
+chunker = Chunker(parse_seconds={seconds}, command=unruly_parser.COMMAND)
+chunker.chunk("a.py", b"x = 1")
+print("ready", flush=True)
+chunker.chunk("a.py", {source!r}.encode()) if {source!r} else sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("hanging", [False, True], ids=["idle", "hanging"])
+def test_the_process_dies_with_its_parent(tmp_path: Path, hanging: bool) -> None:
+    fifo = tmp_path / "hanging"
+    os.mkfifo(fifo)
+    source = f"hang {fifo}\n" if hanging else ""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT.format(seconds=1, source=source)],
+        cwd=PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert parent.stdin and parent.stdout and parent.stderr
+    with parent.stdin, parent.stdout, parent.stderr:
+        assert parent.stdout.readline() == b"ready\n"
+        if hanging:
+            fifo.open("rb").close()
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+        # The parse process holds this pipe too: its end is the end of both.
+        assert parent.stderr.read() == b""
+
+
+def test_the_process_knows_nothing_of_the_product() -> None:
+    """It starts fast and small, and has no key or setting to lose."""
+    code = "import sys, apps.ingest.syntax.__main__; print(*sys.modules)"
+    modules = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"django", "chromadb", "numpy", "codeinfo"} & set(modules)
+
+
+def test_our_secrets_do_not_reach_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEINFO_OPENAI_API_KEY", "sk-canary")
+    with Chunker(parse_seconds=5) as chunker:
+        chunker.chunk("a.py", GOOD)
+        (process,) = chunker._all
+        environ = Path(f"/proc/{process._process.pid}/environ").read_bytes()
+    assert b"PYTHONPATH" in environ
+    assert b"canary" not in environ

@@ -1,0 +1,33 @@
+"""A parse process that misbehaves when the first line of a file tells it to.
+
+hang            parses with a grammar that never returns
+hang PATH       the same, after opening the FIFO at PATH so that a test knows
+crash           dies at once
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from tree_sitter import Parser
+from tree_sitter_language_pack import get_language
+
+from apps.ingest.syntax.__main__ import serve
+from apps.ingest.syntax.pieces import Piece, pieces_of_tree
+
+COMMAND = (sys.executable, "-m", "tests.ingest.unruly_parser")
+
+
+def parse(lines: Sequence[str], max_chars: int, grammar: str) -> list[Piece]:
+    order, _, path = lines[0].partition(" ")
+    if order == "hang":
+        if path:
+            os.close(os.open(path, os.O_WRONLY))
+        Parser(get_language("cobol")).parse(b"x")
+    if order == "crash":
+        os.abort()
+    return pieces_of_tree(lines, max_chars, grammar)
+
+
+if __name__ == "__main__":
+    serve(sys.stdin.buffer, sys.stdout.buffer, parse)
