@@ -2,29 +2,18 @@
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codeinfo.conf import Knobs
-
-# Before Django reads its settings: each worker process has its own state, and no provider, key or
-# folder of the machine's own leaks in.
-_worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-_data = Path(tempfile.mkdtemp(prefix=f"codeinfo-test-{_worker}-"))
-for _field in fields(Knobs):
-    os.environ.pop(_field.metadata["env"], None)
-os.environ["CODEINFO_DATA_DIR"] = str(_data)
-os.environ["CODEINFO_INGEST_BASE"] = f"{tempfile.gettempdir()},{Path(__file__).parent.parent}"
-os.environ["CODEINFO_FIRST_ROOT"] = "none"
+from tests.settings import FOLDER
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    shutil.rmtree(_data, ignore_errors=True)
+    shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 # Tests that may be skipped in CI, by node id. Empty: on the machine of CI everything runs.

@@ -86,9 +86,8 @@ def render(view: str) -> dict[str, str]:
 
 
 def _latest_run() -> IngestRun | None:
-    return IngestRun.objects.order_by(
-        Coalesce("finished_at", "queued_at").desc(), "-queued_at"
-    ).first()
+    runs = IngestRun.objects.exclude(operation=IngestRun.Operation.REMOVE)
+    return runs.order_by(Coalesce("finished_at", "queued_at").desc(), "-queued_at").first()
 
 
 def _rows() -> list[RootRow]:

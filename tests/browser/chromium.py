@@ -8,11 +8,16 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 WIDE, PHONE = (1440, 900), (390, 844)
-# A form that is sent back with its errors: the browser reports the status, which is as it should be.
+# A form that came back with its errors: the browser reports the status, which is as it should be.
 EXPECTED = ("status of 422",)
 
 

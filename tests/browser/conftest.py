@@ -32,9 +32,7 @@ def stand_in() -> Iterator[OpenAIStandIn]:
 
 
 @pytest.fixture(scope="session")
-def product(
-    tmp_path_factory: pytest.TempPathFactory, stand_in: OpenAIStandIn
-) -> Iterator[Product]:
+def product(tmp_path_factory: pytest.TempPathFactory, stand_in: OpenAIStandIn) -> Iterator[Product]:
     """The product, shared by the tests of this worker: leave its index as you found it."""
     if not CHROMIUM.exists() and os.environ.get("CI") != "true":
         pytest.skip(f"{CHROMIUM} is not there: apt-get install chromium")

@@ -1,4 +1,4 @@
-"""The real product in a process of its own: its ports, data folder and knobs, from start to stop."""
+"""The real product in a process of its own, with its ports, data folder and knobs."""
 
 import os
 import subprocess

@@ -4,6 +4,7 @@ const NEAR = 64;
 const transcript = document.getElementById("transcript");
 const jump = document.querySelector("[data-jump]");
 let stuck = true;
+let height = transcript.scrollHeight;
 
 const atEnd = () => transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight <= NEAR;
 export const turns = () => [...document.querySelectorAll("#turns > .turn")];
@@ -33,8 +34,15 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
 
 function follow() {
   for (const turn of document.querySelectorAll(".thought .open-text")) turn.parentElement.scrollTop = turn.parentElement.scrollHeight;
+  const grown = transcript.scrollHeight - height;
+  height = transcript.scrollHeight;
+  if (stuck && grown > transcript.clientHeight) {
+    // More than can be read came at once: the reader begins at its beginning.
+    turns().at(-1).scrollIntoView({ block: "start" });
+    stuck = atEnd();
+  }
   if (stuck) transcript.scrollTop = transcript.scrollHeight;
-  else jump.hidden = atEnd();
+  jump.hidden = stuck || atEnd();
 }
 
 document.addEventListener("htmx:wsAfterMessage", (event) => event.target.id === "chat-live" && follow());
@@ -48,5 +56,5 @@ jump.addEventListener("click", () => {
 });
 // Opening details is the reader's move: their place wins over the end.
 transcript.addEventListener("toggle", () => (stuck = atEnd()), true);
-new ResizeObserver(() => stuck && toEnd()).observe(transcript);
-toEnd();
+new ResizeObserver(() => stuck && turns().length && toEnd()).observe(transcript);
+if (turns().length) toEnd();

@@ -67,6 +67,7 @@ function scrollToLines() {
     const chip = row?.querySelector(".cite").cloneNode(true);
     if (chip) {
       chip.classList.add("line__cite");
+      chip.setAttribute("aria-current", "true");
       first.prepend(chip);
     }
   }

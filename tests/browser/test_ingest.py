@@ -1,0 +1,239 @@
+"""The ingest page in a browser: from a folder to a list of roots, with everything on the way."""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.chromium import PHONE, Complaints
+from tests.browser.conftest import OpenPage
+from tests.browser.product import Product
+from tests.support import SAMPLE, write_files
+
+LONG_WAIT = 60_000
+MANY_FILES = 4000
+
+MakeRepo = Callable[..., Path]
+
+
+@pytest.fixture
+def make_repo(product: Product, open_page: OpenPage) -> Iterator[MakeRepo]:
+    """make_repo("name", {path: content}): a folder that may be ingested; gone, with its root, after
+    the test."""
+    made: list[Path] = []
+
+    def make(name: str, files: dict[str, str] | None = None) -> Path:
+        made.append(product.repos / name)
+        return write_files(made[-1], files or SAMPLE)
+
+    yield make
+    page = open_page("/ingest")
+    for folder in made:
+        remove(page, folder.name)
+        shutil.rmtree(folder)
+
+
+def row(page: Page, name: str) -> Locator:
+    return page.locator("#roots [data-row]").filter(
+        has=page.locator(".cell-title", has_text=re.compile(f"^{re.escape(name)}$"))
+    )
+
+
+def remove(page: Page, name: str) -> None:
+    if not row(page, name).count():
+        return
+    page.get_by_role("button", name=f"Remove {name}").click()
+    dialog = page.get_by_role("dialog", name=f"Remove {name}?")
+    dialog.get_by_role("button", name=f"Remove {name}").click()
+    expect(row(page, name)).to_have_count(0, timeout=LONG_WAIT)
+
+
+def start(page: Page, folder: Path, *, dry_run: bool = False) -> None:
+    page.get_by_label("Folder path").fill(str(folder))
+    page.get_by_label("Display name").fill(folder.name)
+    page.get_by_role("checkbox", name="Dry run").set_checked(dry_run)
+    page.get_by_role("button", name="Start ingest").click()
+
+
+def module(number: int) -> tuple[str, str]:
+    """A small source file: its path and content."""
+    return f"pkg{number % 40}/module_{number}.py", f"def area(side):\n    return side * {number}\n"
+
+
+def test_a_folder_becomes_a_root_without_a_reload(open_page: OpenPage, make_repo: MakeRepo) -> None:
+    folder = make_repo("lighthouse")
+    page = open_page("/ingest")
+    watching = open_page("/ingest")
+    start(page, folder)
+    for each in (page, watching):
+        expect(row(each, "lighthouse")).to_contain_text("Completed", timeout=LONG_WAIT)
+        expect(each.get_by_text("Model locked to static-code-256")).to_be_visible()
+    expect(page.get_by_label("Embedding model")).to_be_disabled()
+    expect(page.get_by_text("Embedding model locked to static-code-256")).to_be_visible()
+    expect(page.get_by_label("Folder path")).to_have_value("")
+
+
+def test_progress_is_shown_and_a_cancel_leaves_nothing(
+    open_page: OpenPage, make_repo: MakeRepo
+) -> None:
+    folder = make_repo("crowd", dict(module(number) for number in range(MANY_FILES)))
+    page = open_page("/ingest")
+    home = open_page("/")
+    start(page, folder)
+    run = page.locator("#active-run")
+    expect(run.get_by_role("heading", name="Active ingest")).to_be_visible()
+    expect(run).to_contain_text(re.compile(r"[\d,]+ / 4,000 files"), timeout=LONG_WAIT)
+    expect(run).to_contain_text(re.compile(r"pkg\d+/module_\d+\.py"))
+    expect(run.locator("[aria-current=step]")).to_contain_text("Embedding")
+    expect(page.get_by_role("button", name="Start ingest")).to_be_disabled()
+    expect(page.get_by_text("One run at a time. crowd is active.")).to_be_visible()
+    expect(home.locator("#foot-run")).to_contain_text("Ingesting crowd")
+    run.get_by_role("button", name="Cancel ingest").click()
+    expect(run.get_by_text("Cancelled").first).to_be_visible(timeout=LONG_WAIT)
+    expect(home.locator("#foot-run")).to_be_empty()
+    expect(row(page, "crowd")).to_have_count(0)
+    expect(page.get_by_role("button", name="Start ingest")).to_be_enabled()
+
+
+def test_every_skipped_file_is_listed_with_its_reason(
+    open_page: OpenPage, make_repo: MakeRepo
+) -> None:
+    secrets = {f"keys/server_{n}.pem": "not shown to anyone\n" for n in range(230)}
+    folder = make_repo("harbour", {**SAMPLE, **secrets})
+    page = open_page("/ingest")
+    start(page, folder)
+    expect(row(page, "harbour")).to_contain_text("Completed", timeout=LONG_WAIT)
+    opener = page.get_by_role("link", name="Skipped files")
+    opener.click()
+    drawer = page.get_by_role("dialog", name="Skipped files")
+    expect(drawer).to_contain_text("231 in harbour")
+    expect(drawer.locator("tbody tr")).to_have_count(201)
+    drawer.get_by_role("button", name="Show more").click()
+    expect(drawer.locator("tbody tr")).to_have_count(231)
+    drawer.get_by_role("button", name=re.compile("^Generated")).click()
+    expect(drawer.locator("tbody tr")).to_have_text([re.compile("package-lock.json.*Generated")])
+    with page.expect_download() as download:
+        drawer.get_by_role("link", name="Download CSV").click()
+    assert download.value.suggested_filename == "skipped-harbour.csv"
+    lines = download.value.path().read_text().splitlines()
+    assert lines[0] == "path,reason,bytes"
+    assert lines[1].startswith("package-lock.json,Generated,")
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+    expect(opener).to_be_focused()
+
+
+def test_details_tell_about_the_root(open_page: OpenPage, make_repo: MakeRepo) -> None:
+    folder = make_repo("quay")
+    page = open_page("/ingest", dark=True)
+    start(page, folder)
+    expect(row(page, "quay")).to_contain_text("Completed", timeout=LONG_WAIT)
+    row(page, "quay").get_by_role("button", name="Details").click()
+    drawer = page.get_by_role("dialog", name="quay")
+    expect(drawer).to_contain_text(str(folder))
+    expect(drawer).to_contain_text("static-code-256")
+    drawer.get_by_text("Excluded names").click()
+    expect(drawer.get_by_text("node_modules", exact=True)).to_be_visible()
+    drawer.get_by_role("button", name="Close").click()
+    expect(drawer).to_be_hidden()
+
+
+def test_a_dry_run_leaves_no_root(open_page: OpenPage, make_repo: MakeRepo) -> None:
+    folder = make_repo("rehearsal")
+    page = open_page("/ingest")
+    start(page, folder, dry_run=True)
+    run = page.locator("#active-run")
+    expect(run).to_contain_text("Last ingest", timeout=LONG_WAIT)
+    expect(run).to_contain_text("Dry run")
+    expect(run).to_contain_text("Completed")
+    expect(row(page, "rehearsal")).to_have_count(0)
+
+
+def test_rows_are_reembedded_and_removed_together(open_page: OpenPage, make_repo: MakeRepo) -> None:
+    page = open_page("/ingest")
+    for name in ("pier-east", "pier-west"):
+        start(page, make_repo(name))
+        expect(row(page, name)).to_contain_text("Completed", timeout=LONG_WAIT)
+    page.get_by_label("Filter folders").fill("pier-")
+    page.get_by_label("Select all").check()
+    bar = page.get_by_role("region", name="Bulk actions")
+    expect(bar).to_contain_text("2 selected")
+    bar.get_by_role("button", name="Re-embed selected").click()
+    expect(page.get_by_role("status").filter(has_text="2 re-embeds queued")).to_be_visible()
+    remove_both = bar.get_by_role("button", name="Remove selected")
+    expect(remove_both).to_be_enabled(timeout=LONG_WAIT)
+    remove_both.click()
+    dialog = page.get_by_role("dialog", name="Remove 2 folders?")
+    expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    dialog.get_by_role("button", name="Remove 2 folders").click()
+    expect(page.locator("#roots [data-row]:visible")).to_have_count(0, timeout=LONG_WAIT)
+    expect(bar).to_be_hidden()
+
+
+def test_the_picker_walks_to_a_folder(open_page: OpenPage, product: Product) -> None:
+    nested = product.repos / "fleet" / 'tug\'s "boat"'
+    nested.mkdir(parents=True)
+    page = open_page("/ingest")
+    page.get_by_role("button", name="Choose folder…").click()
+    dialog = page.get_by_role("dialog", name="Choose a folder")
+    expect(dialog.get_by_role("button", name="Up")).to_have_count(0)
+    dialog.get_by_role("button", name="fleet").click()
+    dialog.get_by_role("button", name=nested.name).click()
+    expect(dialog).to_contain_text("No child directories.")
+    dialog.get_by_role("button", name="Up").click()
+    expect(dialog.get_by_role("button", name=nested.name)).to_be_visible()
+    dialog.get_by_role("button", name="Use this folder").click()
+    expect(page.get_by_label("Folder path")).to_have_value(str(nested.parent))
+    expect(page.get_by_label("Display name")).to_have_value("fleet")
+    expect(page.get_by_label("Display name")).to_be_focused()
+    shutil.rmtree(product.repos / "fleet")
+
+
+def test_the_picker_says_what_is_wrong_with_a_path(open_page: OpenPage) -> None:
+    page = open_page("/ingest")
+    page.get_by_label("Folder path").fill("/etc")
+    page.get_by_role("button", name="Choose folder…").click()
+    dialog = page.get_by_role("dialog", name="Choose a folder")
+    expect(dialog).to_contain_text("Unable to list directories (OUTSIDE_BASE).")
+    expect(dialog.get_by_role("button", name="Use this folder")).to_be_disabled()
+
+
+def test_each_field_says_what_is_wrong_with_it(open_page: OpenPage, product: Product) -> None:
+    page = open_page("/ingest")
+    page.get_by_role("button", name="Start ingest").click()
+    expect(page.get_by_text("Path is required")).to_be_visible()
+    expect(page.get_by_text("Name is required")).to_be_visible()
+    page.get_by_label("Folder path").fill(str(product.repos / "nowhere"))
+    page.get_by_label("Display name").fill("nowhere")
+    expect(page.get_by_text("Path is required")).to_be_hidden()
+    page.get_by_role("button", name="Start ingest").click()
+    expect(page.get_by_label("Folder path")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#path-error")).to_contain_text("does not exist")
+    expect(page.get_by_label("Display name")).to_have_value("nowhere")
+
+
+def test_a_lost_connection_is_said_and_healed(open_page: OpenPage, complaints: Complaints) -> None:
+    complaints.expected += ["WebSocket", "htmx:wsError"]
+    page = open_page("/ingest")
+    foot = page.locator("[data-live-text]")
+    expect(foot).to_have_text("Connected")
+    page.route_web_socket(re.compile("/ws/ui/ingest"), lambda socket: socket.close())
+    page.reload()
+    expect(page.get_by_text("Realtime updates unavailable.")).to_be_visible()
+    expect(foot).to_have_text("Server unreachable")
+
+
+def test_on_a_phone_roots_are_cards(open_page: OpenPage, make_repo: MakeRepo) -> None:
+    folder = make_repo("dinghy-with-a-rather-long-name-that-must-wrap-somewhere")
+    page = open_page("/ingest", size=PHONE)
+    start(page, folder)
+    card = row(page, folder.name)
+    expect(card).to_contain_text("Completed", timeout=LONG_WAIT)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    box = card.bounding_box()
+    assert box is not None and box["x"] + box["width"] <= PHONE[0]
+    card.get_by_role("button", name="Details").click()
+    expect(page.get_by_role("dialog", name=folder.name)).to_be_visible()

@@ -1,0 +1,125 @@
+"""What every page has: theme, keys, layers, a layout that fits."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.chromium import PHONE, Complaints
+from tests.browser.conftest import OpenPage
+
+PAGES = ("/", "/search", "/ingest", "/chat")
+# Records the theme of the root element at the moment the first element of the body exists.
+FIRST_PAINT = """
+new MutationObserver((_, observer) => {
+  if (!document.body) return;
+  window.firstTheme = document.documentElement.dataset.theme ?? "";
+  observer.disconnect();
+}).observe(document, { childList: true, subtree: true });
+"""
+
+
+def background(page: Page) -> str:
+    return str(page.evaluate("getComputedStyle(document.querySelector('.main')).backgroundColor"))
+
+
+def test_the_chosen_theme_is_there_before_the_page_is(open_page: OpenPage) -> None:
+    page = open_page("/", script=FIRST_PAINT)
+    light = background(page)
+    toggle = page.get_by_role("button", name=re.compile("^Theme:")).first
+    expect(toggle).to_have_accessible_name("Theme: system")
+    toggle.click()
+    toggle.click()
+    expect(toggle).to_have_accessible_name("Theme: dark")
+    assert background(page) != light
+    page.reload()
+    assert page.evaluate("window.firstTheme") == "dark"
+    expect(toggle).to_have_accessible_name("Theme: dark")
+
+
+def test_without_a_choice_the_system_decides(open_page: OpenPage) -> None:
+    assert background(open_page("/")) != background(open_page("/", dark=True))
+
+
+def test_pages_are_reached_by_keys(page: Page) -> None:
+    for letter, path in (("i", "/ingest"), ("s", "/search"), ("c", "/chat"), ("h", "/")):
+        page.locator("body").press("g")
+        page.keyboard.press(letter)
+        page.wait_for_url(f"**{path}")
+        current = page.locator(".nav [aria-current=page]")
+        expect(current).to_have_attribute("href", path)
+
+
+def test_keys_stay_letters_while_a_field_has_focus(page: Page) -> None:
+    field = page.get_by_label("Ask about your code")
+    page.keyboard.press("/")
+    expect(field).to_be_focused()
+    page.keyboard.type("gi?")
+    expect(field).to_have_value("gi?")
+    expect(page).to_have_url(re.compile(r"/$"))
+
+
+def test_single_keys_can_be_switched_off(page: Page) -> None:
+    sheet = page.get_by_role("dialog", name="Keyboard shortcuts")
+    page.keyboard.press("?")
+    expect(sheet).to_be_visible()
+    sheet.get_by_label("Single-key shortcuts").uncheck()
+    page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+    page.keyboard.press("?")
+    expect(sheet).to_be_hidden()
+
+
+def test_the_palette_narrows_and_goes(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    page.keyboard.type("go to in")
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ingest")
+
+
+def test_the_phone_menu_keeps_focus_and_gives_it_back(open_page: OpenPage) -> None:
+    page = open_page("/", size=PHONE)
+    opener = page.get_by_role("link", name="Open menu")
+    opener.click()
+    menu = page.get_by_role("navigation", name="Main")
+    expect(menu.get_by_role("link", name="Ingest")).to_be_visible()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.getElementById('sidebar').contains(document.activeElement)")
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(opener).to_be_focused()
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("width", [320, 390, 768, 1024, 1280])
+def test_no_page_scrolls_sideways(open_page: OpenPage, path: str, width: int) -> None:
+    page = open_page(path, size=(width, 800))
+    expect(page.get_by_role("main")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_home_page_says_what_is_connected(page: Page) -> None:
+    card = page.get_by_role("region", name="What is connected")
+    for name in ("Database", "Search and embedding", "Vector store", "Search only"):
+        row = card.get_by_role("listitem").filter(has=page.get_by_role("heading", name=name))
+        expect(row.locator(".badge")).to_have_text(re.compile("Ready|Connected"))
+    versions = page.get_by_role("region", name="Versions")
+    expect(versions).to_contain_text("Server version")
+
+
+def test_the_report_can_be_copied(page: Page) -> None:
+    page.get_by_role("button", name="Copy report").click()
+    expect(page.get_by_role("status").filter(has_text="Report copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert "Server version: " in copied
+    assert "Vectors: Chroma embedded" in copied
+
+
+def test_a_wrong_address_leads_home(open_page: OpenPage, complaints: Complaints) -> None:
+    complaints.expected.append("status of 404")
+    page = open_page("/nowhere")
+    expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
+    page.get_by_role("link", name="Go to Home").click()
+    expect(page).to_have_title(re.compile("^Home"))

@@ -1,0 +1,264 @@
+"""The ingest page at its door: what it shows for which rows, and how its forms answer."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from channels.testing import WebsocketCommunicator
+from django.test import Client
+from django.utils import timezone
+
+from apps.ingest import panels, skips
+from apps.ingest.consumers import IngestPageConsumer
+from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from apps.ingest.stream import run_changed
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+
+
+def make_run(**fields: object) -> IngestRun:
+    own = {"operation": "start", "path": "/code/redis", "name": "redis", "model": "static-code-256"}
+    return IngestRun.objects.create(**own | fields)
+
+
+def make_root(name: str = "httpx", **fields: object) -> Root:
+    own = {"path": f"/code/{name}", "model": "static-code-256", "generation": 1}
+    return Root.objects.create(name=name, **own | fields)
+
+
+def skip(run: IngestRun, path: str, reason: str, root: Root | None = None) -> SourceFile:
+    return SourceFile.objects.create(
+        run=run, root=root, path=path, skip_reason=reason, since=1, size=1400
+    )
+
+
+def page(client: Client) -> str:
+    response = client.get("/ingest")
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_an_empty_index_says_how_to_begin(client: Client) -> None:
+    html = page(client)
+    assert "No embedded folders yet. Start an ingest to see entries here." in html
+    assert "the embedding model will lock to that choice." in html
+    assert "Nothing has been ingested yet" in html
+
+
+def test_a_lock_is_said_and_disables_the_choice(client: Client) -> None:
+    IndexLock.objects.create(model="openai:embed-9", dimension=9)
+    html = page(client)
+    assert "Embedding model locked to openai:embed-9" in html
+    assert "Model locked to openai:embed-9" in html
+    assert '<select class="select" id="model" name="model" disabled' in html
+
+
+def test_a_run_shows_how_far_it_is(client: Client) -> None:
+    make_run(
+        state="embedding",
+        started_at=timezone.now(),
+        files=812,
+        chunks=14206,
+        embedded=14080,
+        skipped=37,
+        file_index=812,
+        file_total=2304,
+        current_file="src/cluster.c",
+        eta_ms=134_000,
+    )
+    html = page(client)
+    for text in ("Active ingest", "35 %", "812 / 2,304 files", "ETA 00:02:14", "src/cluster.c"):
+        assert text in html
+    assert "2,341 found, 37 skipped" in html
+    assert "14,080 of 14,206 chunks have a vector" in html
+    assert "One run at a time. redis is active." in html
+
+
+def test_before_the_first_file_the_page_says_so(client: Client) -> None:
+    make_run(state="scanning", message="Discovering files")
+    html = page(client)
+    assert "Pending file info" in html
+    assert "Discovering files" in html
+
+
+def test_a_failed_run_keeps_its_reason_in_view(client: Client) -> None:
+    make_run(state="error", message="Failed", last_error="fatal: <bad> object HEAD")
+    html = page(client)
+    assert "Last ingest" in html
+    assert "fatal: &lt;bad&gt; object HEAD" in html
+
+
+def test_a_removal_is_not_taken_for_the_last_ingest() -> None:
+    ingested = make_run(state="completed", finished_at=timezone.now())
+    make_run(operation="remove", state="completed", finished_at=timezone.now())
+    assert panels.context()["panel"].run == ingested
+
+
+def test_progress_is_spoken_by_tenths() -> None:
+    run = make_run(state="embedding", file_index=29, file_total=100)
+    assert panels.run_panel(run).spoken == "redis: 20 percent"
+
+
+def test_names_cannot_become_markup(client: Client) -> None:
+    make_root("<img src=x onerror=alert(1)>", path="/code/'\"><script>alert(1)</script>")
+    html = page(client)
+    assert "<img src=x" not in html
+    assert "<script>alert" not in html
+
+
+@pytest.mark.parametrize(
+    ("missing", "text"),
+    [("path", "Path is required"), ("name", "Name is required"), ("model", "Select a model")],
+)
+def test_a_missing_field_is_named(client: Client, missing: str, text: str) -> None:
+    form = {"path": "/code", "name": "code", "model": "static-code-256"}
+    response = client.post("/ui/ingest/start", form | {missing: ""}, headers=HTMX)
+    assert response.status_code == 422
+    assert text in response.content.decode()
+    assert IngestRun.objects.count() == 0
+
+
+def test_a_refusal_stands_at_its_field_and_keeps_what_was_typed(
+    client: Client, folder: Path
+) -> None:
+    make_root("taken", path="/elsewhere")
+    form = {"path": str(folder), "name": "taken", "model": "static-code-256"}
+    response = client.post("/ui/ingest/start", form, headers=HTMX)
+    assert response.status_code == 422
+    assert response.context["form"].errors.keys() == {"name"}
+    assert f'value="{folder}"' in response.content.decode()
+
+
+def test_starting_works_without_scripts(client: Client, folder: Path) -> None:
+    form = {"path": str(folder), "name": "plain", "model": "static-code-256"}
+    response = client.post("/ui/ingest/start", form)
+    assert (response.status_code, response["Location"]) == (302, "/ingest")
+    assert IngestRun.objects.get().name == "plain"
+
+
+def test_a_locked_model_need_not_be_sent(client: Client, folder: Path) -> None:
+    IndexLock.objects.create(model="static-code-256", dimension=256)
+    response = client.post(
+        "/ui/ingest/start", {"path": str(folder), "name": "locked"}, headers=HTMX
+    )
+    assert response.status_code == 200
+    assert IngestRun.objects.get().model == "static-code-256"
+
+
+def test_posts_without_the_pages_token_are_refused(folder: Path) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    for path in ("start", "reembed", "remove", "cancel/8a1c9b1e-0000-4000-8000-000000000000"):
+        response = strict.post(f"/ui/ingest/{path}", {"path": str(folder), "name": "forged"})
+        assert response.status_code == 403, path
+    assert IngestRun.objects.count() == 0
+
+
+def test_a_waiting_run_is_cancelled_at_once(client: Client) -> None:
+    run = make_run(slot="door")
+    response = client.post(f"/ui/ingest/cancel/{run.id}", headers=HTMX)
+    assert json.loads(response["HX-Trigger"])["toast"]["text"] == "Ingest cancelled"
+    assert 'id="active-run"' in response.content.decode()
+    run.refresh_from_db()
+    assert run.state == "cancelled"
+
+
+def test_an_action_on_what_is_gone_says_so(client: Client) -> None:
+    for path in ("reembed", "remove"):
+        response = client.post(f"/ui/ingest/{path}", {"root": "gone"}, headers=HTMX)
+        assert response.status_code == 422, path
+        toast = json.loads(response["HX-Trigger"])["toast"]
+        assert toast["error"] is True
+        assert toast["text"].startswith("NOT_FOUND: ")
+
+
+def test_a_busy_index_refuses_a_removal(client: Client) -> None:
+    root = make_root()
+    make_run(slot="door")
+    response = client.post("/ui/ingest/remove", {"root": str(root.id)}, headers=HTMX)
+    assert json.loads(response["HX-Trigger"])["toast"]["text"].startswith("BUSY: ")
+    assert Root.objects.filter(id=root.id).exists()
+
+
+def test_the_skip_list_counts_by_kind_and_filters() -> None:
+    run = make_run()
+    for path, reason in (
+        ("a.bin", "Binary"),
+        ("b.bin", "Binary"),
+        ("big.py", "Too large: over 1 MB"),
+        ("huge.py", "Too large: over 2 MB"),
+        ("x.bin", "Binary"),
+        ("ok.py", ""),
+    ):
+        skip(run, path, reason)
+    everything = skips.page(skips.of_run(run))
+    assert everything.reasons == (("Binary", 3), ("Too large", 2))
+    assert everything.total == 5
+    large = skips.page(skips.of_run(run), "Too large")
+    assert [file.path for file in large.files] == ["big.py", "huge.py"]
+    assert large.next_page is None
+
+
+def test_the_skip_list_has_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skips, "PAGE_SIZE", 2)
+    run = make_run()
+    for number in range(5):
+        skip(run, f"{number}.bin", "Binary")
+    pages = [skips.page(skips.of_run(run), number=number) for number in (1, 2, 3)]
+    assert [len(each.files) for each in pages] == [2, 2, 1]
+    assert [each.next_page for each in pages] == [2, 3, None]
+
+
+def test_a_roots_skip_list_holds_only_what_is_live(client: Client) -> None:
+    root, run = make_root(), make_run()
+    skip(run, "live.bin", "Binary", root)
+    SourceFile.objects.filter(id=skip(run, "old.bin", "Binary", root).id).update(until=1)
+    html = client.get(f"/ui/ingest/skipped?root={root.id}").content.decode()
+    assert "live.bin" in html
+    assert "old.bin" not in html
+
+
+def test_the_csv_is_complete_and_harmless_to_spreadsheets(client: Client) -> None:
+    run = make_run()
+    skip(run, '=cmd|"x".bin', "Binary")
+    skip(run, "a,b.bin", "Too large: over 1 MB")
+    response = client.get(f"/ui/ingest/skipped.csv?run={run.id}")
+    assert response["Content-Disposition"] == 'attachment; filename="skipped-redis.csv"'
+    text = response.getvalue().decode()
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["path", "reason", "bytes"],
+        ['\'=cmd|"x".bin', "Binary", "1400"],
+        ["a,b.bin", "Too large: over 1 MB", "1400"],
+    ]
+
+
+@pytest.mark.parametrize("query", ["root=nonsense", "run=nonsense", ""])
+def test_a_skip_list_of_nothing_known_is_not_found(client: Client, query: str) -> None:
+    assert client.get(f"/ui/ingest/skipped?{query}").status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_socket_sends_all_first_and_then_what_changed() -> None:
+    socket = WebsocketCommunicator(IngestPageConsumer.as_asgi(), "/ws/ui/ingest?view=page")
+    connected, _ = await socket.connect()
+    assert connected
+    first = await socket.receive_from()
+    for name in ("active-run", "roots", "roots-count", "start-control", "model-lock", "foot-run"):
+        assert f'id="{name}"' in first
+    run = await IngestRun.objects.acreate(
+        operation="start", path="/code/redis", name="redis", model="m", slot="door"
+    )
+    run_changed(run.id)
+    second = await socket.receive_from()
+    assert "redis" in second
+    assert 'id="roots"' not in second
+    await socket.disconnect()
+
+
+async def test_an_unknown_view_is_refused() -> None:
+    socket = WebsocketCommunicator(IngestPageConsumer.as_asgi(), "/ws/ui/ingest?view=all")
+    connected, code = await socket.connect()
+    assert (connected, code) == (False, 4404)

@@ -1,0 +1,115 @@
+"""The home page at its door."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+from django.test import AsyncClient, Client
+from django.utils import timezone
+
+from apps.agents.providers.base import Availability, Model
+from apps.ingest.models import Root
+from apps.site import overview
+from codeinfo import __version__
+from codeinfo.errors import Unavailable
+
+pytestmark = pytest.mark.django_db
+
+
+class FakeProvider:
+    """A provider that is as available as the test says."""
+
+    id, label = "fake", "Fake server"
+
+    def __init__(self, state: Availability, models: list[Model] | None = None) -> None:
+        self.state, self._models = state, models
+
+    async def availability(self) -> Availability:
+        return self.state
+
+    async def models(self) -> list[Model]:
+        if self._models is None:
+            raise Unavailable("The server hung up.")
+        return self._models
+
+    def stream(self, request: object) -> Any:
+        raise AssertionError("the home page asks nothing")
+
+
+def test_it_shows_versions_and_storage(client: Client) -> None:
+    html = client.get("/").content.decode()
+    assert "Client version" in html
+    assert "Server version" in html
+    assert __version__ in html
+    assert "SQLite, 0 kept" in html
+    assert "Nothing is ingested yet." in html
+
+
+def test_it_lists_repositories(client: Client) -> None:
+    Root.objects.create(
+        path="/code/httpx",
+        name="httpx",
+        model="m",
+        generation=1,
+        chunks=1042,
+        last_ingest_at=timezone.now(),
+    )
+    html = client.get("/").content.decode()
+    assert "1,042 chunks" in html
+    assert "Ask about 1 repository" in html
+
+
+def test_it_survives_a_database_that_is_away(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> dict[str, str]:
+        raise DatabaseError("away")
+
+    monkeypatch.setattr(overview, "storage", away)
+    html = client.get("/").content.decode()
+    assert "The database does not answer." in html
+
+
+async def test_each_provider_says_why_it_cannot_be_used() -> None:
+    away = FakeProvider(Availability(False, reason="Set CODEINFO_FAKE."))
+    assert await overview.chat_provider(away) == overview.Service(
+        "Fake server", "Set CODEINFO_FAKE.", "off", "Not available"
+    )
+    broken = await overview.chat_provider(FakeProvider(Availability(True)))
+    assert (broken.level, broken.detail) == ("warn", "The server hung up.")
+    ready = await overview.chat_provider(
+        FakeProvider(Availability(True, tools_available=False), [Model("m", "M")])
+    )
+    assert (ready.level, ready.detail) == ("ok", "1 model, without tools")
+
+
+async def test_the_fragment_names_every_part(
+    async_client: AsyncClient, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(openai_base_url="")
+    response = await async_client.get("/ui/site/connected")
+    html = response.content.decode()
+    for name in ("Database", "Search and embedding", "Vector store", "Search only"):
+        assert f"<h3>{name}</h3>" in html
+    assert "CODEINFO_OPENAI_BASE_URL" in html
+
+
+def test_the_theme_of_the_cookie_is_in_the_first_bytes(client: Client) -> None:
+    client.cookies["theme"] = "dark"
+    assert '<html lang="en" data-theme="dark">' in client.get("/").content.decode()
+    client.cookies["theme"] = '"><script>'
+    assert '<html lang="en">' in client.get("/").content.decode()
+
+
+@pytest.mark.parametrize("path", ["/", "/ingest", "/login"])
+def test_pages_carry_no_inline_script_or_style(client: Client, path: str) -> None:
+    response = client.get(path)
+    html = response.content.decode()
+    assert "'unsafe-inline'" not in response["Content-Security-Policy"]
+    assert " style=" not in html
+    assert "<style" not in html
+    assert " onclick=" not in html
+    assert html.count("<script") == html.count("<script src=") + html.count(
+        '<script type="module" src='
+    )
