@@ -23,9 +23,8 @@ def fit(messages: Sequence[Message], max_chars: int) -> list[Message]:
     Whole turns are left out, oldest first; system messages and the last turn stay. If the last turn
     alone is too long its tool results are cut, oldest first, each with a note that says so.
     """
-    messages = tidy(messages)
     system = [message for message in messages if message.role == "system"]
-    turns = list(_turns([message for message in messages if message.role != "system"]))
+    turns = list(_turns(tidy([message for message in messages if message.role != "system"])))
     room = max_chars - _size(system)
     while len(turns) > 1 and sum(map(_size, turns)) > room:
         del turns[0]

@@ -55,10 +55,10 @@ def _passages(payload: JSON) -> JSON:
 
 
 def _passage(match: JSON) -> JSON:
-    wanted = {key: match.get(key) for key in ("score", "symbol", "language", "chunk")}
+    about = {key: match[key] for key in ("score", "symbol", "language") if match.get(key)}
     lines = match.get("startLine"), match.get("endLine")
     where = place(match.get("repo", ""), match.get("relPath", ""), *lines)
-    return {"citation": where} | {k: v for k, v in wanted.items() if v not in (None, "")}
+    return {"citation": where, **about, "chunk": match.get("chunk", "")}
 
 
 def place(repo: str, path: str, start: int | None, end: int | None) -> str:

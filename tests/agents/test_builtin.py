@@ -1,0 +1,113 @@
+"""Search only: what it quotes is what the file holds, at the lines it names."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from apps.agents.messages import Message, ToolCall, ToolResult
+from apps.agents.providers.base import ModelRequest
+from apps.agents.providers.builtin import ADVICE, MAX_LINES, BuiltinProvider, inline, quoted
+from apps.agents.tools import toolset
+from codeinfo.conf import knobs
+from tests.agents.cast import JSON, TOOLS, asked, found, hear, match, tool
+
+LINE = st.text(alphabet="ab `~#<>|\t*_[]é", max_size=12)
+Turn = Callable[..., None]
+
+
+def shown(markdown: str) -> tuple[str, str]:
+    """The reference and the quoted text, as a Markdown reader takes them."""
+    tokens = MarkdownIt().parse(markdown)
+    codes = [c.content for t in tokens if t.children for c in t.children if c.type == "code_inline"]
+    fences = [token.content for token in tokens if token.type == "fence"]
+    assert len(codes) == len(fences) == 1, markdown
+    return codes[0], fences[0]
+
+
+@given(st.lists(LINE, min_size=1, max_size=45), st.integers(1, 900))
+@example(["```", "````python", "x", "```"], 1)
+@example(["~~~", "", ""], 7)
+def test_a_passage_is_quoted_line_for_line(lines: list[str], start: int) -> None:
+    found = match(chunk="\n".join(lines), startLine=start, endLine=start + len(lines) - 1)
+    reference, text = shown(quoted(found))
+    path, first, last = re.fullmatch(r"(.+):(\d+)-(\d+)", reference).groups()  # type: ignore[union-attr]
+    assert path == "acme/src/net.py"
+    assert int(first) == start
+    assert text == "\n".join(lines[: int(last) - start + 1]) + "\n"
+    assert int(last) - start + 1 == min(len(lines), MAX_LINES)
+
+
+@pytest.mark.parametrize("size", [1, 5, 18, 19, 40])
+def test_a_passage_that_the_search_has_cut_is_quoted_up_to_its_last_whole_line(
+    size: int, turn_knobs: Turn
+) -> None:
+    turn_knobs(tool_chunk_max_chars=size)
+    lines = ["first line", "second", "third"]
+    reference, text = shown(quoted(match(chunk="\n".join(lines)[:size])))
+    start, end = map(int, reference.rpartition(":")[2].split("-"))
+    told = lines[start - 12 : end - 11]
+    # Of a single line there may be a piece; of several, each is whole.
+    assert text == "\n".join(told) + "\n" or (len(told) == 1 and told[0].startswith(text[:-1]))
+
+
+@given(st.text(alphabet="ab`/ .\n", min_size=1, max_size=12).filter(str.strip))
+def test_a_reference_reads_as_one_piece_of_code_whatever_the_name(name: str) -> None:
+    tokens = MarkdownIt().parse("x" + inline(f"acme/{name}:1-2"))
+    children = tokens[1].children or []
+    assert [child.type for child in children] == ["text", "code_inline"]
+
+
+def test_a_language_cannot_break_the_fence() -> None:
+    reference, text = shown(quoted(match(language="c++ `x`\n</pre>")))
+    assert reference == "acme/src/net.py:12-14"
+    assert text.startswith("def retry")
+
+
+def test_rows_without_lines_are_cited_by_path() -> None:
+    assert shown(quoted(match(startLine=None, endLine=None)))[0] == "acme/src/net.py"
+
+
+async def test_the_question_itself_is_searched_for_and_in_a_follow_up_the_new_one() -> None:
+    calls: list[JSON] = []
+    tools = (tool("VectorSearch", found(match()), calls),)
+    said = [Message("user", "First?"), Message("assistant", "x"), Message("user", "Second?")]
+    await hear(BuiltinProvider(), ModelRequest("search", said, tools))
+    assert calls == [{"query": "Second?"}]
+
+
+async def test_the_answer_arrives_in_pieces() -> None:
+    heard = await hear(BuiltinProvider(), asked("search"))
+    assert [event.kind for event in heard.events].count("text") == 3
+
+
+async def test_it_says_how_to_connect_a_model_unless_one_is_connected(turn_knobs: Turn) -> None:
+    heard = await hear(BuiltinProvider(), asked("search"))
+    assert "set `CODEINFO_OPENAI_BASE_URL`" in heard.text
+    turn_knobs(openai_base_url="http://127.0.0.1:9/v1")
+    heard = await hear(BuiltinProvider(), asked("search"))
+    assert "CODEINFO_OPENAI_BASE_URL" not in heard.text
+    assert "Choose another provider" in heard.text
+
+
+@pytest.mark.parametrize("code", ADVICE)
+async def test_each_refusal_comes_with_what_to_do(code: str) -> None:
+    call = ToolCall("c", "VectorSearch")
+    result = ToolResult(call, error_code=code, error_message="raw")
+    said = [Message("user", "?"), Message("assistant", "", (call,))]
+    said.append(Message("tool", tool_result=result))
+    events = [e async for e in BuiltinProvider().stream(ModelRequest("search", said, TOOLS))]
+    assert "".join(e.text for e in events if e.kind == "text") == ADVICE[code]
+
+
+async def test_it_is_always_there() -> None:
+    assert (await BuiltinProvider().availability()).available
+    assert [model.key for model in await BuiltinProvider().models()] == ["search"]
+
+
+def test_it_asks_for_a_tool_that_there_is() -> None:
+    assert "VectorSearch" in [tool.name for tool in toolset()]
+    assert knobs().tool_chunk_max_chars > 0

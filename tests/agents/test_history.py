@@ -1,0 +1,96 @@
+"""What of a conversation is sent: whole turns, paired, and no more than fits."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.agents.history import LEAST_RESULT, fit, tidy, tool_message
+from apps.agents.messages import Message, ToolCall, ToolResult
+from apps.agents.quoting import CLOSING
+
+SYSTEM = Message("system", "Be brief.")
+
+
+def turn(number: int, size: int = 10) -> list[Message]:
+    return [Message("user", f"q{number} " * size), Message("assistant", f"a{number} " * size)]
+
+
+def searched(id: str, size: int = 10) -> list[Message]:
+    call = ToolCall(id, "Read", {"path": "x"})
+    return [Message("assistant", "", (call,)), tool_message(ToolResult(call, "y" * size))]
+
+
+def test_what_fits_is_sent_as_it_is() -> None:
+    messages = [SYSTEM, *turn(1), *turn(2), Message("user", "now?")]
+    assert fit(messages, 10_000) == messages
+
+
+def test_the_oldest_turns_are_left_out_first_and_whole() -> None:
+    messages = [SYSTEM, *turn(1), *turn(2), *turn(3), Message("user", "now?")]
+    kept = fit(messages, 120)
+    assert kept == [SYSTEM, *turn(3), Message("user", "now?")]
+
+
+def test_the_last_turn_stays_even_if_it_is_too_long() -> None:
+    last = Message("user", "now? " * 500)
+    assert fit([SYSTEM, *turn(1), last], 100) == [SYSTEM, last]
+
+
+def test_a_result_too_long_is_cut_and_says_so() -> None:
+    messages = [Message("user", "now?"), *searched("a", 9_000), *searched("b", 300)]
+    kept = fit(messages, 5_000)
+    assert sum(len(message.text) for message in kept) < 5_200
+    assert "characters left out for want of room" in kept[2].text
+    assert kept[2].text.endswith(CLOSING)
+    assert kept[4] == messages[4], "what need not be cut is not"
+
+
+def test_a_result_is_never_cut_to_nothing() -> None:
+    kept = fit([Message("user", "now? " * 900), *searched("a", 9_000)], 1_000)
+    assert LEAST_RESULT <= len(kept[2].text) < LEAST_RESULT + 200
+
+
+def test_what_a_stopped_turn_left_behind_is_made_whole() -> None:
+    unanswered = Message("assistant", "", (ToolCall("a", "Read"),))
+    orphan = searched("b")[1]
+    messages = [Message("user", "one"), unanswered, Message("user", "two"), orphan, *turn(3)]
+    assert [(m.role, m.text.split()[0]) for m in tidy(messages)] == [
+        ("user", "one"),
+        ("assistant", "a3"),
+    ]
+    assert "two" in tidy(messages)[0].text, "nothing that the user said is lost"
+
+
+def test_a_call_that_two_turns_share_the_id_of_keeps_its_own_result() -> None:
+    first, second = searched("same", 3), searched("same", 5)
+    messages = [Message("user", "one"), *first, Message("user", "two"), second[0]]
+    assert tidy(messages)[1:3] == first
+    assert len(tidy(messages)) == 4
+
+
+def test_a_result_without_text_is_told_in_the_usual_form() -> None:
+    assistant, told = searched("a")
+    bare = Message("tool", tool_result=told.tool_result)
+    assert tidy([Message("user", "?"), assistant, bare])[-1].text == told.text
+
+
+KINDS = st.sampled_from(["user", "assistant", "search", "orphan", "unanswered", "system"])
+
+
+@given(st.lists(KINDS, max_size=12), st.integers(1, 2_000))
+def test_whatever_is_stored_what_is_sent_is_paired(kinds: list[str], room: int) -> None:
+    messages: list[Message] = []
+    for n, kind in enumerate(kinds):
+        pair = searched(f"c{n % 3}", 40)
+        made = {"search": pair, "orphan": pair[1:], "unanswered": pair[:1]}
+        messages += made.get(kind) or [Message(kind, f"{kind} {n}")]  # type: ignore[arg-type]
+    sent = fit(messages, room)
+    open_calls: list[str] = []
+    for before, message in zip([None, *sent], sent, strict=False):
+        if message.role == "tool":
+            assert message.tool_result is not None
+            assert message.tool_result.call.id == open_calls.pop(0)
+            continue
+        assert open_calls == []
+        open_calls = [call.id for call in message.tool_calls]
+        assert not (before and before.role == message.role == "user")
+    assert open_calls == []

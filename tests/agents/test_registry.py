@@ -1,0 +1,45 @@
+"""Which providers there are and which one a page begins with."""
+
+from collections.abc import Callable
+
+import pytest
+
+from apps.agents.providers.registry import get_provider, preselected, providers
+from codeinfo.errors import InvalidInput
+from tests.stand_ins.openai_server import OpenAIStandIn
+
+
+def test_each_provider_is_found_by_its_id() -> None:
+    assert list(providers()) == ["openai", "builtin"]
+    assert all(get_provider(id).id == id for id in providers())
+
+
+def test_an_unknown_provider_is_refused_with_those_there_are() -> None:
+    with pytest.raises(
+        InvalidInput, match='provider must be one of: "openai", "builtin"'
+    ) as raised:
+        get_provider("oracle")
+    assert raised.value.code == "UNSUPPORTED_PROVIDER"
+
+
+async def test_with_nothing_connected_search_only_is_preselected() -> None:
+    assert await preselected() == "builtin"
+
+
+async def test_a_server_that_answers_is_preferred(server: OpenAIStandIn) -> None:
+    assert await preselected() == "openai"
+
+
+async def test_the_configured_provider_is_preselected_even_if_it_is_away(
+    turn_knobs: Callable[..., None], server: OpenAIStandIn
+) -> None:
+    turn_knobs(chat_provider="builtin")
+    assert await preselected() == "builtin"
+    turn_knobs(chat_provider="openai", openai_base_url="")
+    assert await preselected() == "openai"
+
+
+async def test_every_unavailable_provider_says_why() -> None:
+    for provider in providers().values():
+        available = await provider.availability()
+        assert available.available or available.reason
