@@ -1,0 +1,126 @@
+"""The one owner of the chromadb package: opens it, guards its folder, translates its errors.
+
+Importing chromadb costs about a second, so it happens when the store is first used.
+"""
+
+import fcntl
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import httpx
+
+from codeinfo.errors import Unavailable
+
+CALL_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+# Its checks raise the first two, its Rust side the next two, and a client that was closed the last.
+_UNTYPED = (ValueError, TypeError, RuntimeError, OSError, AttributeError)
+
+
+def unavailable(message: str, *, retryable: bool = True) -> Unavailable:
+    return Unavailable(message, code="CHROMA_UNAVAILABLE", retryable=retryable)
+
+
+@contextmanager
+def chroma_errors() -> Iterator[None]:
+    """Whatever Chroma raises, as Unavailable(CHROMA_UNAVAILABLE)."""
+    from chromadb.errors import ChromaError  # noqa: PLC0415 - heavy, see above
+
+    try:
+        yield
+    except (ChromaError, httpx.HTTPError, *_UNTYPED) as error:
+        raise unavailable(f"Chroma failed: {error}") from error
+
+
+def is_missing(error: Unavailable) -> bool:
+    """Whether Chroma said that the collection is not there."""
+    from chromadb.errors import NotFoundError  # noqa: PLC0415 - heavy, see above
+
+    return isinstance(error.__cause__, NotFoundError)
+
+
+class FolderLock:
+    """One process at a time: two that write one embedded store lose vectors without an error.
+
+    The kernel lets go of the lock when the process ends, however it ends.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(folder / "chroma.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._file)
+            raise unavailable(
+                f"Another process uses the Chroma store in {folder}. Stop it, or run a Chroma "
+                "server and set CHROMA_URL for both",
+                retryable=False,
+            ) from error
+
+    def release(self) -> None:
+        os.close(self._file)
+
+
+def open_embedded(folder: Path) -> tuple[Any, Callable[[], None]]:
+    """A client of the store in `folder`, which the caller has locked, and what closes it."""
+    import chromadb  # noqa: PLC0415 - heavy, see above
+    from chromadb.api.shared_system_client import SharedSystemClient  # noqa: PLC0415
+
+    with chroma_errors():
+        # One that failed to start stays known by its path, and would be given again.
+        SharedSystemClient.clear_system_cache()
+        client = chromadb.PersistentClient(path=str(folder))
+        return client, client.close
+
+
+def open_server(url: str) -> tuple[Any, Callable[[], None]]:
+    """A client of the server at `url`, which must answer, and what closes it."""
+    import chromadb  # noqa: PLC0415 - heavy, see above
+
+    parts = urlsplit(url)
+    with chroma_errors():
+        client = chromadb.HttpClient(
+            host=parts.hostname or "", port=parts.port or 8000, ssl=parts.scheme == "https"
+        )
+        # Chroma's own way is to wait for ever and to leave connections open; it has no setting.
+        session = client._server._session
+        session.timeout = CALL_TIMEOUT
+        return client, session.close
+
+
+def sweep(folder: Path) -> list[str]:
+    """Remove index folders that no collection owns; their names.
+
+    Chroma 1.5 leaves them behind when a collection is deleted. A folder is made after the row that
+    owns it, so listing folders before reading rows takes none that is about to be used.
+    """
+    found = [entry for entry in folder.iterdir() if entry.is_dir() and _is_uuid(entry.name)]
+    try:
+        owned = _segments(folder)
+    except sqlite3.Error:
+        return []  # another Chroma keeps its rows differently: leave all
+    orphans = [entry for entry in found if entry.name not in owned]
+    for orphan in orphans:
+        with suppress(OSError):
+            shutil.rmtree(orphan)
+    return [orphan.name for orphan in orphans]
+
+
+def _segments(folder: Path) -> set[str]:
+    address = f"{(folder / 'chroma.sqlite3').absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(address, uri=True, timeout=30)) as database:
+        return {row[0] for row in database.execute("SELECT id FROM segments")}
+
+
+def _is_uuid(name: str) -> bool:
+    try:
+        return str(UUID(name)) == name
+    except ValueError:
+        return False

@@ -1,0 +1,310 @@
+"""What is kept of chunks, found again and deleted, in the real embedded Chroma."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+
+from apps.ingest.chroma import FolderLock
+from apps.ingest.store import VectorStore, get_store, reset_store
+from apps.ingest.types import VectorRecord, Vectors
+from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
+
+MODEL = "static-code-256"
+FIRST, SECOND = str(uuid4()), str(uuid4())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def store_ends() -> Iterator[None]:
+    yield
+    reset_store()
+
+
+@pytest.fixture
+def store() -> VectorStore:
+    return get_store()
+
+
+@pytest.fixture
+def root() -> Iterator[UUID]:
+    root_id = uuid4()
+    yield root_id
+    get_store().drop(root_id)
+
+
+def record(number: int, run: str = FIRST, source_file: str = "f") -> VectorRecord:
+    return VectorRecord(
+        id=f"{run}:src/a.py:{number}",
+        text=f"text {number}",
+        metadata={"runId": run, "sourceFile": source_file, "chunkIndex": number},
+    )
+
+
+def spread(count: int, dimension: int = 16) -> Vectors:
+    return np.random.default_rng(7).standard_normal((count, dimension)).astype(np.float32)
+
+
+def fill(store: VectorStore, root: UUID, count: int, run: str = FIRST) -> Vectors:
+    vectors = spread(count)
+    store.add(root, MODEL, [record(number, run) for number in range(count)], vectors)
+    return vectors
+
+
+def chroma_folder() -> Path:
+    return knobs().data_dir / "chroma"
+
+
+def index_folders() -> set[str]:
+    return {entry.name for entry in chroma_folder().iterdir() if entry.is_dir()}
+
+
+def test_a_chunk_comes_back_as_it_went_in(store: VectorStore, root: UUID) -> None:
+    kept = VectorRecord(
+        id=f"{FIRST}:src/größe.py:0",
+        text='def größe():\n\treturn "日本\x00語"\r\n',
+        metadata={
+            "runId": FIRST,
+            "sourceFile": str(uuid4()),
+            "relPath": "src/größe.py",
+            "startLine": 3,
+            "symbol": "",
+            "ratio": 0.5,
+            "flag": True,
+        },
+    )
+    assert store.add(root, MODEL, [kept], spread(1)) == []
+    (match,) = store.query(root, spread(1)[0], 5)
+    assert (match.id, match.text, match.metadata) == (kept.id, kept.text, kept.metadata)
+    assert match.distance == pytest.approx(0, abs=1e-6)
+
+
+def test_distances_are_those_of_unit_vectors(store: VectorStore, root: UUID) -> None:
+    vectors = np.array([[9, 0], [0, 0.01], [-3, 0], [5, 5]], np.float32)
+    store.add(root, MODEL, [record(number) for number in range(4)], vectors)
+    matches = store.query(root, np.array([1e6, 0], np.float32), 4)
+    assert [match.metadata["chunkIndex"] for match in matches] == [0, 3, 1, 2]
+    expected = [0, 2 - 2 * 0.5**0.5, 2, 4]
+    assert [match.distance for match in matches] == pytest.approx(expected, abs=1e-5)
+
+
+def test_what_has_no_direction_is_refused_by_its_id(store: VectorStore, root: UUID) -> None:
+    vectors = spread(5)
+    vectors[1] = 0
+    vectors[2, 3] = np.nan
+    vectors[3, 3] = np.inf
+    records = [record(number) for number in range(5)]
+    assert store.add(root, MODEL, records, vectors) == [each.id for each in records[1:4]]
+    assert store.ids(root) == {records[0].id, records[4].id}
+    assert store.query(root, vectors[1], 5) == []
+    assert store.query(root, vectors[2], 5) == []
+
+
+def test_the_true_nearest_come_first(store: VectorStore, root: UUID) -> None:
+    vectors = fill(store, root, 700)
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    question = spread(701)[-1]
+    matches = store.query(root, question, 10)
+    distances = [match.distance or 0.0 for match in matches]
+    assert distances == sorted(distances)
+    nearest = np.argsort(-(units @ question))[:10]
+    assert [match.metadata["chunkIndex"] for match in matches] == nearest.tolist()
+    assert len(store.query(root, question, 10_000)) == 700
+
+
+def test_roots_do_not_see_each_other(store: VectorStore, root: UUID) -> None:
+    other = uuid4()
+    fill(store, root, 3)
+    store.add(other, MODEL, [record(9)], spread(1))
+    assert len(store.query(other, spread(1)[0], 5)) == 1
+    assert {root, other} <= store.collections()
+    store.drop(other)
+    assert other not in store.collections()
+    assert store.count(root) == 3
+
+
+def test_an_unknown_root_holds_nothing(store: VectorStore) -> None:
+    nobody = uuid4()
+    assert store.query(nobody, spread(1)[0], 5) == []
+    assert store.ids(nobody) == set()
+    assert store.count(nobody) == 0
+    assert store.delete_run(nobody, FIRST) == 0
+    assert store.delete_files(nobody, ["f"]) == 0
+    store.drop(nobody)
+    assert nobody not in store.collections()
+
+
+def test_nothing_added_makes_no_collection(store: VectorStore, root: UUID) -> None:
+    store.add(root, MODEL, [], np.zeros((0, 16), np.float32))
+    assert root not in store.collections()
+
+
+def test_deleting_a_run_leaves_the_others(store: VectorStore, root: UUID) -> None:
+    fill(store, root, 450, FIRST)
+    fill(store, root, 30, SECOND)
+    assert store.delete_run(root, UUID(FIRST)) == 450
+    assert store.count(root) == 30
+    assert all(name.startswith(SECOND) for name in store.ids(root))
+    assert store.delete_run(root, FIRST) == 0
+
+
+def test_deleting_files_takes_their_chunks_however_many(store: VectorStore, root: UUID) -> None:
+    files = [str(uuid4()) for _ in range(1_200)]
+    records = [record(number, source_file=name) for number, name in enumerate(files)]
+    store.add(root, MODEL, records, spread(1_200))
+    assert store.delete_files(root, files[:-3]) == 1_197
+    assert store.ids(root) == {each.id for each in records[-3:]}
+    assert store.delete_files(root, []) == 0
+
+
+def test_adding_again_changes_nothing(store: VectorStore, root: UUID) -> None:
+    fill(store, root, 10)
+    fill(store, root, 10)
+    assert store.count(root) == 10
+
+
+def test_a_vector_of_another_dimension_is_an_error_of_chroma(
+    store: VectorStore, root: UUID
+) -> None:
+    fill(store, root, 2)
+    with pytest.raises(Unavailable, match="dimension") as caught:
+        store.add(root, MODEL, [record(5)], spread(1, dimension=3))
+    assert caught.value.code == "CHROMA_UNAVAILABLE"
+    assert store.count(root) == 2
+
+
+def test_dropping_leaves_no_file_behind(store: VectorStore) -> None:
+    before, root = index_folders(), uuid4()
+    fill(store, root, 1_500)
+    assert index_folders() > before
+    store.drop(root)
+    assert index_folders() == before
+    assert store.count(root) == 0
+    assert store.query(root, spread(1)[0], 3) == []
+
+
+def test_a_sweep_takes_orphans_only(store: VectorStore, root: UUID) -> None:
+    fill(store, root, 1_500)
+    orphan, foreign = chroma_folder() / str(uuid4()), chroma_folder() / "keep-me"
+    orphan.mkdir()
+    (orphan / "header.bin").write_bytes(b"x")
+    foreign.mkdir()
+    assert store.sweep() == [orphan.name]
+    assert foreign.is_dir()
+    assert len(store.query(root, spread(1)[0], 3)) == 3
+    foreign.rmdir()
+
+
+def test_what_another_dropped_is_made_anew(store: VectorStore, root: UUID) -> None:
+    fill(store, root, 3)
+    # A second set of handles on the same Chroma, as another process has on a server.
+    other = VectorStore(store._client, "ingest_vectors", lambda: None, folder=None)
+    other.drop(root)
+    assert store.query(root, spread(1)[0], 3) == []
+    fill(store, root, 2)
+    assert store.count(root) == other.count(root) == 2
+    other.drop(root)
+    fill(store, root, 4)
+    assert other.count(root) == 4
+
+
+def test_the_collection_says_what_made_it(store: VectorStore, root: UUID) -> None:
+    fill(store, root, 1)
+    found = store._client.get_collection(f"ingest_vectors_{root.hex}", embedding_function=None)
+    assert found.metadata == {
+        "embedder": "builtin",
+        "model": MODEL,
+        "dimension": 16,
+        "space": "l2",
+        "root": str(root),
+    }
+
+
+def test_questions_are_answered_while_chunks_are_written(store: VectorStore, root: UUID) -> None:
+    vectors = spread(2_000)
+    fill(store, root, 1)
+    writing = threading.Event()
+    writing.set()
+    found: list[int] = []
+
+    def ask() -> None:
+        again = True
+        while again:
+            again = writing.is_set()
+            found.append(len(store.query(root, vectors[0], 5)))
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for start in range(0, 2_000, 250):
+        numbers = range(start, start + 250)
+        store.add(root, MODEL, [record(n) for n in numbers], vectors[start : start + 250])
+    writing.clear()
+    for thread in threads:
+        thread.join()
+    assert store.count(root) == 2_000
+    assert len(found) >= 3
+    assert min(found) >= 1
+
+
+def test_a_closed_store_is_found_again(root: UUID) -> None:
+    fill(get_store(), root, 40)
+    closed = get_store()
+    reset_store()
+    with pytest.raises(Unavailable):
+        closed.count(root)
+    assert get_store() is not closed
+    assert get_store() is get_store()
+    assert get_store().count(root) == 40
+
+
+HOLD = (
+    "import sys; from pathlib import Path; from apps.ingest.chroma import FolderLock;"
+    "lock = FolderLock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+)
+
+
+def test_a_second_process_is_refused_until_the_first_is_killed(
+    folder: Path, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(data_dir=folder)
+    reset_store()
+    first = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder / "chroma")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with first:
+        assert first.stdout
+        assert first.stdout.readline() == "held\n"
+        with pytest.raises(Unavailable, match="CHROMA_URL") as caught:
+            get_store()
+        assert (caught.value.code, caught.value.retryable) == ("CHROMA_UNAVAILABLE", False)
+        first.kill()
+        first.wait()
+        assert get_store().collections() == set()
+        with pytest.raises(Unavailable):
+            FolderLock(folder / "chroma")
+    reset_store()
+
+
+def test_a_broken_store_is_told_and_may_be_mended(
+    folder: Path, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(data_dir=folder)
+    reset_store()
+    (folder / "chroma").mkdir()
+    database = folder / "chroma" / "chroma.sqlite3"
+    database.write_bytes(b"garbage" * 1_000)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="not a database"):
+            get_store()
+    database.unlink()
+    assert get_store().collections() == set()
+    reset_store()

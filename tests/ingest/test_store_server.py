@@ -1,0 +1,86 @@
+"""The same store on a Chroma server, and one that is not there."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import numpy as np
+import pytest
+
+from apps.ingest.store import get_store, reset_store
+from apps.ingest.types import VectorRecord
+from codeinfo.errors import Unavailable
+from tests.ports import free_ports
+
+Turn = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Server:
+    url: str
+    process: subprocess.Popen[bytes]
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[Server]:
+    """Chroma's own server, as `CHROMA_URL` would name it."""
+    port = free_ports()
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(
+        [Path(sys.executable).with_name("chroma"), "run", "--path", folder, "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        # It is tried until it listens, after pauses that grow to a minute in all.
+        with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as client:
+            client.get(f"{url}/api/v2/heartbeat").raise_for_status()
+        yield Server(url, process)
+        process.kill()
+
+
+@pytest.fixture(autouse=True)
+def own_store() -> Iterator[None]:
+    reset_store()
+    yield
+    reset_store()
+
+
+def test_a_server_keeps_finds_and_deletes(server: Server, turn_knobs: Turn) -> None:
+    turn_knobs(chroma_url=server.url)
+    store, root = get_store(), uuid4()
+    records = [
+        VectorRecord(
+            f"r:{n}", f"größe {n}", {"runId": "r" if n else "s", "sourceFile": "f", "n": n}
+        )
+        for n in range(1_100)
+    ]
+    vectors = np.random.default_rng(3).standard_normal((1_100, 8)).astype(np.float32)
+    vectors[1] = 0
+    assert store.add(root, "openai:small", records, vectors) == ["r:1"]
+    best = store.query(root, vectors[7] * 9, 3)[0]
+    assert (best.text, best.metadata["n"]) == ("größe 7", 7)
+    assert best.distance == pytest.approx(0, abs=1e-5)
+    assert store.collections() == {root}
+    assert store.delete_run(root, "r") == 1_098
+    assert store.ids(root) == {"r:0"}
+    store.drop(root)
+    assert store.collections() == set()
+    assert store.query(root, vectors[0], 3) == []
+
+
+def test_a_server_that_goes_away_is_an_error_of_its_own(server: Server, turn_knobs: Turn) -> None:
+    turn_knobs(chroma_url=server.url)
+    store = get_store()
+    server.process.kill()
+    server.process.wait()
+    with pytest.raises(Unavailable) as caught:
+        store.query(uuid4(), np.ones(8, np.float32), 3)
+    assert (caught.value.code, caught.value.retryable) == ("CHROMA_UNAVAILABLE", True)
+    reset_store()
+    with pytest.raises(Unavailable) as caught:
+        get_store()
+    assert caught.value.code == "CHROMA_UNAVAILABLE"
