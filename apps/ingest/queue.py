@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
-from apps.ingest import journal, lock, recovery, sweep
+from apps.ingest import journal, lock, pipeline, recovery, sweep
 from apps.ingest.heart import Heartbeat
 from apps.ingest.job import Job, Stopped
 from apps.ingest.models import IngestRun, Root
@@ -88,9 +88,6 @@ def stop_run(run_id: UUID, patience: float = STOP_SECONDS) -> bool:
 
 
 def _perform(run: IngestRun, job: Job) -> Ending:
-    # With the chunker's grammars and the store it is the heaviest part: loaded for the first run.
-    from apps.ingest import pipeline  # noqa: PLC0415
-
     try:
         return pipeline.ingest(run, job)
     except Stopped:

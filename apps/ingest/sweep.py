@@ -5,16 +5,10 @@ before the rows that tell of them.
 """
 
 import threading
-from typing import TYPE_CHECKING
-from uuid import UUID
 
 from apps.ingest import lock
-from apps.ingest.models import IngestRun, Root, SourceFile, SourceFileQuerySet
-
-if TYPE_CHECKING:
-    from apps.ingest.store import VectorStore
-
-FILES_PER_CALL = 500
+from apps.ingest.models import IngestRun, Root, SourceFile
+from apps.ingest.store import get_store
 
 # Set when something was left behind; the worker sweeps when it next has time.
 due = threading.Event()
@@ -25,7 +19,7 @@ def sweep() -> None:
 
     Raises Unavailable while the store is away; `due` then stays set.
     """
-    collections = _store().collections()
+    collections = get_store().collections()
     busy = set(IngestRun.objects.live().values_list("path", flat=True))
     for root in Root.objects.exclude(path__in=busy):
         if root.generation:
@@ -35,7 +29,8 @@ def sweep() -> None:
             drop_root(root)
     # Read after the collections: each of those had its row before it came to be.
     for orphan in collections - set(Root.objects.values_list("id", flat=True)):
-        _store().drop(orphan)
+        get_store().drop(orphan)
+    get_store().sweep()
     lock.release()
     due.clear()
 
@@ -44,7 +39,7 @@ def drop_root(root: Root) -> None:
     """A root and all its vectors. The row goes first: from then on nobody finds them."""
     root_id = root.id
     root.delete()
-    _store().drop(root_id)
+    get_store().drop(root_id)
 
 
 def abandon(run: IngestRun) -> None:
@@ -55,7 +50,7 @@ def abandon(run: IngestRun) -> None:
     if root.generation == 0:
         drop_root(root)
         return
-    _store().delete_run(root.id, run.id)
+    get_store().delete_run(root.id, run.id)
     SourceFile.objects.filter(root=root, run=run).delete()
     revive(root)
 
@@ -72,20 +67,8 @@ def sweep_root(root: Root) -> None:
     live_runs = set(files.live().values_list("run_id", flat=True).distinct())
     for run_id in set(files.dead().values_list("run_id", flat=True).distinct()):
         if run_id in live_runs:
-            _delete_files(root.id, files.dead().filter(run_id=run_id))
+            replaced = files.dead().filter(run_id=run_id).values_list("id", flat=True)
+            get_store().delete_files(root.id, list(replaced))
         else:
-            _store().delete_run(root.id, run_id)
+            get_store().delete_run(root.id, run_id)
     SourceFile.objects.filter(id__in=files.dead().values("id")).delete()
-
-
-def _delete_files(root_id: UUID, files: SourceFileQuerySet) -> None:
-    ids = list(files.values_list("id", flat=True))
-    for start in range(0, len(ids), FILES_PER_CALL):
-        _store().delete_files(root_id, ids[start : start + FILES_PER_CALL])
-
-
-def _store() -> "VectorStore":
-    # chromadb takes a second to import.
-    from apps.ingest.store import get_store  # noqa: PLC0415
-
-    return get_store()

@@ -1,0 +1,69 @@
+"""Places inside a run at which a test can make something happen: a cancel, a failure, a death."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from apps.ingest import batches, pipeline
+from apps.ingest.chunking import Chunker
+from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
+from apps.ingest.generation import Generation
+from apps.ingest.store import get_store
+
+
+def places() -> dict[str, tuple[Any, str]]:
+    """Stage → the function that does it."""
+    return {
+        "discovery": (pipeline, "discover"),
+        "reading": (batches, "read_file"),
+        "chunking": (Chunker, "chunk_many"),
+        "rows": (Generation, "add_files"),
+        "embedding": (type(get_embedder(DEFAULT_MODEL)), "embed_documents"),
+        "storing": (type(get_store()), "add"),
+        "publishing": (Generation, "publish"),
+        "deleting the old": (pipeline, "_delete_old"),
+    }
+
+
+STAGES = (
+    "discovery",
+    "reading",
+    "chunking",
+    "rows",
+    "embedding",
+    "storing",
+    "publishing",
+    "deleting the old",
+)
+
+
+def hook(
+    stage: str, action: Callable[[], None], patch: Callable[[Any, str, Any], None] = setattr
+) -> None:
+    """Call `action` before and after `stage` does its work: `action` itself counts its calls."""
+    owner, name = places()[stage]
+    real = getattr(owner, name)
+
+    @functools.wraps(real)
+    def hooked(*args: Any, **options: Any) -> Any:
+        action()
+        result = real(*args, **options)
+        action()
+        return result
+
+    patch(owner, name, hooked)
+
+
+class Nth:
+    """An action that happens at its n-th call only; 1 is before the stage, 2 is after it."""
+
+    def __init__(self, n: int, action: Callable[[], None]) -> None:
+        self.left = n
+        self.action = action
+        self.happened = False
+
+    def __call__(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.happened = True
+            self.action()
