@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apps.retrieval.repositories import list_repositories
+from apps.retrieval.search import search
 from apps.retrieval.types import DEFAULT_LIMIT, MAX_LIMIT, SearchQuery
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -23,8 +25,6 @@ class Tool:
 
 
 def _vector_search(arguments: Mapping[str, Any]) -> JSON:
-    from apps.retrieval.search import search
-
     query = SearchQuery.parse(arguments)
     result = search(query)
     _log("VectorSearch", **query.as_log(), results=len(result.matches), modelId=result.model_id)
@@ -32,8 +32,6 @@ def _vector_search(arguments: Mapping[str, Any]) -> JSON:
 
 
 def _list_repositories(arguments: Mapping[str, Any]) -> JSON:
-    from apps.retrieval.repositories import list_repositories
-
     payload = list_repositories()
     _log("ListIngestedRepositories", results=len(payload["repos"]))
     return payload

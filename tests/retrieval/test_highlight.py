@@ -6,7 +6,6 @@ from html import unescape
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from pygments.lexers.special import TextLexer
 
 from apps.ingest.languages import FILE_TYPES, FileType

@@ -133,7 +133,7 @@ def test_nothing_found_names_the_question_and_the_scope(client: Client, shelf: S
     shelf.root("one")
     words = text(get(client, q="a question", repository="one"))
     assert "No matches for “a question”" in words
-    assert "one has no searchable passage" in words
+    assert "Nothing in one can be compared with these words." in words
     assert "Search all repositories" in words
 
 
