@@ -124,7 +124,9 @@ def _draw(source: str) -> Diagram | NotDrawn:
 
 def _first_line(stderr: str) -> str:
     line = next((line for line in stderr.splitlines() if line.strip()), "")
-    return line.removeprefix("Mermaid rendering failed: ") or "The drawing process ended."
+    for prefix in ("Mermaid rendering failed: ", "UnknownDiagramError: "):
+        line = line.removeprefix(prefix)
+    return line or "The drawing process ended."
 
 
 def _diagram(light: str, dark: str) -> Diagram | NotDrawn:

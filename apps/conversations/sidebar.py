@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
+from apps.agents.providers.registry import providers
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.queries import STATES
 from apps.conversations.templatetags.chat import day_label
@@ -46,6 +47,9 @@ def context(query: SidebarQuery) -> dict[str, Any]:
         rows = rows.filter(title__icontains=query.text)
     found = list(rows.order_by("-last_message_at", "-pk")[: query.count + 1])
     shown = found[: query.count]
+    labels = {id: provider.label for id, provider in providers().items()}
+    for row in shown:
+        row.maker = row.agent_name or labels.get(row.provider, row.provider)
     days = groupby(shown, key=lambda row: day_label(row.last_message_at))
     return {
         "query": query,

@@ -106,7 +106,9 @@ async def send(request: HttpRequest) -> HttpResponse:
         log = await runner.start(_question(form))
     except CodeinfoError as error:
         return _problem(error)
-    body = render_to_string("conversations/_sent.html", {"running": True})
+    # From now on the provider stays: the pickers say so.
+    fixed = await picker(log.provider, log.model, fixed=True, patient=False)
+    body = render_to_string("conversations/_sent.html", {"running": True, "picker": fixed})
     return HttpResponse(
         body,
         headers={

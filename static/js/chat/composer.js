@@ -42,11 +42,13 @@ form.addEventListener("htmx:configRequest", (event) => {
 document.addEventListener("chat:sent", () => {
   message.value = "";
   draft("");
-  message.placeholder = "Ask a follow-up";
   document.getElementById("more-actions").hidden = false;
   toEnd();
   // Without its socket the page cannot follow the answer: a reload shows it so far.
   if (document.documentElement.dataset.live !== "open") location.assign(`/chat?c=${encodeURIComponent(id)}`);
+});
+document.addEventListener("htmx:wsAfterMessage", () => {
+  if (turns().length) message.placeholder = running() ? "Write the next question; it is kept as a draft" : "Ask a follow-up";
 });
 document.addEventListener("chat:stopped", () => {
   const question = sent || (turns().at(-1)?.querySelector("[data-question]")?.textContent ?? "");

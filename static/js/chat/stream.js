@@ -33,6 +33,7 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
 });
 
 function follow() {
+  if (!turns().length) return;
   for (const turn of document.querySelectorAll(".thought .open-text")) turn.parentElement.scrollTop = turn.parentElement.scrollHeight;
   const grown = transcript.scrollHeight - height;
   height = transcript.scrollHeight;
