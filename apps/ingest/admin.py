@@ -9,7 +9,6 @@ from django.http import HttpRequest
 from apps.ingest import queries, services
 from apps.ingest.models import IngestRun, Root, SourceFile
 
-
 # Django's class takes no type argument when it runs; its stubs want one.
 if TYPE_CHECKING:
     Base = admin.ModelAdmin[Any]

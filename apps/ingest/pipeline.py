@@ -12,6 +12,7 @@ from apps.ingest import lock, sweep
 from apps.ingest.batches import Batch, batches
 from apps.ingest.chunking import Chunker
 from apps.ingest.discovery import discover
+from apps.ingest.eligibility import EMPTY
 from apps.ingest.embedding import get_embedder
 from apps.ingest.generation import Generation, keep_skipped
 from apps.ingest.job import Job
@@ -41,7 +42,7 @@ def ingest(run: IngestRun, job: Job) -> Ending:
         found = discover(Path(run.path))
     progress.add(files=len(found.files), skipped=len(found.skipped))
     _forget_records(run)
-    if not found.files:
+    if not found.files and not any(item.reason == EMPTY for item in found.skipped):
         reason = f"No eligible files found in {run.path}"
         keep_skipped(run, found.skipped)
         return Ending.failed(reason, message=reason)
@@ -54,7 +55,11 @@ def ingest(run: IngestRun, job: Job) -> Ending:
             return _rehearse(run, found, progress, chunked)
         generation = Generation.begin(run)
         generation.add_skipped(found.skipped)
-        return _build(generation, job, progress, embedder, chunked)
+        ending = _build(generation, job, progress, embedder, chunked)
+    if generation.is_first:
+        # Nothing was published, so no root carries the skip list: the run's record does.
+        keep_skipped(run, found.skipped)
+    return ending
 
 
 def _rehearse(

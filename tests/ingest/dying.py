@@ -1,4 +1,4 @@
-"""A worker process that kills itself (kill -9) inside a run: `python -m tests.ingest.dying STAGE N`.
+"""A worker that kills itself (kill -9) inside a run: `python -m tests.ingest.dying STAGE N`.
 
 It works on the database and data folder that its environment names.
 """

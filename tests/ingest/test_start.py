@@ -1,4 +1,4 @@
-"""`POST /ingest/start`, reembed and remove at the door: what is refused, in which order, and how."""
+"""`POST /ingest/start`, reembed and remove at the door: what is refused, and in which order."""
 
 import json
 from collections.abc import Callable

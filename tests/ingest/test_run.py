@@ -1,0 +1,254 @@
+"""A run from start to end: what is searchable afterwards, what the rows say, what is left out."""
+
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.ingest import queries, queue, services
+from apps.ingest.discovery import read_file
+from apps.ingest.embedding.static import StaticCodeEmbedder
+from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from codeinfo.errors import InvalidInput, NotFound
+from tests.ingest.conftest import everything
+from tests.support.ingested import SAMPLE, ingest, run_ingest, write_files
+
+pytestmark = pytest.mark.django_db
+
+
+def status(client: Client, run: IngestRun) -> dict[str, Any]:
+    return dict(client.get(f"/ingest/status/{run.id}").json())
+
+
+def test_a_folder_becomes_searchable(client: Client, repo: Path, store: Any) -> None:
+    run = run_ingest(repo, "lighthouse", description="Ships")
+    root = queries.find_root(str(repo))
+    told = status(client, run)
+    counts = told["counts"]
+    assert told == {
+        "runId": str(run.id),
+        "state": "completed",
+        "message": "Completed",
+        "counts": counts | {"files": 4, "embedded": counts["chunks"], "skipped": 1},
+        "currentFile": "src/store.js",
+        "fileIndex": 4,
+        "fileTotal": 4,
+        "percent": 100.0,
+        "etaMs": 0,
+    }
+    assert store.count(root.id) == counts["chunks"] >= 4
+    listed = client.get("/ingest/roots").json()
+    assert listed["lockedModelId"] == "static-code-256"
+    (row,) = listed["roots"]
+    assert (row["runId"], row["status"], row["counts"]) == (str(run.id), "completed", counts)
+    assert (row["name"], row["description"], row["path"]) == ("lighthouse", "Ships", str(repo))
+
+
+def test_every_chunk_says_where_it_is_from(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    for match in everything(root):
+        facts = match.metadata
+        path, index = facts["relPath"], facts["chunkIndex"]
+        assert match.id == f"{root.last_run_id}:{path}:{index}"
+        lines = SAMPLE[path].split("\n")[facts["startLine"] - 1 : facts["endLine"]]
+        assert match.text == "\n".join(lines)
+        assert facts["chunkHash"] == sha256(f"{path}{index}{match.text}".encode()).hexdigest()
+        assert facts["fileHash"] == sha256(SAMPLE[path].encode()).hexdigest()
+        file = SourceFile.objects.live().get(id=facts["sourceFile"])
+        assert (file.path, file.sha256) == (path, facts["fileHash"])
+        assert (facts["root"], facts["model"]) == (str(repo), "static-code-256")
+
+
+def test_completed_means_that_every_eligible_file_is_there(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    live = SourceFile.objects.filter(root=root).live()
+    eligible = {path for path in SAMPLE if path != "package-lock.json"}
+    hashes = {path: sha256(SAMPLE[path].encode()).hexdigest() for path in eligible}
+    assert dict(live.ingested().values_list("path", "sha256")) == hashes
+    assert [(file.path, bool(file.skip_reason)) for file in live.skipped()] == [
+        ("package-lock.json", True)
+    ]
+    assert (root.files, root.skipped) == (4, 1)
+
+
+def test_a_folder_without_eligible_files_ends_in_error(
+    client: Client, folder: Path, store: Any
+) -> None:
+    write_files(folder, {"package-lock.json": "{}", "photo.png": b"\x89PNG\0\0"})
+    run = run_ingest(folder, "empty")
+    told = status(client, run)
+    assert (told["state"], told["lastError"]) == ("error", f"No eligible files found in {folder}")
+    assert told["counts"] == {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
+    assert not Root.objects.exists()
+    assert not store.collections()
+    # Why nothing was eligible stays to be seen.
+    assert {file.path for file in queries.skipped_by(run)} == {"package-lock.json", "photo.png"}
+
+
+def test_blank_files_alone_change_nothing(client: Client, folder: Path, store: Any) -> None:
+    write_files(folder, {"a.py": "\n\n   \n", "b.py": ""})
+    run = run_ingest(folder, "blank")
+    told = status(client, run)
+    assert (told["state"], told["message"]) == ("skipped", "No changes detected")
+    assert {file.path for file in queries.skipped_by(run)} == {"a.py", "b.py"}
+    assert not Root.objects.exists()
+    assert not IndexLock.objects.exists()
+    assert not store.collections()
+
+
+def test_a_dry_run_leaves_nothing_but_its_skip_list(
+    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*args: object) -> None:
+        raise AssertionError("a dry run embeds nothing")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StaticCodeEmbedder, "embed_documents", never)
+        run = run_ingest(repo, "rehearsal", dry_run=True)
+    told = status(client, run)
+    assert (told["state"], told["percent"]) == ("completed", 100.0)
+    assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
+    assert not store.collections()
+    assert [file.path for file in queries.skipped_by(run)] == ["package-lock.json"]
+    real = run_ingest(repo, "lighthouse")
+    assert told["counts"] == status(client, real)["counts"]
+    # The rehearsal's list has given way to the real one.
+    assert not queries.skipped_by(run).exists()
+
+
+def test_ingesting_again_equals_a_clean_ingest(
+    folder: Path, repo: Path, store: Any, contents: Callable[[Root], dict[str, str]]
+) -> None:
+    root = ingest(repo, "before", description="old")
+    first_run = root.last_run_id
+    (repo / "main.txt").unlink()
+    write_files(repo, {"src/retry.py": "def changed() -> None:\n    pass\n", "new.md": "# New\n"})
+    again = ingest(repo, "after", description="new")
+    clean = ingest(
+        write_files(
+            folder / "copy",
+            {str(f.relative_to(repo)): f.read_bytes() for f in repo.rglob("*") if f.is_file()},
+        ),
+        "copy",
+    )
+    assert contents(again) == contents(clean)
+    assert (again.id, again.generation) == (root.id, 2)
+    assert (again.name, again.description) == ("after", "new")
+    assert again.last_run_id != first_run
+    # Nothing of the first ingest is left.
+    assert store.count(root.id) == store.count(clean.id) == again.chunks == clean.chunks
+    assert not SourceFile.objects.filter(run_id=first_run).exists()
+
+
+def test_reembed_through_the_door(client: Client, repo: Path, store: Any) -> None:
+    root = ingest(repo, "lighthouse", description="Ships")
+    answer = client.post(f"/ingest/reembed/{repo}", "", content_type="application/json")
+    assert answer.status_code == 202
+    queue.drain()
+    root.refresh_from_db()
+    assert str(root.last_run_id) == answer.json()["runId"]
+    assert (root.name, root.description, root.generation) == ("lighthouse", "Ships", 2)
+    assert store.count(root.id) == root.chunks
+
+
+def test_a_root_that_became_blank_answers_nothing_any_more(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    for file in repo.rglob("*.*"):
+        file.write_text("\n") if file.is_file() else None
+    run = run_ingest(repo, "lighthouse")
+    assert (run.state, run.message) == ("skipped", "Removed vectors for 4 deleted file(s)")
+    root.refresh_from_db()
+    assert (root.chunks, store.count(root.id)) == (0, 0)
+    assert queries.index_lock() is None
+
+
+def test_a_failed_reembed_keeps_the_old_answers(
+    client: Client, repo: Path, store: Any, contents: Callable[[Root], dict[str, str]]
+) -> None:
+    root = ingest(repo, "lighthouse")
+    before = contents(root)
+    for file in repo.rglob("*.*"):
+        file.unlink() if file.is_file() else None
+    run = run_ingest(repo, "renamed")
+    assert run.state == "error"
+    root.refresh_from_db()
+    assert contents(root) == before
+    (row,) = client.get("/ingest/roots").json()["roots"]
+    assert (row["name"], row["status"]) == ("lighthouse", "error")
+    assert row["lastError"] == f"No eligible files found in {repo}"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (NotFound("Missing"), "Missing"),
+        (InvalidInput("Too large: over 1 MB"), "Too large: over 1 MB"),
+    ],
+)
+def test_a_file_that_goes_between_discovery_and_reading_is_skipped_with_its_reason(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+) -> None:
+    def read(root: Path, path: str) -> bytes:
+        if path == "src/retry.py":
+            raise error
+        return read_file(root, path)
+
+    monkeypatch.setattr("apps.ingest.batches.read_file", read)
+    root = ingest(repo)
+    assert (root.files, root.skipped) == (3, 2)
+    (gone,) = queries.live_files(root).skipped().filter(path="src/retry.py")
+    assert gone.skip_reason == reason
+    assert not any(match.metadata["relPath"] == "src/retry.py" for match in everything(root))
+
+
+def test_many_batches_are_one_generation(
+    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(ingest_flush_every=3)
+    monkeypatch.setattr("apps.ingest.batches.ROWS_PER_WRITE", 1)
+    monkeypatch.setattr("apps.ingest.batches.READ_AT_ONCE", 1)
+    adds: list[int] = []
+    real = type(store).add
+    monkeypatch.setattr(
+        type(store), "add", lambda self, *a: adds.append(len(a[2])) or real(self, *a)
+    )
+    root = ingest(write_files(folder, {f"f{i}.py": f"def f{i}():\n    pass\n" for i in range(8)}))
+    assert adds == [3, 3, 2]
+    assert (root.files, root.chunks, store.count(root.id)) == (8, 8, 8)
+
+
+def test_removing_frees_name_path_and_lock(client: Client, repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    answer = client.post(f"/ingest/remove/{repo}", "", content_type="application/json")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "unlocked": True})
+    assert store.count(root.id) == 0
+    assert not store.collections()
+    assert not SourceFile.objects.exists()
+    assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
+    again = client.post(f"/ingest/remove/{repo}", "", content_type="application/json")
+    assert again.status_code == 404
+    assert ingest(repo).generation == 1
+
+
+def test_the_lock_stays_while_another_root_has_chunks(folder: Path, repo: Path, store: Any) -> None:
+    ingest(repo)
+    other = ingest(write_files(folder / "other", {"o.py": "o = 1\n"}), "other")
+    assert services.remove(other.path) is False
+    assert queries.locked_model() == "static-code-256"
+    assert services.remove(str(repo)) is True
+
+
+def test_bulk_reembeds_wait_for_each_other(folder: Path, store: Any) -> None:
+    roots = [
+        ingest(write_files(folder / name, {f"{name}.py": f"{name} = 1\n"}), name) for name in "ab"
+    ]
+    runs = services.queue_reembeds([root.id for root in roots])
+    assert [run.name for run in runs] == ["a", "b"]
+    assert services.queue_reembeds([roots[0].id]) == []
+    assert [run.id for run in queries.queued_runs()] == [run.id for run in runs]
+    queue.drain()
+    assert {run.state for run in IngestRun.objects.all()} == {"completed"}
+    assert {root.generation for root in Root.objects.all()} == {2}
