@@ -105,18 +105,15 @@ def _cut_rows(
     rows: list[int] = []
     led_from, previous_end = -1, -1
     for node in nodes:
-        start, last = node.start_point.row, node.end_point.row
+        start, end_point = node.start_point.row, node.end_point
         attached = led_from >= 0 and start <= previous_end + 1
         begin = led_from if attached else start
-        if (
-            first < begin < end
-            and (not rows or begin > rows[-1])
-            and begin > previous_end * (not attached)
-        ):
+        # The comma in "}," and the comment in "x = 1  # one" stay with what they follow.
+        shares_row = not attached and start <= previous_end
+        if not shares_row and first < begin < end and begin != (rows[-1] if rows else -1):
             rows.append(begin)
-        is_leading = leading(node) and (start > previous_end or attached)
-        led_from = begin if is_leading else -1
-        previous_end = last - (node.end_point.column == 0 and last > start)
+        led_from = begin if not shares_row and leading(node) else -1
+        previous_end = end_point.row - (end_point.column == 0 and end_point.row > start)
     return rows
 
 
@@ -150,20 +147,44 @@ def cut_lines(text: Text, first: int, end: int, level: int = 0, room: int = 0) -
 
 def merge(text: Text, units: Sequence[Unit]) -> list[tuple[int, int]]:
     """Ranges of rows (first, end) in order, none of more than max_chars unless it is one line."""
-    firsts = list(range(len(units)))  # of the range that ends with this unit
-    lasts = list(range(len(units)))  # of the range that begins with this unit
-    defines = [unit.defines for unit in units]  # of the range that begins with this unit
-    for cut in sorted(range(1, len(units)), key=lambda index: -units[index].level):
-        left, last = firsts[cut - 1], lasts[cut]
-        middle, begin, end = units[cut].first, units[left].first, units[last].end
-        size = text.size(begin, end)
-        small = min(text.size(begin, middle), text.size(middle, end)) < SMALL
-        definitions = defines[left] or defines[cut]
-        if size <= (text.max_chars if small else 0 if definitions else units[cut].room):
-            firsts[last], lasts[left] = left, last
-            defines[left] = definitions
-    ranges, at = [], 0
-    while at < len(units):
-        ranges.append((units[at].first, units[lasts[at]].end))
-        at = lasts[at] + 1
-    return ranges
+    merging = _Merging(text, units)
+    cuts = sorted(range(1, len(units)), key=lambda index: -units[index].level)
+    # First statements and small definitions share room evenly, then what is still small goes to
+    # whichever neighbour has any room at all.
+    cuts = [cut for cut in cuts if not merging.across(cut, units[cut].room, only_small=False)]
+    for cut in cuts:
+        merging.across(cut, text.max_chars, only_small=True)
+    return merging.ranges()
+
+
+class _Merging:
+    """Ranges of units. Each array speaks of a range at one of its ends, stale in between."""
+
+    def __init__(self, text: Text, units: Sequence[Unit]) -> None:
+        self._text = text
+        self._units = units
+        self._first = list(range(len(units)))  # of the range that ends with this unit
+        self._last = list(range(len(units)))  # of the range that begins with this unit
+        self._defines = [unit.defines for unit in units]  # for the range that begins here
+
+    def across(self, cut: int, room: int, *, only_small: bool) -> bool:
+        """Merge the two ranges that meet before unit `cut`, where they may be."""
+        left, last = self._first[cut - 1], self._last[cut]
+        begin, middle, end = self._units[left].first, self._units[cut].first, self._units[last].end
+        if self._text.size(begin, end) > room:
+            return False
+        definitions = self._defines[left] or self._defines[cut]
+        if only_small or definitions:
+            sizes = self._text.size(begin, middle), self._text.size(middle, end)
+            if min(sizes) >= SMALL:
+                return False
+        self._first[last], self._last[left] = left, last
+        self._defines[left] = definitions
+        return True
+
+    def ranges(self) -> list[tuple[int, int]]:
+        found, at = [], 0
+        while at < len(self._units):
+            found.append((self._units[at].first, self._units[self._last[at]].end))
+            at = self._last[at] + 1
+        return found

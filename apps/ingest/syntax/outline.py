@@ -104,7 +104,8 @@ def _label(captures: dict[str, list[Node]], source: bytes) -> str:
 def _text(node: Node, source: bytes) -> str:
     text = source[node.start_byte : node.start_byte + 4 * MAX_NAME]
     text = text[: node.end_byte - node.start_byte]
-    return " ".join(text.decode("utf-8", "replace").split())[:MAX_NAME].strip("\"'`")
+    words = " ".join(text.decode("utf-8", "replace").split())[:MAX_NAME]
+    return words[1:-1] if len(words) > 2 and words[0] == words[-1] in "\"'`" else words
 
 
 def _last_part(name: str) -> str:

@@ -48,7 +48,8 @@ def pieces_of_lines(lines: Sequence[str], max_chars: int, *, declarations: bool)
 
 def pieces_of_tree(lines: Sequence[str], max_chars: int, grammar: str) -> list[Piece]:
     """Pieces of a file cut along its syntax tree. May never return."""
-    source = "\n".join(lines).encode()
+    # Several grammars (make, for one) do not see a last line that is not ended.
+    source = ("\n".join(lines) + "\n").encode()
     root = Parser(language(grammar)).parse(source).root_node
     found = outline(grammar, root, source)
     text = Text(lines, max_chars)

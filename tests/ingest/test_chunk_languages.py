@@ -1,0 +1,126 @@
+"""Chunks know what they declare and which definition they belong to, in each language."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from apps.ingest.chunking import Chunker
+from apps.ingest.languages import FILE_TYPES, language_of
+from apps.ingest.types import Chunk
+from tests.ingest.language_samples import SAMPLES, Sample
+
+
+@pytest.fixture(scope="module")
+def tight() -> Iterator[Chunker]:
+    """Chunks of a line or two, so that a definition is told from its neighbours."""
+    with Chunker(parse_seconds=10, max_chars=60) as chunker:
+        yield chunker
+
+
+def around(chunks: tuple[Chunk, ...], word: str) -> Chunk:
+    (chunk,) = [chunk for chunk in chunks if word in chunk.text]
+    return chunk
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.path)
+def test_names_are_those_declared_in_order(tight: Chunker, sample: Sample) -> None:
+    chunks = tight.chunk(sample.path, sample.source.encode()).chunks
+    found = list(dict.fromkeys(name for chunk in chunks for name in chunk.names))
+    assert found == sample.names.split("|" if "|" in sample.names else None)
+
+
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.symbol], ids=lambda sample: sample.path)
+def test_the_symbol_is_the_path_of_the_enclosing_definitions(
+    tight: Chunker, sample: Sample
+) -> None:
+    source = sample.source.replace("HERE", "HERE" + "x" * 40)  # fills a chunk alone
+    chunk = around(tight.chunk(sample.path, source.encode()).chunks, "HERE")
+    assert chunk.symbol == sample.symbol
+    if sample.signature:
+        assert chunk.signature == sample.signature
+
+
+PADDING = "    # this line is here to make the thing longer than two hundred characters\n" * 3
+
+
+def test_a_definition_is_one_chunk_with_what_stands_right_above_it() -> None:
+    source = (
+        f"import os\n\n\ndef first():\n{PADDING}    return 1\n\n\n"
+        "# What it is for,\n# in two lines.\n@cached\n@named('x')\n"
+        f"def second():\n{PADDING}    return 2\n"
+    )
+    source += (
+        f"\n\nclass Third:\n    '''Doc.'''\n\n    def method(self):\n{PADDING}        pass\n" * 6
+    )
+    with Chunker(parse_seconds=10) as chunker:
+        chunks = chunker.chunk("a.py", source.encode()).chunks
+    first, second, *thirds = chunks
+    assert first.text.startswith("import os")
+    assert first.symbol == "first"
+    assert second.text.startswith("# What it is for,")
+    assert second.text.endswith("return 2")
+    assert (second.symbol, second.names, second.signature) == (
+        "second",
+        ("second",),
+        "def second()",
+    )
+    assert [third.symbol for third in thirds] == ["Third"] * 6
+    assert all(third.names == ("Third", "method") for third in thirds)
+
+
+def test_fragments_join_a_neighbour_and_small_files_stay_whole() -> None:
+    methods = "".join(f"    def m{i}(self):\n        return {i}\n\n" for i in range(60))
+    with Chunker(parse_seconds=10) as chunker:
+        small, large = chunker.chunk_many(
+            [
+                ("a.py", b"def a(): pass\n\n\ndef b(): pass\n"),
+                ("b.py", f"class A:\n{methods}".encode()),
+            ]
+        )
+    assert [(c.start_line, c.end_line, c.names) for c in small.chunks] == [(1, 4, ("a", "b"))]
+    assert {chunk.symbol for chunk in large.chunks} == {"A"}
+    assert all(200 <= len(chunk.text) <= 1_500 for chunk in large.chunks)
+
+
+def test_a_long_function_is_cut_between_statements_into_even_parts() -> None:
+    body = "".join(f"    if value == {i}:\n        result.append(value + {i})\n" for i in range(60))
+    with Chunker(parse_seconds=10) as chunker:
+        chunks = chunker.chunk("a.py", f"def long(value):\n{body}".encode()).chunks
+    assert len(chunks) > 2
+    assert all(chunk.symbol == "long" for chunk in chunks)
+    assert all(chunk.text.lstrip().startswith(("if", "def")) for chunk in chunks)
+    sizes = [len(chunk.text) for chunk in chunks]
+    assert min(sizes) > max(sizes) / 2
+
+
+def test_a_script_is_known_by_its_first_line() -> None:
+    assert language_of("bin/run", b"#!/usr/bin/env python3.12\n").name == "python"
+    assert language_of("bin/run", b"#!/bin/sh -e\n").name == "bash"
+    assert language_of("bin/run", b"plain").name == "text"
+
+
+@pytest.mark.parametrize(
+    ("path", "language"),
+    [
+        ("a.PY", "python"),
+        ("src/Dockerfile.dev", "dockerfile"),
+        ("conf.py.example", "python"),
+        ("README", "text"),
+        ("README.md", "markdown"),
+        ("build.log", "text"),
+        ("a/.gitignore", "ignore"),
+        ("x.tar.gz", "text"),
+    ],
+)
+def test_a_language_is_known_by_extension_or_whole_name(path: str, language: str) -> None:
+    assert language_of(path).name == language
+
+
+def test_the_table_of_languages_is_sound() -> None:
+    """No name twice, no grammar that hangs."""
+    extensions = [extension for kind in FILE_TYPES for extension in kind.extensions]
+    names = [name for kind in FILE_TYPES for name in kind.names]
+    assert len(set(extensions)) == len(extensions)
+    assert len(set(names)) == len(names)
+    assert all(word == word.lower() for word in extensions + names)
+    assert "cobol" not in {kind.grammar for kind in FILE_TYPES}
