@@ -78,6 +78,9 @@ class _Listing:
     problem: Unavailable | None = None
 
 
+Streamer = Callable[[Server, ModelRequest], AsyncGenerator[ModelEvent, None]]
+
+
 class OpenAIProvider:
     """Chat Completions with tools, streamed."""
 
@@ -86,6 +89,7 @@ class OpenAIProvider:
 
     def __init__(self) -> None:
         self._listing: _Listing | None = None
+        self._streamer: Streamer | None = None
 
     async def availability(self) -> Availability:
         try:
@@ -105,14 +109,15 @@ class OpenAIProvider:
         return listing.models
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        # In a thread, so that other answers do not wait while the SDK is imported.
-        stream = await asyncio.to_thread(_streamer)
-        async with aclosing(stream(Server.configured(), request)) as events:
+        if self._streamer is None:
+            # In a thread, so that other answers do not wait while the SDK is imported.
+            self._streamer = await asyncio.to_thread(_import_streamer)
+        async with aclosing(self._streamer(Server.configured(), request)) as events:
             async for event in events:
                 yield event
 
 
-def _streamer() -> Callable[[Server, ModelRequest], AsyncGenerator[ModelEvent, None]]:
+def _import_streamer() -> Streamer:
     # Takes a second or two the first time, and only answers need it.
     from apps.agents.providers.openai_stream import stream  # noqa: PLC0415
 

@@ -39,7 +39,8 @@ class Round:
 
     def feed(self, frame: Any) -> list[ModelEvent]:
         frame = _dict(frame)
-        self._usage = _usage(_dict(frame.get("usage"))) or self._usage
+        if usage := _dict(frame.get("usage")):
+            self._usage = _usage(usage) or self._usage
         choices = frame.get("choices")
         choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
         reason = choice.get("finish_reason")
