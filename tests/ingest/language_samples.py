@@ -355,9 +355,7 @@ fn plain(x: u8) !void {}
         "a.sh", 'LIMIT=1\nexport MORE=2\nprice() {\n  echo "HERE"\n}\n',
         "LIMIT MORE price", "price",
     ),
-    Sample(
-        "a.sql", "CREATE TABLE shop (id int);\nCREATE VIEW sold AS SELECT 'HERE';\n", "shop sold",
-    ),
+    Sample("a.sql", "CREATE TABLE shop (id int);\nCREATE VIEW sold AS SELECT 1;\n", "shop sold"),
     Sample("a.html", '<main id="shop">\n<p id="price">HERE</p>\n</main>\n', "shop price"),
     Sample(
         "a.css", ".shop, #price > b {\n  content: 'HERE'\n}\n@keyframes spin { }\n", "shop spin",
@@ -373,10 +371,8 @@ fn plain(x: u8) !void {}
     Sample("a.yaml", "name: x\njobs:\n  build:\n    run: HERE\n", "name jobs", "jobs.build"),
     Sample("a.toml", "k = 1\n[tool.x]\ny = 'HERE'\n", "k x", "tool.x"),
     Sample(
-        "a.md",
-        "Intro\n\n# The shop\ntext\n\n## Its `price`\nHERE\n\n# Other\nmore\n",
-        "The shop|Its `price`|Other",
-        "The shop > Its `price`",
+        "a.md", "Intro\n\n# The shop\ntext\n\n## Its `price`\nHERE\n\n# Other\nmore\n",
+        "The shop|Its `price`|Other", "The shop > Its `price`",
     ),
     Sample(
         "Dockerfile", "FROM x AS build\nARG LIMIT=1\nENV MORE=1\nRUN HERE\n", "build LIMIT MORE",
