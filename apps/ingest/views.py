@@ -33,18 +33,23 @@ def start(request: HttpRequest) -> HttpResponse:
     """Start a run from the form; the form comes back empty, or with what is wrong."""
     form = StartForm(request.POST)
     if not form.is_valid() or form.start() is None:
-        return _form(request, form, REFUSED)
+        return _form(request, form)
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect("/ingest")
-    return _form(request, StartForm(), 200)
+    return _started(request)
 
 
-def _form(request: HttpRequest, form: StartForm, status: int) -> HttpResponse:
+def _form(request: HttpRequest, form: StartForm) -> HttpResponse:
     part = "ingest/_form.html" if request.htmx else "ingest/page.html"  # type: ignore[attr-defined]
-    context = {**panels.context(), "form": form}
-    response = render(request, part, context, status=status)
-    if status == 200:
-        response.write(_panels_html())
+    return render(request, part, {**panels.context(), "form": form}, status=REFUSED)
+
+
+def _started(request: HttpRequest) -> HttpResponse:
+    """An empty form and the living parts, which all find their own places."""
+    context = {**panels.context(), "form": StartForm(), "oob": True}
+    response = render(request, "ingest/_form.html", context)
+    response.write(_panels_html())
+    response["HX-Reswap"] = "none"
     return response
 
 
@@ -74,7 +79,9 @@ def reembed(request: HttpRequest) -> HttpResponse:
 def confirm_remove(request: HttpRequest) -> HttpResponse:
     """The dialog that asks before something is lost."""
     roots = _roots(request.GET.getlist("root"))
-    return render(request, "ingest/_remove.html", {"roots": roots})
+    response = render(request, "ingest/_remove.html", {"roots": roots})
+    response["HX-Retarget"], response["HX-Reswap"] = "#dialog-slot", "innerHTML"
+    return response
 
 
 @require_POST
@@ -214,5 +221,7 @@ def _refused(error: CodeinfoError) -> HttpResponse:
 
 
 def _with_toast(response: HttpResponse, text: str, *, error: bool = False) -> HttpResponse:
-    response["HX-Trigger"] = json.dumps({"toast": {"text": text, "error": error}})
+    # On the body: the button that was pressed may have been swapped out meanwhile.
+    toast = {"target": "body", "text": text, "error": error}
+    response["HX-Trigger"] = json.dumps({"toast": toast})
     return response

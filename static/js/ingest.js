@@ -1,4 +1,5 @@
 // The ingest page: required fields, the folder picker, spoken progress.
+import { closeLayer } from "./layers.js";
 
 function setError(field, text) {
   const error = document.getElementById(`${field.id}-error`);
@@ -31,6 +32,13 @@ document.addEventListener("click", (event) => {
   }
   button.closest("dialog").close();
   name.focus();
+});
+
+// A button of the form #actions says what it does until it is swapped for its next self.
+document.addEventListener("submit", ({ submitter }) => {
+  if (submitter?.getAttribute("form") !== "actions") return;
+  submitter.classList.add("htmx-request");
+  if (submitter.closest("[data-layer]")) closeLayer();
 });
 
 // A confirmed action closes its dialog when the server has answered.

@@ -1,5 +1,5 @@
 // Tables: j and k walk the rows, a filter hides those that do not match, checkboxes feed a bulk bar.
-const rowsOf = (table) => [...table.querySelectorAll("tbody tr[data-row]")];
+const rowsOf = (table) => [...(table?.querySelectorAll("tbody tr[data-row]") ?? [])];
 const boxesOf = (table) => rowsOf(table).filter((row) => !row.hidden).map((row) => row.querySelector("[data-select]"));
 
 export function step(by) {
@@ -23,19 +23,23 @@ function filter(input) {
 const chosen = new Set();
 
 function refreshSelection() {
+  const bar = document.querySelector("[data-bulkbar]");
+  if (!bar) return;
+  // The table is not there while it has no rows.
   const table = document.querySelector("[data-rows][data-selectable]");
-  if (!table) return;
-  const values = new Set(rowsOf(table).map((row) => row.querySelector("[data-select]").value));
+  const rows = rowsOf(table);
+  const values = new Set(rows.map((row) => row.querySelector("[data-select]").value));
   for (const value of chosen) if (!values.has(value)) chosen.delete(value);
-  for (const row of rowsOf(table)) {
+  for (const row of rows) {
     const box = row.querySelector("[data-select]");
     box.checked = chosen.has(box.value);
     row.setAttribute("aria-selected", box.checked);
   }
-  const all = table.querySelector("[data-select-all]");
-  all.checked = values.size > 0 && chosen.size === values.size;
-  all.indeterminate = chosen.size > 0 && !all.checked;
-  const bar = document.querySelector("[data-bulkbar]");
+  const all = table?.querySelector("[data-select-all]");
+  if (all) {
+    all.checked = values.size > 0 && chosen.size === values.size;
+    all.indeterminate = chosen.size > 0 && !all.checked;
+  }
   bar.hidden = chosen.size === 0;
   bar.querySelector("[data-count]").textContent = `${chosen.size} selected`;
   bar.querySelector("[data-ids]").replaceChildren(...[...chosen].map(hidden));

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.chromium import PHONE, Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
-from tests.support import SAMPLE, write_files
+from tests.support.ingested import SAMPLE, write_files
 
 LONG_WAIT = 60_000
 MANY_FILES = 4000
@@ -70,7 +70,7 @@ def test_a_folder_becomes_a_root_without_a_reload(open_page: OpenPage, make_repo
     start(page, folder)
     for each in (page, watching):
         expect(row(each, "lighthouse")).to_contain_text("Completed", timeout=LONG_WAIT)
-        expect(each.get_by_text("Model locked to static-code-256")).to_be_visible()
+        expect(each.get_by_text("Model locked to static-code-256", exact=True)).to_be_visible()
     expect(page.get_by_label("Embedding model")).to_be_disabled()
     expect(page.get_by_text("Embedding model locked to static-code-256")).to_be_visible()
     expect(page.get_by_label("Folder path")).to_have_value("")
