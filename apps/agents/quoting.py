@@ -55,7 +55,9 @@ def _passages(payload: JSON) -> JSON:
 
 
 def _passage(match: JSON) -> JSON:
-    about = {key: match[key] for key in ("score", "symbol", "language") if match.get(key)}
+    about = {key: match[key] for key in ("symbol", "language") if match.get(key)}
+    if match.get("score") is not None:
+        about["score"] = round(match["score"], 3)
     lines = match.get("startLine"), match.get("endLine")
     where = place(match.get("repo", ""), match.get("relPath", ""), *lines)
     return {"citation": where, **about, "chunk": match.get("chunk", "")}

@@ -1,0 +1,84 @@
+"""Fifty questions to a real index: whatever an answer quotes is in the file at those very lines."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from asgiref.sync import sync_to_async
+from markdown_it import MarkdownIt
+
+from apps.agents.events import TurnFinished
+from apps.agents.messages import Message
+from apps.agents.providers.base import ModelRequest
+from apps.agents.providers.builtin import BuiltinProvider
+from apps.agents.tools import toolset
+from apps.ingest.chunking import decode, lines_of
+from apps.ingest.store import reset_store
+from codeinfo.conf import BASE_DIR
+from tests.agents.cast import hear
+from tests.support.ingested import ingest
+
+DEFINITION = re.compile(r"^\s*(?:def|class) ([A-Za-z]\w+)", re.MULTILINE)
+
+
+@pytest.fixture
+def repository(folder: Path, transactional_db: None) -> Iterator[Path]:
+    """A copy of a part of this project, ingested as "mine"."""
+    reset_store()
+    for name in ("apps/agents", "apps/retrieval", "docs"):
+        shutil.copytree(BASE_DIR / name, folder / name, ignore=shutil.ignore_patterns("*.pyc"))
+    ingest(folder, "mine")
+    yield folder
+    reset_store()
+
+
+def questions(repository: Path) -> list[str]:
+    """Fifty, about what the code defines."""
+    sources = [path.read_text() for path in sorted(repository.rglob("*.py"))]
+    names = sorted({name for source in sources for name in DEFINITION.findall(source)})
+    step = len(names) // 50
+    return [f"What does {name} do?" for name in names[::step]][:50]
+
+
+def quotations(markdown: str) -> Iterator[tuple[str, str]]:
+    """Each quoted block with the reference that stands above it."""
+    reference = ""
+    for token in MarkdownIt().parse(markdown):
+        for child in token.children or ():
+            reference = child.content if child.type == "code_inline" else reference
+        if token.type == "fence":
+            yield reference, token.content
+
+
+async def test_every_quotation_of_fifty_answers_is_in_the_file(repository: Path) -> None:
+    seen: set[str] = set()
+    asked = questions(repository)
+    assert len(asked) == 50
+    for question in asked:
+        request = ModelRequest("search", (Message("user", question),), toolset())
+        heard = await hear(BuiltinProvider(), request)
+        assert isinstance(heard.end, TurnFinished)
+        quoted = list(quotations(heard.text))
+        assert quoted, question
+        for reference, text in quoted:
+            check(repository, reference, text)
+            seen.add(reference)
+    assert len(seen) > 50
+
+
+def check(repository: Path, reference: str, text: str) -> None:
+    place = re.fullmatch(r"mine/(.+):(\d+)-(\d+)", reference)
+    assert place, reference
+    path, start, end = place.groups()
+    lines = lines_of(decode((repository / path).read_bytes()))[int(start) - 1 : int(end)]
+    # A line longer than a chunk may be is quoted in part.
+    assert text == "\n".join(lines) + "\n" or (len(lines) == 1 and text[:-1] in lines[0]), reference
+
+
+async def test_a_scoped_answer_keeps_to_its_repository(repository: Path) -> None:
+    await sync_to_async(ingest)(repository / "docs", "papers")
+    request = ModelRequest("search", (Message("user", "providers"),), toolset("papers"))
+    heard = await hear(BuiltinProvider(), request)
+    assert {match["repo"] for match in heard.results[0].payload["results"]} == {"papers"}
