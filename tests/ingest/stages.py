@@ -9,6 +9,7 @@ from apps.ingest.chunking import Chunker
 from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
 from apps.ingest.generation import Generation
 from apps.ingest.store import get_store
+from apps.ingest.writer import Writer
 
 
 def places() -> dict[str, tuple[Any, str]]:
@@ -19,18 +20,21 @@ def places() -> dict[str, tuple[Any, str]]:
         "chunking": (Chunker, "chunk_many"),
         "rows": (Generation, "add_files"),
         "embedding": (type(get_embedder(DEFAULT_MODEL)), "embed_documents"),
+        "handing over": (Writer, "put"),
         "storing": (type(get_store()), "add"),
         "publishing": (Generation, "publish"),
         "deleting the old": (pipeline, "_delete_old"),
     }
 
 
+# All but "storing" happen in the thread of the run.
 STAGES = (
     "discovery",
     "reading",
     "chunking",
     "rows",
     "embedding",
+    "handing over",
     "storing",
     "publishing",
     "deleting the old",

@@ -1,0 +1,249 @@
+"""Cancelling at every stage: nothing of the run is left, and what stood before stands."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.ingest import queries, queue, services
+from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from codeinfo.errors import Conflict
+from tests.ingest.stages import STAGES, Nth, hook
+from tests.support.ingested import ingest, run_ingest, write_files
+
+# Here the run and its test share one thread and one transaction.
+IN_THREAD = tuple(stage for stage in STAGES if stage != "storing")
+BEFORE_PUBLISHING = IN_THREAD[: IN_THREAD.index("publishing")]
+# Before the first stage of that name, and after it; "publishing" can be cancelled only before.
+MOMENTS = [(stage, call) for stage in BEFORE_PUBLISHING for call in (1, 2)] + [("publishing", 1)]
+
+
+def cancel_now() -> None:
+    """Cancel from inside the run's own thread: it cannot be waited for, so it is pending."""
+    run = queries.active_run()
+    assert run is not None
+    assert services.cancel(run.id, patience=0) == "pending"
+
+
+@pytest.fixture
+def cancel_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Nth]:
+    def arrange(stage: str, call: int) -> Nth:
+        moment = Nth(call, cancel_now)
+        hook(stage, moment, monkeypatch.setattr)
+        return moment
+
+    return arrange
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("stage", "call"), MOMENTS)
+def test_a_first_ingest_leaves_nothing(
+    repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], stage: str, call: int
+) -> None:
+    moment = cancel_at(stage, call)
+    run = run_ingest(repo)
+    assert moment.happened
+    assert (run.state, run.message) == ("cancelled", "Cancelled")
+    assert not Root.objects.exists()
+    assert not SourceFile.objects.exists()
+    assert not IndexLock.objects.exists()
+    assert not store.collections()
+    assert not index_folders(store)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("stage", "call"), MOMENTS)
+def test_a_reembed_keeps_the_old_answers_and_a_later_one_equals_a_clean_ingest(
+    folder: Path,
+    repo: Path,
+    store: Any,
+    contents: Callable[[Root], dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    stage: str,
+    call: int,
+) -> None:
+    root = ingest(repo)
+    before = contents(root)
+    write_files(repo, {"src/retry.py": "def changed() -> None:\n    pass\n", "new.md": "# New\n"})
+    moment = Nth(call, cancel_now)
+    with monkeypatch.context() as patch:
+        hook(stage, moment, patch.setattr)
+        run = run_ingest(repo, "renamed")
+    assert moment.happened
+    assert run.state == "cancelled"
+    root.refresh_from_db()
+    assert (root.generation, root.name, root.last_state) == (1, "lighthouse", "cancelled")
+    assert contents(root) == before
+    assert store.count(root.id) == len(before)
+    assert {file.run_id for file in SourceFile.objects.all()} == {root.last_run_id}
+    again = ingest(repo)
+    clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
+    assert contents(again) == contents(clean) != before
+    assert store.count(again.id) == store.count(clean.id)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("stage", "call"), [("publishing", 2), ("deleting the old", 1)])
+def test_what_is_published_stays_published(
+    repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], stage: str, call: int
+) -> None:
+    moment = cancel_at(stage, call)
+    run = run_ingest(repo)
+    assert moment.happened
+    assert run.state == "completed"
+    root = queries.find_root(str(repo))
+    assert store.count(root.id) == root.chunks > 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("stage", "call"), [("chunking", 1), ("chunking", 2)])
+def test_a_dry_run_can_be_cancelled(
+    repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], stage: str, call: int
+) -> None:
+    cancel_at(stage, call)
+    assert run_ingest(repo, dry_run=True).state == "cancelled"
+
+
+@pytest.mark.django_db
+def test_a_queued_run_is_cancelled_at_once(client: Client, repo: Path, store: Any) -> None:
+    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "cleanup": "complete"})
+    assert queue.drain() == []
+    assert client.get(f"/ingest/status/{run.id}").json()["state"] == "cancelled"
+    # It no longer stands in anyone's way.
+    assert run_ingest(repo).state == "completed"
+
+
+@pytest.mark.django_db
+def test_cancelling_what_has_ended_is_no_error_and_changes_nothing(
+    client: Client, folder: Path, repo: Path, store: Any
+) -> None:
+    done = run_ingest(repo)
+    failed = run_ingest(write_files(folder / "empty", {"a.png": b"\0"}), "empty")
+    skipped = run_ingest(write_files(folder / "blank", {"a.py": "\n"}), "blank")
+    for run, state in ((done, "completed"), (failed, "error"), (skipped, "skipped")):
+        answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
+        assert answer.json() == {"status": "ok", "cleanup": "complete"}
+        run.refresh_from_db()
+        assert run.state == state
+    root = queries.find_root(str(repo))
+    assert store.count(root.id) == root.chunks
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("stage", IN_THREAD)
+def test_nothing_is_removed_while_a_run_is_active(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    ingest(repo)
+    refused: list[str] = []
+
+    def try_to_remove() -> None:
+        with pytest.raises(Conflict) as caught:
+            services.remove(str(repo))
+        refused.append(caught.value.code)
+
+    with monkeypatch.context() as patch:
+        hook(stage, Nth(1, try_to_remove), patch.setattr)
+        root = ingest(repo)
+    assert refused == ["BUSY"]
+    assert services.remove(str(repo)) is True
+    assert store.count(root.id) == 0
+    assert not store.collections()
+    assert not index_folders(store)
+
+
+@pytest.fixture
+def worker() -> Iterator[None]:
+    """The worker thread, as `serve` runs it."""
+    queue.start_worker()
+    yield
+    queue.stop_worker()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_cancel_returns_when_the_worker_has_stopped(
+    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, worker: None
+) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        reached.set()
+        assert go_on.wait(20)
+
+    hook("storing", Nth(1, wait), monkeypatch.setattr)
+    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    assert reached.wait(20)
+    assert client.get(f"/ingest/status/{run.id}").json()["state"] == "embedding"
+    assert services.cancel(run.id, patience=0) == "pending"
+    go_on.set()
+    answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
+    assert answer.json() == {"status": "ok", "cleanup": "complete"}
+    run.refresh_from_db()
+    assert run.state == "cancelled"
+    assert not store.collections()
+    assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_flag_set_by_another_process_is_seen(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, worker: None
+) -> None:
+    reached = threading.Event()
+
+    def chunk_for_ever() -> None:
+        reached.set()
+        # Only the heartbeat can see the flag: the pipeline writes nothing meanwhile.
+        (job,) = queue._jobs.values()
+        assert job._cancelled.wait(20)
+
+    monkeypatch.setattr("apps.ingest.heart.BEAT_SECONDS", 0.01)
+    hook("chunking", Nth(1, chunk_for_ever), monkeypatch.setattr)
+    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    assert reached.wait(20)
+    IngestRun.objects.filter(id=run.id).update(cancel_requested=True)
+    queue.stop_run(run.id, 20)
+    run.refresh_from_db()
+    assert run.state == "cancelled"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_stopping_the_server_interrupts_the_run_and_keeps_the_queue(
+    folder: Path, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = ingest(repo)
+    second = ingest(write_files(folder / "other", {"o.py": "o = 1\n"}), "other")
+    reached, go_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        reached.set()
+        assert go_on.wait(20)
+
+    hook("embedding", Nth(1, wait), monkeypatch.setattr)
+    active, waiting = services.queue_reembeds([first.id, second.id])
+    queue.start_worker()
+    assert reached.wait(20)
+    threading.Timer(0.05, go_on.set).start()
+    queue.stop_worker()
+    active.refresh_from_db()
+    waiting.refresh_from_db()
+    assert (active.state, active.last_error) == ("error", "Interrupted")
+    assert waiting.state == "queued"
+    assert store.count(first.id) == first.chunks
+    assert queue.drain() != []
+    waiting.refresh_from_db()
+    assert waiting.state == "completed"
+
+
+def files_of(repo: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(repo)): f.read_bytes() for f in repo.rglob("*") if f.is_file()}
+
+
+def index_folders(store: Any) -> list[Path]:
+    """What Chroma keeps on disk for collections: a folder each."""
+    assert store._folder is not None
+    return [entry for entry in store._folder.iterdir() if entry.is_dir()]
