@@ -35,6 +35,13 @@ class ToolCallRequested:
 
 
 @dataclass(frozen=True)
+class Heartbeat:
+    """The model is at work with nothing to show: it thinks unseen, or writes a call's arguments."""
+
+    kind: Literal["heartbeat"] = "heartbeat"
+
+
+@dataclass(frozen=True)
 class UsageReported:
     usage: Usage
     kind: Literal["usage"] = "usage"
@@ -84,7 +91,13 @@ class TurnStopped:
 
 
 ModelEvent = (
-    TextDelta | ReasoningDelta | ToolCallRequested | UsageReported | ToolStarted | ToolFinished
+    TextDelta
+    | ReasoningDelta
+    | ToolCallRequested
+    | Heartbeat
+    | UsageReported
+    | ToolStarted
+    | ToolFinished
 )
 Terminal = TurnFinished | TurnFailed | TurnStopped
 ChatEvent = TurnStarted | TextDelta | ReasoningDelta | ToolStarted | ToolFinished | Terminal

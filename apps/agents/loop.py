@@ -16,6 +16,7 @@ from typing import assert_never
 
 from apps.agents.events import (
     ChatEvent,
+    Heartbeat,
     ModelEvent,
     ReasoningDelta,
     TextDelta,
@@ -105,6 +106,8 @@ class _Answer:
                         self.calls.append(self._named(call))
                     case UsageReported(usage=usage):
                         self.meter.count(usage)
+                    case Heartbeat():
+                        pass
                     case _:
                         assert_never(event)
         self.meter.end_round()

@@ -7,6 +7,7 @@ from contextlib import aclosing
 import pytest
 
 from apps.agents.events import (
+    Heartbeat,
     ModelEvent,
     ReasoningDelta,
     TextDelta,
@@ -161,6 +162,11 @@ async def test_without_reports_there_is_no_usage_and_no_rate() -> None:
     assert heard.end.timing.tokens_per_second is None
 
 
+async def test_a_heartbeat_is_nobodys_business() -> None:
+    heard = await hear(Puppet([[Heartbeat(), TextDelta("x"), Heartbeat()]]), asked("m"))
+    assert heard.events[1:-1] == [TextDelta("x")]
+
+
 async def test_a_provider_that_runs_its_own_tools_is_passed_on() -> None:
     call = ToolCall("own", "VectorSearch")
     said = [ToolStarted(call), ToolFinished(ToolResult(call, {})), TextDelta("x")]
@@ -181,7 +187,7 @@ class Silent(Puppet):
             self.closed += 1
 
 
-@pytest.mark.parametrize("said", [[], [TextDelta("Half")]])
+@pytest.mark.parametrize("said", [[], [TextDelta("Half")], [Heartbeat()]])
 async def test_silence_ends_in_a_timeout(
     said: list[ModelEvent], turn_knobs: Callable[..., None]
 ) -> None:

@@ -11,7 +11,7 @@ from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.openai import OpenAIProvider
 from codeinfo.errors import Unavailable
 from tests.agents.cast import asked, hear
-from tests.stand_ins.openai_scripts import Script, Status, end, say
+from tests.stand_ins.openai_scripts import Delta, Script, Stall, Status, end, say
 from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn, frame
 
 SECRET = "sk-canary-4711"
@@ -205,6 +205,16 @@ async def test_a_long_history_is_cut_to_what_the_server_may_take(
 async def test_without_tools_none_are_mentioned(server: OpenAIStandIn) -> None:
     await hear(OpenAIProvider(), asked("plain", ()))
     assert "tools" not in server.chats[-1].body
+
+
+async def test_a_model_that_thinks_unseen_is_given_the_longer_time(
+    server: OpenAIStandIn, turn_knobs: Turn
+) -> None:
+    """Frames that show nothing count: only silence on the wire uses up the patience."""
+    turn_knobs(first_byte_seconds=600.0, idle_seconds=0.2)
+    server.scripts["thinker"] = Script([[Delta({"role": "assistant", "content": ""}), Stall()]])
+    heard = await hear(OpenAIProvider(), asked("thinker"))
+    assert heard.failure.code == "PROVIDER_TIMEOUT"
 
 
 async def test_models_raises_what_availability_says(turn_knobs: Turn) -> None:

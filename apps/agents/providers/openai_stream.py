@@ -8,7 +8,7 @@ from typing import Any
 
 import openai
 
-from apps.agents.events import ModelEvent
+from apps.agents.events import Heartbeat, ModelEvent
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.openai import Server
 from apps.agents.providers.openai_frames import Round
@@ -36,7 +36,7 @@ async def stream(server: Server, request: ModelRequest) -> AsyncGenerator[ModelE
         try:
             async with await _open(client, server, body_of(request)) as frames:
                 async for frame in frames:
-                    for event in round_.feed(frame):
+                    for event in round_.feed(frame) or (Heartbeat(),):
                         yield event
         except (openai.OpenAIError, json.JSONDecodeError, UnicodeDecodeError) as error:
             failure = error
