@@ -31,9 +31,8 @@ Result = TypeVar("Result")
 SPACE = "l2"
 # A wider search than Chroma's 100 finds .99 of the true ten best among 20,000, not .97.
 INDEX = {"space": SPACE, "ef_search": 200}
-# Rows in one call: a tenth of a second for Chroma in this process, more where it has its own.
-EMBEDDED_SLICE = 200
-SERVER_SLICE = 1_000
+# Rows in one call, about a tenth of a second; of a server too, which lets a question wait as long.
+WRITE_SLICE = 200
 READ_SLICE = 5_000
 _FILTERED = ("runId", "sourceFile")
 
@@ -51,7 +50,7 @@ class VectorStore:
         self._prefix = prefix
         self._close = close
         self._folder = folder
-        self._slice = min(client.get_max_batch_size(), EMBEDDED_SLICE if folder else SERVER_SLICE)
+        self._slice = min(client.get_max_batch_size(), WRITE_SLICE)
         self._lock = threading.Lock()
         self._known: dict[UUID, Any] = {}
 
@@ -122,7 +121,7 @@ class VectorStore:
         return {UUID(rest) for rest in ours if _is_hex(rest)}
 
     def close(self) -> None:
-        """Let go of the store and of its lock."""
+        """Let go of Chroma's files or connections."""
         self._close()
 
     def _name(self, root_id: UUID) -> str:
@@ -248,7 +247,8 @@ def _is_hex(text: str) -> bool:
 
 
 _store: VectorStore | None = None
-_opening = threading.Lock()
+_lock: chroma.FolderLock | None = None
+_opening = threading.RLock()
 
 
 def get_store() -> VectorStore:
@@ -260,35 +260,40 @@ def get_store() -> VectorStore:
     global _store
     with _opening:
         if _store is None:
+            claim_store()
             _store = _open()
         return _store
 
 
+def claim_store() -> None:
+    """Take the embedded store's folder for this process, without the second that opening costs.
+
+    For the start, which must fail where another process has it: raises Unavailable, not retryable,
+    naming CHROMA_URL. Nothing to do where a server is used.
+    """
+    global _lock
+    with _opening:
+        if _lock is None and not knobs().chroma_url:
+            _lock = chroma.FolderLock(_folder())
+
+
+def _folder() -> Path:
+    return knobs().data_dir.absolute() / "chroma"
+
+
 def _open() -> VectorStore:
-    prefix = knobs().ingest_collection
-    if knobs().chroma_url:
-        client, close = chroma.open_server(knobs().chroma_url)
-        with chroma.chroma_errors():
-            return VectorStore(client, prefix, close, folder=None)
-    folder = knobs().data_dir.absolute() / "chroma"
-    lock = chroma.FolderLock(folder)
-    try:
-        client, close = chroma.open_embedded(folder)
-    except Unavailable:
-        lock.release()
-        raise
-
-    def close_and_release() -> None:
-        close()
-        lock.release()
-
-    return VectorStore(client, prefix, close_and_release, folder)
+    url, prefix = knobs().chroma_url, knobs().ingest_collection
+    client, close = chroma.open_server(url) if url else chroma.open_embedded(_folder())
+    with chroma.chroma_errors():
+        return VectorStore(client, prefix, close, None if url else _folder())
 
 
 def reset_store() -> None:
-    """Close the store; the next `get_store` opens it anew, by the knobs of then."""
-    global _store
+    """Close the store and let go of its folder; the next `get_store` goes by the knobs of then."""
+    global _store, _lock
     with _opening:
         if _store is not None:
             _store.close()
-        _store = None
+        if _lock is not None:
+            _lock.release()
+        _store = _lock = None

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from apps.ingest.chroma import FolderLock
-from apps.ingest.store import VectorStore, get_store, reset_store
+from apps.ingest.store import VectorStore, claim_store, get_store, reset_store
 from apps.ingest.types import VectorRecord, Vectors
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
@@ -283,8 +283,9 @@ def test_a_second_process_is_refused_until_the_first_is_killed(
     with first:
         assert first.stdout
         assert first.stdout.readline() == "held\n"
-        with pytest.raises(Unavailable, match="CHROMA_URL") as caught:
-            get_store()
+        for claim in (claim_store, get_store):
+            with pytest.raises(Unavailable, match="CHROMA_URL") as caught:
+                claim()
         assert (caught.value.code, caught.value.retryable) == ("CHROMA_UNAVAILABLE", False)
         first.kill()
         first.wait()
