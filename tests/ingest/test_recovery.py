@@ -1,0 +1,218 @@
+"""kill -9 inside a run, and what the next start makes of it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from apps.ingest import queries, queue, recovery, services, sweep
+from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from apps.ingest.store import get_store, reset_store
+from apps.ingest.types import VectorRecord
+from tests.ingest.stages import STAGES
+from tests.support.ingested import ingest, write_files
+
+HOME = Path(__file__).resolve().parents[2]
+BEFORE_PUBLISHING = STAGES[: STAGES.index("publishing")]
+
+Contents = Callable[[Root], dict[str, str]]
+
+
+def die_at(stage: str, call: int) -> None:
+    """Let another process work on the queue until it kills itself; the store is ours again then."""
+    reset_store()
+    environ = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
+        "CODEINFO_DATA_DIR": str(settings.DATA_DIR),
+        "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+    }
+    command = [sys.executable, "-m", "tests.ingest.dying", stage, str(call)]
+    done = subprocess.run(
+        command, cwd=HOME, env=environ, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
+def start_anew() -> None:
+    """What a start does: end the dead runs, then sweep."""
+    recovery.recover()
+    sweep.sweep()
+
+
+def only_what_is_live(root: Root) -> bool:
+    """The store holds the chunks of the live files, and the rows no other files."""
+    root.refresh_from_db()
+    files = SourceFile.objects.filter(root=root)
+    return get_store().count(root.id) == root.chunks and files.count() == files.live().count()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("stage", "call"), [*((stage, 1) for stage in BEFORE_PUBLISHING), ("storing", 2)]
+)
+def test_a_first_ingest_that_was_killed_leaves_nothing(
+    repo: Path, store: Any, contents: Contents, stage: str, call: int
+) -> None:
+    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    die_at(stage, call)
+    assert queries.published_roots() == []
+    start_anew()
+    run.refresh_from_db()
+    assert (run.state, run.last_error, run.slot) == ("error", "Interrupted", None)
+    assert not Root.objects.exists()
+    assert not SourceFile.objects.exists()
+    assert not IndexLock.objects.exists()
+    assert not get_store().collections()
+    assert len(contents(ingest(repo))) >= 4
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("stage", "call"),
+    [("discovery", 2), ("rows", 2), ("storing", 1), ("storing", 2), ("publishing", 1)],
+)
+def test_a_reembed_that_was_killed_keeps_the_old_index(
+    folder: Path, repo: Path, store: Any, contents: Contents, stage: str, call: int
+) -> None:
+    root = ingest(repo)
+    before = contents(root)
+    change(repo)
+    run = services.reembed(str(repo))
+    die_at(stage, call)
+    # Before anything is repaired, the old answers are there.
+    assert contents(root) == before
+    start_anew()
+    assert contents(root) == before
+    assert only_what_is_live(root)
+    run.refresh_from_db()
+    assert (run.state, run.last_error) == ("error", "Interrupted")
+    assert_equals_clean(folder, repo, contents)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("stage", "call"), [("publishing", 2), ("deleting the old", 1), ("deleting the old", 2)]
+)
+def test_a_run_killed_after_it_published_is_completed(
+    folder: Path, repo: Path, store: Any, contents: Contents, stage: str, call: int
+) -> None:
+    root = ingest(repo)
+    change(repo)
+    run = services.reembed(str(repo))
+    die_at(stage, call)
+    root.refresh_from_db()
+    new = contents(root)
+    start_anew()
+    run.refresh_from_db()
+    assert (run.state, run.last_error) == ("completed", "")
+    assert run.files == root.files == 4
+    assert contents(root) == new
+    assert only_what_is_live(root)
+    assert_equals_clean(folder, repo, contents)
+
+
+def change(repo: Path) -> None:
+    (repo / "main.txt").unlink()
+    write_files(repo, {"src/retry.py": "def changed() -> None:\n    pass\n", "new.md": "# New\n"})
+
+
+def assert_equals_clean(folder: Path, repo: Path, contents: Contents) -> None:
+    again = ingest(repo)
+    files = {str(f.relative_to(repo)): f.read_bytes() for f in repo.rglob("*") if f.is_file()}
+    clean = ingest(write_files(folder / "copy", files), "copy")
+    assert contents(again) == contents(clean)
+    assert get_store().count(again.id) == get_store().count(clean.id)
+
+
+@pytest.mark.django_db
+def test_queued_runs_stay_queued(repo: Path, store: Any) -> None:
+    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    start_anew()
+    queue.drain()
+    run.refresh_from_db()
+    assert run.state == "completed"
+
+
+@pytest.mark.django_db
+def test_a_removal_that_was_cut_off_is_finished(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    run = IngestRun.objects.create(
+        operation="remove", path=root.path, name=root.name, state="scanning", owner="gone:1:x"
+    )
+    # It had come as far as the row: the vectors are orphans.
+    Root.objects.all().delete()
+    assert store.collections() == {root.id}
+    start_anew()
+    run.refresh_from_db()
+    assert (run.state, run.message) == ("completed", "Removed")
+    assert not store.collections()
+    assert not IndexLock.objects.exists()
+
+
+@pytest.mark.django_db
+def test_vectors_of_a_root_nobody_knows_are_dropped(store: Any) -> None:
+    record = VectorRecord("r:a.py:0", "text", {"runId": "r", "sourceFile": "s"})
+    store.add(uuid4(), "static-code-256", [record], np.ones((1, 256), dtype=np.float32))
+    start_anew()
+    assert not store.collections()
+
+
+@pytest.mark.django_db
+def test_a_sweep_leaves_what_is_live(repo: Path, store: Any, contents: Contents) -> None:
+    root = ingest(repo)
+    before = contents(root)
+    start_anew()
+    assert contents(root) == before
+    assert only_what_is_live(root)
+    assert queries.locked_model() == "static-code-256"
+
+
+def running(owner: str, **values: object) -> IngestRun:
+    return IngestRun.objects.create(
+        operation="start", path="/x", name="x", state="embedding", owner=owner, **values
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("owner", "seconds_silent", "ended"),
+    [
+        (f"{recovery.HOST}:{os.getppid()}:other", 5, False),
+        (f"{recovery.HOST}:{os.getppid()}:other", 31, True),
+        (f"{recovery.HOST}:4194305:other", 5, True),
+        (f"{recovery.HOST}:{os.getpid()}:other", 5, True),
+        ("elsewhere:1:other", 5, False),
+        ("elsewhere:1:other", 31, True),
+        (recovery.OWNER, 31, False),
+    ],
+)
+def test_beside_a_chroma_server_a_live_worker_of_another_process_is_left_alone(
+    turn_knobs: Callable[..., None], owner: str, seconds_silent: int, ended: bool
+) -> None:
+    turn_knobs(chroma_url="http://127.0.0.1:1")
+    run = running(owner, heartbeat_at=timezone.now() - timedelta(seconds=seconds_silent))
+    recovery.recover()
+    run.refresh_from_db()
+    assert (run.state == "error") is ended
+
+
+@pytest.mark.django_db
+def test_a_run_that_falls_silent_is_ended_while_serving() -> None:
+    silent = running("elsewhere:1:x", heartbeat_at=timezone.now() - timedelta(seconds=31))
+    alive = running("elsewhere:1:x", heartbeat_at=timezone.now())
+    recovery.end_stale()
+    silent.refresh_from_db()
+    alive.refresh_from_db()
+    assert (silent.state, silent.last_error) == ("error", "Interrupted")
+    assert alive.state == "embedding"
