@@ -65,12 +65,15 @@ def newest_first(
     rows: QuerySet[Row], time_field: str, limit: int, cursor: Cursor | None
 ) -> Page[Row]:
     """One page ordered by time, then key, both descending. Raises InvalidInput on a bad key."""
-    if cursor is not None:
-        rows = rows.filter(_after(time_field, cursor))
     try:
+        if cursor is not None:
+            rows = rows.filter(_after(time_field, cursor))
         found = list(rows.order_by(f"-{time_field}", "-pk")[: limit + 1])
     except (ValidationError, ValueError) as error:
-        raise InvalidInput("cursor is not one of ours") from error
+        problem = {"cursor": ["is not one of ours"]}
+        raise InvalidInput(
+            "Validation failed.", code="validation_error", details={"details": problem}
+        ) from error
     items, rest = found[:limit], found[limit:]
     next_cursor = None
     if len(items) == limit:

@@ -12,6 +12,7 @@ import contextvars
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec, TypeVar, cast
@@ -74,6 +75,10 @@ class Run:
             "model": log.model,
         }
 
+
+# Rows are written one after the other, as SQLite would have it anyway, and by a thread of their own:
+# the one that async Django shares may be held by the very request that waits for this.
+_rows = ThreadPoolExecutor(max_workers=1, thread_name_prefix="chat-rows")
 
 # The strong references: every live run, by its turn, and every task that belongs to one.
 _runs: dict[str, Run] = {}
@@ -272,7 +277,8 @@ async def _keep(run: Run) -> None:
 
 
 async def _database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    return cast(T, await database_sync_to_async(work)(*args, **kwargs))
+    call = database_sync_to_async(work, thread_sensitive=False, executor=_rows)
+    return cast(T, await call(*args, **kwargs))
 
 
 def _spawn(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
