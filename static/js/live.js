@@ -26,6 +26,13 @@ addEventListener("pageshow", () => (leaving = false));
 for (const [name, next] of Object.entries({ "htmx:wsConnecting": "connecting", "htmx:wsOpen": "open", "htmx:wsError": "closed" })) {
   document.addEventListener(name, (event) => event.target.matches("[data-live]") && set(next));
 }
+// A swapped element takes the focus with it; its next self, under the same id, gets it back.
+let focused = null;
+document.addEventListener("htmx:wsBeforeMessage", () => (focused = document.activeElement?.id));
+document.addEventListener("htmx:wsAfterMessage", () => {
+  if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
+});
+
 document.addEventListener("htmx:wsClose", (event) => {
   if (!event.target.matches("[data-live]") || leaving) return;
   set("closed");

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
 from tests.browser.chromium import PHONE, Complaints
 from tests.browser.conftest import OpenPage
@@ -220,10 +220,36 @@ def test_a_lost_connection_is_said_and_healed(open_page: OpenPage, complaints: C
     page = open_page("/ingest")
     foot = page.locator("[data-live-text]")
     expect(foot).to_have_text("Connected")
-    page.route_web_socket(re.compile("/ws/ui/ingest"), lambda socket: socket.close())
+    broken = True
+
+    def route(socket: WebSocketRoute) -> None:
+        if broken:
+            socket.close(code=1001)
+        else:
+            socket.connect_to_server()
+
+    page.route_web_socket(re.compile("/ws/ui/ingest"), route)
     page.reload()
-    expect(page.get_by_text("Realtime updates unavailable.")).to_be_visible()
+    banner = page.get_by_text("Realtime updates unavailable.")
+    expect(banner).to_be_visible()
     expect(foot).to_have_text("Server unreachable")
+    broken = False
+    expect(foot).to_have_text("Connected")
+    expect(banner).to_be_hidden()
+
+
+def test_focus_survives_an_update(open_page: OpenPage, make_repo: MakeRepo) -> None:
+    page, other = open_page("/ingest"), open_page("/ingest")
+    start(other, make_repo("anchor"))
+    expect(row(page, "anchor")).to_contain_text("Completed", timeout=LONG_WAIT)
+    details = row(page, "anchor").get_by_role("button", name="Details")
+    page.locator("h1").click()
+    page.keyboard.press("j")
+    expect(details).to_be_focused()
+    page.evaluate("document.activeElement.dataset.before = 'yes'")
+    row(other, "anchor").get_by_role("button", name="Re-embed").click()
+    expect(details).not_to_have_attribute("data-before", "yes")
+    expect(details).to_be_focused()
 
 
 def test_on_a_phone_roots_are_cards(open_page: OpenPage, make_repo: MakeRepo) -> None:

@@ -1,0 +1,163 @@
+"""`make screenshots`: each page of the running product, light, dark and phone, to docs/screenshots.
+
+Everything in the pictures is real: this checkout's own source is ingested, searched and asked
+about, with no language model connected.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.chromium import CHROMIUM, PHONE, WIDE, chromium
+from tests.browser.product import HOME, Product, running
+
+TARGET = HOME / "docs" / "screenshots"
+VARIANTS = {"light": (WIDE, False), "dark": (WIDE, True), "phone": (PHONE, False)}
+QUESTION = "Where is the distance cutoff applied to search results?"
+INGEST_MILLISECONDS = 180_000
+
+
+@contextmanager
+def opened(browser: Browser, product: Product, path: str) -> Iterator[dict[str, Page]]:
+    """The page at `path` in every variant, each in a profile of its own."""
+    pages = {}
+    for variant, (size, dark) in VARIANTS.items():
+        context = browser.new_context(
+            base_url=product.url,
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+        )
+        pages[variant] = context.new_page()
+        pages[variant].goto(path)
+    yield pages
+    for page in pages.values():
+        page.context.close()
+
+
+def shoot(name: str, pages: dict[str, Page], ready: Callable[[Page], None]) -> None:
+    """Write `<name>-<variant>.png` of each page, once it is ready."""
+    for variant, page in pages.items():
+        ready(page)
+        expect(page.locator("[data-live-text]")).to_have_text("Connected")
+        page.screenshot(path=TARGET / f"{name}-{variant}.png")
+        print(f"docs/screenshots/{name}-{variant}.png")
+
+
+def copy_checkout(folder: Path) -> Path:
+    """The tracked files of this checkout, as a folder that may be ingested."""
+    names = subprocess.run(
+        [
+            "git",
+            "ls-files",
+            "-z",
+            "apps",
+            "codeinfo",
+            "templates",
+            "static",
+            "*.md",
+            "requirements",
+        ],
+        cwd=HOME,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split("\0")
+    for name in filter(None, names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(HOME / name, folder / name)
+    return folder
+
+
+def start(page: Page, folder: Path, description: str) -> None:
+    page.get_by_label("Folder path").fill(str(folder))
+    page.get_by_label("Display name").fill(folder.name)
+    page.get_by_label("Description").fill(description)
+    page.get_by_role("button", name="Start ingest").click()
+
+
+def completed(page: Page) -> None:
+    expect(page.locator("#active-run")).to_contain_text("Completed", timeout=INGEST_MILLISECONDS)
+
+
+def under_way(page: Page) -> None:
+    percent = page.locator("#active-run .run-pct")
+    expect(percent).to_have_text(re.compile("^[2-9][0-9] %"), timeout=INGEST_MILLISECONDS)
+
+
+def shoot_ingest(browser: Browser, product: Product) -> None:
+    with opened(browser, product, "/ingest") as pages:
+        shoot("ingest-empty", pages, lambda page: None)
+        start(
+            pages["light"], copy_checkout(product.repos / "codeinfo"), "This product's own source"
+        )
+        completed(pages["light"])
+        many = product.repos / "archive"
+        for number in range(6000):
+            file = many / f"year_{number % 50}" / f"entry_{number}.py"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"def entry():\n    return {number}\n")
+        start(pages["light"], many, "")
+        shoot("ingest", pages, under_way)
+        pages["light"].get_by_role("button", name="Cancel ingest").click()
+        for page in pages.values():
+            expect(page.locator("#active-run")).to_contain_text("Last ingest")
+            page.get_by_role("button", name="Details").click()
+            page.get_by_role("link", name="with reasons").click()
+        shoot(
+            "ingest-skipped", pages, lambda page: expect(page.locator("#skip-rows")).to_be_visible()
+        )
+
+
+def answered(page: Page) -> None:
+    expect(page.locator(".turn").get_by_text("Complete", exact=True)).to_be_visible(timeout=60_000)
+
+
+def shoot_chat(browser: Browser, product: Product) -> None:
+    with opened(browser, product, "/chat") as pages:
+        shoot("chat-empty", pages, lambda page: None)
+        asked = pages["light"]
+        asked.get_by_label("Message").fill(QUESTION)
+        asked.get_by_role("button", name="Send").click()
+        answered(asked)
+        for page in pages.values():
+            if page is not asked:
+                page.goto(asked.url)
+        shoot("chat", pages, answered)
+
+
+def shoot_all(browser: Browser, product: Product) -> None:
+    shoot_ingest(browser, product)
+    with opened(browser, product, "/") as pages:
+        shoot("home", pages, lambda page: expect(page.get_by_text("Search only")).to_be_visible())
+    with opened(browser, product, f"/search?q={QUESTION.replace(' ', '+')}") as pages:
+        shoot("search", pages, lambda page: expect(page.locator(".hit").first).to_be_visible())
+    shoot_chat(browser, product)
+
+
+def main() -> int:
+    if not CHROMIUM.exists():
+        print(f"{CHROMIUM} is not there: apt-get install chromium", file=sys.stderr)
+        return 1
+    TARGET.mkdir(parents=True, exist_ok=True)
+    # The path is in the pictures: the same each time.
+    folder = Path(tempfile.gettempdir()) / "codeinfo-demo"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        with running(folder) as product, chromium() as browser:
+            shoot_all(browser, product)
+    finally:
+        shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
