@@ -1,0 +1,299 @@
+"""What goes wrong around a run: races, a locked database, a full disk, a store or embedder away."""
+
+import errno
+import json
+import os
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import OperationalError, connection, connections
+from django.test import Client
+
+from apps.ingest import patience, queries, queue, services, sweep
+from apps.ingest.embedding.static import StaticCodeEmbedder
+from apps.ingest.generation import Generation
+from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from apps.ingest.store import get_store
+from codeinfo.errors import CodeinfoError, Unavailable
+from tests.ingest.stages import Nth, hook
+from tests.support.ingested import ingest, run_ingest, write_files
+
+MODEL = "static-code-256"
+
+
+def all_at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
+    """What `call` answers in each of `count` threads that begin together."""
+    gate = threading.Barrier(count)
+
+    def run(index: int) -> Any:
+        gate.wait(30)
+        try:
+            return call(index)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(count) as threads:
+        return list(threads.map(run, range(count)))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_fifty_racing_starts_one_runs(repo: Path) -> None:
+    def start(index: int) -> int:
+        body = json.dumps({"path": str(repo), "name": "lighthouse", "model": MODEL})
+        return Client().post("/ingest/start", body, content_type="application/json").status_code
+
+    assert Counter(all_at_once(50, start)) == {202: 1, 429: 49}
+    assert IngestRun.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_starts_reembeds_and_removals_that_race_one_gets_in(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(repo)
+    # A removal that gets in holds its place until all others have asked.
+    asked = threading.Barrier(12)
+    monkeypatch.setattr(sweep, "drop_root", lambda root: asked.wait(30))
+    verbs: list[Callable[[], Any]] = [
+        lambda: services.start_run(path=str(repo), name="lighthouse", model=MODEL),
+        lambda: services.reembed(str(repo)),
+        lambda: services.remove(str(repo)),
+    ]
+
+    def attempt(index: int) -> str:
+        try:
+            verbs[index % 3]()
+        except CodeinfoError as error:
+            asked.wait(30)
+            return error.code
+        if index % 3 != 2:
+            asked.wait(30)
+        return "in"
+
+    assert Counter(all_at_once(12, attempt)) == {"in": 1, "BUSY": 11}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_racing_claims_never_get_the_same_run(repo: Path) -> None:
+    services.start_run(path=str(repo), name="lighthouse", model=MODEL)
+    claimed = [run for run in all_at_once(12, lambda index: queue.claim()) if run]
+    assert len(claimed) == 1
+
+
+@pytest.mark.django_db
+def test_two_roots_cannot_have_one_name(folder: Path, repo: Path, store: Any) -> None:
+    """Both were free when they were asked for: the second to publish loses."""
+    ingest(repo, "lighthouse")
+    other = write_files(folder / "other", {"o.py": "o = 1\n"})
+    run = services.start_run(path=str(other), name="other", model=MODEL)
+    IngestRun.objects.filter(id=run.id).update(name="lighthouse")
+    queue.drain()
+    run.refresh_from_db()
+    assert (run.state, run.last_error) == (
+        "error",
+        "Another folder is already called 'lighthouse'.",
+    )
+    assert [root.name for root in Root.objects.all()] == ["lighthouse"]
+    assert len(store.collections()) == 1
+
+
+@pytest.fixture
+def locked_database() -> Iterator[None]:
+    """Another program holds the write lock; we wait for it a moment only."""
+    connection.ensure_connection()
+    connection.cursor().execute("PRAGMA busy_timeout = 20")
+    other = sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    yield
+    other.execute("ROLLBACK")
+    other.close()
+    connection.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_locked_database_is_503_with_retry_after(
+    client: Client, repo: Path, locked_database: None
+) -> None:
+    body = json.dumps({"path": str(repo), "name": "lighthouse", "model": MODEL})
+    answer = client.post("/ingest/start", body, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (503, "DATABASE_UNAVAILABLE")
+    assert int(answer["Retry-After"]) > 0
+    assert client.get("/ingest/roots").status_code == 200
+
+
+@pytest.mark.django_db
+def test_a_run_waits_out_a_database_that_is_locked_for_a_while(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "PAUSE_SECONDS", 0)
+    failures = {"rows": 2, "publish": 1}
+
+    def sometimes(what: str) -> None:
+        if failures[what]:
+            failures[what] -= 1
+            raise OperationalError("database is locked")
+
+    real_insert = SourceFile.objects.bulk_create
+    monkeypatch.setattr(
+        SourceFile.objects,
+        "bulk_create",
+        lambda *a, **o: sometimes("rows") or real_insert(*a, **o),
+    )
+    real_advance = Generation._advance
+    monkeypatch.setattr(Generation, "_advance", lambda *a: sometimes("publish") or real_advance(*a))
+    root = ingest(repo)
+    assert failures["rows"] == failures["publish"] == 0
+    assert store.count(root.id) == root.chunks
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("stage", "error", "reason"),
+    [
+        ("discovery", Unavailable("fatal: index file corrupt", code="GIT_FAILED"), "fatal: index"),
+        ("embedding", Unavailable("The embedding server is away"), "server is away"),
+        ("handing over", Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE"), "Chroma"),
+        ("rows", OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "No space left on device"),
+        ("publishing", OSError(errno.EROFS, os.strerror(errno.EROFS)), "Read-only file system"),
+        ("chunking", MemoryError("out of memory"), "out of memory"),
+    ],
+)
+def test_a_run_that_fails_says_why_and_the_old_answers_stay(
+    client: Client,
+    repo: Path,
+    store: Any,
+    contents: Callable[[Root], dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    stage: str,
+    error: Exception,
+    reason: str,
+) -> None:
+    root = ingest(repo)
+    before = contents(root)
+
+    def fail() -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        hook(stage, Nth(1, fail), patch.setattr)
+        run = run_ingest(repo, "renamed")
+    told = client.get(f"/ingest/status/{run.id}").json()
+    assert (told["state"], told["message"]) == ("error", "Failed")
+    assert reason in told["lastError"]
+    assert told["counts"] == {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
+    assert contents(root) == before
+    assert store.count(root.id) == len(before)
+    (row,) = client.get("/ingest/roots").json()["roots"]
+    assert (row["name"], row["status"]) == ("lighthouse", "error")
+    assert reason in row["lastError"]
+    assert ingest(repo, "renamed").generation == 2
+
+
+@pytest.mark.django_db
+def test_a_store_that_stays_away_is_swept_when_it_is_back(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chroma dies in the middle of a first ingest: not even the sweep reaches it."""
+
+    def away(*args: object) -> None:
+        raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
+
+    with monkeypatch.context() as patch:
+        hook(
+            "handing over", Nth(2, lambda: _wait_and_break(patch, type(store), away)), patch.setattr
+        )
+        run = run_ingest(repo)
+    assert run.state == "error"
+    assert "Chroma failed" in run.last_error
+    assert sweep.due.is_set()
+    assert len(store.collections()) == 1
+    sweep.sweep()
+    assert not store.collections()
+    assert not Root.objects.exists()
+    assert not sweep.due.is_set()
+
+
+def _wait_and_break(patch: pytest.MonkeyPatch, store: type, away: Callable[..., None]) -> None:
+    """The first write gets through; whatever comes then does not."""
+    while not get_store().collections():
+        pass
+    for verb in ("drop", "delete_run", "count"):
+        patch.setattr(store, verb, away)
+    raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
+
+
+@pytest.mark.django_db
+def test_old_vectors_that_cannot_be_deleted_do_not_undo_a_success(
+    repo: Path,
+    store: Any,
+    contents: Callable[[Root], dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = ingest(repo)
+    before = contents(root)
+
+    def away(*args: object) -> None:
+        raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "delete_run", away)
+        root = ingest(repo)
+    # The dead vectors are there, and count for nothing.
+    assert store.count(root.id) == 2 * len(before)
+    assert contents(root) == before
+    sweep.sweep()
+    assert store.count(root.id) == len(before)
+
+
+@pytest.mark.django_db
+def test_another_dimension_is_refused_with_the_lock(
+    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+    chunks = store.count(root.id)
+    monkeypatch.setattr(
+        StaticCodeEmbedder, "embed_documents", lambda self, texts: np.ones((len(texts), 8), "f4")
+    )
+    run = run_ingest(repo)
+    assert run.state == "error"
+    assert "256 dimensions" in run.last_error
+    assert store.count(root.id) == chunks
+    assert IndexLock.objects.get().dimension == 256
+
+
+@pytest.mark.django_db
+def test_chunks_without_a_usable_vector_are_counted_out(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = StaticCodeEmbedder.embed_documents
+
+    def first_is_zero(self: StaticCodeEmbedder, texts: Any) -> Any:
+        vectors = real(self, texts)
+        vectors[0] = 0
+        return vectors
+
+    monkeypatch.setattr(StaticCodeEmbedder, "embed_documents", first_is_zero)
+    root = ingest(repo)
+    assert root.embedded == root.chunks - 1 == store.count(root.id)
+
+
+@pytest.mark.django_db
+def test_no_usable_vector_at_all_is_an_error(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        StaticCodeEmbedder,
+        "embed_documents",
+        lambda self, texts: np.full((len(texts), 256), np.nan, "f4"),
+    )
+    run = run_ingest(repo)
+    assert (run.state, run.last_error) == ("error", "static-code-256 gave no usable vector")
+    assert queries.locked_model() is None
+    assert not store.collections()

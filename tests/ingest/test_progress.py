@@ -1,0 +1,166 @@
+"""What a run tells of itself while it goes, and what is written in the log."""
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from apps.ingest import queue, services
+from apps.ingest.job import Job, Stopped
+from apps.ingest.models import IngestRun
+from apps.ingest.progress import CANCELLED, COMPLETED, Progress, finish, status_of
+from apps.ingest.serializers import status_wire
+from tests.ingest.stages import hook
+from tests.support.ingested import ingest, run_ingest
+
+pytestmark = pytest.mark.django_db
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def run() -> IngestRun:
+    return IngestRun.objects.create(operation="start", path="/x", name="x", state="scanning")
+
+
+def wire(run: IngestRun) -> dict[str, Any]:
+    run.refresh_from_db()
+    return status_wire(status_of(run))
+
+
+def test_percent_and_eta_follow_the_files(run: IngestRun) -> None:
+    clock = Clock()
+    progress = Progress(run, Job(run.id), clock)
+    progress.begin(3)
+    progress.say("embedding", "Embedding 3 files")
+    told = wire(run)
+    assert "percent" not in told
+    assert "etaMs" not in told
+    clock.now += 1
+    progress.file(1, "a.py", completed=0)
+    told = wire(run)
+    assert (told["fileIndex"], told["fileTotal"], told["currentFile"]) == (1, 3, "a.py")
+    assert told["percent"] == 33.3
+    assert "etaMs" not in told
+    clock.now += 1
+    progress.file(2, "b.py", completed=1)
+    # One file took two seconds; two are left.
+    assert (wire(run)["percent"], wire(run)["etaMs"]) == (66.7, 4000)
+    progress.flush()
+    assert finish(run.id, COMPLETED)
+    told = wire(run)
+    assert (told["percent"], told["etaMs"], told["fileIndex"]) == (100.0, 0, 3)
+    assert told["currentFile"] == "b.py"
+
+
+def test_no_files_is_no_division(run: IngestRun) -> None:
+    Progress(run, Job(run.id)).begin(0)
+    finish(run.id, COMPLETED)
+    assert "percent" not in json.loads(json.dumps(wire(run)))
+
+
+def test_the_row_is_written_at_most_four_times_a_second(run: IngestRun) -> None:
+    clock = Clock()
+    progress = Progress(run, Job(run.id), clock)
+    progress.begin(1000)
+    written = set()
+    for index in range(1, 1001):
+        clock.now += 0.001
+        progress.file(index, f"{index}.py", completed=index - 1)
+        written.add(wire(run).get("fileIndex"))
+    assert len(written - {None}) <= 4
+
+
+def test_a_cancelled_row_stops_the_pipeline(run: IngestRun) -> None:
+    job = Job(run.id)
+    progress = Progress(run, job)
+    IngestRun.objects.filter(id=run.id).update(cancel_requested=True)
+    with pytest.raises(Stopped):
+        progress.say("embedding", "Embedding 1 files")
+    assert job.cancelled
+    assert wire(run)["state"] == "scanning"
+
+
+@pytest.mark.parametrize(("first", "then"), [(COMPLETED, CANCELLED), (CANCELLED, COMPLETED)])
+def test_the_first_ending_stays(run: IngestRun, first: Any, then: Any) -> None:
+    assert finish(run.id, first) is True
+    assert finish(run.id, then) is False
+    assert wire(run)["state"] == first.state
+
+
+def test_finishing_what_is_not_there_is_no_error() -> None:
+    assert finish(uuid4(), COMPLETED) is False
+
+
+def test_the_states_and_messages_of_a_run(
+    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def look() -> None:
+        run = IngestRun.objects.get()
+        told = client.get(f"/ingest/status/{run.id}").json()
+        if (told["state"], told["message"]) not in seen:
+            seen.append((told["state"], told["message"]))
+
+    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    look()
+    for stage in ("discovery", "chunking", "publishing"):
+        hook(stage, look, monkeypatch.setattr)
+    queue.drain()
+    look()
+    assert seen == [
+        ("queued", "Queued"),
+        ("scanning", "Discovering files"),
+        ("embedding", "Embedding 4 files"),
+        ("completed", "Completed"),
+    ]
+    assert wire(run)["state"] == "completed"
+
+
+def test_what_begins_and_ends_is_logged_with_its_facts(
+    repo: Path, store: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "codeinfo.ingest")
+    root = ingest(repo)
+    services.remove(str(repo))
+    logged = [(entry.getMessage(), vars(entry)["context"]) for entry in caplog.records]
+    assert [message for message, _ in logged] == [
+        "ingest start",
+        "ingest completed",
+        "ingest remove start",
+        "ingest remove completed",
+    ]
+    facts = logged[1][1]
+    assert facts["runId"] == str(root.last_run_id)
+    assert (facts["path"], facts["name"], facts["state"]) == (str(repo), root.name, "completed")
+    assert facts["counts"]["chunks"] == root.chunks
+    assert set(facts) == {
+        "runId",
+        "operation",
+        "path",
+        "root",
+        "name",
+        "description",
+        "model",
+        "state",
+        "counts",
+        "lastError",
+    }
+
+
+def test_a_failure_is_logged_as_one(
+    folder: Path, store: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_ingest(folder, "empty")
+    entry = caplog.records[-1]
+    assert (entry.getMessage(), entry.levelname) == ("ingest error", "WARNING")
