@@ -76,7 +76,7 @@ class Run:
         }
 
 
-# Rows are written one after the other, as SQLite would have it anyway, and by a thread of their own:
+# Rows are written one after the other, as SQLite would have it anyway, by a thread of their own:
 # the one that async Django shares may be held by the very request that waits for this.
 _rows = ThreadPoolExecutor(max_workers=1, thread_name_prefix="chat-rows")
 

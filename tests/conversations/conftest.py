@@ -1,4 +1,4 @@
-"""The cast: one conversation, a provider that plays a script, and hands to ask and to watch with."""
+"""The cast: one conversation, a provider that plays a script, hands to ask and to watch with."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence

@@ -112,7 +112,7 @@ REFUSED = [
     ({"inflightId": "a\r\nX: y"}, "inflightId must be"),
     (
         {"sandboxMode": "none"},
-        "sandboxMode must be one of: read-only, workspace-write, danger-full",
+        "sandboxMode must be one of: read-only, workspace-write, danger",
     ),
     ({"approvalPolicy": 1}, "approvalPolicy must be one of: never, on-request, on-failure, untr"),
     ({"modelReasoningEffort": "max"}, "modelReasoningEffort must be one of: low, medium, high"),
