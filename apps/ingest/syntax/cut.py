@@ -8,7 +8,8 @@ deepest first, so that a closing brace returns to its block before two functions
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -83,52 +84,64 @@ def cut_tree(
     return units
 
 
+class _Span(NamedTuple):
+    """A node and its rows, both included; a line break at its end is not a row of its own."""
+
+    first: int
+    last: int
+    node: Node
+
+
+def _span(node: Node) -> _Span:
+    first, end = node.start_point.row, node.end_point
+    return _Span(first, end.row - (end.column == 0 and end.row > first), node)
+
+
 def _cut(text: Text, task: _Task, leading: Callable[[Node], bool]) -> list[_Task]:
     """The parts of a range, cut where the children of its nodes begin; none where they do not."""
-    nodes = task.nodes
+    nodes: Sequence[Node] = task.nodes
     while nodes:
-        nodes = tuple(child for node in nodes if _rows(node) > 1 for child in node.children)
-        rows = _cut_rows(nodes, task.first, task.end, leading)
+        spans = [_span(child) for node in nodes for child in node.children]
+        rows = _cut_rows(spans, task.first, task.end, leading)
+        # A node on one row has nothing to cut.
+        spans = [span for span in spans if span.last > span.first]
         if rows:
-            return _parts(text, task, nodes, rows)
+            return _parts(text, task, spans, rows)
+        nodes = [span.node for span in spans]
     return []
 
 
-def _rows(node: Node) -> int:
-    return node.end_point.row - node.start_point.row + 1
-
-
 def _cut_rows(
-    nodes: Iterable[Node], first: int, end: int, leading: Callable[[Node], bool]
+    spans: Iterable[_Span], first: int, end: int, leading: Callable[[Node], bool]
 ) -> list[int]:
     """Rows strictly inside first..end where a node begins, with what leads up to it."""
     rows: list[int] = []
-    led_from, previous_end = -1, -1
-    for node in nodes:
-        start, end_point = node.start_point.row, node.end_point
-        attached = led_from >= 0 and start <= previous_end + 1
-        begin = led_from if attached else start
+    led_from, previous_last = -1, -1
+    for span in spans:
+        attached = led_from >= 0 and span.first <= previous_last + 1
+        begin = led_from if attached else span.first
         # The comma in "}," and the comment in "x = 1  # one" stay with what they follow.
-        shares_row = not attached and start <= previous_end
+        shares_row = not attached and span.first <= previous_last
         if not shares_row and first < begin < end and begin != (rows[-1] if rows else -1):
             rows.append(begin)
-        led_from = begin if not shares_row and leading(node) else -1
-        previous_end = end_point.row - (end_point.column == 0 and end_point.row > start)
+        led_from = begin if not shares_row and leading(span.node) else -1
+        previous_last = span.last
     return rows
 
 
-def _parts(text: Text, task: _Task, nodes: Sequence[Node], rows: list[int]) -> list[_Task]:
+def _parts(text: Text, task: _Task, spans: Sequence[_Span], rows: list[int]) -> list[_Task]:
     room = text.share(task.first, task.end)
-    bounds = [task.first, *rows, task.end]
     parts: list[_Task] = []
     at = 0
-    for index, (first, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+    for first, end in pairwise([task.first, *rows, task.end]):
         inside: list[Node] = []
-        while at < len(nodes) and nodes[at].start_point.row < end:
-            inside.append(nodes[at])
+        while at < len(spans) and spans[at].first < end:
+            inside.append(spans[at].node)
             at += 1
-        level, share = (task.level, task.room) if index == 0 else (task.level + 1, room)
-        parts.append(_Task(first, end, level, share, tuple(inside)))
+        if parts:
+            parts.append(_Task(first, end, task.level + 1, room, tuple(inside)))
+        else:
+            parts.append(_Task(first, end, task.level, task.room, tuple(inside)))
     return parts
 
 

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache
 from typing import NamedTuple
 
-from tree_sitter import Node, Parser
+from tree_sitter import Parser
 
 from apps.ingest.syntax.cut import Text, cut_lines, cut_tree, merge
 from apps.ingest.syntax.outline import Definition, Outline, language, outline
@@ -54,14 +54,13 @@ def pieces_of_tree(lines: Sequence[str], max_chars: int, grammar: str) -> list[P
     found = outline(grammar, root, source)
     text = Text(lines, max_chars)
     starts = [definition.first for definition in found.definitions]
-    is_leading = partial(_is_leading, LEADING.get(grammar, frozenset()))
-    ranges = merge(text, cut_tree(text, root, starts, is_leading))
+    ranges = merge(text, cut_tree(text, root, starts, lambda node: _leads(grammar, node.type)))
     return _annotated(list(_trimmed(lines, ranges)), found, SEPARATORS.get(grammar, "."))
 
 
-def _is_leading(types: frozenset[str], node: Node) -> bool:
-    kind = node.type
-    return kind in types or any(word in kind for word in LEADING_WORDS)
+@cache
+def _leads(grammar: str, kind: str) -> bool:
+    return kind in LEADING.get(grammar, ()) or any(word in kind for word in LEADING_WORDS)
 
 
 def _trimmed(lines: Sequence[str], ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
