@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 
 from apps.conversations import runner
 from apps.ingest import queue
+from apps.site import sockets
 from codeinfo.conf import Knobs
 
 logger = logging.getLogger("codeinfo.site")
@@ -55,6 +56,7 @@ def end_live_runs() -> "Deferred[None]":
 
 def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; then end live answers and the ingest worker, and return."""
+    sockets.install()
     server = Server(
         application=application,
         endpoints=list(listen_on),
