@@ -29,6 +29,7 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADING = re.compile(
     r"[#*_\s]*`*" + WHOLE_REFERENCE.pattern + r"`*[*_:\s]*(?P<note>\([^()\n]{1,60}\))?[*_:.\s]*"
 )
+BLANKS = " \t\r\n"  # what Markdown takes for nothing, unlike str.strip
 FENCES = ("```", "~~~")
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _parser.validateLink = is_safe_link  # type: ignore[method-assign]
@@ -96,29 +97,35 @@ def split(source: str, *, ended: bool) -> tuple[list[str], str]:
     ended. A block that is nothing but a reference waits for the next one: code after it is shown
     under it.
     """
-    # Lines as the parser counts them.
+    # Lines as the parser counts them. One that is not over may yet become anything.
     source = _LONE_RETURN.sub(" ", source)
-    lines = _LINE.findall(source)
-    tops = [t for t in _parser.parse(source, {}) if t.level == 0 and t.map and t.nesting >= 0]
-    starts = [0, *(t.map[0] for t in tops[1:] if t.map)]
-    edges = [*starts, len(lines)]
+    whole = source if ended else source[: source.rfind("\n") + 1]
+    lines = _LINE.findall(whole)
+    tops = [t for t in _parser.parse(whole, {}) if t.level == 0 and t.map and t.nesting >= 0]
+    if not tops:
+        return [], "" if ended else source
+    edges = [0, *(t.map[0] for t in tops[1:] if t.map), len(lines)]
     texts = ["".join(lines[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
-    if ended or not tops:
-        return (texts, "") if tops else ([], "" if ended else source)
-    finished = len(texts) if _is_closed(tops[-1], texts[-1]) else len(texts) - 1
-    if finished and _HEADING.fullmatch(texts[finished - 1]):
+    finished = len(texts) if ended or _is_closed(tops[-1], lines) else len(texts) - 1
+    if finished and not ended and _HEADING.fullmatch(texts[finished - 1]):
         finished -= 1
-    return texts[:finished], "".join(texts[finished:])
+    blocks = texts[:finished]
+    return blocks, source[sum(map(len, blocks)) :]
 
 
-def _is_closed(token: Token, text: str) -> bool:
+def _is_closed(token: Token, lines: list[str]) -> bool:
     """Whether the last block cannot go on: a fence that was closed, a paragraph before a gap."""
-    if not text.endswith("\n"):
-        return False
+    first, end = token.map or (0, 0)
     if token.type == "fence":
-        lines = text.strip().split("\n")
-        return len(lines) > 1 and lines[-1].strip().startswith(token.markup)
-    return token.type in ("paragraph_open", "heading_open") and text.endswith("\n\n")
+        return end - first > 1 and _closes(lines[end - 1], token.markup)
+    return token.type in ("paragraph_open", "heading_open") and not lines[-1].strip(BLANKS)
+
+
+def _closes(line: str, markup: str) -> bool:
+    """Whether a line is the end of a fence that began with `markup`."""
+    inside = line.strip(BLANKS)
+    indent = len(line) - len(line.lstrip(" "))
+    return indent <= 3 and len(inside) >= len(markup) and set(inside) == {markup[0]}
 
 
 def open_block(rest: str) -> tuple[str, str]:

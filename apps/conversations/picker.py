@@ -3,8 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 
+from apps.agents.providers import registry
 from apps.agents.providers.base import Model, Provider
-from apps.agents.providers.registry import preselected, providers
 from codeinfo.errors import Unavailable
 
 # A server that is slow to say whether it is there does not hold up the page: it is asked again by
@@ -62,9 +62,9 @@ async def picker(provider: str, model: str, *, fixed: bool, patient: bool) -> Pi
 
 
 async def _picker(provider: str, model: str, fixed: bool) -> Picker:
-    known = providers()
+    known = registry.providers()
     offers = await asyncio.gather(*(_offer(one) for one in known.values()))
-    chosen = provider if provider in known else await preselected()
+    chosen = provider if provider in known else await registry.preselected()
     models = await _models(known[chosen])
     if model not in [one.key for one in models]:
         model = models[0].key if models else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
-from apps.agents.providers.registry import providers
+from apps.agents.providers import registry
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.queries import STATES
 from apps.conversations.templatetags.chat import day_label
@@ -47,14 +47,13 @@ def context(query: SidebarQuery) -> dict[str, Any]:
         rows = rows.filter(title__icontains=query.text)
     found = list(rows.order_by("-last_message_at", "-pk")[: query.count + 1])
     shown = found[: query.count]
-    labels = {id: provider.label for id, provider in providers().items()}
-    for row in shown:
-        row.maker = row.agent_name or labels.get(row.provider, row.provider)
-    days = groupby(shown, key=lambda row: day_label(row.last_message_at))
+    labels = {id: provider.label for id, provider in registry.providers().items()}
+    lines = [(row, row.agent_name or labels.get(row.provider, row.provider)) for row in shown]
+    days = groupby(lines, key=lambda line: day_label(line[0].last_message_at))
     return {
         "query": query,
         "states": STATE_WORDS,
-        "days": [(day, list(rows)) for day, rows in days],
+        "days": [(day, list(group)) for day, group in days],
         "more": len(found) > query.count,
         "next_count": query.count + PAGE,
         "none": not shown,

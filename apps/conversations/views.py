@@ -18,7 +18,9 @@ from apps.conversations.exchange import Exchange, exchanges_of
 from apps.conversations.models import ID_PATTERN, Conversation
 from apps.conversations.picker import picker
 from apps.conversations.renderers import html
+from apps.conversations.sanitise import sanitise
 from apps.conversations.sidebar import SidebarQuery
+from apps.conversations.types import StartTurn
 from apps.ingest import queries as ingest
 from apps.retrieval.repositories import repo_id
 from codeinfo.error_map import status_of
@@ -36,7 +38,8 @@ EXAMPLES = (
 
 async def page(request: HttpRequest) -> HttpResponse:
     """`GET /chat[?c=<id>]`: a conversation, or a new one under an id that is ready to be used."""
-    return await sync_to_async(_page)(request)
+    response: HttpResponse = await sync_to_async(_page)(request)
+    return response
 
 
 def _page(request: HttpRequest) -> HttpResponse:
@@ -118,21 +121,22 @@ async def send(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _question(form: QueryDict) -> runner.StartTurn:
+def _question(form: QueryDict) -> StartTurn:
     """Raises InvalidInput."""
-    if not re.match(ID_PATTERN, form.get("c", "")):
+    conversation_id, model = form.get("c", ""), form.get("model", "")
+    if not re.match(ID_PATTERN, conversation_id):
         raise InvalidInput("The conversation's id cannot be used.")
     message = form.get("message", "")
     if not message.strip():
         raise InvalidInput("message is required")
-    if not form.get("model"):
+    if not model:
         raise InvalidInput("model is required")
     repository = form.get("repository") or None
-    return runner.StartTurn(
-        conversation_id=form["c"],
+    return StartTurn(
+        conversation_id=conversation_id,
         message=message,
         provider=form.get("provider", ""),
-        model=form["model"],
+        model=model,
         repository=repository,
         # Kept with the conversation, so that a reload searches where the question before it did.
         flags={"repository": repository or ""},
@@ -197,7 +201,7 @@ def diagram(request: HttpRequest) -> HttpResponse:
     """`POST /ui/chat/diagram`: a mermaid source as an image, or with the reason why not."""
     source = request.POST.get("source", "")
     diagrams.draw(source)
-    return HttpResponse(markdown.sanitise(markdown.diagram(source)))
+    return HttpResponse(sanitise(markdown.diagram(source)))
 
 
 @require_GET

@@ -1,0 +1,129 @@
+"""Diagrams: drawn in a process of their own, cleaned, remembered, and never the page's undoing."""
+
+import base64
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+import pytest
+
+from apps.conversations import diagrams, markdown
+from apps.conversations.diagrams import Diagram, NotDrawn
+
+
+@pytest.fixture(autouse=True)
+def nothing_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(diagrams, "_cache", diagrams._Cache())
+    yield
+
+
+def svg(uri: str) -> str:
+    head, _, data = uri.partition(",")
+    assert head == "data:image/svg+xml;base64"
+    return base64.b64decode(data).decode()
+
+
+def test_a_diagram_is_an_image_in_both_themes_with_its_size() -> None:
+    drawn = diagrams.draw("flowchart LR\n  A[Discover] --> B[Chunk]")
+    assert isinstance(drawn, Diagram)
+    assert drawn.width > 100 and drawn.height > 20
+    assert "Discover" in svg(drawn.light)
+    assert svg(drawn.light) != svg(drawn.dark)
+    assert "foreignObject" not in svg(drawn.light)
+
+
+def test_what_was_drawn_is_in_the_page_at_once() -> None:
+    source = "flowchart LR\n  A --> B\n"
+    diagrams.draw(source)
+    html = markdown.plain(f"```mermaid\n{source}```")
+    assert html.count('<img class="diagram__img') == 2
+    assert "pending" not in html
+
+
+def test_text_that_is_no_diagram_is_kept_with_the_reason() -> None:
+    outcome = diagrams.draw("this is no diagram\n")
+    assert isinstance(outcome, NotDrawn)
+    html = markdown.plain("```mermaid\nthis is no diagram\n```")
+    assert "Diagram failed to render" in html
+    assert "this is no diagram" in html
+
+
+def test_drawing_that_takes_too_long_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagrams, "_DRAW", "while True: pass")
+    monkeypatch.setattr(diagrams, "TIME_LIMIT_SECONDS", 0.3)
+    assert diagrams.draw("flowchart LR\n A --> B") == NotDrawn("Drawing took too long.")
+
+
+def test_a_drawing_process_that_dies_is_a_reason_and_no_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(diagrams, "_DRAW", "import os; os.kill(os.getpid(), 9)")
+    assert diagrams.draw("flowchart LR") == NotDrawn("The drawing process ended.")
+
+
+def test_an_endless_source_is_not_tried() -> None:
+    assert diagrams.draw("x" * 20_001) == NotDrawn("The diagram is too long.")
+
+
+def test_only_the_latest_outcomes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagrams, "KEPT_DIAGRAMS", 2)
+    monkeypatch.setattr(diagrams, "_draw", lambda source: NotDrawn(source))
+    for source in ("a", "b", "c"):
+        diagrams.draw(source)
+    assert diagrams.drawn("a") is None
+    assert diagrams.drawn("c") == NotDrawn("c")
+
+
+NS = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "<script>alert(1)</script>",
+        '<rect onclick="alert(1)"/>',
+        '<rect ONLOAD="alert(1)"/>',
+        '<a xlink:href="javascript:alert(1)"><text>x</text></a>',
+        '<use xlink:href="https://example.org/x.svg#y"/>',
+        '<use href="data:image/svg+xml;base64,PHN2Zz4="/>',
+        '<image href="https://example.org/x.png"/>',
+        "<foreignObject><b>x</b></foreignObject>",
+        '<rect style="fill: url(https://example.org/x)"/>',
+        '<rect fill="url( https://example.org/x )"/>',
+        '<style>@import "https://example.org/x.css"; rect { fill: red }</style>',
+        "<style>rect { background: URL(//example.org/x) }</style>",
+        '<animate attributeName="href" to="javascript:alert(1)"/>',
+        '<g><g><script href="https://example.org/x.js"/></g></g>',
+    ],
+)
+def test_what_could_run_or_load_is_taken_out(harm: str) -> None:
+    root = ElementTree.fromstring(f'<svg {NS} viewBox="0 0 10 10"><path d="M0 0"/>{harm}</svg>')
+    diagrams.clean(root)
+    cleaned = ElementTree.tostring(root).decode().lower()
+    assert not any(
+        bad in cleaned
+        for bad in (
+            "script",
+            "alert",
+            "example.org",
+            "onclick",
+            "onload",
+            "foreignobject",
+            "base64",
+        )
+    )
+    assert "path" in cleaned
+
+
+def test_what_a_drawing_needs_of_itself_stays() -> None:
+    root = ElementTree.fromstring(
+        f'<svg {NS}><path marker-end="url(#end)"/><use href="#a"/>'
+        '<style>rect { filter: url("#shadow") }</style></svg>'
+    )
+    diagrams.clean(root)
+    cleaned = ElementTree.tostring(root).decode()
+    assert "url(#end)" in cleaned and 'href="#a"' in cleaned and "#shadow" in cleaned
+
+
+def test_a_document_type_is_refused() -> None:
+    with pytest.raises(ValueError, match="document type"):
+        diagrams._checked('<!DOCTYPE svg [<!ENTITY a "b">]><svg/>')
