@@ -5,6 +5,7 @@ tracked ones, elsewhere those that a walk finds. Each is named exactly once: as 
 Skipped with a reason.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from apps.ingest.eligibility import HEAD_BYTES, Rules
 from apps.ingest.files import (
     SPECIAL,
     SYMBOLIC_LINK,
+    UNREADABLE,
     Beneath,
     SpecialFile,
     read_file,
@@ -47,6 +49,8 @@ def discover(root: Path) -> Discovery:
 
 def _open_root(root: Path) -> Beneath:
     try:
+        if root.is_dir() and not os.access(root, os.R_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, UNREADABLE)
         return Beneath(root)
     except FileNotFoundError:
         raise NotFound(f"There is no folder {root}") from None

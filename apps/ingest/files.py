@@ -15,7 +15,9 @@ from typing import Self
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, NotFound
 
-FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Folders are passed through, not listed: with O_PATH that needs no right to read them.
+_PASS = getattr(os, "O_PATH", os.O_RDONLY)
+FOLDER_FLAGS = _PASS | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 SYMBOLIC_LINK = "Symbolic link"
@@ -23,11 +25,10 @@ SPECIAL = "Not a regular file"
 UNREADABLE = "Not readable"
 MISSING = "Missing"
 
-# What the kernel says of a link met with O_NOFOLLOW: ELOOP for a file, ENOTDIR for a folder.
 REASONS = {
     errno.ELOOP: SYMBOLIC_LINK,
-    errno.ENOTDIR: SYMBOLIC_LINK,
     errno.ENOENT: MISSING,
+    errno.ENOTDIR: MISSING,
     errno.EACCES: UNREADABLE,
     errno.EPERM: UNREADABLE,
 }
@@ -43,14 +44,14 @@ class SpecialFile(OSError):
 
 
 class Beneath:
-    """A root held open; `open` and `stat` take paths relative to it, with slashes.
+    """A root, given by its real path, held open; `open` and `stat` take paths relative to it.
 
     The folders of the last path stay open, so that walking files in order costs one open each.
     Not for use by several threads at once. Raises OSError.
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._root = _open_root(root)
         self._names: list[str] = []
         self._folders: list[int] = []
 
@@ -93,7 +94,7 @@ class Beneath:
             common += 1
         self._leave(common)
         for folder in folders[common:]:
-            self._folders.append(os.open(folder, FOLDER_FLAGS, dir_fd=self._here()))
+            self._folders.append(_open_folder(folder, self._here()))
             self._names.append(folder)
         return self._here(), name
 
@@ -104,6 +105,28 @@ class Beneath:
 
     def _here(self) -> int:
         return self._folders[-1] if self._folders else self._root
+
+
+def _open_root(root: Path) -> int:
+    """Every component of a real path is a folder, so a link among them was put there since."""
+    here = os.open("/", FOLDER_FLAGS)
+    for name in root.absolute().parts[1:]:
+        try:
+            inner = _open_folder(name, here)
+        finally:
+            os.close(here)
+        here = inner
+    return here
+
+
+def _open_folder(name: str, parent: int) -> int:
+    try:
+        return os.open(name, FOLDER_FLAGS, dir_fd=parent)
+    except NotADirectoryError:
+        # What the kernel says of a link, too.
+        if stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, SYMBOLIC_LINK) from None
+        raise
 
 
 def _only_regular(found: os.stat_result) -> None:
@@ -140,7 +163,7 @@ def read_file(root: Path, rel_path: str) -> bytes:
                 os.close(descriptor)
     except SpecialFile:
         raise InvalidInput(f"{SPECIAL}: {rel_path}", code="NOT_READABLE") from None
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise NotFound(f"There is no file {rel_path}") from None
     except OSError as error:
         raise InvalidInput(f"{reason_of(error)}: {rel_path}", code="NOT_READABLE") from error

@@ -104,6 +104,15 @@ def test_a_folder_that_became_a_link_is_not_followed(
     assert reasons(found) == {"sub/a.py": "Symbolic link"}
 
 
+def test_a_folder_that_became_a_file_holds_nothing(folder: Path, git: Git) -> None:
+    write(folder, {"sub/a.py": "x"})
+    git("add", ".")
+    (folder / "sub" / "a.py").unlink()
+    (folder / "sub").rmdir()
+    (folder / "sub").write_text("x")
+    assert reasons(discover(folder)) == {"sub/a.py": "Missing"}
+
+
 def test_an_ordinary_word_excludes_only_at_the_top_of_a_repository(folder: Path, git: Git) -> None:
     """Somebody who tracks `apps/logs` means it as source."""
     tracked = ["logs/a.py", "apps/logs/b.py", "apps/node_modules/c.js", "apps/node_modules/d.js"]

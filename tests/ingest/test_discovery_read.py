@@ -26,8 +26,9 @@ def test_a_path_that_may_lead_out_is_refused(folder: Path, path: str) -> None:
     assert caught.value.code == "INVALID_PATH"
 
 
-@pytest.mark.parametrize("path", ["missing.py", "missing/a.py"])
+@pytest.mark.parametrize("path", ["missing.py", "missing/a.py", "a.py/b.py"])
 def test_a_missing_file_is_not_found(folder: Path, path: str) -> None:
+    (folder / "a.py").write_text("x")
     with pytest.raises(NotFound):
         read_file(folder, path)
 
@@ -38,7 +39,7 @@ def test_links_folders_and_special_files_are_refused(folder: Path) -> None:
     (folder / "link.py").symlink_to(folder / "real" / "a.py")
     (folder / "linked").symlink_to(folder / "real")
     os.mkfifo(folder / "fifo")
-    for path in ("link.py", "linked/a.py", "fifo", "real", "real/a.py/b"):
+    for path in ("link.py", "linked/a.py", "fifo", "real"):
         with pytest.raises(InvalidInput) as caught:
             read_file(folder, path)
         assert caught.value.code == "NOT_READABLE"
@@ -50,6 +51,17 @@ def test_a_root_whose_name_begins_alike_is_not_reached(folder: Path) -> None:
     (folder / "repo-private" / "a.py").write_text("x")
     with pytest.raises(InvalidInput):
         read_file(folder / "repo", "../repo-private/a.py")
+
+
+def test_a_root_that_became_a_link_is_refused(folder: Path) -> None:
+    for name in ("up/root", "elsewhere/root"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "a.py").write_text(name)
+    assert read_file(folder / "up/root", "a.py") == b"up/root"
+    (folder / "up").rename(folder / "moved")
+    (folder / "up").symlink_to(folder / "elsewhere")
+    with pytest.raises(InvalidInput, match="Symbolic link"):
+        read_file(folder / "up/root", "a.py")
 
 
 def test_a_file_above_the_cap_is_refused(folder: Path, turn_knobs: Callable[..., None]) -> None:

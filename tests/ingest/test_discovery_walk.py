@@ -286,10 +286,16 @@ def test_both_lists_are_sorted_by_path(folder: Path) -> None:
     assert list(reasons(found)) == sorted(reasons(found))
 
 
-def test_a_folder_that_cannot_be_listed_is_an_error_of_its_own(folder: Path) -> None:
+def test_a_folder_that_cannot_be_listed_is_an_error_of_its_own(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(folder, {"a.py": "x"})
     with pytest.raises(NotFound):
         discover(folder / "missing")
     with pytest.raises(InvalidInput) as caught:
         discover(folder / "a.py")
     assert caught.value.code == "NOT_DIRECTORY"
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(InvalidInput) as caught:
+        discover(folder)
+    assert caught.value.code == "NOT_READABLE"
