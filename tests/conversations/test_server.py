@@ -1,0 +1,146 @@
+"""Chat through the real server: first byte, hang-ups, closes, the end of the process."""
+
+import json
+import os
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosedError
+from websockets.sync.client import connect
+
+from tests.browser.product import Product, running
+from tests.stand_ins.openai_scripts import Script, Stall, end, say
+from tests.stand_ins.openai_server import OpenAIStandIn
+
+PATIENCE = 20
+HALF = Script([[*say("half", 9), Stall()]])
+WHOLE = Script([[*say("half whole", 5), *end()]])
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAIStandIn]:
+    with OpenAIStandIn() as server:
+        server.scripts |= {"half": HALF, "whole": WHOLE}
+        yield server
+
+
+@pytest.fixture(scope="module")
+def product(model: OpenAIStandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    folder = tmp_path_factory.mktemp("chat")
+    with running(folder, CODEINFO_OPENAI_BASE_URL=model.url) as product:
+        yield product
+
+
+def body(conversation: str, model: str, **more: Any) -> dict[str, Any]:
+    given = {"provider": "openai", "model": model, "message": "Why?"}
+    return {**given, "conversationId": conversation, **more}
+
+
+def lines(response: httpx.Response) -> Iterator[str]:
+    return (line for line in response.iter_lines() if line)
+
+
+def turns(product: Product, conversation: str) -> Any:
+    return httpx.get(f"{product.url}/conversations/{conversation}/turns").json()
+
+
+def final_frame(product: Product, conversation: str) -> dict[str, Any]:
+    """The end of the run that is live now, as the socket tells it."""
+    with connect(f"{product.url.replace('http', 'ws')}/ws") as socket:
+        hello = {"protocolVersion": "v1", "requestId": "r", "type": "subscribe_conversation"}
+        socket.send(json.dumps({**hello, "conversationId": conversation}))
+        while (frame := json.loads(socket.recv(PATIENCE)))["type"] != "turn_final":
+            pass
+    return dict(frame)
+
+
+def test_the_first_byte_comes_before_the_model_speaks(
+    product: Product, model: OpenAIStandIn
+) -> None:
+    model.hold()
+    given = body("c1", "whole")
+    accept = {"Accept": "text/event-stream"}
+    url = f"{product.url}/chat"
+    with httpx.stream("POST", url, json=given, headers=accept, timeout=PATIENCE) as answer:
+        received = lines(answer)
+        assert next(received) == ":"
+        model.release()
+        rest = [json.loads(line.removeprefix("data: ")) for line in received]
+    assert [message["type"] for message in rest] == ["token", "token", "final", "complete"]
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_hanging_up_stops_the_model_only_where_the_body_said_so(
+    product: Product, model: OpenAIStandIn, stops: bool
+) -> None:
+    conversation = f"hang-up-{stops}"
+    given = body(conversation, "half", cancelOnDisconnect=stops)
+    accept = {"Accept": "text/event-stream"}
+    url = f"{product.url}/chat"
+    with httpx.stream("POST", url, json=given, headers=accept, timeout=PATIENCE) as answer:
+        received = lines(answer)
+        assert next(received) == ":"
+        assert json.loads(next(received).removeprefix("data: "))["content"] == "half"
+    exchange = model.chats[-1]
+    if not stops:
+        assert turns(product, conversation)["inflight"]["assistantText"] == "half"
+        httpx.post(f"{product.url}/conversations/{conversation}/cancel")
+    # Stop, whoever asks for it, hangs up on the model.
+    assert exchange.client_left.wait(PATIENCE)
+    if "inflight" in turns(product, conversation):
+        final_frame(product, conversation)
+    answered = turns(product, conversation)["items"][0]
+    assert (answered["status"], answered["content"]) == ("stopped", "half")
+
+
+@pytest.mark.parametrize("frame", ["{", '{"protocolVersion":"v2"}'])
+def test_a_wrong_frame_is_closed_with_1008_and_the_reason(product: Product, frame: str) -> None:
+    with connect(f"{product.url.replace('http', 'ws')}/ws") as socket:
+        socket.send(frame)
+        with pytest.raises(ConnectionClosedError) as closed:
+            socket.recv(PATIENCE)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1008
+    assert closed.value.rcvd.reason in ("malformed JSON", "protocolVersion must be v1")
+
+
+def half_said(product: Product, conversation: str) -> None:
+    """Ask, and return when the first half of the answer has come; the other will not."""
+    asked = httpx.post(f"{product.url}/chat", json=body(conversation, "half"))
+    assert asked.status_code == 202
+    while turns(product, conversation).get("inflight", {}).get("assistantText") != "half":
+        pass
+
+
+def interrupted(product: Product, conversation: str) -> dict[str, Any]:
+    answer, asked = turns(product, conversation)["items"]
+    assert asked["content"] == "Why?"
+    assert (answer["status"], answer["error"]["code"]) == ("failed", "INTERRUPTED")
+    return dict(answer)
+
+
+def test_the_end_of_the_server_is_the_end_of_its_answers(
+    model: OpenAIStandIn, tmp_path: Path
+) -> None:
+    data = tmp_path / "1" / "data"
+    knobs = {"CODEINFO_OPENAI_BASE_URL": model.url, "CODEINFO_DATA_DIR": str(data)}
+    for name in "123":
+        (tmp_path / name).mkdir()
+    with running(tmp_path / "1", **knobs) as first:
+        half_said(first, "killed")
+        with closing(sqlite3.connect(data / "codeinfo.sqlite3")) as rows:
+            query = "SELECT owner FROM conversations_turn WHERE status = 'running'"
+            ((owner,),) = rows.execute(query).fetchall()
+        os.kill(int(owner.split("/")[1]), signal.SIGKILL)
+    with running(tmp_path / "2", **knobs) as second:
+        interrupted(second, "killed")
+        half_said(second, "stopped")
+    with running(tmp_path / "3", **knobs) as third:
+        # In order: all that was said is kept.
+        assert interrupted(third, "stopped")["content"] == "half"
