@@ -13,7 +13,8 @@ from tree_sitter import Parser
 from tree_sitter_language_pack import get_language
 
 from apps.ingest.syntax.__main__ import serve
-from apps.ingest.syntax.pieces import Piece, pieces_of_tree
+from apps.ingest.syntax.pieces import Piece
+from apps.ingest.syntax.trees import pieces_of_tree
 
 COMMAND = (sys.executable, "-m", "tests.ingest.unruly_parser")
 

@@ -14,7 +14,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
-from apps.ingest.syntax.pieces import Piece, pieces_of_tree
+from apps.ingest.syntax.pieces import Piece
+from apps.ingest.syntax.trees import pieces_of_tree
 
 Parse = Callable[[Sequence[str], int, str], list[Piece]]
 

@@ -1,17 +1,13 @@
-"""Cutting rows into ranges, along a syntax tree or along blank lines, and merging the small ones.
+"""Cutting rows into ranges along blank lines, and merging the small ones.
 
-A text is first cut as finely as needed: whatever fits stays whole, the rest is cut where its
-children begin. Every cut has a level, its depth in the tree. Then ranges are merged across cuts,
-deepest first, so that a closing brace returns to its block before two functions meet.
+A text is first cut as finely as needed, here or in `trees`. Every cut has a level, its depth. Then
+ranges are merged across cuts, deepest first, so that a closing brace returns to its block before
+two functions meet.
 """
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
-from typing import NamedTuple
-
-from tree_sitter import Node
+from itertools import accumulate
 
 # Smaller ranges are put to a neighbour's.
 SMALL = 200
@@ -51,98 +47,6 @@ class Unit:
     level: int
     room: int
     defines: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    first: int
-    end: int
-    level: int
-    room: int
-    nodes: tuple[Node, ...]
-
-
-def cut_tree(
-    text: Text, root: Node, starts: Sequence[int], leading: Callable[[Node], bool]
-) -> list[Unit]:
-    """Units of a parsed file. `starts`: the rows where definitions begin, sorted; `leading` tells
-    the nodes that belong to the one that follows them."""
-    units: list[Unit] = []
-    tasks = [_Task(0, len(text.lines), 0, text.max_chars, (root,))]
-    while tasks:
-        task = tasks.pop()
-        if text.fits(task.first, task.end) or task.end - task.first <= 1:
-            at = bisect_left(starts, task.first)
-            defines = at < len(starts) and starts[at] < task.end
-            units.append(Unit(task.first, task.end, task.level, task.room, defines))
-            continue
-        parts = _cut(text, task, leading)
-        if parts:
-            tasks.extend(reversed(parts))
-        else:
-            units.extend(cut_lines(text, task.first, task.end, task.level, task.room))
-    return units
-
-
-class _Span(NamedTuple):
-    """A node and its rows, both included; a line break at its end is not a row of its own."""
-
-    first: int
-    last: int
-    node: Node
-
-
-def _span(node: Node) -> _Span:
-    first, end = node.start_point.row, node.end_point
-    return _Span(first, end.row - (end.column == 0 and end.row > first), node)
-
-
-def _cut(text: Text, task: _Task, leading: Callable[[Node], bool]) -> list[_Task]:
-    """The parts of a range, cut where the children of its nodes begin; none where they do not."""
-    nodes: Sequence[Node] = task.nodes
-    while nodes:
-        spans = [_span(child) for node in nodes for child in node.children]
-        rows = _cut_rows(spans, task.first, task.end, leading)
-        # A node on one row has nothing to cut.
-        spans = [span for span in spans if span.last > span.first]
-        if rows:
-            return _parts(text, task, spans, rows)
-        nodes = [span.node for span in spans]
-    return []
-
-
-def _cut_rows(
-    spans: Iterable[_Span], first: int, end: int, leading: Callable[[Node], bool]
-) -> list[int]:
-    """Rows strictly inside first..end where a node begins, with what leads up to it."""
-    rows: list[int] = []
-    led_from, previous_last = -1, -1
-    for span in spans:
-        attached = led_from >= 0 and span.first <= previous_last + 1
-        begin = led_from if attached else span.first
-        # The comma in "}," and the comment in "x = 1  # one" stay with what they follow.
-        shares_row = not attached and span.first <= previous_last
-        if not shares_row and first < begin < end and begin != (rows[-1] if rows else -1):
-            rows.append(begin)
-        led_from = begin if not shares_row and leading(span.node) else -1
-        previous_last = span.last
-    return rows
-
-
-def _parts(text: Text, task: _Task, spans: Sequence[_Span], rows: list[int]) -> list[_Task]:
-    room = text.share(task.first, task.end)
-    parts: list[_Task] = []
-    at = 0
-    for first, end in pairwise([task.first, *rows, task.end]):
-        inside: list[Node] = []
-        while at < len(spans) and spans[at].first < end:
-            inside.append(spans[at].node)
-            at += 1
-        if parts:
-            parts.append(_Task(first, end, task.level + 1, room, tuple(inside)))
-        else:
-            parts.append(_Task(first, end, task.level, task.room, tuple(inside)))
-    return parts
 
 
 def cut_lines(text: Text, first: int, end: int, level: int = 0, room: int = 0) -> list[Unit]:

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 from tree_sitter import Language, Node, Query, QueryCursor
 from tree_sitter_language_pack import get_language
 
+from apps.ingest.syntax.pieces import Definition, Outline
 from apps.ingest.syntax.queries import BODIES, query_text
 
 MAX_NAME = 120
@@ -16,25 +17,6 @@ MAX_SIGNATURE = 300
 QUALIFIER = re.compile(r"::|[.:]")
 QUALIFIED = re.compile(r"[\w$#~]+(?:(?:::|[.:])[\w$#~]+)+")
 COMMENT_LINE = re.compile(r"\n[ \t]*(?:#|//)[^\n]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """Rows are 0-based, both included; `parent` is the index of the enclosing definition or -1."""
-
-    label: str
-    first: int
-    last: int
-    parent: int
-    signature: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """Definitions in order of appearance, outer before inner; names as (row, name), in order."""
-
-    definitions: list[Definition] = field(default_factory=list)
-    names: list[tuple[int, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

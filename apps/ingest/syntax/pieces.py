@@ -1,21 +1,20 @@
-"""The pieces of one file: ranges of lines with the definitions that they belong to and declare."""
+"""The pieces of one file: ranges of lines with the definitions that they belong to and declare.
+
+The parent of the parse process reads this too, so it knows nothing of trees.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tree_sitter import Parser
-
-from apps.ingest.syntax.cut import Text, cut_lines, cut_tree, merge
-from apps.ingest.syntax.outline import Definition, Outline, language, outline
-from apps.ingest.syntax.queries import LEADING, LEADING_WORDS
+from apps.ingest.syntax.cut import Text, Unit, cut_lines, merge
 
 MAX_NAMES = 100
 # Enclosing definitions that a symbol path tells of; the innermost count.
 MAX_DEPTH = 8
-SEPARATORS = {"markdown": " > "}
 
+MAX_DECLARATION = 400
 # How most languages declare something, for those that have no grammar here.
 DECLARATION = re.compile(
     r"^[ \t]*(?:(?:export|public|private|protected|static|async|pub|local|final|abstract|create|or"
@@ -36,31 +35,47 @@ class Piece(NamedTuple):
     signature: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Rows are 0-based, both included; `parent` is the index of the enclosing definition or -1."""
+
+    label: str
+    first: int
+    last: int
+    parent: int
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Definitions in order of appearance, outer before inner; names as (row, name), in order."""
+
+    definitions: list[Definition] = field(default_factory=list)
+    names: list[tuple[int, str]] = field(default_factory=list)
+
+
 def pieces_of_lines(lines: Sequence[str], max_chars: int, *, declarations: bool) -> list[Piece]:
     """Pieces of a file without a grammar. `declarations`: it is code, so look for names."""
     text = Text(lines, max_chars)
-    ranges = _trimmed(lines, merge(text, cut_lines(text, 0, len(lines))))
-    if not declarations:
-        return [Piece(first + 1, last + 1) for first, last in ranges]
-    names = [(row, m[1]) for row, line in enumerate(lines) if (m := DECLARATION.match(line[:400]))]
-    return _annotated(list(ranges), Outline(names=names), ".")
+    found = Outline(names=list(_declared(lines)) if declarations else [])
+    return pieces_of(text, cut_lines(text, 0, len(lines)), found, ".")
 
 
-def pieces_of_tree(lines: Sequence[str], max_chars: int, grammar: str) -> list[Piece]:
-    """Pieces of a file cut along its syntax tree. May never return."""
-    # Several grammars (make, for one) do not see a last line that is not ended.
-    source = ("\n".join(lines) + "\n").encode()
-    root = Parser(language(grammar)).parse(source).root_node
-    found = outline(grammar, root, source)
-    text = Text(lines, max_chars)
-    starts = [definition.first for definition in found.definitions]
-    ranges = merge(text, cut_tree(text, root, starts, lambda node: _leads(grammar, node.type)))
-    return _annotated(list(_trimmed(lines, ranges)), found, SEPARATORS.get(grammar, "."))
+def pieces_of(text: Text, units: Sequence[Unit], found: Outline, separator: str) -> list[Piece]:
+    """Units merged into pieces, each told what it belongs to and declares."""
+    scopes = _Scopes(found.definitions, separator)
+    names = _Names(found.names)
+    pieces: list[Piece] = []
+    for first, last in _trimmed(text.lines, merge(text, units)):
+        symbol, signature = scopes.of(first, last)
+        pieces.append(Piece(first + 1, last + 1, symbol, names.between(first, last), signature))
+    return pieces
 
 
-@cache
-def _leads(grammar: str, kind: str) -> bool:
-    return kind in LEADING.get(grammar, ()) or any(word in kind for word in LEADING_WORDS)
+def _declared(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    for row, line in enumerate(lines):
+        if found := DECLARATION.match(line[:MAX_DECLARATION]):
+            yield row, found[1]
 
 
 def _trimmed(lines: Sequence[str], ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -73,16 +88,6 @@ def _trimmed(lines: Sequence[str], ranges: list[tuple[int, int]]) -> Iterator[tu
             last -= 1
         if first <= last:
             yield first, last
-
-
-def _annotated(ranges: list[tuple[int, int]], found: Outline, separator: str) -> list[Piece]:
-    scopes = _Scopes(found.definitions, separator)
-    names = _Names(found.names)
-    pieces: list[Piece] = []
-    for first, last in ranges:
-        symbol, signature = scopes.of(first, last)
-        pieces.append(Piece(first + 1, last + 1, symbol, names.between(first, last), signature))
-    return pieces
 
 
 class _Names:
