@@ -159,7 +159,7 @@ def test_rows_are_reembedded_and_removed_together(open_page: OpenPage, make_repo
         expect(row(page, name)).to_contain_text("Completed", timeout=LONG_WAIT)
     page.get_by_label("Filter folders").fill("pier-")
     page.get_by_label("Select all").check()
-    bar = page.get_by_role("region", name="Bulk actions")
+    bar = page.get_by_role("form", name="Bulk actions")
     expect(bar).to_contain_text("2 selected")
     bar.get_by_role("button", name="Re-embed selected").click()
     expect(page.get_by_role("status").filter(has_text="2 re-embeds queued")).to_be_visible()
