@@ -1,4 +1,4 @@
-"""Cutting a text along its syntax tree: what fits stays whole, the rest is cut where children begin.
+"""Cutting a text along its syntax tree: what fits stays whole, the rest is cut at its children.
 
 No step calls itself, so a deep tree is as good as a flat one.
 """
