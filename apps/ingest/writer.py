@@ -5,12 +5,16 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from uuid import UUID
 
-from apps.ingest.batches import ROWS_PER_WRITE
 from apps.ingest.job import Job
 from apps.ingest.store import get_store
 from apps.ingest.types import VectorRecord, Vectors
 
 logger = logging.getLogger("codeinfo.ingest")
+
+# The embedded Chroma holds Python's lock for a whole call, so that no other thread runs. A breath
+# between short calls lets a request through in one go, where it would else wait again and again.
+ROWS_PER_CALL = 200
+BREATH_SECONDS = 0.02
 
 
 class Writer:
@@ -43,9 +47,9 @@ class Writer:
 
     def _write(self, records: Sequence[VectorRecord], vectors: Vectors) -> int:
         stored = 0
-        for start in range(0, len(records), ROWS_PER_WRITE):
-            part = slice(start, start + ROWS_PER_WRITE)
-            if self._job.cancelled:
+        for start in range(0, len(records), ROWS_PER_CALL):
+            part = slice(start, start + ROWS_PER_CALL)
+            if self._job.wait(BREATH_SECONDS):
                 break
             with self._job.timed("store"):
                 refused = get_store().add(self._root_id, self._model, records[part], vectors[part])
