@@ -107,7 +107,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
     async def _watch(self, view: Exchange) -> None:
         """A run that another process makes, from its row."""
         await self._put(view, await _rendered(view), _action(running=True))
-        while await _is_running(view.id):  # its row is all that tells
+        while await _is_running(view.id):  # noqa: ASYNC110 (its row is all that tells)
             await asyncio.sleep(FOREIGN_SECONDS)
         await self._finish(view.id)
 

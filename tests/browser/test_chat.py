@@ -1,0 +1,381 @@
+"""The chat page in a browser: asking, following, stopping, coming back, opening what is cited."""
+
+import re
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.chromium import PHONE, Complaints
+from tests.browser.conftest import OpenPage
+from tests.browser.product import Product
+from tests.stand_ins.openai_scripts import (
+    Script,
+    end,
+    say,
+)
+from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.support.ingested import SAMPLE, write_files
+
+LONG_WAIT = 60_000
+QUESTION = "How long is the delay before a call is tried again?"
+
+
+@pytest.fixture(scope="module")
+def repository(product: Product, browser: Browser) -> Iterator[str]:
+    """The sample repository, ingested for this file's tests and removed after them."""
+    folder = write_files(product.repos / "lighthouse", SAMPLE)
+    context = browser.new_context(base_url=product.url)
+    page = context.new_page()
+    page.goto("/ingest")
+    page.get_by_label("Folder path").fill(str(folder))
+    page.get_by_label("Display name").fill("lighthouse")
+    page.get_by_role("button", name="Start ingest").click()
+    row = page.locator("#roots [data-row]").filter(has_text="lighthouse")
+    expect(row.get_by_text("Complete")).to_be_visible(timeout=LONG_WAIT)
+    yield "lighthouse"
+    page.get_by_role("button", name="Remove lighthouse").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove lighthouse").click()
+    expect(row).to_have_count(0, timeout=LONG_WAIT)
+    context.close()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def model(stand_in: OpenAIStandIn) -> Iterator[OpenAIStandIn]:
+    """The stand-in, at its written pace; as it was afterwards."""
+    stand_in.pace = 1
+    yield stand_in
+    stand_in.release()
+    stand_in.pace = 0
+    stand_in.scripts.clear()
+
+
+def ask(page: Page, text: str = QUESTION, *, model: str = "slow-tool") -> None:
+    page.get_by_label("Model").select_option(model)
+    page.get_by_label("Message").fill(text)
+    page.get_by_label("Message").press("Enter")
+
+
+def turn(page: Page, number: int = -1) -> Locator:
+    return page.locator("#turns > .turn").nth(number)
+
+
+def chip(page: Page, number: int = -1) -> Locator:
+    return turn(page, number).locator("[data-chip]")
+
+
+def done(page: Page, word: str = "Complete") -> None:
+    expect(chip(page)).to_have_text(word, timeout=LONG_WAIT)
+
+
+def test_a_question_is_answered_live_with_steps_and_citations(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    page = open_page("/chat")
+    ask(page)
+    expect(chip(page)).to_have_text("Processing")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/chat\?c=[\w-]{36}$"))
+    expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
+    expect(turn(page).get_by_text("Thought process")).to_be_visible()
+    expect(turn(page)).to_contain_text("Sentence 2 of a slow answer.", timeout=LONG_WAIT)
+    expect(chip(page)).to_have_text("Processing")
+    done(page)
+    expect(page.get_by_role("button", name=re.compile("^Send"))).to_be_visible()
+    for leaked in ("<think>", "</think>"):
+        expect(turn(page)).not_to_contain_text(leaked)
+    expect(turn(page).locator("details.step").first).not_to_have_attribute("open", "")
+    expect(turn(page).get_by_text(re.compile(r"^Citations \(\d\)$"))).to_be_visible()
+    assert turn(page).locator(".prose .cite").all_inner_texts()[0] == "1"
+
+
+def test_tool_details_show_parameters_and_distances(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    model.pace = 0
+    page = open_page("/chat")
+    ask(page, model="tool")
+    done(page)
+    step = turn(page).locator(".step", has_text="VectorSearch")
+    step.locator("summary").first.click()
+    distance = step.get_by_text(re.compile(r"^Distance: \d\.\d{3}$")).first
+    expect(distance).to_be_visible()
+    expect(step.get_by_text(re.compile(r"^Best distance: \d\.\d{3}$")).first).to_be_visible()
+    step.get_by_text("Parameters").click()
+    expect(step.locator(".json").first).to_contain_text(f'"query": "{QUESTION}"')
+    step.locator(".tmatch").first.click()
+    expect(page.locator("#source .line.is-cited").first).to_be_visible()
+
+
+def test_a_citation_opens_its_lines_and_escape_leads_back(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    model.pace = 0
+    page = open_page("/chat")
+    ask(page, model="tool")
+    done(page)
+    chips = turn(page).locator(".prose a.cite")
+    label = chips.first.get_attribute("aria-label") or ""
+    found = re.fullmatch(r"Source 1: (\S+) lines? (\d+)(?: to (\d+))?", label)
+    assert found
+    chips.first.click()
+    viewer = page.get_by_role("complementary", name="Source viewer")
+    expect(viewer.locator(".viewer__head")).to_contain_text(found[1])
+    first, last = int(found[2]), int(found[3] or found[2])
+    expect(viewer.locator(".line.is-cited")).to_have_count(last - first + 1)
+    expect(viewer.locator(f"#L{first}")).to_be_in_viewport()
+    expect(viewer.locator(".viewer__code")).to_be_focused()
+    path = next(name for name in SAMPLE if name.endswith(found[1]))
+    lines = SAMPLE[path].split("\n")[first - 1 : last]
+    shown = [text.rstrip("\n") for text in viewer.locator(".is-cited").all_text_contents()]
+    assert [re.sub(r"^1?\d+", "", text, count=1) for text in shown[1:]] == lines[1:]
+    page.keyboard.press("Escape")
+    expect(viewer).to_be_hidden()
+    expect(chips.first).to_be_focused()
+    page.reload()
+    expect(chips.first).to_have_attribute("aria-label", label)
+
+
+def test_stop_keeps_the_answer_and_brings_the_question_back(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    page = open_page("/chat")
+    ask(page)
+    expect(turn(page)).to_contain_text("Sentence 1 of a slow answer.", timeout=LONG_WAIT)
+    page.get_by_role("button", name="Stop").click()
+    done(page, "Stopped")
+    expect(turn(page)).to_contain_text("Sentence 1 of a slow answer.")
+    expect(page.get_by_label("Message")).to_have_value(QUESTION)
+    expect(page.get_by_label("Message")).to_be_focused()
+    expect(page.get_by_role("button", name=re.compile("^Send"))).to_be_visible()
+
+
+def test_escape_stops(open_page: OpenPage, repository: str, model: OpenAIStandIn) -> None:
+    page = open_page("/chat")
+    ask(page, model="slow")
+    expect(turn(page)).to_contain_text("word2")
+    page.keyboard.press("Escape")
+    done(page, "Stopped")
+
+
+def test_a_reload_in_mid_answer_loses_and_doubles_nothing(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    page = open_page("/chat")
+    ask(page)
+    expect(turn(page)).to_contain_text("Sentence 1 of a slow answer.", timeout=LONG_WAIT)
+    page.reload()
+    expect(chip(page)).to_have_text("Processing")
+    done(page)
+    expect(page.locator("#turns > .turn")).to_have_count(1)
+    text = turn(page).locator(".answer").last.inner_text()
+    assert re.findall(r"Sentence (\d+) of", text) == [str(n) for n in range(1, 26)]
+    live = page.locator("#turns").inner_html()
+    page.reload()
+    assert page.locator("#turns").inner_html() == live
+
+
+def test_a_second_tab_sees_the_same_and_may_stop_it(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    page = open_page("/chat")
+    ask(page)
+    expect(page).to_have_url(re.compile(r"\?c="))
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(turn(other)).to_contain_text("Sentence 1 of a slow answer.", timeout=LONG_WAIT)
+    other.get_by_role("button", name="Stop").click()
+    done(page, "Stopped")
+    done(other, "Stopped")
+    assert page.locator("#turns").inner_html() == other.locator("#turns").inner_html()
+    ask(other, "And then?", model="plain")
+    expect(page.locator("#turns > .turn")).to_have_count(2)
+    done(page)
+
+
+def test_a_socket_that_breaks_is_mended_without_a_trace(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn, complaints: Complaints
+) -> None:
+    complaints.expected.append("WebSocket connection to")
+    keep = """
+      const Native = WebSocket; window.sockets = [];
+      window.WebSocket = class extends Native {
+        constructor(...given) { super(...given); window.sockets.push(this); }
+      };"""
+    page = open_page("/chat", script=keep)
+    ask(page)
+    expect(turn(page)).to_contain_text("Sentence 1 of a slow answer.", timeout=LONG_WAIT)
+    page.evaluate("sockets.forEach(socket => socket.close())")
+    expect(page.locator("html")).to_have_attribute("data-live", "closed")
+    expect(page.locator("html")).to_have_attribute("data-live", "open", timeout=LONG_WAIT)
+    done(page)
+    text = turn(page).locator(".answer").last.inner_text()
+    assert re.findall(r"Sentence (\d+) of", text) == [str(n) for n in range(1, 26)]
+    expect(page.locator("#turns > .turn")).to_have_count(1)
+
+
+def test_a_cut_keeps_the_answer_says_why_and_offers_another_try(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    model.pace = 0
+    page = open_page("/chat")
+    page.get_by_label("Model").select_option("cut-middle")
+    ask(page, model="cut-middle")
+    done(page, "Failed")
+    expect(turn(page)).to_contain_text("Half an ans")
+    expect(turn(page).get_by_role("alert")).to_contain_text("PROVIDER_ERROR")
+    page.get_by_label("Model").select_option("plain")
+    turn(page).get_by_role("button", name="Try again").click()
+    expect(page.locator("#turns > .turn")).to_have_count(2)
+    done(page)
+    expect(turn(page)).to_contain_text("Hello, this is a plain answer.")
+
+
+def test_what_the_reader_opened_stays_open(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    page = open_page("/chat", size=(1000, 520))
+    ask(page)
+    thought = turn(page).locator("details.step", has_text="Thought process")
+    thought.locator("summary").click()
+    expect(thought).to_contain_text("I should look this up first.")
+    expect(turn(page)).to_contain_text("Sentence 1 of a slow answer.", timeout=LONG_WAIT)
+    done(page)
+    expect(thought).to_have_attribute("open", "")
+
+
+def test_search_only_answers_with_quoted_and_cited_passages(
+    open_page: OpenPage, repository: str
+) -> None:
+    page = open_page("/chat")
+    page.get_by_label("Provider").select_option("builtin")
+    expect(page.get_by_label("Model")).to_have_value("search")
+    ask(page, "backoff_delay", model="search")
+    done(page)
+    snippets = turn(page).locator(".snippet")
+    expect(snippets.first).to_be_visible()
+    for snippet in snippets.all():
+        path = (
+            (snippet.locator(".path").text_content() or "")
+            .split(":")[0]
+            .removeprefix("lighthouse/")
+        )
+        numbers = [int(n) for n in snippet.locator(".ln").all_text_contents()]
+        lines = SAMPLE[path].split("\n")[numbers[0] - 1 : numbers[-1]]
+        quoted = snippet.locator(".line").evaluate_all(
+            "all => all.map(line => line.textContent.replace(/\\n$/, '').replace(/^\\d+/, ''))"
+        )
+        assert [line.strip() for line in quoted] == [line.strip() for line in lines]
+    expect(page.get_by_label("Provider")).to_be_disabled()
+
+
+ATTACK = (
+    "<script>window.ran = 1</script> <img src=x onerror='window.ran = 2'> "
+    "[link](javascript:window.ran=3) ![i](https://example.org/x.png)\n\n"
+    "```mermaid\nflowchart LR\n  A[\"<img src=x onerror='window.ran=4'>\"] --> B\n"
+    '  click A href "javascript:window.ran=5"\n```\n\n'
+    "<svg onload='window.ran = 6'></svg>\n"
+)
+
+
+def test_nothing_that_a_model_or_a_user_writes_runs(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    model.pace = 0
+    model.scripts["plain"] = Script([[*say(f"<think>{ATTACK}</think>{ATTACK}"), *end()]])
+    page = open_page("/chat")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    ask(page, ATTACK, model="plain")
+    done(page)
+    expect(turn(page).locator(".diagram__img").first).to_be_attached(timeout=LONG_WAIT)
+    page.reload()
+    expect(turn(page).locator(".diagram__img").first).to_be_attached()
+    assert page.evaluate("window.ran") is None
+    assert not [url for url in asked if "example.org" in url]
+    # The conversation's title and its menu are the attack too.
+    page.locator("[data-convo-menu]").first.click()
+    expect(page.locator("#convo-menu")).to_be_visible()
+    assert page.evaluate("window.ran") is None
+
+
+def test_conversations_are_found_renamed_archived_and_deleted(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    model.pace = 0
+    page = open_page("/chat")
+    ask(page, "A question to be renamed", model="plain")
+    done(page)
+    page.keyboard.press("F2")
+    page.get_by_label("Title").fill("Nutmeg")
+    page.get_by_role("button", name="Rename conversation").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Nutmeg")
+    page.get_by_label("Search conversations").fill("nutm")
+    rows = page.locator("#convos .convo")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("Nutmeg")
+    page.get_by_role("button", name="Actions for Nutmeg").click()
+    page.get_by_role("button", name="Archive").click()
+    expect(page.get_by_text("This conversation is archived.")).to_be_visible()
+    page.get_by_label("State").select_option("archived")
+    page.get_by_role("button", name="Actions for Nutmeg").click()
+    page.get_by_role("button", name="Delete…").click()
+    page.get_by_role("button", name="Delete conversation").click()
+    expect(page).to_have_url(re.compile(r"/chat$"))
+    page.get_by_label("State").select_option("all")
+    page.get_by_label("Search conversations").fill("nutm")
+    expect(page.locator("#convos .convo")).to_have_count(0)
+
+
+def test_the_draft_survives_a_reload_and_shift_enter_makes_a_line(
+    open_page: OpenPage, repository: str
+) -> None:
+    page = open_page("/chat?c=draft-test")
+    message = page.get_by_label("Message")
+    message.press_sequentially("one")
+    message.press("Shift+Enter")
+    message.press_sequentially("two")
+    expect(message).to_have_value("one\ntwo")
+    page.reload()
+    expect(message).to_have_value("one\ntwo")
+    expect(page.locator("#turns > .turn")).to_have_count(0)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_phone_shows_all_of_it_without_going_sideways(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn, dark: bool
+) -> None:
+    model.pace = 0
+    page = open_page("/chat", size=PHONE, dark=dark)
+    ask(page, model="tool")
+    done(page)
+    turn(page).locator(".step", has_text="VectorSearch").locator("summary").first.click()
+    assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    turn(page).locator(".prose a.cite").first.click()
+    viewer = page.locator("#source")
+    expect(viewer.locator(".is-cited").first).to_be_in_viewport()
+    assert viewer.bounding_box()["width"] == PHONE[0]  # type: ignore[index]
+    page.get_by_role("button", name="Close source viewer").click()
+    expect(viewer).to_be_hidden()
+    page.get_by_role("link", name="Open menu").click()
+    expect(page.locator("#convos .convo").first).to_be_visible()
+
+
+def test_a_long_answer_waits_at_its_place_for_a_reader_who_scrolled_away(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    text = "".join(f"Paragraph {n} of many.\n\n" for n in range(60))
+    model.scripts["plain"] = Script([[*say(text, 24, 0.02), *end()]])
+    page = open_page("/chat", size=(1000, 600))
+    ask(page, model="plain")
+    expect(turn(page)).to_contain_text("Paragraph 25 of many.", timeout=LONG_WAIT)
+    transcript = page.locator("#transcript")
+    assert transcript.evaluate("b => b.scrollHeight - b.scrollTop - b.clientHeight <= 64")
+    transcript.evaluate("box => box.scrollTop = 100")
+    expect(turn(page)).to_contain_text("Paragraph 35 of many.", timeout=LONG_WAIT)
+    assert transcript.evaluate("box => box.scrollTop") == 100
+    page.get_by_role("button", name="Jump to latest").click()
+    done(page)
+    assert transcript.evaluate("b => b.scrollHeight - b.scrollTop - b.clientHeight <= 64")
