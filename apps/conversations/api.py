@@ -3,6 +3,7 @@
 from typing import Any
 
 from rest_framework.exceptions import ParseError
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -23,7 +24,17 @@ def body_of(request: Request) -> Any:
         raise refused("The body must be valid JSON.") from error
 
 
-class Conversations(APIView):
+class Ascii(JSONRenderer):
+    """Escapes what is not ASCII, so that no text a model made up can fail to be encoded."""
+
+    ensure_ascii = True
+
+
+class View(APIView):
+    renderer_classes = (Ascii,)
+
+
+class Conversations(View):
     """`/conversations`: list and create."""
 
     def get(self, request: Request) -> Response:
@@ -35,19 +46,19 @@ class Conversations(APIView):
         return Response({"conversationId": made.id}, status=201)
 
 
-class Archive(APIView):
+class Archive(View):
     def post(self, request: Request, conversation_id: str) -> Response:
         services.archive(conversation_id)
         return Response(OK)
 
 
-class Restore(APIView):
+class Restore(View):
     def post(self, request: Request, conversation_id: str) -> Response:
         services.restore(conversation_id)
         return Response(OK)
 
 
-class Turns(APIView):
+class Turns(View):
     """`/conversations/<id>/turns`: all of them, or a page when `limit` or `cursor` is given."""
 
     def get(self, request: Request, conversation_id: str) -> Response:
@@ -77,7 +88,7 @@ BULK = {
 }
 
 
-class Bulk(APIView):
+class Bulk(View):
     """`/conversations/bulk/<verb>`: all or nothing."""
 
     def post(self, request: Request, verb: str) -> Response:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from apps.conversations.models import ID_PATTERN
+from apps.conversations.serializers import UNREADABLE
 from apps.conversations.types import StartTurn
 from codeinfo.conf import PROVIDERS, knobs
 from codeinfo.errors import InvalidInput
@@ -15,7 +16,6 @@ logger = logging.getLogger("codeinfo.conversations")
 
 DEFAULT_PROVIDER = "lmstudio"
 AN_ID = re.compile(ID_PATTERN)
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def one_of(*words: str) -> tuple[Callable[[Any], bool], str]:
@@ -86,11 +86,11 @@ def _object(raw: bytes) -> Mapping[str, Any]:
 
 
 def _text(body: Mapping[str, Any], name: str) -> str:
-    """A string that is not blank, kept as it is but for halves of characters."""
+    """A string that is not blank, kept as it is but for what no database can hold."""
     value = body.get(name)
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(f"{name} is required")
-    return LONE_SURROGATE.sub("\ufffd", value)
+    return UNREADABLE.sub("\ufffd", value)
 
 
 def _check_id(name: str, value: str) -> None:

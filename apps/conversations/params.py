@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from apps.conversations.paging import Cursor
 from apps.conversations.queries import STATES
-from apps.conversations.serializers import refused
+from apps.conversations.serializers import UNREADABLE, refused
 from codeinfo.errors import InvalidInput
 
 # 5.0 is a whole number to the contract's clients.
@@ -34,6 +34,12 @@ def truth(text: str) -> bool:
     return text == "true"
 
 
+def storable(text: str) -> str:
+    if UNREADABLE.search(text):
+        raise InvalidInput("holds characters that cannot be stored")
+    return text
+
+
 def state(text: str) -> str:
     if text.lower() not in STATES:
         raise InvalidInput(f"state must be one of: {', '.join(STATES)}")
@@ -44,7 +50,7 @@ CONVERSATIONS: dict[str, Read] = {
     "limit": limited(100),
     "cursor": Cursor.parse,
     "archived": truth,
-    "agentName": str,
+    "agentName": storable,
 }
 TURNS: dict[str, Read] = {"limit": limited(200), "cursor": Cursor.parse}
 

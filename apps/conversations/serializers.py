@@ -16,6 +16,7 @@ from apps.conversations.parts import Part
 from codeinfo.conf import PROVIDERS
 from codeinfo.errors import InvalidInput
 
+# NUL and halves of characters: not every database and encoding can hold them.
 UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 
 

@@ -271,7 +271,7 @@ def wanted(turn_id: str) -> bool:
 
 def request_cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
     """Ask whichever process makes the answer to stop; False when none is being made."""
-    if not queries.AN_ID.match(conversation_id):
+    if not all(queries.AN_ID.match(one) for one in (conversation_id, inflight_id or "none")):
         return False
     recovery.recover_stale(conversation_id)
     running = Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING)

@@ -81,18 +81,19 @@ class TestTheJsonForm:
         assert (await Conversation.objects.aget()).title == "é" * 80
 
     async def test_any_text_survives(self, scripted: Scripted, ask: Ask) -> None:
-        said = 'Zürich 🏔\u202e\x00 "quoted"\r\n</script> \u2028'
+        said = 'Zürich 🏔\u202e\x01 "quoted"\r\n</script> \u2028'
         scripted([TextDelta(said)])
         await ask(message=said)
         await finished()
         turns = [t async for t in Turn.objects.order_by("created_at")]
         assert [t.parts[0]["text"] for t in turns] == [said, said]
 
-    async def test_half_a_character_is_replaced(self, scripted: Scripted, ask: Ask) -> None:
+    async def test_what_cannot_be_stored_is_replaced(self, scripted: Scripted, ask: Ask) -> None:
         scripted()
-        await ask(message="half \ud83d")
+        await ask(message="half \ud83d nul \x00")
         await finished()
-        assert (await Turn.objects.aget(role="user")).parts[0]["text"] == "half \ufffd"
+        user = await Turn.objects.aget(role="user")
+        assert user.parts[0]["text"] == "half \ufffd nul \ufffd"
 
 
 REFUSED = [
@@ -393,6 +394,18 @@ class TestTheSnapshot:
         body = (await async_client.get("/conversations/c1/turns")).json()
         assert set(body) == {"items"}
         assert body["items"][0]["status"] == "stopped"
+
+    async def test_no_text_of_a_model_can_break_the_answer(
+        self, scripted: Scripted, async_client: AsyncClient
+    ) -> None:
+        scripted(
+            [ToolCallRequested(ToolCall("t1", "NoTool", {"query": "\ud83d"}))], [TextDelta("x")]
+        )
+        await ended(await runner.start(question()))
+        answer = await async_client.get("/conversations/c1/turns")
+        assert answer.status_code == 200
+        (call,) = answer.json()["items"][0]["toolCalls"]["calls"]
+        assert call["parameters"] == {"query": "\ud83d"}
 
     async def test_of_a_run_elsewhere_the_row_tells(self, async_client: AsyncClient) -> None:
         await conversation()

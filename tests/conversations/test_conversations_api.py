@@ -123,6 +123,7 @@ class TestList:
         "query",
         [
             "colour=red",
+            "agentName=%00",
             "limit=many",
             "limit=true",
             "limit=1.5",

@@ -21,13 +21,13 @@ from apps.conversations.renderers.json import (
     Frame,
     RunFrames,
     frame,
-    ingest_status,
     not_inflight,
 )
 from apps.conversations.stream import RunLog, live_runs
 from apps.ingest import progress
 from apps.ingest import queries as ingest
 from apps.ingest.models import IngestRun
+from apps.ingest.serializers import status_wire
 from codeinfo.errors import CodeinfoError, NotFound
 from codeinfo.hub import hub
 
@@ -132,7 +132,7 @@ class JsonConsumer(AsyncWebsocketConsumer):
                 await asyncio.sleep(INGEST_SECONDS)
 
     async def _send_ingest(self, kind: str, run: IngestRun | None) -> None:
-        status = ingest_status(progress.status_of(run)) if run is not None else None
+        status = status_wire(progress.status_of(run)) if run is not None else None
         await self.send_frame(frame(kind, next(self.ingest_numbers), status=status))
 
 

@@ -5,7 +5,7 @@ frame n + 2. A frame that stands for several events carries the number of the la
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 from apps.agents.events import (
@@ -25,7 +25,6 @@ from apps.conversations.paging import wire_time
 from apps.conversations.parts import Part, content, reasoning, tool_event
 from apps.conversations.stream import Envelope, RunLog, Snapshot
 from apps.conversations.types import Outcome
-from apps.ingest.types import RunStatus
 
 Frame = dict[str, Any]
 
@@ -139,23 +138,6 @@ def not_inflight(conversation_id: str, inflight_id: str) -> Frame:
         status="failed",
         error=NO_INFLIGHT,
     )
-
-
-def ingest_status(status: RunStatus) -> Frame:
-    """A run of the ingest as `GET /ingest/status/<id>` has it; absent facts are left out."""
-    wire = {
-        "runId": status.run_id,
-        "state": status.state,
-        "counts": asdict(status.counts),
-        "message": status.message,
-        "lastError": status.last_error,
-        "currentFile": status.current_file,
-        "fileIndex": status.file_index,
-        "fileTotal": status.file_total,
-        "percent": status.percent,
-        "etaMs": status.eta_ms,
-    }
-    return {name: value for name, value in wire.items() if value is not None}
 
 
 def tool_request(call: ToolCall) -> Frame:
