@@ -10,18 +10,18 @@ is asked for the same vectors and as many rows as the search asks it for. Exits 
 
 import argparse
 import os
+import shutil
 import socket
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from importlib.util import find_spec
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+import django
 import httpx
 from django.core.management import call_command
 
@@ -143,17 +143,21 @@ def measure_running(options: argparse.Namespace) -> list[Row]:
 
 def measure_own(options: argparse.Namespace) -> list[Row]:
     """Ingest, then serve in this process, which owns the store, and measure from a thread."""
-    folders = [folder.resolve() for folder in options.folders] or [HERE, django_folder()]
-    with tempfile.TemporaryDirectory(prefix="codeinfo-bench-") as data:
-        port = set_up(Path(data), folders)
+    with tempfile.TemporaryDirectory(prefix="codeinfo-bench-") as temporary:
+        base = Path(temporary).resolve()
+        folders = [folder.resolve() for folder in options.folders]
+        folders = folders or [HERE, copy_of_django(base)]
+        port = set_up(base / "data", folders)
         ingest(folders)
         return serve_while(
             port, lambda url: http_rows(url, options.rounds) + own_rows(options.rounds)
         )
 
 
-def django_folder() -> Path:
-    return Path(str(find_spec("django").submodule_search_locations[0]))
+def copy_of_django(base: Path) -> Path:
+    """Django's own source, out of the way of the git work tree that it may be installed in."""
+    installed = Path(django.__file__).parent
+    return shutil.copytree(installed, base / "django", ignore=shutil.ignore_patterns("*.pyc"))
 
 
 def set_up(data: Path, folders: Sequence[Path]) -> int:
@@ -170,8 +174,6 @@ def set_up(data: Path, folders: Sequence[Path]) -> int:
         "PORT": str(port),
     }
     sys.path.insert(0, str(HERE))
-    import django  # noqa: PLC0415 - after its settings are in the environment
-
     django.setup()
     call_command("migrate", verbosity=0)
     return port
@@ -199,25 +201,20 @@ def ingest(folders: Sequence[Path]) -> None:
 
 def serve_while(port: int, work: Callable[[str], list[Row]]) -> list[Row]:
     """Serve from this thread while `work` runs in another; its result, or its error."""
-    from twisted.internet import reactor  # noqa: PLC0415 - daphne installs it at Django's set-up
-
-    from apps.site import server  # noqa: PLC0415
+    # First, since it installs the reactor.
+    from apps.site import server  # noqa: I001, PLC0415
+    from twisted.internet import reactor  # noqa: PLC0415
     from codeinfo.asgi import application  # noqa: PLC0415
 
-    done: Future[list[Row]] = Future()
+    pool = ThreadPoolExecutor(1)
+    measured: list[Future[list[Row]]] = []
 
-    def measure() -> None:
-        try:
-            done.set_result(work(f"http://127.0.0.1:{port}"))
-        except (httpx.HTTPError, RuntimeError, OSError) as error:
-            done.set_exception(error)
-        finally:
-            reactor.callFromThread(reactor.stop)
+    def begin() -> None:
+        measured.append(pool.submit(work, f"http://127.0.0.1:{port}"))
+        measured[0].add_done_callback(lambda _: reactor.callFromThread(reactor.stop))
 
-    thread = threading.Thread(target=measure, daemon=True)
-    server.run(application, [f"tcp:port={port}:interface=127.0.0.1"], thread.start)
-    thread.join()
-    return done.result()
+    server.run(application, [f"tcp:port={port}:interface=127.0.0.1"], begin)
+    return measured[0].result()
 
 
 def own_rows(rounds: int) -> list[Row]:

@@ -153,6 +153,12 @@ def test_a_repository_is_found_by_its_trimmed_name_exactly(shelf: Shelf, ask: As
     assert [(r["repo"], r["chunkId"]) for r in answer["results"]] == [("spaced", "mine")]
 
 
+def test_of_repositories_with_one_id_the_last_ingested_answers(shelf: Shelf, ask: Ask) -> None:
+    shelf.put(0.1, repo="same", chunk="older")
+    shelf.put(0.2, repo=" same", chunk="newer")
+    assert [result["chunkId"] for result in ask(repository="same")["results"]] == ["newer"]
+
+
 def test_a_root_that_has_not_published_cannot_be_asked(shelf: Shelf, client: Client) -> None:
     shelf.root("new", generation=0)
     assert post(client, {"query": "x", "repository": "new"})[0] == 404
