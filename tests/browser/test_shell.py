@@ -41,13 +41,21 @@ def test_without_a_choice_the_system_decides(open_page: OpenPage) -> None:
     assert background(open_page("/")) != background(open_page("/", dark=True))
 
 
-def test_pages_are_reached_by_keys(page: Page) -> None:
-    for letter, path in (("i", "/ingest"), ("s", "/search"), ("h", "/"), ("c", "/chat")):
-        page.locator("body").press("g")
-        page.keyboard.press(letter)
-        page.wait_for_url(re.compile(rf"[^/]{path}(\?|$)"))
-        current = page.locator(".nav [aria-current=page]")
-        expect(current).to_have_attribute("href", path)
+@pytest.mark.parametrize(
+    ("start", "letter", "path"),
+    [
+        ("/", "i", "/ingest"),
+        ("/", "s", "/search"),
+        ("/ingest", "c", "/chat"),
+        ("/ingest", "h", "/"),
+    ],
+)
+def test_pages_are_reached_by_keys(open_page: OpenPage, start: str, letter: str, path: str) -> None:
+    page = open_page(start)
+    page.keyboard.press("g")
+    page.keyboard.press(letter)
+    page.wait_for_url(re.compile(rf"[^/]{path}(\?|$)"))
+    expect(page.locator(".nav [aria-current=page]")).to_have_attribute("href", path)
 
 
 def test_keys_stay_letters_while_a_field_has_focus(page: Page) -> None:
