@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.test import AsyncClient
 from django.utils import timezone
 
 from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall
-from apps.conversations import chat_api, runner
+from apps.conversations import chat_api, runner, services
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
 from codeinfo.errors import Unavailable
@@ -211,6 +212,20 @@ class TestRefusals:
         gate.open.set()
         await finished()
         assert (await ask()).status_code == 202
+
+    @pytest.mark.parametrize("accept", ["application/json", SSE])
+    async def test_a_database_that_stays_locked(
+        self, scripted: Scripted, ask: Ask, monkeypatch: pytest.MonkeyPatch, accept: str
+    ) -> None:
+        def locked(*_: Any) -> None:
+            raise OperationalError("database is locked")
+
+        scripted()
+        monkeypatch.setattr(services, "start_turn", locked)
+        answer = await ask(accept=accept)
+        assert answer.status_code == 503
+        assert answer["Retry-After"]
+        assert answer.json()["code"] == "DATABASE_UNAVAILABLE"
 
     async def test_codex_flags_are_ignored_for_others_and_said_so(
         self, scripted: Scripted, ask: Ask, caplog: pytest.LogCaptureFixture

@@ -11,10 +11,18 @@ from apps.ingest import urls as ingest
 from apps.retrieval import urls as retrieval
 
 DOC = (Path(__file__).parent.parent.parent / "docs" / "api.md").read_text()
-FRAMES = (
-    "user_turn inflight_snapshot assistant_delta analysis_delta tool_event turn_final "
-    "conversation_upsert conversation_delete ingest_snapshot ingest_update"
-).split()
+FRAMES = [
+    "user_turn",
+    "inflight_snapshot",
+    "assistant_delta",
+    "analysis_delta",
+    "tool_event",
+    "turn_final",
+    "conversation_upsert",
+    "conversation_delete",
+    "ingest_snapshot",
+    "ingest_update",
+]
 
 
 def routes() -> list[str]:
