@@ -7,9 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.settings import FOLDER
+
+# How long an example takes says more about the machine than about the code.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from apps.ingest import queries, services
 from apps.ingest.embedding import DEFAULT_MODEL
 from apps.ingest.models import IngestRun
-from codeinfo.conf import Knobs
+from codeinfo.conf import BASE_DIR, Knobs
 from codeinfo.errors import CodeinfoError
 
 logger = logging.getLogger("codeinfo.site")
@@ -43,7 +43,7 @@ def ensure_first_root(knobs: Knobs) -> IngestRun | None:
     try:
         return services.start_run(
             path=str(folder),
-            name=folder.name,
+            name="codeinfo" if folder == BASE_DIR else folder.name,
             model=DEFAULT_MODEL,
             description=f"First repository, ingested from {folder}",
         )

@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 
 from apps.conversations import runner
 from apps.ingest import queue
+from apps.ingest.store import reset_store
 from apps.site import sockets
 from codeinfo.conf import Knobs
 
@@ -30,7 +31,8 @@ def check_port(address: str, port: int, variable: str) -> None:
             probe.bind((address, port))
         except OSError as error:
             raise CommandError(
-                f"Port {port} cannot be used ({error.strerror}): stop what is there, or set {variable}"
+                f"Port {port} cannot be used ({error.strerror}): "
+                f"stop what is there, or set {variable}"
             ) from error
 
 
@@ -72,4 +74,5 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         server.run()
     finally:
         queue.stop_worker()
+        reset_store()
         logger.info("server stopped")

@@ -1,4 +1,4 @@
-"""Fault rows 15 and 17: cross-origin posts, forms from elsewhere, rebound names, oversized bodies."""
+"""Fault rows 15 and 17: cross-origin posts, forms from elsewhere, rebound names, big bodies."""
 
 from collections.abc import Callable
 from typing import Any

@@ -44,9 +44,8 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 
 # The package registries' hosts, spelled so that this file does not name them.
-REGISTRY_HOSTS = re.compile(
-    "|".join(name.replace("~", r"\.") for name in ("pypi~org", "pythonhosted~org", "npmjs~org", "npmjs~com", "deb~debian~org"))  # fmt: skip
-)
+HOSTS = ("pypi~org", "pythonhosted~org", "npmjs~org", "npmjs~com", "deb~debian~org")
+REGISTRY_HOSTS = re.compile("|".join(host.replace("~", r"\.") for host in HOSTS))
 
 
 def test_no_file_names_a_registry_host() -> None:

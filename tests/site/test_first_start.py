@@ -1,6 +1,5 @@
 """The first start of a data folder: an administrator, and something to search."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`manage.py serve` as an operator meets it: it starts, says so, refuses clearly, and ends in order."""
+"""`manage.py serve` as an operator meets it: starting, refusing clearly, ending in order."""
 
 import os
 import signal
@@ -62,9 +62,9 @@ def test_it_starts_from_nothing_and_ends_on_sigterm(tmp_path: Path) -> None:
         password = tmp_path / "data" / "admin-password.txt"
         assert password.stat().st_mode & 0o777 == 0o600
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=30)
-        assert password.read_text().strip() in output
-        assert process.returncode == 0
+        assert process.stdout is not None
+        assert password.read_text().strip() in process.stdout.read()
+        assert process.wait(timeout=30) == 0
 
 
 def test_a_taken_port_is_named_with_its_variable(tmp_path: Path) -> None:
@@ -80,6 +80,22 @@ def test_a_taken_port_is_named_with_its_variable(tmp_path: Path) -> None:
         )
     assert done.returncode != 0
     assert f"Port {port + 1}" in done.stderr and "MCP_PORT" in done.stderr
+
+
+def test_a_second_process_on_one_embedded_store_is_refused(tmp_path: Path) -> None:
+    first, second = free_ports(3), free_ports(3)
+    with serving(command_env(tmp_path, first)) as process:
+        assert "serves on" in first_line(process)
+        done = subprocess.run(
+            [sys.executable, "manage.py", "serve"],
+            cwd=HOME,
+            env=command_env(tmp_path, second),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode != 0
+    assert "CHROMA_URL" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.conversations import recovery as conversation_recovery
 from apps.ingest import recovery as ingest_recovery
+from apps.ingest.store import claim_store
 from apps.site import first_start, server
 from codeinfo.access import check_exposure
 from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
 
 
 class Command(BaseCommand):
@@ -28,6 +30,10 @@ class Command(BaseCommand):
         except ImproperlyConfigured as error:
             raise CommandError(str(error)) from error
         listen_on = server.endpoints(known)
+        try:
+            claim_store()
+        except Unavailable as error:
+            raise CommandError(error.message) from error
         if not options["no_migrate"]:
             call_command("migrate", verbosity=0)
         conversation_recovery.recover()
