@@ -117,6 +117,13 @@ def test_the_home_page_says_what_is_connected(page: Page) -> None:
     expect(versions).to_contain_text("Server version")
 
 
+def test_a_question_asked_on_the_home_page_waits_in_the_chat(page: Page) -> None:
+    page.get_by_label("Ask about your code").fill("Who calls <b>main</b> & why?")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/chat"))
+    expect(page.get_by_label("Message", exact=True)).to_have_value("Who calls <b>main</b> & why?")
+
+
 def test_the_report_can_be_copied(page: Page) -> None:
     page.get_by_role("button", name="Copy report").click()
     expect(page.get_by_role("status").filter(has_text="Report copied")).to_be_visible()
