@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import hypothesis
 import numpy as np
 import pytest
 from django.test import Client
@@ -15,10 +14,6 @@ from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.types import StoredMatch, Vectors
 
 MODEL = "static-code-256"
-
-# How long an example takes on a busy machine is no property of ours.
-hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
 
 
 class Question:

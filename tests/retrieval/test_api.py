@@ -5,6 +5,8 @@ import logging
 from datetime import UTC, datetime
 
 import pytest
+from asgiref.testing import ApplicationCommunicator
+from django.core.asgi import get_asgi_application
 from django.test import Client
 
 from apps.ingest.models import IndexLock
@@ -96,6 +98,21 @@ def test_a_body_that_is_no_object_is_bad_input(
     status, answer = post(client, body)
     assert (status, answer["error"]) == (400, "VALIDATION_FAILED")
     assert answer["details"]
+
+
+async def test_a_chunked_body_is_read_like_any_other() -> None:
+    headers = {
+        b"host": b"localhost",
+        b"content-type": b"application/json",
+        b"transfer-encoding": b"chunked",
+    }
+    scope = {"type": "http", "method": "POST", "path": SEARCH, "headers": [*headers.items()]}
+    door = ApplicationCommunicator(get_asgi_application(), scope)
+    await door.send_input({"type": "http.request", "body": b'{"query": "x", ', "more_body": True})
+    await door.send_input({"type": "http.request", "body": b'"limit": "5"}'})
+    assert (await door.receive_output())["status"] == 400
+    answer = json.loads((await door.receive_output())["body"])
+    assert answer["details"] == ["limit must be an integer"]
 
 
 def test_half_a_surrogate_pair_is_a_query_like_any_other(shelf: Shelf, client: Client) -> None:
