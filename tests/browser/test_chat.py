@@ -379,3 +379,32 @@ def test_a_long_answer_waits_at_its_place_for_a_reader_who_scrolled_away(
     page.get_by_role("button", name="Jump to latest").click()
     done(page)
     assert transcript.evaluate("b => b.scrollHeight - b.scrollTop - b.clientHeight <= 64")
+
+
+def test_code_and_answers_are_copied_and_keys_walk_the_citations(
+    open_page: OpenPage, repository: str, model: OpenAIStandIn
+) -> None:
+    model.pace = 0
+    code = "def f():\n    return 1"
+    model.scripts["plain"] = Script([[*say(f"Look:\n\n```python\n{code}\n```\n"), *end()]])
+    page = open_page("/chat")
+    ask(page, model="plain")
+    done(page)
+    turn(page).get_by_role("button", name="Copy code").click()
+    expect(page.get_by_text("Copied").first).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == code
+    turn(page).get_by_role("button", name="Copy answer").click()
+    expect(page.get_by_text("Copied")).to_have_count(2)
+    assert page.evaluate("navigator.clipboard.readText()").startswith("Look:\n\n```python")
+    ask(page, model="tool")
+    expect(page.locator("#turns > .turn")).to_have_count(2)
+    done(page)
+    page.locator("#transcript").focus()
+    page.keyboard.press("]")
+    tabs = page.get_by_role("tab")
+    expect(tabs.first).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#source .viewer__code")).to_be_focused()
+    page.keyboard.press("[")
+    expect(tabs.last).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("\\")
+    expect(page.locator("#source")).to_be_hidden()
