@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists
@@ -87,8 +88,7 @@ class Generation:
         old = SourceFile.objects.filter(root=self.root, since__lt=self.number, until__isnull=True)
         patiently(lambda: old.update(until=self.number))
         try:
-            with transaction.atomic():
-                published = patiently(lambda: self._advance(counts))
+            published = patiently(lambda: self._advance(counts))
         except IntegrityError:
             raise name_taken(self.run.name) from None
         if not published:
@@ -96,6 +96,7 @@ class Generation:
         self.root.refresh_from_db()
         stream.roots_changed()
 
+    @transaction.atomic
     def _advance(self, counts: Counts) -> int:
         wanted = IngestRun.objects.running().filter(id=self.run.id, cancel_requested=False)
         return Root.objects.filter(
@@ -126,15 +127,17 @@ def keep_skipped(
 ) -> None:
     """The files left out and why. Without a root they only belong to the run's record."""
     longest = SourceFile._meta.get_field("skip_reason").max_length
-    rows = [
-        SourceFile(
-            root=root,
-            run=run,
-            path=item.path,
-            size=item.size,
-            since=since,
-            skip_reason=item.reason[:longest],
-        )
-        for item in skipped
-    ]
-    patiently(lambda: SourceFile.objects.bulk_create(rows, batch_size=ROWS_PER_INSERT))
+    for start in range(0, len(skipped), ROWS_PER_INSERT):
+        # In pieces: a folder may hold a hundred thousand of them.
+        rows = [
+            SourceFile(
+                root=root,
+                run=run,
+                path=item.path,
+                size=item.size,
+                since=since,
+                skip_reason=item.reason[:longest],
+            )
+            for item in skipped[start : start + ROWS_PER_INSERT]
+        ]
+        patiently(partial(SourceFile.objects.bulk_create, rows))

@@ -6,15 +6,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from uuid import UUID
 
 from apps.ingest.job import Job
-from apps.ingest.store import get_store
+from apps.ingest.store import WRITE_SLICE, get_store
 from apps.ingest.types import VectorRecord, Vectors
 
 logger = logging.getLogger("codeinfo.ingest")
 
 # The embedded Chroma holds Python's lock for a whole call, so that no other thread runs. A breath
 # between short calls lets a request through in one go, where it would else wait again and again.
-ROWS_PER_CALL = 200
-BREATH_SECONDS = 0.02
+BREATH_SECONDS = 0.01
 
 
 class Writer:
@@ -47,8 +46,8 @@ class Writer:
 
     def _write(self, records: Sequence[VectorRecord], vectors: Vectors) -> int:
         stored = 0
-        for start in range(0, len(records), ROWS_PER_CALL):
-            part = slice(start, start + ROWS_PER_CALL)
+        for start in range(0, len(records), WRITE_SLICE):
+            part = slice(start, start + WRITE_SLICE)
             if self._job.wait(BREATH_SECONDS):
                 break
             with self._job.timed("store"):
