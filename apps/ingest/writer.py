@@ -13,7 +13,7 @@ logger = logging.getLogger("codeinfo.ingest")
 
 # The embedded Chroma holds Python's lock for a whole call, so that no other thread runs. A breath
 # between short calls lets a request through in one go, where it would else wait again and again.
-BREATH_SECONDS = 0.01
+BREATH_SECONDS = 0.005
 
 
 class Writer:
