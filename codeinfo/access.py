@@ -5,6 +5,7 @@ text/plain body here but cannot leave out its Origin nor send application/json w
 and both are checked (decisions.md 23). A rebound DNS name fails the Host check.
 """
 
+import os
 import re
 import secrets
 from collections.abc import Awaitable, Callable
@@ -91,13 +92,24 @@ def check_api(request: HttpRequest) -> None:
     token = knobs().api_token
     if token and request.path not in OPEN and not _has_token(request, token):
         raise InvalidInput("A bearer token is needed.", code="UNAUTHORIZED")
-    length = int(request.headers.get("Content-Length") or 0)
+    length = _measured_length(request)
     cap = knobs().log_max_client_bytes if request.path in ("/chat", "/logs") else MAX_BODY
     if length > cap:
         raise InvalidInput(f"The body is larger than {cap} bytes.", code="PAYLOAD_TOO_LARGE")
-    has_body = length > 0 or "chunked" in request.headers.get("Transfer-Encoding", "")
-    if request.method in UNSAFE and has_body and request.content_type != "application/json":
+    if request.method in UNSAFE and length and request.content_type != "application/json":
         raise InvalidInput("The body must be application/json.", code="UNSUPPORTED_MEDIA_TYPE")
+
+
+def _measured_length(request: HttpRequest) -> int:
+    """The body's length in bytes, also of a chunked one, which comes without Content-Length.
+
+    Django has buffered it whole by now; what reads the body goes by the header, so it is filled in.
+    """
+    if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
+        stream = request._stream
+        request.META["CONTENT_LENGTH"] = str(stream.seek(0, os.SEEK_END))
+        stream.seek(0)
+    return int(request.META.get("CONTENT_LENGTH") or 0)
 
 
 def _has_token(request: HttpRequest, token: str) -> bool:

@@ -23,10 +23,11 @@ from apps.site.consumers import RefuseConsumer
 from codeinfo.access import WebsocketGate
 from codeinfo.conf import knobs
 from codeinfo.ports import PortRouter, nothing_here
+from codeinfo.static_files import WithStaticFiles, static_application
 
 everything = ProtocolTypeRouter(
     {
-        "http": django_application,
+        "http": WithStaticFiles(django_application, static_application()),
         "websocket": AuthMiddlewareStack(
             WebsocketGate(
                 URLRouter(

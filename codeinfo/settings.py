@@ -61,7 +61,6 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "apps.logs.middleware.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "codeinfo.access.AccessMiddleware",
@@ -127,8 +126,6 @@ CHANNEL_LAYERS: dict[str, object] = {
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-WHITENOISE_USE_FINDERS = True
-WHITENOISE_AUTOREFRESH = DEBUG or TESTING
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
@@ -159,7 +156,7 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["codeinfo.parsers.StrictJSONParser"],
     # The doors are guarded by codeinfo.access, before a view is reached.
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
@@ -182,5 +179,9 @@ LOGGING = {
     },
     # Under test the expected complaints would drown the real ones.
     "root": {"handlers": ["file"] if TESTING else ["file", "stderr"], "level": "WARNING"},
-    "loggers": {"codeinfo": {"level": LEVEL}},
+    "loggers": {
+        "codeinfo": {"level": LEVEL},
+        # A 4xx is an answer, not an event.
+        "django.request": {"level": "ERROR"},
+    },
 }

@@ -30,10 +30,8 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 import mermaidx
 config = {"securityLevel": "strict", "htmlLabels": False, "flowchart": {"htmlLabels": False}}
 job = json.load(sys.stdin)
-try:
-    drawn = [mermaidx.render(job["source"], theme=t, config=config).svg() for t in job["themes"]]
-except Exception as error:
-    sys.exit(str(error)[:500])
+sys.excepthook = lambda kind, error, trace: print(str(error)[:500], file=sys.stderr)
+drawn = [mermaidx.render(job["source"], theme=t, config=config).svg() for t in job["themes"]]
 json.dump(drawn, sys.stdout)
 """
 

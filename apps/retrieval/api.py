@@ -1,6 +1,5 @@
 """`/tools/*`: the search and the list of repositories as JSON (docs/retrieval.md)."""
 
-import json
 import logging
 from typing import Any
 
@@ -11,7 +10,6 @@ from rest_framework.views import APIView
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.search import search
 from apps.retrieval.types import SearchQuery
-from codeinfo.access import MAX_BODY
 from codeinfo.errors import InvalidInput
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -36,21 +34,8 @@ class IngestedReposView(APIView):
 
 
 def _body(request: Request) -> dict[str, Any]:
-    """The body, which must be a JSON object. Raises InvalidInput.
-
-    Not `request.data`: that takes a body without a Content-Length (a chunked one) for no body.
-    """
-    raw: bytes = request.body
-    if len(raw) > MAX_BODY:
-        raise InvalidInput(f"the body is larger than {MAX_BODY} bytes", code="PAYLOAD_TOO_LARGE")
-    try:
-        body = json.loads(raw, parse_constant=_no_constant) if raw else {}
-    except (ValueError, RecursionError):
-        raise InvalidInput("the body is not valid JSON") from None
+    """The body, which must be a JSON object. Raises InvalidInput."""
+    body = request.data
     if not isinstance(body, dict):
         raise InvalidInput("the body must be a JSON object")
     return body
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")

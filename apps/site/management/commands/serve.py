@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from channels.routing import get_default_application
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -42,9 +43,7 @@ class Command(BaseCommand):
         first_start.ensure_first_root(known)
 
         # Importing it sets up the whole site, which must not happen before the checks above.
-        from codeinfo.asgi import application  # noqa: PLC0415
-
-        server.run(application, listen_on, lambda: self.announce(password))
+        server.run(get_default_application(), listen_on, lambda: self.announce(password))
 
     def announce(self, password: str | None) -> None:
         known = knobs()
