@@ -13,12 +13,13 @@ from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.conversations import diagrams, markdown, queries, runner, services, sidebar
-from apps.conversations.exchange import Exchange, exchanges_of
+from apps.conversations import queries, runner, services, sidebar
+from apps.conversations.answers import diagrams, markdown
+from apps.conversations.answers.exchange import Exchange, exchanges_of
+from apps.conversations.answers.sanitise import sanitise
 from apps.conversations.models import ID_PATTERN, Conversation
 from apps.conversations.picker import picker
 from apps.conversations.renderers import html
-from apps.conversations.sanitise import sanitise
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.types import StartTurn
 from apps.ingest import queries as ingest

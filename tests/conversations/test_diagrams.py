@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from apps.conversations import diagrams, markdown
-from apps.conversations.diagrams import Diagram, NotDrawn
+from apps.conversations.answers import diagrams, markdown
+from apps.conversations.answers.diagrams import Diagram, NotDrawn
 
 
 @pytest.fixture(autouse=True)

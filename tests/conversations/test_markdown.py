@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.conversations import diagrams, markdown
-from apps.conversations.citations import Citations, Passage, passages_of
-from apps.conversations.markdown import AnswerRenderer, plain, split
-from apps.conversations.sanitise import ATTRIBUTES, TAGS, sanitise
+from apps.conversations.answers import diagrams, markdown
+from apps.conversations.answers.citations import Citations, Passage, passages_of
+from apps.conversations.answers.markdown import AnswerRenderer, plain, split
+from apps.conversations.answers.sanitise import ATTRIBUTES, TAGS, sanitise
 
 CODE = "def build():\n    timeout = 5\n    return timeout"
 CLIENT = Passage("httpx", "httpx/_client.py", 371, 373, CODE, 0.532, "python")

@@ -16,7 +16,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.template.loader import render_to_string
 
 from apps.conversations import queries
-from apps.conversations.exchange import Exchange, exchange_of, exchanges_of
+from apps.conversations.answers.exchange import Exchange, exchange_of, exchanges_of
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.renderers import html
 from apps.conversations.stream import RunLog, live_runs

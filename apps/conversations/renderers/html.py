@@ -14,11 +14,11 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
-from apps.conversations.citations import Citation, passages_of
-from apps.conversations.exchange import Exchange, timing_line, usage_line
-from apps.conversations.markdown import AnswerRenderer, open_block, split
+from apps.conversations.answers.citations import Citation, passages_of
+from apps.conversations.answers.exchange import Exchange, timing_line, usage_line
+from apps.conversations.answers.markdown import AnswerRenderer, open_block, split
+from apps.conversations.answers.steps import step_of
 from apps.conversations.parts import Part
-from apps.conversations.steps import step_of
 
 THINKING_AFTER_SECONDS = 1.0
 SENTENCE_END = re.compile(r"[.!?](?=\s)|\n\n")

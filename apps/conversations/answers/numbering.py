@@ -4,7 +4,7 @@ from typing import Any
 
 from markdown_it.token import Token
 
-from apps.conversations.citations import REFERENCE, WHOLE_REFERENCE, Citation, Citations
+from apps.conversations.answers.citations import REFERENCE, WHOLE_REFERENCE, Citation, Citations
 
 
 class Numbering:

@@ -15,10 +15,10 @@ from django.template.loader import render_to_string
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from apps.conversations import diagrams
-from apps.conversations.citations import WHOLE_REFERENCE, Citation, Citations
-from apps.conversations.numbering import Numbering
-from apps.conversations.sanitise import is_safe_link, sanitise
+from apps.conversations.answers import diagrams
+from apps.conversations.answers.citations import WHOLE_REFERENCE, Citation, Citations
+from apps.conversations.answers.numbering import Numbering
+from apps.conversations.answers.sanitise import is_safe_link, sanitise
 from apps.retrieval.highlight import highlight_lines
 
 _parser = MarkdownIt("commonmark", {"html": False, "linkify": False})

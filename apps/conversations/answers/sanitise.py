@@ -2,7 +2,7 @@
 
 import nh3
 
-from apps.conversations.citations import SOURCE_URL
+from apps.conversations.answers.citations import SOURCE_URL
 
 TAGS = {
     *(

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from django.utils.safestring import SafeString, mark_safe
 
-from apps.conversations import markdown
-from apps.conversations.citations import Citations, Passage, passages_of
+from apps.conversations.answers import markdown
+from apps.conversations.answers.citations import Citations, Passage, passages_of
 from apps.conversations.parts import Part
 from apps.retrieval.highlight import highlight_lines
 
