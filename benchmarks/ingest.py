@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 if TYPE_CHECKING:
-    from apps.ingest.job import Job
     from apps.ingest.models import IngestRun, Root
+    from apps.ingest.runs.job import Job
 
 HERE = Path(__file__).resolve().parent.parent
 STAGES = ("discovery", "chunking", "embedding", "rows", "store")
@@ -61,9 +61,10 @@ def set_up(data: str, folder: Path) -> None:
 
 def ingest(folder: Path) -> tuple["IngestRun", "Job", float]:
     """Ingest for real; the run, its job with the seconds of each stage, and all seconds."""
-    from apps.ingest import queue, services
+    from apps.ingest import services
     from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
-    from apps.ingest.store import get_store
+    from apps.ingest.runs import queue
+    from apps.ingest.vectors.store import get_store
 
     # What a server has loaded long before.
     get_embedder(DEFAULT_MODEL).embed_query("warm")
@@ -82,9 +83,9 @@ def store_alone(root: "Root", model: str) -> float:
     """Seconds that the store takes for the same rows in the same portions, with no work beside."""
     import numpy as np
 
-    from apps.ingest.batches import ROWS_PER_WRITE
-    from apps.ingest.store import get_store
+    from apps.ingest.runs.batches import ROWS_PER_WRITE
     from apps.ingest.types import VectorRecord
+    from apps.ingest.vectors.store import get_store
 
     store = get_store()
     found = store.query(root.id, np.ones(256, dtype=np.float32), store.count(root.id))
@@ -129,7 +130,7 @@ def main() -> None:
             raise SystemExit(f"{folder} is not a folder.")
         set_up(data, folder)
         from apps.ingest import queries
-        from apps.ingest.store import reset_store
+        from apps.ingest.vectors.store import reset_store
 
         run, job, seconds = ingest(folder)
         alone = store_alone(queries.find_root(run.path), run.model)

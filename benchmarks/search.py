@@ -185,8 +185,9 @@ def free_port() -> int:
 
 
 def ingest(folders: Sequence[Path]) -> None:
-    from apps.ingest import queue, services  # noqa: PLC0415 - after Django's set-up
+    from apps.ingest import services  # noqa: PLC0415 - after Django's set-up
     from apps.ingest.embedding import DEFAULT_MODEL  # noqa: PLC0415
+    from apps.ingest.runs import queue  # noqa: PLC0415 - after Django's set-up
 
     for folder in folders:
         started = time.perf_counter()
@@ -221,7 +222,7 @@ def own_rows(rounds: int) -> list[Row]:
     """The same questions without HTTP, and the store alone, for vectors made beforehand."""
     from apps.ingest import queries  # noqa: PLC0415 - after Django's set-up
     from apps.ingest.embedding import DEFAULT_MODEL, get_embedder  # noqa: PLC0415
-    from apps.ingest.store import get_store  # noqa: PLC0415
+    from apps.ingest.vectors.store import get_store  # noqa: PLC0415
     from apps.retrieval.candidates import MARGIN  # noqa: PLC0415
     from apps.retrieval.search import search  # noqa: PLC0415
     from apps.retrieval.types import SearchQuery  # noqa: PLC0415

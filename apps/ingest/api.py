@@ -6,7 +6,7 @@ from rest_framework.views import APIView
 
 from apps.ingest import folders, queries, services
 from apps.ingest.embedding import available_models
-from apps.ingest.progress import status_of
+from apps.ingest.runs.progress import status_of
 from apps.ingest.serializers import (
     StartSerializer,
     dirs_wire,

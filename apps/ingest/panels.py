@@ -11,9 +11,10 @@ from django.db.models.functions import Coalesce
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from apps.ingest import progress, queries
+from apps.ingest import queries
 from apps.ingest.embedding import DEFAULT_MODEL
 from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs import progress
 from apps.ingest.types import TERMINAL_STATES, RunStatus
 
 VIEWS: dict[str, tuple[str, ...]] = {

@@ -7,11 +7,12 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from apps.ingest import folders, journal, lock, queries, queue, recovery, stream, sweep
+from apps.ingest import folders, queries, stream
 from apps.ingest.embedding import resolve
-from apps.ingest.generation import name_taken
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.progress import Ending, finish
+from apps.ingest.runs import journal, lock, queue, recovery, sweep
+from apps.ingest.runs.generation import name_taken
+from apps.ingest.runs.progress import Ending, finish
 from codeinfo.errors import CodeinfoError, Conflict, InvalidInput
 
 # The slot of every request that wants the index for itself: it is unique, so one gets it.

@@ -13,7 +13,8 @@ from django.shortcuts import redirect, render
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.ingest import eligibility, folders, languages, panels, queries, services, skips
+from apps.ingest import folders, languages, panels, queries, services, skips
+from apps.ingest.finding import eligibility
 from apps.ingest.forms import StartForm
 from apps.ingest.models import Root, SourceFileQuerySet
 from codeinfo.conf import knobs

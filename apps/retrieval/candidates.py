@@ -16,8 +16,8 @@ from typing import Any
 from apps.ingest.embedding import get_embedder
 from apps.ingest.models import Root, SourceFile
 from apps.ingest.paths import map_path
-from apps.ingest.store import get_store
 from apps.ingest.types import StoredMatch, Vectors
+from apps.ingest.vectors.store import get_store
 from apps.retrieval.repositories import repo_id, required_lock, roots_for
 from apps.retrieval.types import Row, SearchQuery
 from codeinfo.errors import InvalidInput, NotFound, Unavailable

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.utils.safestring import SafeString
 
 from apps.ingest.chunking import decode, lines_of
-from apps.ingest.discovery import read_file
+from apps.ingest.finding.discovery import read_file
 from apps.ingest.models import Root, SourceFile
 from apps.ingest.paths import map_path
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines

@@ -76,7 +76,7 @@ def embedder() -> Service:
 
 def vector_store() -> Service:
     # chromadb takes a second to import.
-    from apps.ingest.store import get_store  # noqa: PLC0415
+    from apps.ingest.vectors.store import get_store  # noqa: PLC0415
 
     def detail() -> str:
         collections = len(get_store().collections())

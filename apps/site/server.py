@@ -11,8 +11,8 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
 from apps.conversations import runner
-from apps.ingest import queue
-from apps.ingest.store import reset_store
+from apps.ingest.runs import queue
+from apps.ingest.vectors.store import reset_store
 from apps.site import sockets
 from codeinfo.conf import Knobs
 

@@ -8,7 +8,7 @@ import pytest
 
 from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
 from apps.ingest.models import Root, SourceFile
-from apps.ingest.store import get_store
+from apps.ingest.vectors.store import get_store
 from tests.support.ingested import SAMPLE, write_files
 
 Contents = dict[str, str]

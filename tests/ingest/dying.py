@@ -12,7 +12,7 @@ import django
 if __name__ == "__main__":
     django.setup()
 
-    from apps.ingest import queue
+    from apps.ingest.runs import queue
     from tests.ingest.stages import Nth, hook
 
     stage, call = sys.argv[1], int(sys.argv[2])

@@ -4,12 +4,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from apps.ingest import batches, pipeline
 from apps.ingest.chunking import Chunker
 from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
-from apps.ingest.generation import Generation
-from apps.ingest.store import get_store
-from apps.ingest.writer import Writer
+from apps.ingest.runs import batches, pipeline
+from apps.ingest.runs.generation import Generation
+from apps.ingest.vectors.store import get_store
+from apps.ingest.vectors.writer import Writer
 
 
 def places() -> dict[str, tuple[Any, str]]:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.ingest import queue, services
+from apps.ingest import services
 from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs import queue
 from tests.support.ingested import ingest
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.ingest import queries, queue, services
+from apps.ingest import queries, services
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from apps.ingest.runs import queue
 from codeinfo.errors import Conflict
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import ingest, run_ingest, write_files
@@ -201,7 +202,7 @@ def test_a_flag_set_by_another_process_is_seen(
         (job,) = queue._jobs.values()
         assert job._cancelled.wait(20)
 
-    monkeypatch.setattr("apps.ingest.heart.BEAT_SECONDS", 0.01)
+    monkeypatch.setattr("apps.ingest.runs.heart.BEAT_SECONDS", 0.01)
     hook("chunking", Nth(1, chunk_for_ever), monkeypatch.setattr)
     run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
     assert reached.wait(20)

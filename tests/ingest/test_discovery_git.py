@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.ingest.discovery import discover
+from apps.ingest.finding.discovery import discover
 from codeinfo.errors import Unavailable
 from tests.ingest.test_discovery_walk import names, reasons, write
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from apps.ingest import files
-from apps.ingest.discovery import read_file
+from apps.ingest.finding import files
+from apps.ingest.finding.discovery import read_file
 from codeinfo.errors import InvalidInput, NotFound
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apps.ingest.discovery import discover
+from apps.ingest.finding.discovery import discover
 from apps.ingest.types import Discovery
 from codeinfo.errors import InvalidInput, NotFound
 

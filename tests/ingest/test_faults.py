@@ -16,11 +16,12 @@ import pytest
 from django.db import OperationalError, connection, connections
 from django.test import Client
 
-from apps.ingest import patience, queries, queue, services, sweep
+from apps.ingest import queries, services
 from apps.ingest.embedding.static import StaticCodeEmbedder
-from apps.ingest.generation import Generation
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.store import get_store
+from apps.ingest.runs import patience, queue, sweep
+from apps.ingest.runs.generation import Generation
+from apps.ingest.vectors.store import get_store
 from codeinfo.errors import CodeinfoError, Unavailable
 from tests.ingest.stages import Nth, hook
 from tests.support.ingested import ingest, run_ingest, write_files

@@ -8,10 +8,11 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from apps.ingest import queue, services
-from apps.ingest.job import Job, Stopped
+from apps.ingest import services
 from apps.ingest.models import IngestRun
-from apps.ingest.progress import CANCELLED, COMPLETED, Progress, finish, status_of
+from apps.ingest.runs import queue
+from apps.ingest.runs.job import Job, Stopped
+from apps.ingest.runs.progress import CANCELLED, COMPLETED, Progress, finish, status_of
 from apps.ingest.serializers import status_wire
 from tests.ingest.stages import hook
 from tests.support.ingested import ingest, run_ingest

@@ -16,10 +16,11 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from apps.ingest import queries, queue, recovery, services, sweep
+from apps.ingest import queries, services
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.store import get_store, reset_store
+from apps.ingest.runs import queue, recovery, sweep
 from apps.ingest.types import VectorRecord
+from apps.ingest.vectors.store import get_store, reset_store
 from tests.ingest.stages import STAGES
 from tests.support.ingested import ingest, write_files
 

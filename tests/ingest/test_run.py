@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.ingest import queries, queue, services
-from apps.ingest.discovery import read_file
+from apps.ingest import queries, services
 from apps.ingest.embedding.static import StaticCodeEmbedder
+from apps.ingest.finding.discovery import read_file
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from apps.ingest.runs import queue
 from codeinfo.errors import InvalidInput, NotFound
 from tests.ingest.conftest import everything
 from tests.support.ingested import SAMPLE, ingest, run_ingest, write_files
@@ -196,7 +197,7 @@ def test_a_file_that_goes_between_discovery_and_reading_is_skipped_with_its_reas
             raise error
         return read_file(root, path)
 
-    monkeypatch.setattr("apps.ingest.batches.read_file", read)
+    monkeypatch.setattr("apps.ingest.runs.batches.read_file", read)
     root = ingest(repo)
     assert (root.files, root.skipped) == (3, 2)
     (gone,) = queries.live_files(root).skipped().filter(path="src/retry.py")
@@ -208,8 +209,8 @@ def test_many_batches_are_one_generation(
     folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch, turn_knobs: Callable[..., None]
 ) -> None:
     turn_knobs(ingest_flush_every=3)
-    monkeypatch.setattr("apps.ingest.batches.ROWS_PER_WRITE", 1)
-    monkeypatch.setattr("apps.ingest.batches.READ_AT_ONCE", 1)
+    monkeypatch.setattr("apps.ingest.runs.batches.ROWS_PER_WRITE", 1)
+    monkeypatch.setattr("apps.ingest.runs.batches.READ_AT_ONCE", 1)
     adds: list[int] = []
     real = type(store).add
     monkeypatch.setattr(

@@ -10,9 +10,9 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
-from apps.ingest.chroma import FolderLock
-from apps.ingest.store import VectorStore, claim_store, get_store, reset_store
 from apps.ingest.types import VectorRecord, Vectors
+from apps.ingest.vectors.chroma import FolderLock
+from apps.ingest.vectors.store import VectorStore, claim_store, get_store, reset_store
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
 
@@ -264,7 +264,7 @@ def test_a_closed_store_is_found_again(root: UUID) -> None:
 
 
 HOLD = (
-    "import sys; from pathlib import Path; from apps.ingest.chroma import FolderLock;"
+    "import sys; from pathlib import Path; from apps.ingest.vectors.chroma import FolderLock;"
     "lock = FolderLock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
 )
 

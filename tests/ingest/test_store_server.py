@@ -11,8 +11,8 @@ import httpx
 import numpy as np
 import pytest
 
-from apps.ingest.store import get_store, reset_store
 from apps.ingest.types import VectorRecord
+from apps.ingest.vectors.store import get_store, reset_store
 from codeinfo.errors import Unavailable
 from tests.ports import free_ports
 

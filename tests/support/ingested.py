@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from apps.ingest import queries, queue, services
+from apps.ingest import queries, services
 from apps.ingest.embedding import DEFAULT_MODEL
 from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs import queue
 
 SAMPLE: dict[str, str] = {
     "README.md": (

@@ -24,9 +24,9 @@ from apps.conversations.renderers.json import (
     not_inflight,
 )
 from apps.conversations.stream import RunLog, live_runs
-from apps.ingest import progress
 from apps.ingest import queries as ingest
 from apps.ingest.models import IngestRun
+from apps.ingest.runs import progress
 from apps.ingest.serializers import status_wire
 from codeinfo.errors import CodeinfoError, NotFound
 from codeinfo.hub import hub

@@ -8,8 +8,8 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.conversations import recovery as conversation_recovery
-from apps.ingest import recovery as ingest_recovery
-from apps.ingest.store import claim_store
+from apps.ingest.runs import recovery as ingest_recovery
+from apps.ingest.vectors.store import claim_store
 from apps.site import first_start, server
 from codeinfo.access import check_exposure
 from codeinfo.conf import knobs

@@ -6,8 +6,8 @@ import threading
 from django.db import DatabaseError, connections
 from django.utils import timezone
 
-from apps.ingest.job import Job
 from apps.ingest.models import IngestRun
+from apps.ingest.runs.job import Job
 
 logger = logging.getLogger("codeinfo.ingest")
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apps.ingest.chunking import Chunker
-from apps.ingest.discovery import read_file
 from apps.ingest.embedding import fit
-from apps.ingest.job import Job
+from apps.ingest.finding.discovery import read_file
+from apps.ingest.runs.job import Job
 from apps.ingest.types import Candidate, ChunkedFile, Skipped
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, NotFound

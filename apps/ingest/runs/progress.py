@@ -10,9 +10,10 @@ from django.db import OperationalError
 from django.db.models import F
 from django.utils import timezone
 
-from apps.ingest import journal, stream
-from apps.ingest.job import Job
+from apps.ingest import stream
 from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs import journal
+from apps.ingest.runs.job import Job
 from apps.ingest.types import Counts, RunState, RunStatus
 
 WRITE_SECONDS = 0.25

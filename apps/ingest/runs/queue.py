@@ -13,12 +13,12 @@ from uuid import UUID
 from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
-from apps.ingest import journal, lock, pipeline, recovery, sweep
-from apps.ingest.heart import Heartbeat
-from apps.ingest.job import Job, Stopped
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.patience import patiently
-from apps.ingest.progress import CANCELLED, INTERRUPTED, Ending, finish
+from apps.ingest.runs import journal, lock, pipeline, recovery, sweep
+from apps.ingest.runs.heart import Heartbeat
+from apps.ingest.runs.job import Job, Stopped
+from apps.ingest.runs.patience import patiently
+from apps.ingest.runs.progress import CANCELLED, INTERRUPTED, Ending, finish
 from codeinfo.errors import CodeinfoError
 
 logger = logging.getLogger("codeinfo.ingest")

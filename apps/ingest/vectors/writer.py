@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from uuid import UUID
 
-from apps.ingest.job import Job
-from apps.ingest.store import WRITE_SLICE, get_store
+from apps.ingest.runs.job import Job
 from apps.ingest.types import VectorRecord, Vectors
+from apps.ingest.vectors.store import WRITE_SLICE, get_store
 
 logger = logging.getLogger("codeinfo.ingest")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from apps.ingest.eligibility import Rules
-from apps.ingest.files import SPECIAL, SYMBOLIC_LINK, UNREADABLE, Beneath, read_up_to
+from apps.ingest.finding.eligibility import Rules
+from apps.ingest.finding.files import SPECIAL, SYMBOLIC_LINK, UNREADABLE, Beneath, read_up_to
 from codeinfo.errors import Unavailable
 
 IGNORED = "Ignored by .gitignore"

@@ -8,7 +8,7 @@ from uuid import uuid4
 from django.utils import timezone
 
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.progress import COMPLETED, INTERRUPTED, Ending, finish
+from apps.ingest.runs.progress import COMPLETED, INTERRUPTED, Ending, finish
 from codeinfo.conf import knobs
 
 # Who claims runs: this process, and no later one that happens to get its number.

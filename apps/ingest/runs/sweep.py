@@ -6,9 +6,9 @@ before the rows that tell of them.
 
 import threading
 
-from apps.ingest import lock
 from apps.ingest.models import IngestRun, Root, SourceFile
-from apps.ingest.store import get_store
+from apps.ingest.runs import lock
+from apps.ingest.vectors.store import get_store
 
 # Set when something was left behind; the worker sweeps when it next has time.
 due = threading.Event()

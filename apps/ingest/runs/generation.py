@@ -9,10 +9,10 @@ from django.db.models import Exists
 from django.utils import timezone
 
 from apps.ingest import stream
-from apps.ingest.job import Stopped
 from apps.ingest.models import IngestRun, Root, SourceFile
-from apps.ingest.patience import patiently
 from apps.ingest.queries import find_root
+from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.patience import patiently
 from apps.ingest.types import Candidate, ChunkedFile, Counts, Skipped
 from codeinfo.errors import Conflict
 

@@ -21,8 +21,8 @@ from uuid import UUID
 
 import numpy as np
 
-from apps.ingest import chroma
 from apps.ingest.types import StoredMatch, VectorRecord, Vectors
+from apps.ingest.vectors import chroma
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
 

@@ -8,19 +8,19 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-from apps.ingest import lock, sweep
-from apps.ingest.batches import Batch, batches
 from apps.ingest.chunking import Chunker
-from apps.ingest.discovery import discover
-from apps.ingest.eligibility import EMPTY
 from apps.ingest.embedding import get_embedder
-from apps.ingest.generation import Generation, keep_skipped
-from apps.ingest.job import Job
+from apps.ingest.finding.discovery import discover
+from apps.ingest.finding.eligibility import EMPTY
 from apps.ingest.models import IngestRun, SourceFile
-from apps.ingest.progress import COMPLETED, Ending, Progress
-from apps.ingest.records import records
+from apps.ingest.runs import lock, sweep
+from apps.ingest.runs.batches import Batch, batches
+from apps.ingest.runs.generation import Generation, keep_skipped
+from apps.ingest.runs.job import Job
+from apps.ingest.runs.progress import COMPLETED, Ending, Progress
 from apps.ingest.types import Discovery, Embedder
-from apps.ingest.writer import Writer
+from apps.ingest.vectors.records import records
+from apps.ingest.vectors.writer import Writer
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
 

@@ -11,8 +11,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from apps.ingest.eligibility import HEAD_BYTES, Rules
-from apps.ingest.files import (
+from apps.ingest.finding.eligibility import HEAD_BYTES, Rules
+from apps.ingest.finding.files import (
     SPECIAL,
     SYMBOLIC_LINK,
     UNREADABLE,
@@ -22,8 +22,8 @@ from apps.ingest.files import (
     read_up_to,
     reason_of,
 )
+from apps.ingest.finding.walk import Found, from_git, tracked, walk
 from apps.ingest.types import Candidate, Discovery, Skipped
-from apps.ingest.walk import Found, from_git, tracked, walk
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, NotFound
 

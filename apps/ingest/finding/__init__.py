@@ -1,0 +1,1 @@
+"""Which files of a folder are worth ingesting, and how they are opened safely."""

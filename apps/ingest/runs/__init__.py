@@ -1,0 +1,1 @@
+"""How an ingest runs: the queue, the steps in order (`pipeline`), progress and recovery."""
