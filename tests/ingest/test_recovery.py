@@ -197,6 +197,15 @@ def running(owner: str, **values: object) -> IngestRun:
         ("elsewhere:1:other", 31, True),
         (recovery.OWNER, 31, False),
     ],
+    ids=[
+        "neighbour alive",
+        "neighbour silent",
+        "neighbour gone",
+        "our number, another life",
+        "elsewhere alive",
+        "elsewhere silent",
+        "ourselves",
+    ],
 )
 def test_beside_a_chroma_server_a_live_worker_of_another_process_is_left_alone(
     turn_knobs: Callable[..., None], owner: str, seconds_silent: int, ended: bool

@@ -11,13 +11,12 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
 from apps.agents.events import ModelEvent
 from apps.agents.providers.base import Availability, Model, ModelRequest
-from codeinfo.conf import knobs
+from apps.agents.providers.openai_server import Server, unavailable
 from codeinfo.errors import Unavailable
 
 LIST_SECONDS = 2.5
@@ -25,49 +24,12 @@ LIST_SECONDS = 2.5
 FRESH_SECONDS = 30.0
 FAILED_SECONDS = 2.0
 
-NOT_SET = (
-    "Set CODEINFO_OPENAI_BASE_URL to an OpenAI-compatible server, "
-    "for example http://127.0.0.1:1234/v1, and start again."
-)
-BAD_KEY = "CODEINFO_OPENAI_API_KEY holds characters that no key has."
-
 # Servers list whatever they serve and rarely say what it is for; most names tell.
 NO_CHAT = re.compile(
     r"embed|rerank|moderation|whisper|transcribe|dall-e|(^|[/_-])(bge|gte|e5|minilm|tts|sora)([-_.]|$)",
     re.IGNORECASE,
 )
 NO_CHAT_TYPES = frozenset({"embedding", "embeddings", "vector", "rerank", "reranker"})
-
-
-@dataclass(frozen=True)
-class Server:
-    """Where to ask, and with which key. Only `origin` may be shown or logged."""
-
-    base_url: str
-    api_key: str
-
-    @classmethod
-    def configured(cls) -> "Server":
-        """Raises Unavailable (not retryable) that says which variable is missing or wrong."""
-        k = knobs()
-        if not k.openai_base_url:
-            raise _unavailable(NOT_SET)
-        if not (k.openai_api_key.isascii() and k.openai_api_key.isprintable()):
-            raise _unavailable(BAD_KEY)
-        return cls(k.openai_base_url, k.openai_api_key)
-
-    @property
-    def origin(self) -> str:
-        parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
-
-
-def _unavailable(reason: str, *, retryable: bool = False) -> Unavailable:
-    return Unavailable(reason, code="PROVIDER_UNAVAILABLE", retryable=retryable)
 
 
 @dataclass(frozen=True)
@@ -139,16 +101,16 @@ async def _list(server: Server) -> tuple[Model, ...]:
             response = await client.get(f"{server.base_url}/models")
         answer = response.json() if response.is_success else None
     except httpx.TimeoutException:
-        raise _unavailable(f"{server.origin} does not answer in time.", retryable=True) from None
+        raise unavailable(f"{server.origin} does not answer in time.", retryable=True) from None
     except httpx.HTTPError:
-        raise _unavailable(f"Nothing answers at {server.origin}.", retryable=True) from None
+        raise unavailable(f"Nothing answers at {server.origin}.", retryable=True) from None
     except ValueError:
-        raise _unavailable(f"{server.origin} does not answer like an OpenAI server.") from None
+        raise unavailable(f"{server.origin} does not answer like an OpenAI server.") from None
     if not response.is_success:
-        raise _unavailable(_refusal(response.status_code, server), retryable=True)
+        raise unavailable(_refusal(response.status_code, server), retryable=True)
     models = tuple(_model(entry) for entry in _entries(answer) if _chats(entry))
     if not models:
-        raise _unavailable(f"{server.origin} offers no chat model.", retryable=True)
+        raise unavailable(f"{server.origin} offers no chat model.", retryable=True)
     return models
 
 

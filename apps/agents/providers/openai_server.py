@@ -1,0 +1,45 @@
+"""Where the OpenAI-compatible server is and how it is asked, as the knobs say."""
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
+
+NOT_SET = (
+    "Set CODEINFO_OPENAI_BASE_URL to an OpenAI-compatible server, "
+    "for example http://127.0.0.1:1234/v1, and start again."
+)
+BAD_KEY = "CODEINFO_OPENAI_API_KEY holds characters that no key has."
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where to ask, and with which key. Only `origin` may be shown or logged."""
+
+    base_url: str
+    api_key: str
+
+    @classmethod
+    def configured(cls) -> "Server":
+        """Raises Unavailable (not retryable) that says which variable is missing or wrong."""
+        k = knobs()
+        if not k.openai_base_url:
+            raise unavailable(NOT_SET)
+        if not (k.openai_api_key.isascii() and k.openai_api_key.isprintable()):
+            raise unavailable(BAD_KEY)
+        return cls(k.openai_base_url, k.openai_api_key)
+
+    @property
+    def origin(self) -> str:
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+
+
+def unavailable(reason: str, *, retryable: bool = False) -> Unavailable:
+    """The error of this provider, with a reason that a person can act on."""
+    return Unavailable(reason, code="PROVIDER_UNAVAILABLE", retryable=retryable)
