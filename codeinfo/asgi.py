@@ -23,11 +23,11 @@ from apps.site.consumers import RefuseConsumer
 from codeinfo.access import WebsocketGate
 from codeinfo.conf import knobs
 from codeinfo.ports import PortRouter, nothing_here
-from codeinfo.static_files import WithStaticFiles, static_application
+from codeinfo.static_files import WithStaticFiles
 
 everything = ProtocolTypeRouter(
     {
-        "http": WithStaticFiles(django_application, static_application()),
+        "http": WithStaticFiles(django_application),
         "websocket": AuthMiddlewareStack(
             WebsocketGate(
                 URLRouter(

@@ -1,14 +1,13 @@
 """Static files, answered before Django is asked.
 
 WhiteNoise's middleware is synchronous, and one synchronous middleware makes every request hold a
-thread for as long as its view runs; streams run for minutes. So it stands beside Django instead.
+thread for as long as its view runs; streams run for minutes. So WhiteNoise finds the files and
+decides what is answered (ranges, unchanged, types), and this hands it to the ASGI server.
 """
 
-from collections.abc import Callable, Iterable
 from typing import Any
 from wsgiref.headers import Headers
 
-from asgiref.wsgi import WsgiToAsgi
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from whitenoise import WhiteNoise
@@ -16,31 +15,37 @@ from whitenoise import WhiteNoise
 from codeinfo.ports import Application
 
 
-def _not_found(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    start_response("404 Not Found", [("Content-Type", "text/plain")])
-    return [b"Not found"]
-
-
-def _safe(headers: "Headers", path: str, url: str) -> None:
+def _safe(headers: Headers, path: str, url: str) -> None:
     headers["X-Content-Type-Options"] = "nosniff"
 
 
-def static_application() -> Application:
-    """Serves the static folders of the project and its apps below STATIC_URL."""
-    files = WhiteNoise(_not_found, add_headers_function=_safe, autorefresh=settings.DEBUG)
+def _indexed() -> WhiteNoise:
+    files = WhiteNoise(None, add_headers_function=_safe)
     folders = {storage.location for finder in get_finders() for _, storage in finder.list([])}
     for folder in sorted(folders):
         files.add_files(folder, prefix=settings.STATIC_URL)
-    return WsgiToAsgi(files)  # type: ignore[no-any-return]
+    return files
 
 
 class WithStaticFiles:
-    """Passes requests below STATIC_URL to the static files, everything else on."""
+    """Answers for the static folders of the project and its apps; passes everything else on."""
 
-    def __init__(self, app: Application, static: Application) -> None:
+    def __init__(self, app: Application) -> None:
         self.app = app
-        self.static = static
+        self.files = _indexed().files
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        is_static = scope["path"].startswith(settings.STATIC_URL)
-        await (self.static if is_static else self.app)(scope, receive, send)
+        file = self.files.get(scope["path"])
+        if file is None:
+            await self.app(scope, receive, send)
+            return
+        names = ((f"HTTP_{k.decode().upper().replace('-', '_')}", v) for k, v in scope["headers"])
+        response = file.get_response(scope["method"], {name: v.decode() for name, v in names})
+        headers = [(key.lower().encode(), value.encode()) for key, value in response.headers]
+        start = {"type": "http.response.start", "status": response.status, "headers": headers}
+        body = b""
+        if response.file is not None:
+            with response.file:
+                body = response.file.read()
+        await send(start)
+        await send({"type": "http.response.body", "body": body})

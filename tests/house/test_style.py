@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -9,10 +10,9 @@ from django.core.management import call_command
 from tests.house.sources import HOME, name_of, tracked
 
 
-def run(*command: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=HOME, capture_output=True, text=True, check=False
-    )
+def run(tool: str, *arguments: str) -> None:
+    command = [Path(sys.executable).with_name(tool), *arguments]
+    done = subprocess.run(command, cwd=HOME, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
