@@ -159,13 +159,13 @@ class AccessMiddleware:
             check_api(request)
         except CodeinfoError as error:
             return respond(error, request)
-        # Its safety is the checks above; a token in the page is not needed.
-        request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
         if request.method == "OPTIONS" and "Origin" in request.headers:
             return self._with_cors(request, HttpResponse(status=204))
         response = await self.get_response(request)
         if response.status_code == 405:
             response = self._not_allowed(request, response)
+        if not response.streaming:
+            response.headers.setdefault("Content-Length", str(len(response.content)))
         return self._with_cors(request, response)
 
     def _not_allowed(self, request: HttpRequest, bare: HttpResponse) -> HttpResponse:

@@ -1,0 +1,57 @@
+"""Middleware that only pages need.
+
+Each of Django's own middlewares costs an async request two hops into a thread, a millisecond or so
+each. Sessions, CSRF tokens, the content policy and messages mean nothing to the API, which is
+guarded by `codeinfo.access`; so its requests pass them by.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from asgiref.sync import markcoroutinefunction, sync_to_async
+from django.http import HttpRequest, HttpResponse
+from django.utils.module_loading import import_string
+
+from codeinfo.access import is_page
+
+GetResponse = Callable[[HttpRequest], Awaitable[HttpResponse]]
+
+
+class PagesOnly:
+    """One middleware, asked for pages and passed by otherwise."""
+
+    async_capable = True
+    sync_capable = False
+    wrapped = ""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+        self.middleware = import_string(self.wrapped)(get_response)
+        self.hook = getattr(self.middleware, "process_view", None)
+        markcoroutinefunction(self)
+
+    async def __call__(self, request: HttpRequest) -> HttpResponse:
+        handler = self.middleware if is_page(request) else self.get_response
+        return await handler(request)
+
+    async def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
+        if self.hook is None or not is_page(request):
+            return None
+        answer: HttpResponse | None = await sync_to_async(self.hook)(request, *view)
+        return answer
+
+
+def pages_only(path: str) -> type[PagesOnly]:
+    """The middleware at a dotted path, for pages only."""
+    return type(path.rpartition(".")[2], (PagesOnly,), {"wrapped": path})
+
+
+Security = pages_only("django.middleware.security.SecurityMiddleware")
+Session = pages_only("django.contrib.sessions.middleware.SessionMiddleware")
+Authentication = pages_only("django.contrib.auth.middleware.AuthenticationMiddleware")
+ContentPolicy = pages_only("csp.middleware.CSPMiddleware")
+Common = pages_only("django.middleware.common.CommonMiddleware")
+Csrf = pages_only("django.middleware.csrf.CsrfViewMiddleware")
+Messages = pages_only("django.contrib.messages.middleware.MessageMiddleware")
+XFrameOptions = pages_only("django.middleware.clickjacking.XFrameOptionsMiddleware")
+Htmx = pages_only("django_htmx.middleware.HtmxMiddleware")
