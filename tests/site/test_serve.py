@@ -48,7 +48,7 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
-def test_it_starts_from_nothing_and_ends_on_sigterm(tmp_path: Path) -> None:
+def test_it_starts_from_nothing_and_ends_in_order(tmp_path: Path) -> None:
     port = free_ports(3)
     with serving(command_env(tmp_path / "data", port)) as process:
         assert f"http://127.0.0.1:{port}" in first_line(process)
@@ -64,6 +64,13 @@ def test_it_starts_from_nothing_and_ends_on_sigterm(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.stdout is not None
         assert password.read_text().strip() in process.stdout.read()
+        assert process.wait(timeout=30) == 0
+
+
+def test_an_interrupt_ends_it_as_well(tmp_path: Path) -> None:
+    with serving(command_env(tmp_path, free_ports(3))) as process:
+        assert "serves on" in first_line(process)
+        process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
 
 
