@@ -4,16 +4,29 @@ const NEAR = 64;
 const transcript = document.getElementById("transcript");
 const jump = document.querySelector("[data-jump]");
 let stuck = true;
+let top = transcript.scrollTop; // where it was last seen or set
 let height = transcript.scrollHeight;
 
 const atEnd = () => transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight <= NEAR;
 export const turns = () => [...document.querySelectorAll("#turns > .turn")];
 export const running = () => turns().some((turn) => turn.dataset.status === "running");
 
+function moveToEnd() {
+  transcript.scrollTop = transcript.scrollHeight;
+  top = transcript.scrollTop;
+}
+
 export function toEnd() {
   stuck = true;
-  transcript.scrollTop = transcript.scrollHeight;
+  moveToEnd();
   jump.hidden = true;
+}
+
+// Any place but the one set here is the reader's choice. Asked before each change of the content,
+// because scroll events come late: after one that would take the reader back to the end.
+function look() {
+  if (transcript.scrollTop !== top) stuck = atEnd();
+  top = transcript.scrollTop;
 }
 
 document.addEventListener("htmx:wsOpen", (event) => {
@@ -40,15 +53,17 @@ function follow() {
   if (stuck && grown > transcript.clientHeight) {
     // More than can be read came at once: the reader begins at its beginning.
     turns().at(-1).scrollIntoView({ block: "start" });
+    top = transcript.scrollTop;
     stuck = atEnd();
   }
-  if (stuck) transcript.scrollTop = transcript.scrollHeight;
+  if (stuck) moveToEnd();
   jump.hidden = stuck || atEnd();
 }
 
+document.addEventListener("htmx:wsBeforeMessage", (event) => event.target.id === "chat-live" && look());
 document.addEventListener("htmx:wsAfterMessage", (event) => event.target.id === "chat-live" && follow());
 transcript.addEventListener("scroll", () => {
-  stuck = atEnd();
+  look();
   if (stuck) jump.hidden = true;
 });
 jump.addEventListener("click", () => {
@@ -57,5 +72,8 @@ jump.addEventListener("click", () => {
 });
 // Opening details is the reader's move: their place wins over the end.
 transcript.addEventListener("toggle", () => (stuck = atEnd()), true);
-new ResizeObserver(() => stuck && turns().length && toEnd()).observe(transcript);
+new ResizeObserver(() => {
+  look();
+  if (stuck && turns().length) toEnd();
+}).observe(transcript);
 if (turns().length) toEnd();
