@@ -4,7 +4,7 @@
     ToolFinished, and one of TurnFinished | TurnFailed at the end.
 
 Closing the generator closes the provider's stream, which stops the generation; whoever closes it
-says TurnStopped. Errors that are not ours are bugs: they propagate to the runner.
+says TurnStopped, with what the meter has counted by then. Errors that are not ours are bugs: they propagate to the runner.
 """
 
 import asyncio
@@ -43,9 +43,11 @@ log = logging.getLogger("codeinfo.agents")
 Events = AsyncGenerator[ChatEvent, None]
 
 
-async def run(provider: Provider, request: ModelRequest, max_rounds: int) -> Events:
+async def run(
+    provider: Provider, request: ModelRequest, max_rounds: int, meter: Meter | None = None
+) -> Events:
     """Stream the answer to `request`. After `max_rounds` rounds of tools it must come without."""
-    answer = _Answer(provider, request, max_rounds)
+    answer = _Answer(provider, request, max_rounds, meter or Meter())
     yield TurnStarted()
     try:
         async with aclosing(answer.rounds()) as events:
@@ -59,10 +61,12 @@ async def run(provider: Provider, request: ModelRequest, max_rounds: int) -> Eve
 
 
 class _Answer:
-    def __init__(self, provider: Provider, request: ModelRequest, max_rounds: int) -> None:
+    def __init__(
+        self, provider: Provider, request: ModelRequest, max_rounds: int, meter: Meter
+    ) -> None:
         self.provider, self.request, self.max_rounds = provider, request, max_rounds
+        self.meter = meter
         self.messages = list(request.messages)
-        self.meter = Meter()
         self.call_ids: set[str] = set()
         # Of the round under way:
         self.pieces: list[str] = []
@@ -139,8 +143,11 @@ class _Answer:
 
     def failed(self, error: CodeinfoError) -> TurnFailed:
         retryable = isinstance(error, Unavailable) and error.retryable
-        facts = {"provider": self.provider.id, "model": self.request.model, "code": error.code}
-        log.warning("provider failed", extra={"context": {**facts, "retryable": retryable}})
+        provider, model = self.provider.id, self.request.model
+        facts = {"provider": provider, "model": model, "code": error.code, "retryable": retryable}
+        # Without the error's words: they may quote the server's.
+        message = "answer of %s (%s) failed: %s"
+        log.warning(message, provider, model, error.code, extra={"context": facts})
         usage, timing = self.meter.read()
         return TurnFailed(error.code, error.message, retryable, usage, timing)
 

@@ -18,6 +18,11 @@ class Meter:
         self._round: Usage | None = None
         self._usage: Usage | None = None
 
+    @property
+    def seconds(self) -> float:
+        """Since the answer was begun."""
+        return round(time.monotonic() - self._started, 3)
+
     def tick(self) -> None:
         """The model has said something."""
         self._writing_since = self._writing_since or time.monotonic()
@@ -36,10 +41,9 @@ class Meter:
     def read(self) -> tuple[Usage | None, Timing]:
         """The sums so far, a round under way included."""
         self.end_round()
-        total = max(time.monotonic() - self._started, 0.001)
         tokens = self._usage.output_tokens if self._usage else None
         rate = tokens / self._writing if tokens and self._writing > 0 else None
-        return self._usage, Timing(round(total, 3), rate and round(rate, 2))
+        return self._usage, Timing(max(self.seconds, 0.001), rate and round(rate, 2))
 
 
 def added(left: Usage | None, right: Usage) -> Usage:

@@ -22,7 +22,8 @@ from django.db import DatabaseError
 
 from apps.agents import loop
 from apps.agents.events import Terminal, TurnFailed, TurnStopped
-from apps.agents.messages import Message, Timing
+from apps.agents.messages import Message
+from apps.agents.metering import Meter
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers import registry
 from apps.agents.providers.base import ModelRequest, Provider
@@ -49,6 +50,9 @@ SAVE_PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0)
 
 NOT_BUILT = "This version does not have this provider yet; `openai` and `builtin` are there."
 
+BROKEN = TurnFailed("INTERNAL", "Something went wrong here; the log has the details.")
+NOT_SAVED = TurnFailed("DATABASE_UNAVAILABLE", "The answer could not be saved.")
+
 
 @dataclass(eq=False)
 class Run:
@@ -57,7 +61,7 @@ class Run:
     log: RunLog
     provider: Provider
     request: ModelRequest
-    begun: float = field(default_factory=time.monotonic)
+    meter: Meter = field(default_factory=Meter)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)
     closing: bool = False
@@ -189,6 +193,9 @@ async def _supervise(run: Run) -> None:
             task.cancel()
         _runs.pop(run.log.turn_id, None)
         live_runs.remove(run.log)
+        if not run.log.finished:
+            # Whatever broke here: no reader waits for ever.
+            run.log.append(BROKEN)
         run.done.set()
         hub.notify(f"conversation:{run.log.conversation_id}")
 
@@ -196,7 +203,7 @@ async def _supervise(run: Run) -> None:
 async def _answer(run: Run) -> Terminal:
     """Log the events of the loop, and bring back the last one unlogged: the row comes first."""
     try:
-        events = loop.run(run.provider, run.request, knobs().max_tool_rounds)
+        events = loop.run(run.provider, run.request, knobs().max_tool_rounds, run.meter)
         async with aclosing(events):
             async for event in events:
                 if run.ended:
@@ -209,17 +216,19 @@ async def _answer(run: Run) -> Terminal:
         return TurnFailed(error.code, error.message, retryable)
     except Exception:
         logger.exception("chat run broke", extra={"context": run.context})
-        return TurnFailed("INTERNAL", "Something went wrong here; the log has the details.")
+        return BROKEN
     return TurnFailed("INTERNAL", "The answer broke off without an end.")
 
 
 def _end_of(run: Run, answer: "asyncio.Task[Terminal]") -> Terminal:
+    """The end with its costs: what the rounds reported by now counts, however it ended."""
+    event: Terminal = recovery.INTERRUPTED if run.closing else TurnStopped()
     if answer.done() and not answer.cancelled():
-        return answer.result()
-    timing = Timing(time.monotonic() - run.begun)
-    if run.closing:
-        return replace(recovery.INTERRUPTED, timing=timing)
-    return TurnStopped(timing)
+        event = answer.result()
+    if event.timing is not None:
+        return event
+    usage, timing = run.meter.read()
+    return replace(event, usage=usage, timing=timing)
 
 
 async def _finish(run: Run, event: Terminal) -> None:
@@ -228,7 +237,7 @@ async def _finish(run: Run, event: Terminal) -> None:
     log.transcript.apply(event)
     outcome = Outcome.of(event, log.snapshot().parts)
     if not await _saved(run, outcome):
-        event = TurnFailed("DATABASE_UNAVAILABLE", "The answer could not be saved.")
+        event = replace(NOT_SAVED, usage=event.usage, timing=event.timing)
     live_runs.remove(log)
     log.append(event)
     logger.info(
@@ -236,7 +245,7 @@ async def _finish(run: Run, event: Terminal) -> None:
         extra={
             "context": run.context
             | {"status": outcome.status, "code": (outcome.error or {}).get("code")}
-            | {"events": log.seq, "seconds": round(time.monotonic() - run.begun, 3)}
+            | {"events": log.seq, "seconds": run.meter.seconds}
         },
     )
 

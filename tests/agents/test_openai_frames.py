@@ -120,6 +120,15 @@ def test_text_can_always_be_stored_and_sent() -> None:
     assert events == [TextDelta("ab\ufffd"), ReasoningDelta("c")]
     (call,) = calls_of(piece("V", '{"query": "a\\u0000\\ud83e"}', "a", 0))
     assert call.arguments == {"query": "a\ufffd"}
+    (call,) = calls_of(piece("V\x00", "{}", "a\udd8a", 0))
+    assert (call.id, call.name) == ("a\ufffd", "V")
+
+
+@pytest.mark.parametrize("arguments", ['{"limit": 1e999}', '{"limit": NaN}', "[" * 100_000])
+def test_arguments_that_no_database_keeps_are_told_to_the_model(arguments: str) -> None:
+    (call,) = calls_of(piece("V", arguments, "a", 0))
+    assert call.arguments == {}
+    assert str(call.error).startswith("The arguments are not valid JSON")
 
 
 def test_thinking_sent_under_two_names_is_said_once() -> None:
@@ -144,6 +153,11 @@ def test_usage_is_reported_once_and_without_nonsense() -> None:
     usage["prompt_tokens_details"] = {"cached_tokens": 2}
     reported = [e for e in played({}, usage=usage) if isinstance(e, UsageReported)]
     assert reported == [UsageReported(Usage(input_tokens=5, cached_input_tokens=2))]
+
+
+def test_usage_that_comes_before_the_end_is_told_before_the_end() -> None:
+    frame = {"choices": [{"delta": {"content": "x"}}], "usage": {"completion_tokens": 1}}
+    assert Round().feed(frame) == [TextDelta("x"), UsageReported(Usage(output_tokens=1))]
 
 
 @pytest.mark.parametrize("reason", [None, "length", "content_filter"])

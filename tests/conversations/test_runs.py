@@ -23,6 +23,7 @@ from apps.agents.messages import ToolCall, Usage
 from apps.conversations import recovery, runner, services
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import RunLog, live_runs
+from apps.conversations.types import usage_wire
 from codeinfo.errors import Conflict, InvalidInput, Unavailable
 from tests.conversations.conftest import answers, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider, Stubborn
@@ -339,6 +340,65 @@ async def test_an_end_that_cannot_be_saved_says_so(
     log = await runner.start(question())
     await ended(log)
     assert terminals(log)[0].code == "DATABASE_UNAVAILABLE"
+
+
+async def test_an_end_that_breaks_the_saving_itself_is_an_end_all_the_same(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any) -> None:
+        raise TypeError("cannot be stored")
+
+    monkeypatch.setattr(services, "finish_turn", broken)
+    scripted([TextDelta("x")])
+    log = await runner.start(question())
+    await ended(log)
+    assert [end.code for end in terminals(log)] == ["INTERNAL"]
+    assert live_runs.all() == []
+
+
+class TestCosts:
+    """What was reported by then is kept, however the answer ends."""
+
+    first_round = (
+        UsageReported(Usage(100, 10)),
+        ToolCallRequested(ToolCall("t1", "ListIngestedRepositories")),
+    )
+
+    async def test_of_a_stopped_answer(self, scripted: Scripted) -> None:
+        gate = Gate()
+        scripted(self.first_round, [UsageReported(Usage(200, 3)), TextDelta("half"), gate])
+        log = await runner.start(question())
+        await reached(gate.reached)
+        runner.stop(log)
+        await self.kept(log, "stopped", {"inputTokens": 300, "outputTokens": 13})
+
+    async def test_of_a_failed_answer(self, scripted: Scripted) -> None:
+        cut = Unavailable("The connection was cut.", code="PROVIDER_ERROR")
+        scripted(self.first_round, [TextDelta("half"), cut])
+        log = await runner.start(question())
+        await self.kept(log, "failed", {"inputTokens": 100, "outputTokens": 10})
+
+    async def test_of_an_answer_that_broke(self, scripted: Scripted) -> None:
+        scripted(self.first_round, [TextDelta("half"), RuntimeError("a bug")])
+        log = await runner.start(question())
+        await self.kept(log, "failed", {"inputTokens": 100, "outputTokens": 10})
+
+    async def test_of_an_answer_that_the_end_of_the_server_cuts(self, scripted: Scripted) -> None:
+        gate = Gate()
+        scripted(self.first_round, [gate])
+        log = await runner.start(question())
+        await reached(gate.reached)
+        await runner.shutdown()
+        await self.kept(log, "failed", {"inputTokens": 100, "outputTokens": 10})
+
+    async def kept(self, log: RunLog, status: str, counts: dict[str, int]) -> None:
+        await ended(log)
+        (turn,) = await answers()
+        assert turn.status == status
+        assert turn.usage == {**counts, "totalTokens": sum(counts.values())}
+        assert turn.timing["totalTimeSec"] > 0
+        (end,) = terminals(log)
+        assert usage_wire(end.usage) == turn.usage
 
 
 class TestRecovery:

@@ -5,6 +5,7 @@ trusts a frame to have the right shape.
 """
 
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from uuid import uuid4
@@ -34,13 +35,13 @@ class Round:
         self._parser = MarkerParser()
         self._text, self._thinking = Characters(), Characters()
         self._calls = CallAssembler()
-        self._usage: Usage | None = None
         self.finish_reason: str | None = None
 
     def feed(self, frame: Any) -> list[ModelEvent]:
         frame = _dict(frame)
-        if usage := _dict(frame.get("usage")):
-            self._usage = _usage(usage) or self._usage
+        # Told at once: an answer that is stopped has no end to tell it at.
+        usage = _usage(_dict(frame.get("usage")))
+        counted = [UsageReported(usage)] if usage else []
         choices = frame.get("choices")
         choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
         reason = choice.get("finish_reason")
@@ -48,7 +49,7 @@ class Round:
         delta = _dict(choice.get("delta"))
         for call in _dicts(delta.get("tool_calls")):
             self._calls.feed(call)
-        return self._said(delta)
+        return [*self._said(delta), *counted]
 
     def _said(self, delta: JSON) -> list[ModelEvent]:
         events: list[ModelEvent] = []
@@ -62,12 +63,10 @@ class Round:
         return events
 
     def end(self) -> list[ModelEvent]:
-        """What was held back; the calls, if the round came to its end; the usage."""
+        """What was held back and, if the round came to its end, the calls."""
         events: list[ModelEvent] = [*self._parser.flush()]
         if not self.wrong:
             events += [ToolCallRequested(call) for call in self._calls.calls()]
-        if self._usage:
-            events.append(UsageReported(self._usage))
         return events
 
     @property
@@ -130,16 +129,18 @@ class CallAssembler:
 
 
 def _read(call: _Call) -> ToolCall:
-    id = call.id or f"call_{uuid4().hex[:24]}"
+    id, name = clean(call.id) or f"call_{uuid4().hex[:24]}", clean(call.name)
     try:
-        arguments = json.loads(call.arguments.strip() or "{}", parse_constant=_no_constant)
-    except ValueError as error:
-        return ToolCall(id, call.name, error=f"The arguments are not valid JSON: {error}")
+        arguments = json.loads(
+            call.arguments.strip() or "{}", parse_constant=_no_number, parse_float=_finite
+        )
+    except (ValueError, RecursionError) as error:
+        return ToolCall(id, name, error=f"The arguments are not valid JSON: {error}")
     if arguments is None:
         arguments = {}
     if not isinstance(arguments, dict):
-        return ToolCall(id, call.name, error="The arguments must be a JSON object.")
-    return ToolCall(id, call.name, _cleaned(arguments))
+        return ToolCall(id, name, error="The arguments must be a JSON object.")
+    return ToolCall(id, name, _cleaned(arguments))
 
 
 def _cleaned(value: Any) -> Any:
@@ -154,8 +155,14 @@ def _cleaned(value: Any) -> Any:
             return value
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON value")
+
+
+def _finite(text: str) -> float:
+    """1e999 is valid JSON, and infinite: no database keeps it."""
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
 
 
 class Characters:

@@ -10,7 +10,7 @@ import openai
 
 from apps.agents.events import Heartbeat, ModelEvent
 from apps.agents.providers.base import ModelRequest
-from apps.agents.providers.openai_frames import Round
+from apps.agents.providers.openai_frames import Round, clean
 from apps.agents.providers.openai_messages import body_of
 from apps.agents.providers.openai_server import Server
 from codeinfo.errors import Unavailable
@@ -133,7 +133,7 @@ def _quoted(error: openai.APIError, server: Server) -> str:
     """The server's own words: short, on one line, and without the key should it repeat it."""
     body = error.body if isinstance(error.body, dict) else {}
     words = body.get("message")
-    text = " ".join((words if isinstance(words, str) else error.message).split())
+    text = " ".join(clean(words if isinstance(words, str) else error.message).split())
     if server.api_key:
         text = text.replace(server.api_key, "…")
     return text if len(text) <= MAX_QUOTED_ERROR else f"{text[:MAX_QUOTED_ERROR]}…"
