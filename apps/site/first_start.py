@@ -7,9 +7,10 @@ from pathlib import Path
 
 from django.contrib.auth import get_user_model
 
-from apps.ingest import queries, services
+from apps.ingest import services
 from apps.ingest.embedding import DEFAULT_MODEL
-from apps.ingest.models import IngestRun
+from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs.progress import INTERRUPTED
 from codeinfo.conf import BASE_DIR, Knobs
 from codeinfo.errors import CodeinfoError
 
@@ -34,12 +35,24 @@ def ensure_admin(data_dir: Path) -> str | None:
 
 
 def ensure_first_root(knobs: Knobs) -> IngestRun | None:
-    """Queue the ingest of CODEINFO_FIRST_ROOT if nothing was ever ingested here."""
-    if knobs.first_root.lower() == "none" or IngestRun.objects.exists():
-        return None
-    if queries.published_roots():
+    """Queue the ingest of CODEINFO_FIRST_ROOT if nothing was ever ingested here.
+
+    An ingest of it that was cut off counts for nothing, so that it is tried again; one that
+    somebody cancelled does not come back.
+    """
+    if knobs.first_root.lower() == "none" or Root.objects.published().exists():
         return None
     folder = Path(knobs.first_root).expanduser().resolve()
+    cut_off = {
+        "path": str(folder),
+        "operation": IngestRun.Operation.START,
+        "dry_run": False,
+        "state": INTERRUPTED.state,
+        "last_error": INTERRUPTED.last_error,
+        "cancel_requested": False,
+    }
+    if IngestRun.objects.exclude(**cut_off).exists():
+        return None
     try:
         return services.start_run(
             path=str(folder),
