@@ -37,6 +37,14 @@ SNIFF_BYTES = 2_048
 # A head that lies mostly in lines longer than this was written by a program.
 LONG_LINE = 1_000
 
+# A list holds an entry a line: a word, perhaps with numbers after it, or numbers alone. Writings
+# without spaces between words (Thai to Khmer, Chinese, Japanese) have whole sentences of that look.
+LONGEST_WORD = 40
+LIST_SHARE = 0.95
+BETWEEN_CELLS = re.compile(r"[\s,;|]+")
+NUMBER = re.compile(r"[-+\d.:/%eE]+")
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u9fff]")
+
 PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z ]*PRIVATE KEY-----")
 
 BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -168,13 +176,29 @@ class Rules:
             return SECRET
         if not self.include and is_bare(path) and not head.startswith(b"#!"):
             return UNKNOWN_TYPE
+        kind = known_type(path)
+        if kind is not None and kind.prose:
+            return DATA if not self.include and _is_list(head) else None
         return _refuse_long_lines(path, head)
 
 
+def _is_list(head: bytes) -> bool:
+    """Whether a large text is bulk data (a word list, a table of numbers) and not prose."""
+    if len(head) < HEAD_BYTES:
+        return False
+    # The last line, and the last letter, may be cut.
+    lines = [line for line in head.decode("utf-8", "replace").split("\n")[:-1] if line.strip()]
+    return len(lines) > 1 and sum(map(_is_entry, lines)) >= LIST_SHARE * len(lines)
+
+
+def _is_entry(line: str) -> bool:
+    word, *numbers = BETWEEN_CELLS.split(line.strip(" \t\r,;|"))
+    if len(word) > LONGEST_WORD or UNSPACED.search(word):
+        return False
+    return all(NUMBER.fullmatch(number) for number in numbers)
+
+
 def _refuse_long_lines(path: str, head: bytes) -> str | None:
-    kind = known_type(path)
-    if kind is not None and kind.prose:
-        return None
     long_lines = sum(len(line) for line in head.split(b"\n") if len(line) > LONG_LINE)
     if long_lines * 2 <= len(head):
         return None
