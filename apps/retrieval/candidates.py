@@ -71,7 +71,9 @@ def _rows_of_each(roots: Sequence[Root], vector: Vectors, limit: int) -> list[li
 def _live_files(matches: Iterable[StoredMatch]) -> LiveFiles:
     """Path by id of those source files of the matches that are published now."""
     ids = {file_id for match in matches if (file_id := _file_id(match))}
-    return dict(SourceFile.objects.live().filter(id__in=ids).values_list("id", "path"))
+    # Many roots give more ids than one statement takes: `in_bulk` asks in pieces.
+    files = SourceFile.objects.live().only("path").in_bulk(ids)
+    return {file_id: file.path for file_id, file in files.items()}
 
 
 def _live_rows(root: Root, matches: Sequence[StoredMatch], live: LiveFiles) -> list[Row]:

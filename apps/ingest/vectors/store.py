@@ -218,8 +218,10 @@ def _match(vector_id: str, packed: Mapping[str, Any], distance: float | None) ->
 
 def _delete(collection: Any, *, where: Mapping[str, Any], size: int) -> int:
     deleted = 0
-    while ids := collection.get(where=where, limit=size, include=[])["ids"]:
-        collection.delete(ids=ids)
+    # To ask anew for every slice took a third of the time.
+    while ids := collection.get(where=where, limit=READ_SLICE, include=[])["ids"]:
+        for start in range(0, len(ids), size):
+            collection.delete(ids=ids[start : start + size])
         deleted += len(ids)
     return deleted
 
