@@ -4,10 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.decorators import method_decorator
+from django.views.decorators.csrf import csrf_protect
 
 from apps.ingest import queries, services
 from apps.ingest.models import IngestRun, Root, SourceFile
+from codeinfo.errors import CodeinfoError
 
 # Django's class takes no type argument when it runs; its stubs want one.
 if TYPE_CHECKING:
@@ -36,6 +40,28 @@ class RootAdmin(ReadOnly):
     search_fields = ("name", "path", "description")
     date_hierarchy = "last_ingest_at"
     actions = ("reembed",)
+
+    def response_action(self, request: HttpRequest, queryset: Any) -> Any:  # type: ignore[override]
+        """An action that is refused says why, in the list."""
+        try:
+            return super().response_action(request, queryset)
+        except CodeinfoError as error:
+            return self._refuse(request, error)
+
+    @method_decorator(csrf_protect)
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """Django's own view, but for its transaction: whoever is told that a root is gone must find
+        it so at once, and a failure must leave its run on record."""
+        try:
+            return self._delete_view(request, object_id, extra_context)  # type: ignore[attr-defined]
+        except CodeinfoError as error:
+            return self._refuse(request, error)
+
+    def _refuse(self, request: HttpRequest, error: CodeinfoError) -> HttpResponse:
+        self.message_user(request, f"{error.code}: {error.message}", messages.ERROR)
+        return redirect("admin:ingest_root_changelist")
 
     @admin.action(description="Re-embed selected roots", permissions=["reembed"])
     def reembed(self, request: HttpRequest, roots: "QuerySet[Root]") -> None:

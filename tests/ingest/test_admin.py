@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from apps.ingest import services
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import queue
+from apps.ingest.runs import queue, sweep
+from codeinfo.errors import CodeinfoError, Conflict, Unavailable
 from tests.support.ingested import ingest
 
 pytestmark = pytest.mark.django_db
@@ -58,4 +60,82 @@ def test_nothing_is_deleted_while_a_run_waits(admin_client: Client, repo: Path, 
     services.reembed(str(repo))
     answer = admin_client.post(f"/admin/ingest/root/{root.id}/delete/", {"post": "yes"})
     assert answer.status_code == 403
+    assert Root.objects.filter(id=root.id).exists()
+
+
+REFUSALS = [Conflict("Another ingest is queued.", code="BUSY"), Unavailable("Chroma is away.")]
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=["busy", "store away"])
+@pytest.mark.parametrize("verb", ["delete one", "delete_selected", "reembed"])
+def test_a_refusal_is_a_message_in_the_list(
+    admin_client: Client,
+    repo: Path,
+    store: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    error: CodeinfoError,
+    verb: str,
+) -> None:
+    root = ingest(repo)
+
+    def refuse(*arguments: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(services, "remove", refuse)
+    monkeypatch.setattr(services, "queue_reembeds", refuse)
+    if verb == "delete one":
+        address, data = f"/admin/ingest/root/{root.id}/delete/", {"post": "yes"}
+    else:
+        address = "/admin/ingest/root/"
+        data = {"action": verb, "_selected_action": str(root.id), "post": "yes"}
+    answer = admin_client.post(address, data, follow=True)
+    assert answer.status_code == 200
+    assert [str(said) for said in answer.context["messages"]] == [f"{error.code}: {error.message}"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_whoever_hears_of_a_removal_finds_it_done(
+    admin_client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others read the rows as soon as they are told: the removal stands in no open transaction."""
+    root = ingest(repo)
+    open_transaction = []
+    drop = sweep.drop_root
+
+    def drop_and_look(root: Root) -> None:
+        drop(root)
+        open_transaction.append(connection.in_atomic_block)
+
+    monkeypatch.setattr(sweep, "drop_root", drop_and_look)
+    admin_client.post(f"/admin/ingest/root/{root.id}/delete/", {"post": "yes"})
+    assert open_transaction == [False]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "root/?q=light",
+        "root/?last_state__exact=completed&model__exact=static-code-256",
+        "ingestrun/?q=light&state__exact=completed&dry_run__exact=0",
+        "sourcefile/?q=retry&language__exact=python",
+        "sourcefile/?root__id__exact={root}",
+    ],
+)
+def test_lists_can_be_searched_and_filtered(
+    admin_client: Client, repo: Path, store: Any, address: str
+) -> None:
+    root = ingest(repo)
+    answer = admin_client.get(f"/admin/ingest/{address.format(root=root.id)}")
+    assert answer.status_code == 200
+    assert answer.context["cl"].result_count >= 1
+
+
+def test_removing_selected_roots_is_asked_for_first(
+    admin_client: Client, repo: Path, store: Any
+) -> None:
+    root = ingest(repo)
+    data = {"action": "delete_selected", "_selected_action": str(root.id)}
+    question = admin_client.post("/admin/ingest/root/", data)
+    assert question.status_code == 200
+    assert b"lighthouse" in question.content and b"Yes" in question.content
     assert Root.objects.filter(id=root.id).exists()
