@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Literal
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
 
 from apps.ingest import folders, queries, stream
@@ -102,16 +102,17 @@ def remove(path: str) -> bool:
             "message": "Removing",
             "owner": recovery.OWNER,
             "started_at": timezone.now(),
+            "heartbeat_at": timezone.now(),
         }
     )
     journal.began(run)
     try:
         sweep.drop_root(root)
-    except CodeinfoError as error:
+        released = lock.release(ending=run.id)
+    except (CodeinfoError, DatabaseError) as error:
         sweep.due.set()
-        finish(run.id, Ending.failed(error.message))
+        finish(run.id, Ending.failed(str(error)))
         raise
-    released = lock.release(ending=run.id)
     finish(run.id, Ending("completed", "Removed"))
     return released
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 from django.conf import settings
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from apps.ingest import queries, services
@@ -226,3 +226,33 @@ def test_a_run_that_falls_silent_is_ended_while_serving() -> None:
     alive.refresh_from_db()
     assert (silent.state, silent.last_error) == ("error", "Interrupted")
     assert alive.state == "embedding"
+
+
+@pytest.mark.django_db
+def test_what_a_silent_run_left_is_swept_soon() -> None:
+    sweep.due.clear()
+    recovery.end_stale()
+    assert not sweep.due.is_set()
+    running("elsewhere:1:x", heartbeat_at=timezone.now() - timedelta(seconds=31))
+    recovery.end_stale()
+    assert sweep.due.is_set()
+
+
+@pytest.mark.django_db
+def test_a_removal_that_the_database_stops_does_not_block_the_queue(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+
+    def locked(root: Root) -> None:
+        raise OperationalError("database is locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep, "drop_root", locked)
+        with pytest.raises(OperationalError):
+            services.remove(root.path)
+    run = IngestRun.objects.get(operation="remove")
+    assert (run.state, run.last_error, run.slot) == ("error", "database is locked", None)
+    # Had not even that been written, its silence would end it.
+    assert run.heartbeat_at is not None
+    assert services.remove(root.path) is True

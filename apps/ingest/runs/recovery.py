@@ -8,6 +8,7 @@ from uuid import uuid4
 from django.utils import timezone
 
 from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs import sweep
 from apps.ingest.runs.progress import COMPLETED, INTERRUPTED, Ending, finish
 from codeinfo.conf import knobs
 
@@ -32,7 +33,8 @@ def end_stale() -> None:
     """While serving: end the runs whose worker has not been heard of for half a minute."""
     long_ago = timezone.now() - STALE
     for run in IngestRun.objects.running().filter(heartbeat_at__lt=long_ago):
-        finish(run.id, truth(run, INTERRUPTED))
+        if finish(run.id, truth(run, INTERRUPTED)):
+            sweep.due.set()
 
 
 def truth(run: IngestRun, ending: Ending) -> Ending:
