@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -11,7 +12,7 @@ from django.views.decorators.csrf import csrf_protect
 
 from apps.ingest import queries, services
 from apps.ingest.models import IngestRun, Root, SourceFile
-from codeinfo.errors import CodeinfoError
+from codeinfo.errors import CodeinfoError, NotFound
 
 # Django's class takes no type argument when it runs; its stubs want one.
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ class RootAdmin(ReadOnly):
             return super().response_action(request, queryset)
         except CodeinfoError as error:
             return self._refuse(request, error)
+        except ValidationError:
+            # What was selected is no key: Django itself answers 500.
+            return self._refuse(request, NotFound("No such root."))
 
     @method_decorator(csrf_protect)
     def delete_view(

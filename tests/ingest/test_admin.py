@@ -93,6 +93,12 @@ def test_a_refusal_is_a_message_in_the_list(
     assert [str(said) for said in answer.context["messages"]] == [f"{error.code}: {error.message}"]
 
 
+def test_a_selection_that_is_no_root_is_refused(admin_client: Client) -> None:
+    data = {"action": "reembed", "_selected_action": "nope"}
+    answer = admin_client.post("/admin/ingest/root/", data, follow=True)
+    assert [str(said) for said in answer.context["messages"]] == ["NOT_FOUND: No such root."]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_whoever_hears_of_a_removal_finds_it_done(
     admin_client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
