@@ -11,6 +11,7 @@ import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from apps.ingest.embedding import get_embedder
@@ -40,7 +41,7 @@ def candidates(query: SearchQuery) -> list[Row]:
     roots = roots_for(query.repository)
     vector = _embedded(query.text, lock.model)
     rows = _rows_of_each(roots, vector, query.limit)
-    return list(islice(heapq.merge(*rows, key=_distance), query.limit))
+    return list(islice(heapq.merge(*rows, key=attrgetter("distance")), query.limit))
 
 
 def _embedded(text: str, model_id: str) -> Vectors:
@@ -126,7 +127,3 @@ def _line(meta: Mapping[str, Any], key: str) -> int | None:
 def _finite(distance: float | None) -> float | None:
     """JSON has no NaN, and an infinite distance is none."""
     return distance if distance is not None and math.isfinite(distance) else None
-
-
-def _distance(row: Row) -> float:
-    return math.inf if row.score is None else row.score

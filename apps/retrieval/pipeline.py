@@ -5,7 +5,6 @@ function that keeps the order of what it keeps. Distances are squared L2: lower 
 """
 
 import logging
-import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -74,7 +73,7 @@ def within(rows: Sequence[Row], cutoff: float | None) -> list[Row]:
 
 def best(rows: Sequence[Row], count: int) -> list[Row]:
     """The `count` nearest rows, in their own order. No score is worst; of equals the first wins."""
-    nearest = sorted(range(len(rows)), key=lambda i: (_distance(rows[i]), i))[:count]
+    nearest = sorted(range(len(rows)), key=lambda i: (rows[i].distance, i))[:count]
     return [rows[i] for i in sorted(nearest)]
 
 
@@ -98,7 +97,7 @@ def best_per_file(rows: Sequence[Row]) -> list[Row]:
         buckets.setdefault((row.repo, row.rel_path), []).append(i)
     kept: set[int] = set()
     for indexes in buckets.values():
-        kept.update(sorted(indexes, key=lambda i: (_distance(rows[i]), i))[:BEST_PER_FILE])
+        kept.update(sorted(indexes, key=lambda i: (rows[i].distance, i))[:BEST_PER_FILE])
     return [row for i, row in enumerate(rows) if i in kept]
 
 
@@ -145,7 +144,3 @@ def _summary(host_path: str, matches: Sequence[Match]) -> FileSummary:
         repo=first.repo,
         model_id=first.model_id,
     )
-
-
-def _distance(row: Row) -> float:
-    return math.inf if row.score is None else row.score

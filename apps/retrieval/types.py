@@ -1,5 +1,6 @@
 """A question to the index and what comes back, as values that check themselves."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +72,11 @@ class Row:
     end_line: int | None = None
     symbol: str = ""
     language: str = ""
+
+    @property
+    def distance(self) -> float:
+        """To sort by: the score, or farther than any where there is none."""
+        return math.inf if self.score is None else self.score
 
 
 @dataclass(frozen=True)
