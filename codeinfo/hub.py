@@ -32,11 +32,16 @@ class Subscription:
         self._keys[key] = None
         self._ready.set()
 
-    async def __aiter__(self) -> AsyncIterator[str]:
+    async def batches(self) -> AsyncIterator[list[str]]:
+        """All that changed since the last look at once, for a reader to whom one read does."""
         while True:
             await self._ready.wait()
-            keys, self._keys = self._keys, {}
+            keys, self._keys = list(self._keys), {}
             self._ready.clear()
+            yield keys
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for keys in self.batches():
             for key in keys:
                 yield key
 

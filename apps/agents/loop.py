@@ -4,7 +4,8 @@
     ToolFinished, and one of TurnFinished | TurnFailed at the end.
 
 Closing the generator closes the provider's stream, which stops the generation; whoever closes it
-says TurnStopped, with what the meter has counted by then. Errors that are not ours are bugs: they propagate to the runner.
+says TurnStopped, with what the meter has counted by then. Errors that are not ours are bugs: they
+propagate to the runner.
 """
 
 import asyncio

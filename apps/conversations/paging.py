@@ -22,11 +22,6 @@ ISO_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
 SEPARATOR = "~"
 
 
-def wire_time(moment: datetime) -> str:
-    """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 @dataclass(frozen=True)
 class Cursor:
     """After the row of time `at` and, among rows of that time, after the one with `key`."""

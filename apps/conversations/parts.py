@@ -31,15 +31,13 @@ Part = dict[str, Any]
 
 
 class Transcript:
-    """Folds ChatEvents into parts. `version` grows with each change, for readers that coalesce."""
+    """Folds ChatEvents into parts."""
 
     def __init__(self, parts: Sequence[Part] = ()) -> None:
         self.parts: list[Part] = [dict(part) for part in parts]
-        self.version = 0
         self._thinking_since: float | None = None
 
     def apply(self, event: ChatEvent) -> None:
-        self.version += 1
         match event:
             case TextDelta(text=text):
                 self._close_reasoning()

@@ -38,6 +38,8 @@ from codeinfo.hub import hub
 
 logger = logging.getLogger("codeinfo.conversations")
 
+pause = asyncio.sleep  # by this name, so that a test can have a clock of its own
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -251,15 +253,15 @@ async def _finish(run: Run, event: Terminal) -> None:
 
 
 async def _saved(run: Run, outcome: Outcome) -> bool:
-    for pause in (*SAVE_PAUSES, None):
+    for seconds in (*SAVE_PAUSES, None):
         try:
             await _database(services.finish_turn, run.log.conversation_id, run.log.turn_id, outcome)
         except DatabaseError as error:
             logger.warning("chat run not saved: %s", error, extra={"context": run.context})
         else:
             return True
-        if pause is not None:
-            await asyncio.sleep(pause)
+        if seconds is not None:
+            await pause(seconds)
     return False
 
 
@@ -267,7 +269,7 @@ async def _keep(run: Run) -> None:
     """Save what is new, beat the heart, and notice a Stop that was asked for elsewhere."""
     saved, beat = 0, time.monotonic()
     while True:
-        await asyncio.sleep(TICK_SECONDS)
+        await pause(TICK_SECONDS)
         snapshot = run.log.snapshot()
         fresh = snapshot.seq > saved
         try:

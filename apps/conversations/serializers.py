@@ -5,6 +5,7 @@ All are strict: unknown keys are refused, and nothing is coerced from another ty
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,8 @@ from codeinfo.errors import InvalidInput
 
 # NUL and halves of characters: not every database and encoding can hold them.
 UNREADABLE = re.compile("[\x00\ud800-\udfff]")
+# A whole number may be larger, and is none that we can reckon with.
+LARGEST = sys.float_info.max
 
 
 def refused(details: Any) -> InvalidInput:
@@ -74,7 +77,7 @@ class Positive(serializers.Field[float, Any, float, Any]):
     """A finite number above 0."""
 
     def to_internal_value(self, data: Any) -> float:
-        if isinstance(data, bool) or not isinstance(data, int | float) or not 0 < data < math.inf:
+        if isinstance(data, bool) or not isinstance(data, int | float) or not 0 < data <= LARGEST:
             raise serializers.ValidationError("Must be a number above 0.")
         return float(data)
 
@@ -164,7 +167,9 @@ def turn_fields(data: dict[str, Any]) -> dict[str, Any]:
 def _tool_parts(calls: Any) -> list[Part]:
     """Stored parts of `{"calls": [tool-result events]}`; what is no call is left out."""
     listed = calls.get("calls") if isinstance(calls, dict) else None
-    return [_tool_part(call) for call in listed or [] if isinstance(call, dict)]
+    if not isinstance(listed, list):
+        return []
+    return [_tool_part(call) for call in listed if isinstance(call, dict)]
 
 
 def _tool_part(call: dict[str, Any]) -> Part:

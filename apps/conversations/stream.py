@@ -8,7 +8,7 @@ conversation changed (key: its id), "conversation:<id>" that a run began or ende
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -39,7 +39,7 @@ class Snapshot:
 class RunLog:
     """One answer in the making: its numbered events, and the parts they fold to.
 
-    Belongs to the event loop that runs the turn: `append`, `read` and `wait` are called there;
+    Belongs to the event loop that runs the turn: `append` and `wait` are called there;
     `snapshot` from any thread. `started_at` is the time of the assistant turn, one millisecond
     after the user's.
     """
@@ -62,6 +62,13 @@ class RunLog:
     def asked_at(self) -> datetime:
         """The time of the user turn."""
         return self.started_at - timedelta(milliseconds=1)
+
+    @property
+    def end(self) -> Terminal:
+        """The last event of a run that has finished."""
+        event = self.envelopes[-1].event
+        assert isinstance(event, Terminal)
+        return event
 
     @property
     def seq(self) -> int:
@@ -87,17 +94,6 @@ class RunLog:
         """The run so far, all of one moment."""
         with self._lock:
             return Snapshot(self.seq, [dict(part) for part in self.transcript.parts])
-
-    async def read(self, after: int = 0) -> AsyncIterator[Envelope]:
-        """Every event numbered above `after`, then those to come; ends after the terminal one."""
-        while True:
-            grown = self._grown
-            while after < self.seq:
-                yield self.envelopes[after]
-                after += 1
-            if self.finished:
-                return
-            await grown.wait()
 
     async def wait(self, after: int) -> None:
         """Return once there is an event numbered above `after`, or the run has finished."""

@@ -1,5 +1,6 @@
 """The chat page's socket: fragments that bring any page to what a reload would show."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -7,11 +8,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from channels.testing import WebsocketCommunicator
+from django.db import OperationalError
 from django.test import AsyncClient
 
 from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall
 from apps.conversations import runner, services
+from apps.conversations.consumers import html
 from apps.conversations.stream import RunLog
 from codeinfo.asgi import application
 from tests.conversations.conftest import PATIENCE, ended, question, reached
@@ -176,6 +179,110 @@ async def test_a_page_that_lacks_nothing_is_sent_nothing_anew(
     tab = tabs()
     await tab.open(**{str(turn.pk): "ok"})
     assert "<article" not in await tab.until('id="send"')
+
+
+async def test_a_page_is_not_sent_what_stands_above_its_first_turn(
+    tabs: Callable[..., Tab], scripted: Scripted
+) -> None:
+    earlier, shown, missed = [await answered({"type": "text", "text": t}) for t in "abc"]
+    tab = tabs()
+    await tab.open(**{str(shown.pk): "ok"})
+    await tab.until('id="send"')
+    assert str(missed.pk) in tab.all
+    assert str(earlier.pk) not in tab.all
+
+
+async def test_a_run_that_ends_while_a_page_connects_is_shown_to_its_end(
+    tabs: Callable[..., Tab], scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    log = await running(scripted, TextDelta("Half"), gate)
+    await reached(gate.reached)
+    read = html._exchanges
+
+    async def slow(conversation_id: str) -> Any:
+        views = await read(conversation_id)
+        gate.open.set()
+        await ended(log)
+        return views
+
+    monkeypatch.setattr(html, "_exchanges", slow)
+    tab = tabs()
+    await tab.open(**{log.turn_id: "running"})
+    assert 'id="send"' in await tab.until('data-status="ok"')
+
+
+async def test_a_run_that_begins_while_a_page_connects_is_followed_live(
+    tabs: Callable[..., Tab], scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "FOREIGN_SECONDS", 0)
+    read, gate, logs = html._exchanges, Gate(), []
+
+    async def slow(conversation_id: str) -> Any:
+        logs.append(await running(scripted, TextDelta("Half"), gate, TextDelta(" and half.")))
+        return await read(conversation_id)
+
+    monkeypatch.setattr(html, "_exchanges", slow)
+    tab = tabs()
+    await tab.open()
+    await tab.until("Half")
+    gate.open.set()
+    await tab.until('data-status="ok"')
+    await ended(logs[0])
+
+
+async def test_an_answer_whose_conversation_was_deleted_leaves_the_page(
+    tabs: Callable[..., Tab], scripted: Scripted
+) -> None:
+    tab, gate = tabs(), Gate()
+    await tab.open()
+    log = await running(scripted, TextDelta("Half"), gate)
+    await tab.until("Half")
+    await asyncio.to_thread(services.delete, ["c1"])
+    gone = await tab.until('hx-swap-oob="delete"')
+    assert f'id="turn-{log.turn_id}"' in gone and 'id="send"' in gone
+
+
+async def test_an_end_that_could_not_be_saved_is_shown_as_such(
+    tabs: Callable[..., Tab], scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*args: Any) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(services, "finish_turn", locked)
+    monkeypatch.setattr(runner, "SAVE_PAUSES", ())
+    tab = tabs()
+    await tab.open()
+    await running(scripted, TextDelta("All of it."))
+    final = await tab.until('data-status="failed"')
+    assert "All of it." in final and "DATABASE_UNAVAILABLE" in final and 'id="send"' in final
+
+
+async def test_a_page_whose_turns_cannot_be_read_is_told_to_come_back(
+    tabs: Callable[..., Tab], scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def locked(conversation_id: str) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(html, "_exchanges", locked)
+    tab = tabs()
+    await tab.open()
+    closed = await tab.socket.receive_output(timeout=PATIENCE)
+    assert (closed["type"], closed["code"]) == ("websocket.close", 1011)
+
+
+async def test_many_changes_at_once_fetch_the_list_once(
+    tabs: Callable[..., Tab], scripted: Scripted
+) -> None:
+    tab = tabs()
+    await tab.open()
+    await tab.until('id="send"')
+    for number in range(100):
+        services.changed(f"elsewhere-{number}")
+    services.changed("c1")
+    assert "pulse" in await tab.until("pulse")
+    assert sum("/ui/chat/sidebar" in message for message in tab.messages) == 1
+    assert "chat-title" in tab.all
 
 
 async def test_stop_in_one_tab_is_seen_in_both(

@@ -23,6 +23,10 @@ from apps.retrieval.highlight import highlight_lines
 
 _parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
 _parser.enable(["table", "strikethrough"]).disable(["image", "html_block", "html_inline"])
+# Where blocks end does not depend on what stands inside their lines, and the ends are looked for at
+# every update of an answer that streams.
+_outline = MarkdownIt("commonmark", {"html": False})
+_outline.enable("table").disable(["html_block", "inline", "text_join"])
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # A block that is a reference and, at most, a remark in brackets: what stands above quoted code.
@@ -101,7 +105,7 @@ def split(source: str, *, ended: bool) -> tuple[list[str], str]:
     source = _LONE_RETURN.sub(" ", source)
     whole = source if ended else source[: source.rfind("\n") + 1]
     lines = _LINE.findall(whole)
-    tops = [t for t in _parser.parse(whole, {}) if t.level == 0 and t.map and t.nesting >= 0]
+    tops = [t for t in _outline.parse(whole, {}) if t.level == 0 and t.map and t.nesting >= 0]
     if not tops:
         return [], "" if ended else source
     edges = [0, *(t.map[0] for t in tops[1:] if t.map), len(lines)]

@@ -7,26 +7,36 @@ what a reload would show. Then every run of the conversation is followed from it
 
 import asyncio
 import json
+import logging
 from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import DatabaseError
 from django.template.loader import render_to_string
 
 from apps.conversations import queries
 from apps.conversations.answers.exchange import Exchange, exchange_of, exchanges_of
 from apps.conversations.models import Conversation, Turn
+from apps.conversations.parts import Part
 from apps.conversations.renderers import html
 from apps.conversations.stream import RunLog, live_runs
+from apps.conversations.types import Outcome
+from codeinfo.errors import CodeinfoError
 from codeinfo.hub import hub
+
+logger = logging.getLogger("codeinfo.conversations")
 
 UPDATE_SECONDS = 0.05  # at most 20 updates a second
 # How often a run that another process makes is looked at.
 FOREIGN_SECONDS = 1.0
 SIDEBAR_SECONDS = 0.5
-BAD_MESSAGE = 1008
+BAD_MESSAGE, SERVER_FAILED = 1008, 1011
+
+pause = asyncio.sleep  # by this name, so that a test can have a clock of its own
 
 
 class ChatPageConsumer(AsyncWebsocketConsumer):
@@ -59,25 +69,28 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
     async def _quietly(self, work: Coroutine[Any, Any, None]) -> None:
         # Sending to a socket that went away is no failure of ours.
         with suppress(ConnectionError):
-            await work
+            try:
+                await work
+            except (DatabaseError, CodeinfoError) as error:
+                # The page connects again and is brought up to date then.
+                logger.warning("chat page not followed: %s", error)
+                await self.close(code=SERVER_FAILED)
 
     # The conversation
 
     async def _follow_runs(self) -> None:
         with live_runs.follow(self.conversation_id) as begun:
-            await self._catch_up()
+            # Every run is the one that is live now, whatever becomes of it meanwhile, or begins.
             live = live_runs.of(self.conversation_id)
+            await self._catch_up(live)
             if live is not None:
                 await self._follow(live)
             while True:
-                log = await begun.get()
-                if log is not live:
-                    await self._follow(log)
+                await self._follow(await begun.get())
 
-    async def _catch_up(self) -> None:
-        """Send every turn that the page lacks or has in an older state."""
-        live = live_runs.of(self.conversation_id)
-        for view in await _exchanges(self.conversation_id):
+    async def _catch_up(self, live: RunLog | None) -> None:
+        """Send every turn that the page lacks or has in an older state, but for the live one."""
+        for view in self._from_first_shown(await _exchanges(self.conversation_id)):
             if live is not None and view.id == live.turn_id:
                 continue
             if view.running:
@@ -87,36 +100,48 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         if live is None:
             await self.send(_action(running=False))
 
+    def _from_first_shown(self, views: list[Exchange]) -> list[Exchange]:
+        """Without those above the page's first: they are a click away (`SHOWN_EXCHANGES`)."""
+        shown = (index for index, view in enumerate(views) if view.id in self.has)
+        return views[next(shown, 0) :]
+
     async def _follow(self, log: RunLog) -> None:
         """A run of this process, from what it has said so far to its end."""
-        live = html.LiveExchange()
-        view = view_of(log)
-        await self._put(view, live.whole(view), _action(running=True))
-        seq = log.seq
+        live, now = html.LiveExchange(), log.snapshot()
+        view = view_of(log, now.parts)
+        # Drawing is for threads: a long list or block of code takes its time.
+        article = await asyncio.to_thread(live.whole, view)
+        await self._put(view, article, _action(running=True))
         while not log.finished:
             with suppress(TimeoutError):
                 async with asyncio.timeout(live.thinking_due()):
-                    await log.wait(seq)
-            seq = log.seq
-            fragments = live.changes(view_of(log))
+                    await log.wait(now.seq)
+            now = log.snapshot()
+            fragments = await asyncio.to_thread(live.changes, view_of(log, now.parts))
             if fragments:
                 await self.send("".join(fragments))
-            await asyncio.sleep(UPDATE_SECONDS)
-        await self._finish(log.turn_id)
+            await pause(UPDATE_SECONDS)
+        saved = await _exchange(log.turn_id)
+        await self._finish(log.turn_id, _as_logged(log) if saved and saved.running else saved)
 
     async def _watch(self, view: Exchange) -> None:
         """A run that another process makes, from its row."""
         await self._put(view, await _rendered(view), _action(running=True))
-        while await _is_running(view.id):  # noqa: ASYNC110 (its row is all that tells)
+        while await _is_running(view.id):
+            log = live_runs.of(self.conversation_id)
+            if log is not None and log.turn_id == view.id:
+                return  # it is ours, and had only just begun: its log is followed next
             await asyncio.sleep(FOREIGN_SECONDS)
-        await self._finish(view.id)
+        await self._finish(view.id, await _exchange(view.id))
 
-    async def _finish(self, turn_id: str) -> None:
-        """The turn as it was saved: the very HTML that a reload gives."""
-        view = await _exchange(turn_id)
-        if view is not None:
-            said = html.inner(_end_of(view), "say")
-            await self._put(view, await _rendered(view), said + _action(running=False))
+    async def _finish(self, turn_id: str, view: Exchange | None) -> None:
+        """The turn as it was saved: the very HTML that a reload gives. None: it was deleted."""
+        idle = _action(running=False)
+        if view is None:
+            await self.send(html.removed(f"turn-{turn_id}") + idle)
+            return
+        said = html.inner(await asyncio.to_thread(_end_of, view), "say")
+        await self._put(view, await _rendered(view), said + idle)
 
     async def _put(self, view: Exchange, article: str, more: str = "") -> None:
         """Show an exchange: in the place of its older self, or at the end."""
@@ -130,9 +155,9 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
     async def _follow_sidebar(self) -> None:
         """Tell the page to fetch its list anew, as it is filtered there."""
         with hub.subscribe("sidebar") as changes:
-            async for key in changes:
-                if key == self.conversation_id:
-                    await self.send(await _heading(key))
+            async for keys in changes.batches():
+                if self.conversation_id in keys:
+                    await self.send(await _heading(self.conversation_id))
                 await self.send(render_to_string("conversations/_pulse.html"))
                 await asyncio.sleep(SIDEBAR_SECONDS)
 
@@ -140,18 +165,25 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         await super().send(text_data=text_data, **more)
 
 
-def view_of(log: RunLog) -> Exchange:
-    """A run of this process as it stands."""
+def view_of(log: RunLog, parts: list[Part]) -> Exchange:
+    """A run of this process when it had said `parts`."""
     return Exchange(
         id=log.turn_id,
         conversation_id=log.conversation_id,
         question=log.user_text,
         at=log.started_at,
         status=Turn.Status.RUNNING,
-        parts=log.transcript.parts,
+        parts=parts,
         provider=log.provider,
         model=log.model,
     )
+
+
+def _as_logged(log: RunLog) -> Exchange:
+    """A run whose end could not be saved."""
+    now = log.snapshot()
+    end = Outcome.of(log.end)
+    return replace(view_of(log, now.parts), status=end.status, error=end.error)
 
 
 def _turns_of(text: str) -> dict[str, str] | None:
@@ -200,10 +232,8 @@ def _is_running(turn_id: str) -> bool:
     return Turn.objects.filter(pk=turn_id, status=Turn.Status.RUNNING).exists()
 
 
-@database_sync_to_async
-def _rendered(view: Exchange) -> str:
-    """In a thread: a long answer takes its time to highlight."""
-    return html.exchange(view)
+async def _rendered(view: Exchange) -> str:
+    return await asyncio.to_thread(html.exchange, view)
 
 
 @database_sync_to_async

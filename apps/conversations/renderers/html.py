@@ -114,6 +114,11 @@ def inner(html: str, target: str) -> str:
     return f'<div hx-swap-oob="innerHTML:#{target}">{html}</div>'
 
 
+def removed(target: str) -> str:
+    """A fragment that takes the element with id `target` away."""
+    return f'<div id="{target}" hx-swap-oob="delete"></div>'
+
+
 @dataclass
 class _Text:
     """How much of a text part is finished, in characters, and what is shown of the open block."""
