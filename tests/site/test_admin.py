@@ -1,0 +1,90 @@
+"""The doors of the admin: who may come in, and what no click can do."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from apps.conversations.models import Conversation
+from apps.ingest.models import IngestRun, Root
+
+pytestmark = pytest.mark.django_db
+
+MODELS = [
+    *("ingest/root", "ingest/ingestrun", "ingest/sourcefile"),
+    *("conversations/conversation", "conversations/turn"),
+]
+
+
+@pytest.fixture
+def root() -> Root:
+    return Root.objects.create(name="repo", path="/src/repo", model="static-code-256")
+
+
+@pytest.mark.parametrize("path", ["", *(f"{model}/" for model in MODELS)])
+def test_without_a_login_every_page_leads_to_it(client: Client, path: str) -> None:
+    answer = client.get(f"/admin/{path}")
+    assert answer.status_code == 302
+    assert answer["Location"] == f"/admin/login/?next=/admin/{path}"
+
+
+@pytest.mark.parametrize("path", ["", *(f"{model}/" for model in MODELS)])
+def test_a_user_who_is_no_staff_is_not_let_in(client: Client, path: str) -> None:
+    client.force_login(User.objects.create_user("reader"))
+    assert client.get(f"/admin/{path}").status_code == 302
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_staff_without_rights_see_nothing(client: Client, model: str) -> None:
+    client.force_login(User.objects.create_user("clerk", is_staff=True))
+    assert client.get(f"/admin/{model}/").status_code == 403
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_administrator_lists_every_table_and_adds_to_none(
+    admin_client: Client, model: str
+) -> None:
+    assert admin_client.get(f"/admin/{model}/", {"q": "x"}).status_code == 200
+    assert admin_client.get(f"/admin/{model}/add/").status_code == 403
+    assert admin_client.post(f"/admin/{model}/add/", {"name": "x"}).status_code == 403
+
+
+def test_a_post_needs_its_token(admin_user: User, root: Root) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(admin_user)
+    data = {"action": "reembed", "_selected_action": str(root.id)}
+    assert browser.post("/admin/ingest/root/", data).status_code == 403
+    assert not IngestRun.objects.exists()
+
+
+@pytest.mark.parametrize("model", ["ingest/ingestrun", "ingest/sourcefile"])
+def test_nothing_is_deleted_that_only_an_ingest_writes(admin_client: Client, model: str) -> None:
+    run = IngestRun.objects.create(operation="start", path="/src/repo", name="repo", model="m")
+    data = {"action": "delete_selected", "_selected_action": str(run.pk), "post": "yes"}
+    admin_client.post(f"/admin/{model}/", data)
+    assert IngestRun.objects.filter(pk=run.pk).exists()
+
+
+def test_a_change_of_a_root_is_refused(admin_client: Client, root: Root) -> None:
+    answer = admin_client.post(f"/admin/ingest/root/{root.id}/change/", {"name": "other"})
+    assert answer.status_code == 403
+    root.refresh_from_db()
+    assert root.name == "repo"
+
+
+def test_a_conversation_that_is_not_archived_is_deleted_only_when_asked_twice(
+    admin_client: Client,
+) -> None:
+    Conversation.objects.create(id="c1", provider="builtin", model="search")
+    data = {"action": "delete_selected", "_selected_action": "c1"}
+    page = admin_client.post("/admin/conversations/conversation/", data)
+    assert page.status_code == 200 and b"Are you sure" in page.content
+    assert Conversation.objects.filter(id="c1").exists()
+
+
+@pytest.mark.parametrize("action", ["archive", "restore", "delete_selected"])
+def test_an_action_on_what_is_gone_changes_nothing(admin_client: Client, action: str) -> None:
+    Conversation.objects.create(id="c1", provider="builtin", model="search")
+    data = {"action": action, "_selected_action": "gone", "post": "yes"}
+    assert admin_client.post("/admin/conversations/conversation/", data).status_code in (200, 302)
+    row = Conversation.objects.get()
+    assert (row.pk, row.archived_at) == ("c1", None)
