@@ -5,6 +5,8 @@ endpoints are built, nothing is served there, pages and API least of all.
 """
 
 import os
+import re
+from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")
 
@@ -25,9 +27,16 @@ from codeinfo.conf import knobs
 from codeinfo.ports import PortRouter, nothing_here
 from codeinfo.static_files import WithStaticFiles
 
+
+async def http(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """Django, which answers with a bare page to a query that is no UTF-8 unless it is escaped."""
+    query = re.sub(rb"[\x80-\xff]", lambda byte: b"%%%02X" % ord(byte[0]), scope["query_string"])
+    await django_application({**scope, "query_string": query}, receive, send)
+
+
 everything = ProtocolTypeRouter(
     {
-        "http": WithStaticFiles(django_application),
+        "http": WithStaticFiles(http),
         "websocket": AuthMiddlewareStack(
             WebsocketGate(
                 URLRouter(

@@ -40,7 +40,9 @@ class WithStaticFiles:
             await self.app(scope, receive, send)
             return
         names = ((f"HTTP_{k.decode().upper().replace('-', '_')}", v) for k, v in scope["headers"])
-        response = file.get_response(scope["method"], {name: v.decode() for name, v in names})
+        response = file.get_response(
+            scope["method"], {name: v.decode("latin-1") for name, v in names}
+        )
         headers = [(key.lower().encode(), value.encode()) for key, value in response.headers]
         start = {"type": "http.response.start", "status": response.status, "headers": headers}
         body = b""

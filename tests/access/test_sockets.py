@@ -46,6 +46,8 @@ class TestEverySocket:
         assert await accepted(path, authorization="Bearer key-1")
 
 
+# Channels looks after the connections of the thread it borrows, so they must be allowed.
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("path", ["/", "/ws/", "/ws/ui/nothing", "/chat", "/wsx"])
 async def test_every_other_path_is_refused(path: str) -> None:
     assert not await accepted(path)
