@@ -8,6 +8,7 @@ from apps.ingest.folders import DirListing
 from apps.ingest.models import Root
 from apps.ingest.types import Counts, EmbeddingModel, RunStatus
 from codeinfo.errors import InvalidInput
+from codeinfo.times import wire_time
 
 JSON = dict[str, Any]
 
@@ -92,7 +93,7 @@ def root_wire(root: Root) -> JSON:
         "path": root.path,
         "model": root.model,
         "status": root.last_state,
-        "lastIngestAt": at and at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "lastIngestAt": at and wire_time(at),
         "counts": counts_wire(Counts(root.files, root.chunks, root.embedded, root.skipped)),
         "lastError": root.last_error or None,
     }

@@ -13,6 +13,7 @@ from typing import Any
 
 from apps.logs.context import request_id
 from codeinfo.conf import Knobs
+from codeinfo.times import wire_time
 
 LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
 SECRET_NAMES = re.compile(r"authorization|password|passwd|token|secret|api[_-]?key|cookie", re.I)
@@ -37,7 +38,7 @@ def entry_of(record: logging.LogRecord) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "level": LEVELS.get(record.levelname, record.levelname.lower()),
         "message": record.getMessage(),
-        "timestamp": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timestamp": wire_time(moment),
         "source": "server",
         "tags": [record.name],
     }

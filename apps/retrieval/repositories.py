@@ -1,7 +1,6 @@
 """Which repositories can be asked, and the lock that names their common embedder."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -9,6 +8,7 @@ from apps.ingest import queries
 from apps.ingest.models import IndexLock, Root
 from apps.ingest.paths import map_path
 from codeinfo.errors import Conflict, NotFound
+from codeinfo.times import wire_time
 
 
 def repo_id(root: Root) -> str:
@@ -48,13 +48,13 @@ def list_repositories() -> dict[str, Any]:
 
 
 def _wire(root: Root) -> dict[str, Any]:
-    mapped = map_path(root)
+    mapped, at = map_path(root), root.last_ingest_at
     wire: dict[str, Any] = {
         "id": repo_id(root),
         "description": root.description or None,
         "containerPath": mapped.container_path,
         "hostPath": mapped.host_path,
-        "lastIngestAt": _timestamp(root.last_ingest_at),
+        "lastIngestAt": at and wire_time(at),
         "modelId": root.model,
         "counts": {"files": root.files, "chunks": root.chunks, "embedded": root.embedded},
         "lastError": root.last_error or None,
@@ -62,9 +62,3 @@ def _wire(root: Root) -> dict[str, Any]:
     if mapped.warning:
         wire["hostPathWarning"] = mapped.warning
     return wire
-
-
-def _timestamp(moment: datetime | None) -> str | None:
-    if moment is None:
-        return None
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -8,6 +8,7 @@ from django.utils import timezone
 from apps.ingest.embedding import embedding_text
 from apps.ingest.models import IngestRun, SourceFile
 from apps.ingest.types import Chunk, ChunkedFile, EmbeddingText, VectorRecord
+from codeinfo.times import wire_time
 
 
 def chunk_hash(rel_path: str, index: int, text: str) -> str:
@@ -19,7 +20,7 @@ def records(
     run: IngestRun, files: Iterable[tuple[SourceFile, ChunkedFile]]
 ) -> Iterator[tuple[VectorRecord, EmbeddingText]]:
     """Every chunk of some files, in order: what is stored of it, and what is embedded."""
-    now = timezone.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    now = wire_time(timezone.now())
     for row, file in files:
         for index, chunk in enumerate(file.chunks):
             yield _record(run, row, index, chunk, now), embedding_text(row.path, chunk)
