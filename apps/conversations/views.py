@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import chain, islice
 from typing import Any
 from uuid import uuid4
 
@@ -23,18 +24,27 @@ from apps.conversations.renderers import html
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.types import StartTurn
 from apps.ingest import queries as ingest
+from apps.ingest.models import Root
 from apps.retrieval.repositories import repo_id
+from codeinfo.conf import BASE_DIR
 from codeinfo.error_map import status_of
 from codeinfo.errors import CodeinfoError, InvalidInput
 
 # Older exchanges are a click away: a page of hundreds takes its time to draw.
 SHOWN_EXCHANGES = 60
 
-EXAMPLES = (
+# Of the project's own source, which the first start ingests, and of any other repository.
+OWN_EXAMPLES = (
     "How does a chat answer get from the model to the page?",
     "What happens to half-read files when an ingest run is killed?",
     "Where is the distance cutoff applied to search results?",
 )
+EXAMPLES = (
+    "Where does {name} start, and what happens first?",
+    "What are the main parts of {name}, and how do they work together?",
+    "How are errors handled in {name}?",
+)
+SHOWN_EXAMPLES = 4
 
 
 async def page(request: HttpRequest) -> HttpResponse:
@@ -57,13 +67,25 @@ def _page(request: HttpRequest) -> HttpResponse:
         "earlier": len(views) - len(shown),
         "running": any(view.running for view in views),
         "repositories": sorted(repo_id(root) for root in roots),
-        "examples": EXAMPLES if roots else (),
+        "examples": examples(roots),
         "scope": conversation.flags.get("repository", "") if conversation else "",
         "picker": _picker(conversation, request.GET),
         "page_keys": PAGE_KEYS,
         **sidebar.context(SidebarQuery(current=conversation_id)),
     }
     return render(request, "conversations/page.html", context)
+
+
+def examples(roots: Sequence[Root]) -> list[str]:
+    """Questions that the ingested repositories can answer: the first about each, then more."""
+    by_root = (
+        OWN_EXAMPLES
+        if root.path == str(BASE_DIR)
+        else [example.format(name=repo_id(root)) for example in EXAMPLES]
+        for root in roots
+    )
+    rounds = zip(*by_root, strict=True)
+    return list(islice(chain.from_iterable(rounds), SHOWN_EXAMPLES))
 
 
 PAGE_KEYS = (

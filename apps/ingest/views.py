@@ -6,6 +6,7 @@ websocket brings the same parts to every other page that is open.
 
 import json
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -26,7 +27,10 @@ REFUSED = 422
 
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
-    return render(request, "ingest/page.html", {**panels.context(), "form": StartForm()})
+    """`GET /ingest[?path=]`: with a path, the form begins with it and its folder's name."""
+    path = request.GET.get("path", "").strip()
+    form = StartForm(initial={"path": path, "name": PurePosixPath(path).name})
+    return render(request, "ingest/page.html", {**panels.context(), "form": form})
 
 
 @require_POST
