@@ -1,0 +1,76 @@
+"""The commands that the documents show do what the documents say."""
+
+import argparse
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.browser.product import running
+from tests.support.ingested import SAMPLE, write_files
+
+HOME = Path(__file__).parent.parent.parent
+DOCUMENTS = [HOME / "README.md", HOME / "CONTRIBUTING.md", *sorted((HOME / "docs").glob("*.md"))]
+TEXT = "\n".join(document.read_text() for document in DOCUMENTS)
+CURLS = re.findall(r"^    (curl .*)$", TEXT, re.M)
+PATIENCE = 20
+
+CURL = argparse.ArgumentParser(exit_on_error=False)
+CURL.add_argument("url")
+CURL.add_argument("-s", action="store_true")
+CURL.add_argument("-N", action="store_true")
+CURL.add_argument("-X", dest="method")
+CURL.add_argument("-H", dest="headers", action="append", default=[])
+CURL.add_argument("-d", dest="data")
+
+
+def curl(command: str) -> httpx.Response:
+    """What curl would be answered; an option that is not known here fails the test."""
+    asked = CURL.parse_args(shlex.split(command)[1:])
+    return httpx.request(
+        asked.method or ("POST" if asked.data else "GET"),
+        asked.url,
+        headers=dict(re.split(r":\s*", header, maxsplit=1) for header in asked.headers),
+        content=asked.data,
+        timeout=PATIENCE,
+    )
+
+
+def test_each_curl_command_succeeds_in_the_order_of_the_document(tmp_path: Path) -> None:
+    assert len(CURLS) >= 5
+    with running(tmp_path) as product:
+        repo = write_files(product.repos / "repo", SAMPLE)
+        for command in CURLS:
+            here = command.replace("http://127.0.0.1:5010", product.url)
+            answer = curl(here.replace("/home/me/repo", str(repo)))
+            assert answer.is_success, (command, answer.text)
+            if "runId" in answer.text and "/ingest/start" in command:
+                run = answer.json()["runId"]
+                until_ingested(f"{product.url}/ingest/status/{run}")
+        roots = httpx.get(f"{product.url}/ingest/roots").json()["roots"]
+        assert [root["name"] for root in roots] == ["repo"]
+
+
+def until_ingested(status: str) -> None:
+    while (state := httpx.get(status).json()["state"]) != "completed":
+        assert state in ("queued", "scanning", "embedding"), state
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"python3? -m ([\w.]+)", TEXT))))
+def test_each_module_that_is_run_by_name_exists(name: str) -> None:
+    assert importlib.util.find_spec(name) is not None
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(re.findall(r"(?:python3? |`)((?:scripts|benchmarks)/[\w.-]+)", TEXT)))
+)
+def test_each_script_that_is_run_by_path_exists(name: str) -> None:
+    assert (HOME / name).is_file()
+
+
+def test_manage_py_knows_each_command_that_is_named() -> None:
+    for name in set(re.findall(r"manage\.py (\w+)", TEXT)):
+        assert importlib.util.find_spec(f"apps.site.management.commands.{name}"), name
