@@ -104,7 +104,7 @@ def one_field_wrong(right: dict[str, Any], more: tuple[str, ...]) -> Iterator[by
     for name in (*right, *more, "none"):
         for odd in ODD:
             yield json.dumps(right | {name: odd}).encode()
-        for levels in (90, 110, 300, 480, 900, 5000):
+        for levels in (90, 480, 5000):
             for shape in (("[", "]"), ('{"a":', "}")):
                 filled = deep(levels, *shape).replace(":}", ":0}")
                 yield json.dumps(right | {name: "@"}).replace('"@"', filled).encode()
@@ -230,7 +230,7 @@ def test_no_query_or_tail_breaks_a_get(loop: asyncio.Runner, path: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_no_query_breaks_a_page(loop: asyncio.Runner, path: str) -> None:
-    @settings(settled, max_examples=25)
+    @settings(settled, max_examples=12)
     @given(query=queries, tail=tails, exact=st.booleans())
     def hold(query: bytes, tail: str, exact: bool) -> None:
         asked = path if exact or path in ("/", "/chat") else path + tail
@@ -241,7 +241,7 @@ def test_no_query_breaks_a_page(loop: asyncio.Runner, path: str) -> None:
 
 
 def test_no_path_is_a_bug(loop: asyncio.Runner) -> None:
-    @settings(settled, max_examples=60)
+    @settings(settled, max_examples=40)
     @given(path=tails, method=st.sampled_from(["GET", "POST", "PUT", "HEAD", "OPTIONS", "BREW"]))
     @example(path="/conversations/bulk/nothing", method="POST")
     def hold(path: str, method: str) -> None:
@@ -278,7 +278,7 @@ async def say(frame: bytes, binary: bool) -> None:
 
 
 def test_no_frame_breaks_the_socket(loop: asyncio.Runner) -> None:
-    @settings(settled, max_examples=100)
+    @settings(settled, max_examples=60)
     @given(frame=frames, binary=st.booleans())
     @example(frame=deep(30_000).encode(), binary=False)
     def hold(frame: bytes, binary: bool) -> None:
