@@ -123,6 +123,30 @@ def test_a_run_killed_after_it_published_is_completed(
     assert_equals_clean(folder, repo, contents)
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("swept", [True, False])
+@pytest.mark.parametrize("known", [True, False], ids=["known", "first"])
+def test_a_run_that_waits_behind_a_killed_one_publishes_only_its_own(
+    folder: Path, repo: Path, store: Any, contents: Contents, known: bool, swept: bool
+) -> None:
+    if known:
+        ingest(repo)
+        services.reembed(str(repo))
+    else:
+        services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    die_at("publishing", 1)
+    recovery.recover()
+    change(repo)
+    services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    if swept:
+        sweep.sweep()
+    queue.drain()
+    root = Root.objects.get()
+    assert root.files == SourceFile.objects.live().ingested().count() == 4
+    assert only_what_is_live(root)
+    assert_equals_clean(folder, repo, contents)
+
+
 def change(repo: Path) -> None:
     (repo / "main.txt").unlink()
     write_files(repo, {"src/retry.py": "def changed() -> None:\n    pass\n", "new.md": "# New\n"})

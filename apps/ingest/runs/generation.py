@@ -11,6 +11,7 @@ from django.utils import timezone
 from apps.ingest import stream
 from apps.ingest.models import IngestRun, Root, SourceFile
 from apps.ingest.queries import find_root
+from apps.ingest.runs import sweep
 from apps.ingest.runs.job import Stopped
 from apps.ingest.runs.patience import patiently
 from apps.ingest.types import Candidate, ChunkedFile, Counts, Skipped
@@ -32,15 +33,21 @@ class Generation:
 
     @classmethod
     def begin(cls, run: IngestRun) -> "Generation":
-        """Find or make the root of a run. Raises Conflict NAME_TAKEN, and NotFound where a folder
-        that is to be embedded again has been removed meanwhile."""
+        """Find or make the root of a run, cleared of what a dead run left in it: that would be
+        published with this one's, for it bears the same number.
+
+        Raises Conflict NAME_TAKEN, and NotFound where a folder that is to be embedded again has
+        been removed meanwhile."""
         if run.operation == IngestRun.Operation.REEMBED:
-            return cls(find_root(run.path), run)
+            root = find_root(run.path)
+            sweep.sweep_root(root)
+            return cls(root, run)
         defaults = {"name": run.name, "description": run.description, "model": run.model}
         try:
             root, _ = Root.objects.get_or_create(path=run.path, defaults=defaults)
         except IntegrityError:
             raise name_taken(run.name) from None
+        sweep.sweep_root(root)
         IngestRun.objects.filter(id=run.id).update(root=root)
         return cls(root, run)
 

@@ -20,7 +20,7 @@ def sweep() -> None:
     Raises Unavailable while the store is away; `due` then stays set.
     """
     collections = get_store().collections()
-    busy = set(IngestRun.objects.live().values_list("path", flat=True))
+    busy = set(IngestRun.objects.running().values_list("path", flat=True))
     for root in Root.objects.exclude(path__in=busy):
         if root.generation:
             revive(root)
