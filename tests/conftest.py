@@ -9,14 +9,21 @@ from typing import Any
 
 import hypothesis
 import pytest
+from django.conf import settings
 
-from tests.settings import FOLDER
+from tests.settings import FOLDER, WORKER
 
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile(
     "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("untimed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Two workers in one folder would be two processes on one store."""
+    assert os.environ.get("PYTEST_XDIST_WORKER", "main") == WORKER
+    assert settings.DATA_DIR == FOLDER
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -68,8 +68,11 @@ def test_it_starts_from_nothing_and_ends_in_order(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_it_as_well(tmp_path: Path) -> None:
-    with serving(command_env(tmp_path, free_ports(3))) as process:
+    port = free_ports(3)
+    with serving(command_env(tmp_path, port)) as process:
         assert "serves on" in first_line(process)
+        # It is announced just before signals are heard; an answer comes after.
+        assert httpx.get(f"http://127.0.0.1:{port}/version").status_code == 200
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
 
