@@ -120,6 +120,16 @@ def answered(page: Page) -> None:
     expect(page.locator(".turn").get_by_text("Complete", exact=True)).to_be_visible(timeout=60_000)
 
 
+def opened_at_its_lines(page: Page) -> None:
+    """An answer from its beginning; where there is room, the first citation's lines beside it."""
+    answered(page)
+    size = page.viewport_size
+    if size is not None and size["width"] > PHONE[0]:
+        page.locator(".snippet .cite").first.click()
+        expect(page.locator(".viewer .is-cited").first).to_be_visible()
+    page.locator("#transcript").evaluate("box => { box.scrollTop = 0; }")
+
+
 def shoot_chat(browser: Browser, product: Product) -> None:
     with opened(browser, product, "/chat") as pages:
         shoot("chat-empty", pages, lambda page: None)
@@ -130,7 +140,7 @@ def shoot_chat(browser: Browser, product: Product) -> None:
         for page in pages.values():
             if page is not asked:
                 page.goto(asked.url)
-        shoot("chat", pages, answered)
+        shoot("chat", pages, opened_at_its_lines)
 
 
 def shoot_all(browser: Browser, product: Product) -> None:
