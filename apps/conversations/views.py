@@ -68,7 +68,7 @@ def _page(request: HttpRequest) -> HttpResponse:
         "running": any(view.running for view in views),
         "repositories": sorted(repo_id(root) for root in roots),
         "examples": examples(roots),
-        "scope": conversation.flags.get("repository", "") if conversation else "",
+        "scope": (conversation.flags if conversation else request.GET).get("repository", ""),
         "picker": _picker(conversation, request.GET),
         "page_keys": PAGE_KEYS,
         **sidebar.context(SidebarQuery(current=conversation_id)),

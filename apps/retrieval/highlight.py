@@ -14,23 +14,27 @@ from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
 from apps.ingest.languages import FILE_TYPES, known_type
+from apps.retrieval.marks import marked
 
 # A lexer takes seconds on a text of megabytes; beyond this a text is shown plain.
 MAX_CHARS = 150_000
 
 
-def highlight_lines(text: str, *, path: str = "", language: str = "") -> list[SafeString]:
+def highlight_lines(
+    text: str, *, path: str = "", language: str = "", marks: frozenset[str] = frozenset()
+) -> list[SafeString]:
     """The lines of `text` (split at newlines) as safe HTML, one item a line, without the newline.
 
     The lexer is the named language's, else the file name's; with neither the text stays plain.
+    Names with one of the stems in `marks` are marked.
     """
     if len(text) > MAX_CHARS:
-        return [escape(line) for line in text.split("\n")]
+        return [mark_safe(marked(line, marks)) for line in text.split("\n")]
     lines: list[list[str]] = [[]]
     for css_class, value in _tokens(text, lexer_for(path, language)):
         first, *rest = value.split("\n")
-        lines[-1].append(_span(css_class, first))
-        lines.extend([_span(css_class, part)] for part in rest)
+        lines[-1].append(_span(css_class, first, marks))
+        lines.extend([_span(css_class, part, marks)] for part in rest)
     return [mark_safe("".join(parts)) for parts in lines]
 
 
@@ -83,7 +87,7 @@ def _css_class(kind: tuple[str, ...]) -> str:
 PLAIN = frozenset({"", "n", "p", "w", "o", "err", "esc", "x", "nx"})
 
 
-def _span(css_class: str, text: str) -> str:
-    if not text or css_class in PLAIN:
-        return escape(text)
-    return f'<span class="{css_class}">{escape(text)}</span>'
+def _span(css_class: str, text: str, marks: frozenset[str]) -> str:
+    # A keyword is the language's word, not the question's: `return`, `class`.
+    html = escape(text) if css_class.startswith("k") else marked(text, marks)
+    return f'<span class="{css_class}">{html}</span>' if text and css_class not in PLAIN else html

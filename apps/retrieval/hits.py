@@ -53,10 +53,13 @@ class Hit:
         return f"/ui/retrieval/source?{urlencode(params | given)}{anchor}"
 
 
-def hit_of(match: Match, cutoff: float | None) -> Hit:
-    """The match ready to draw: indentation common to all its lines removed, lines numbered."""
+def hit_of(match: Match, cutoff: float | None, marks: frozenset[str]) -> Hit:
+    """The match ready to draw: indentation common to all its lines removed, lines numbered.
+
+    `marks`: the stems of the words to mark in it.
+    """
     html = highlight_lines(
-        textwrap.dedent(match.chunk), path=match.rel_path, language=match.language
+        textwrap.dedent(match.chunk), path=match.rel_path, language=match.language, marks=marks
     )
     start = match.start_line
     numbers = [None if start is None else start + i for i in range(len(html))]

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from apps.ingest import queries
 from apps.retrieval.hits import Hit, hit_of
+from apps.retrieval.marks import words_of
 from apps.retrieval.pipeline import Limits
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.search import search
@@ -61,6 +62,12 @@ class PageQuery:
         return self.url(weaker=True)
 
     @property
+    def chat_url(self) -> str:
+        """The same question in the same scope, ready to be asked in a new conversation."""
+        given = {"q": self.q, "repository": self.repository}
+        return f"/chat?{urlencode({key: value for key, value in given.items() if value})}"
+
+    @property
     def strict_url(self) -> str:
         return self.url(weaker=False)
 
@@ -92,7 +99,8 @@ def _results(query: PageQuery) -> dict[str, Any]:
         return {"error": error}
     seconds = time.perf_counter() - started
     cutoff = Limits.in_force().cutoff
-    hits = [hit_of(match, cutoff) for match in result.matches]
+    marks = words_of(query.q)
+    hits = [hit_of(match, cutoff, marks) for match in result.matches]
     return {"result": result, "hits": hits, "seconds": seconds} | _cutoff(result, hits, cutoff)
 
 

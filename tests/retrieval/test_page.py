@@ -70,6 +70,20 @@ def test_a_limit_that_is_not_offered_is_the_usual_one(
     assert get(client, q="x", limit=limit).count('<article class="hit"') == 10
 
 
+def test_the_question_can_be_taken_to_the_chat(client: Client, shelf: Shelf) -> None:
+    shelf.put(0.1, repo="one")
+    html = get(client, q="who & why", repository="one")
+    assert 'href="/chat?q=who+%26+why&amp;repository=one"' in html
+    chat = client.get("/chat", {"q": "who & why", "repository": "one"}).content.decode()
+    assert ">who &amp; why</textarea>" in chat
+    assert '<option value="one" selected>one</option>' in chat
+
+
+def test_words_of_the_question_are_marked(client: Client, shelf: Shelf) -> None:
+    shelf.put(0.1, "a.py", "def send_all(): ...")
+    assert "<mark>send_all</mark>" in get(client, q="where is it sent, or: who sends")
+
+
 def test_htmx_gets_only_the_results(client: Client, shelf: Shelf) -> None:
     shelf.put(0.1)
     response = client.get("/search", {"q": "x"}, headers={"HX-Request": "true"})

@@ -1,0 +1,32 @@
+"""The words that a question shares with the code it found, marked as such."""
+
+import re
+
+from django.utils.html import escape
+
+from apps.ingest.embedding.words import stems
+
+NAMES = re.compile(r"(\w+)")
+SHORTEST = 3
+# What questions are made of; in code these words say nothing.
+COMMON = frozenset(
+    stems(
+        "the and for are was were does did has have had can how what when where which who why "
+        "with from into onto that this these those its not but all any get set use used"
+    )
+)
+
+
+def words_of(question: str) -> frozenset[str]:
+    """The stems that are worth a mark: `timed out` and `timeouts` are `time`, `timeout`."""
+    return frozenset(stem for stem in stems(question) if len(stem) >= SHORTEST) - COMMON
+
+
+def marked(text: str, words: frozenset[str]) -> str:
+    """`text` as HTML, each name in it that has one of these stems as a part inside `<mark>`."""
+    if not words:
+        return escape(text)
+    return "".join(
+        f"<mark>{part}</mark>" if words.intersection(stems(part)) else escape(part)
+        for part in NAMES.split(text)
+    )
