@@ -1,18 +1,23 @@
 """The list of conversations beside every chat."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db import DatabaseError
+from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.agents.providers import registry
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.queries import STATES
 from apps.conversations.templatetags.chat import day_label
 
+# A conversation and who answers in it: an agent, or the provider by its label.
+Line = tuple[Conversation, str]
+
 PAGE = 20
+RECENT = 8
 MOST = 1000
 STATE_WORDS = {"active": "Active", "all": "Active & Archived", "archived": "Archived"}
 
@@ -40,16 +45,12 @@ class SidebarQuery:
 
 def context(query: SidebarQuery) -> dict[str, Any]:
     """For `_convos.html`: conversations by day, newest first, and whether there are more."""
-    rows = Conversation.objects.filter(STATES[query.state]).annotate(
-        running=Exists(Turn.objects.filter(conversation=OuterRef("pk"), status="running"))
-    )
+    rows = _newest(query.state)
     if query.text:
         rows = rows.filter(title__icontains=query.text)
-    found = list(rows.order_by("-last_message_at", "-pk")[: query.count + 1])
+    found = list(rows[: query.count + 1])
     shown = found[: query.count]
-    labels = {id: provider.label for id, provider in registry.providers().items()}
-    lines = [(row, row.agent_name or labels.get(row.provider, row.provider)) for row in shown]
-    days = groupby(lines, key=lambda line: day_label(line[0].last_message_at))
+    days = groupby(_lines(shown), key=lambda line: day_label(line[0].last_message_at))
     return {
         "query": query,
         "states": STATE_WORDS,
@@ -59,3 +60,22 @@ def context(query: SidebarQuery) -> dict[str, Any]:
         "none": not shown,
         "never_used": not shown and not Conversation.objects.exists(),
     }
+
+
+def recent() -> list[Line]:
+    """For the sidebar of every other page; nothing while the database is away."""
+    try:
+        return _lines(_newest("active")[:RECENT])
+    except DatabaseError:
+        return []
+
+
+def _newest(state: str) -> QuerySet[Conversation]:
+    running = Turn.objects.filter(conversation=OuterRef("pk"), status="running")
+    rows = Conversation.objects.filter(STATES[state]).annotate(running=Exists(running))
+    return rows.order_by("-last_message_at", "-pk")
+
+
+def _lines(rows: Iterable[Conversation]) -> list[Line]:
+    labels = {id: provider.label for id, provider in registry.providers().items()}
+    return [(row, row.agent_name or labels.get(row.provider, row.provider)) for row in rows]

@@ -9,6 +9,7 @@ from django.test import AsyncClient, Client
 from django.utils import timezone
 
 from apps.agents.providers.base import Availability, Model
+from apps.conversations.models import Conversation
 from apps.ingest.models import Root
 from apps.site import overview
 from codeinfo import __version__
@@ -58,6 +59,18 @@ def test_it_lists_repositories(client: Client) -> None:
     html = client.get("/").content.decode()
     assert "1,042 chunks" in html
     assert "Ask about 1 repository" in html
+
+
+def test_the_newest_conversations_are_beside_every_page(client: Client) -> None:
+    assert "Recent conversations" not in client.get("/").content.decode()
+    for number in range(9):
+        Conversation.objects.create(id=f"c{number}", title=f"Title {number}", provider="openai")
+    Conversation.objects.create(id="old", title="Put away", archived_at=timezone.now())
+    for path in ("/", "/search", "/ingest"):
+        html = client.get(path).content.decode()
+        assert "Recent conversations" in html
+        assert [n for n in range(9) if f'href="/chat?c=c{n}"' in html] == list(range(1, 9))
+        assert "Put away" not in html
 
 
 def test_it_survives_a_database_that_is_away(
