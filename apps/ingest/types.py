@@ -59,13 +59,36 @@ class Chunk:
 
 
 @dataclass(frozen=True)
+class Symbol:
+    """A definition that stands in a file. `path` is its name after those that enclose it
+    ("Client.get"), `kind` a plain word ("function", "class", …); lines are 1-based, both included."""
+
+    name: str
+    path: str
+    kind: str
+    start_line: int
+    end_line: int
+    signature: str = ""
+
+
+@dataclass(frozen=True)
 class ChunkedFile:
-    """One file's content hash (sha256 hex of its bytes), language name and chunks."""
+    """One file's content hash (sha256 hex of its bytes), language name, chunks and definitions."""
 
     path: str
     sha256: str
     language: str
     chunks: tuple[Chunk, ...]
+    symbols: tuple[Symbol, ...] = ()
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which files of a root may answer; all given must hold. `path` is a prefix of the relative
+    path, or a glob where it holds one of `*?[`; `language` is a name as in `SourceFile.language`."""
+
+    path: str = ""
+    language: str = ""
 
 
 @dataclass(frozen=True)
