@@ -1,0 +1,95 @@
+"""What an endpoint is made of, as frozen values: its tools, and the call that a tool is told of."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+JSON = dict[str, Any]
+# report(message, done, total): passes progress on to the caller.
+Report = Callable[[str, float | None, float | None], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """Hints for the client's user. Codex refuses tools without `readOnlyHint` under `never`."""
+
+    read_only: bool = True
+    destructive: bool = False
+    idempotent: bool = True
+    open_world: bool = False
+
+    def as_wire(self) -> JSON:
+        return {
+            "readOnlyHint": self.read_only,
+            "destructiveHint": self.destructive,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": self.open_world,
+        }
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a tool. When the caller goes away, the task that runs the tool is cancelled.
+
+    `version` is the protocol revision ("2025-11-25"); `request_id` stands in every log line.
+    """
+
+    request_id: str
+    version: str
+    report: Report
+
+    async def progress(
+        self, message: str, done: float | None = None, total: float | None = None
+    ) -> None:
+        """Tell the caller how far the work is; says nothing to a caller who did not ask.
+
+        `done` and `total` are counts of anything; without them, calls are numbered.
+        """
+        await self.report(message, done, total)
+
+
+@dataclass(frozen=True)
+class McpTool:
+    """A verb of an endpoint.
+
+    `run` gets arguments that satisfy `input_schema` and returns a JSON object that satisfies
+    `output_schema`; it raises types of `codeinfo.errors`. Both schemas have an object root.
+    """
+
+    name: str
+    title: str
+    description: str
+    input_schema: JSON
+    output_schema: JSON
+    run: Callable[[Mapping[str, Any], Call], Awaitable[JSON]]
+    annotations: Annotations = Annotations()
+
+    def as_wire(self) -> JSON:
+        """The tool's entry in the answer to tools/list."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "outputSchema": self.output_schema,
+            "annotations": self.annotations.as_wire() | {"title": self.title},
+        }
+
+
+async def always_open() -> None:
+    """The gate of an endpoint that depends on nothing."""
+
+
+@dataclass(frozen=True)
+class McpEndpoint:
+    """A server in the eyes of a client. `registry` and `gate` are asked at each request.
+
+    `gate` raises Unavailable while the tools cannot be used; it guards tools/list and tools/call.
+    `instructions` are read by the client's model before it has seen a tool.
+    """
+
+    name: str
+    title: str
+    instructions: str
+    registry: Callable[[], Sequence[McpTool]]
+    gate: Callable[[], Awaitable[None]] = always_open
