@@ -6,6 +6,8 @@ const jump = document.querySelector("[data-jump]");
 let stuck = true;
 let top = transcript.scrollTop; // where it was last seen or set
 let height = transcript.scrollHeight;
+let spoke = { id: "", at: 0 }; // the turn whose answer grows, and when its first words came
+const BURST = 1000; // milliseconds
 
 const atEnd = () => transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight <= NEAR;
 export const turns = () => [...document.querySelectorAll("#turns > .turn")];
@@ -45,13 +47,21 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
   }
 });
 
+// Whether an answer has come in one go, and not as a stream that has halted for a moment.
+function burst(grown) {
+  const last = turns().at(-1);
+  if (spoke.id !== last.id && last.querySelector(".prose")) spoke = { id: last.id, at: performance.now() };
+  return grown > transcript.clientHeight && !(spoke.id === last.id && performance.now() - spoke.at > BURST);
+}
+
 function follow() {
   if (!turns().length) return;
   for (const turn of document.querySelectorAll(".thought .open-text")) turn.parentElement.scrollTop = turn.parentElement.scrollHeight;
   const grown = transcript.scrollHeight - height;
   height = transcript.scrollHeight;
-  if (stuck && grown > transcript.clientHeight) {
-    // More than can be read came at once: the reader begins at its beginning.
+  const atOnce = burst(grown);
+  if (stuck && atOnce) {
+    // More than can be read: the reader begins at its beginning.
     turns().at(-1).scrollIntoView({ block: "start" });
     top = transcript.scrollTop;
     stuck = atEnd();
