@@ -1,0 +1,1 @@
+"""How well a search finds the files that answer: `python -m benchmarks.retrieval --help`."""
