@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
-from apps.ingest.types import VectorRecord, Vectors
+from apps.ingest.types import StoredMatch, VectorRecord, Vectors
 from apps.ingest.vectors.chroma import FolderLock
 from apps.ingest.vectors.store import VectorStore, claim_store, get_store, reset_store
 from codeinfo.conf import knobs
@@ -117,6 +117,48 @@ def test_the_true_nearest_come_first(store: VectorStore, root: UUID) -> None:
     assert len(store.query(root, question, 10_000)) == 700
 
 
+def test_the_nearest_are_those_of_a_query_without_their_texts(
+    store: VectorStore, root: UUID
+) -> None:
+    vectors = fill(store, root, 300)
+    found = store.query(root, vectors[3], 200)
+    assert store.nearest(root, vectors[3] * 7, 200) == [
+        (match.id, pytest.approx(match.distance, abs=1e-6)) for match in found
+    ]
+    assert store.nearest(root, vectors[3], 0) == []
+    assert store.nearest(root, vectors[3] * 0, 5) == []
+
+
+def test_distances_of_chosen_records_are_exact(store: VectorStore, root: UUID) -> None:
+    vectors = fill(store, root, 300)
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    chosen = [record(number).id for number in (250, 3, 77)]
+    found = store.distances(root, vectors[3] * 7, [*chosen, "nobody"])
+    expected = {record(n).id: 2 - 2 * float(units[n] @ units[3]) for n in (250, 3, 77)}
+    assert found == pytest.approx(expected, abs=1e-5)
+    assert store.distances(root, vectors[3], []) == {}
+    assert store.distances(root, vectors[3], ["nobody"]) == {}
+    assert store.distances(root, vectors[3] * 0, chosen) == {}
+
+
+def test_records_are_had_by_their_ids(store: VectorStore, root: UUID) -> None:
+    fill(store, root, 30)
+    chosen = [record(number) for number in (20, 4)]
+    found = store.get(root, [*(each.id for each in chosen), "nobody"])
+    assert found == {
+        each.id: StoredMatch(each.id, each.text, each.metadata, None) for each in chosen
+    }
+    assert store.get(root, []) == {}
+
+
+def test_all_records_are_read_in_portions(store: VectorStore, root: UUID) -> None:
+    fill(store, root, 1_203)
+    records = {number: record(number) for number in range(1_203)}
+    assert {match.id: (match.text, match.metadata) for match in store.records(root)} == {
+        each.id: (each.text, each.metadata) for each in records.values()
+    }
+
+
 def test_roots_do_not_see_each_other(store: VectorStore, root: UUID) -> None:
     other = uuid4()
     fill(store, root, 3)
@@ -131,6 +173,10 @@ def test_roots_do_not_see_each_other(store: VectorStore, root: UUID) -> None:
 def test_an_unknown_root_holds_nothing(store: VectorStore) -> None:
     nobody = uuid4()
     assert store.query(nobody, spread(1)[0], 5) == []
+    assert store.nearest(nobody, spread(1)[0], 5) == []
+    assert store.distances(nobody, spread(1)[0], ["a"]) == {}
+    assert store.get(nobody, ["a"]) == {}
+    assert list(store.records(nobody)) == []
     assert store.ids(nobody) == set()
     assert store.count(nobody) == 0
     assert store.delete_run(nobody, FIRST) == 0
