@@ -8,6 +8,7 @@ from apps.ingest import folders, queries, services
 from apps.ingest.embedding import available_models
 from apps.ingest.runs.progress import status_of
 from apps.ingest.serializers import (
+    ModelSerializer,
     StartSerializer,
     dirs_wire,
     model_wire,
@@ -66,6 +67,14 @@ class Models(APIView):
     def get(self, request: Request) -> Response:
         models = [model_wire(model) for model in available_models()]
         return Response({"models": models, "lockedModelId": queries.locked_model()})
+
+
+class Model(APIView):
+    """`POST /ingest/model {model}` → 202 `{runIds}`: every folder is embedded again with it."""
+
+    def post(self, request: Request) -> Response:
+        runs = services.change_model(ModelSerializer.parse(request.data))
+        return Response({"runIds": [str(run.id) for run in runs]}, status=202)
 
 
 class Dirs(APIView):

@@ -12,13 +12,13 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from apps.ingest import queries
-from apps.ingest.embedding import DEFAULT_MODEL
+from apps.ingest.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import progress
 from apps.ingest.types import TERMINAL_STATES, RunStatus
 
 VIEWS: dict[str, tuple[str, ...]] = {
-    "page": ("_run", "_roots", "_count", "_start", "_bulk", "_lock", "_foot_run"),
+    "page": ("_run", "_roots", "_count", "_start", "_bulk", "_lock", "_outdated", "_foot_run"),
     "foot": ("_foot_run",),
 }
 
@@ -70,12 +70,15 @@ def context() -> dict[str, Any]:
     active = queries.active_run()
     shown = active or _latest_run()
     lock = queries.index_lock()
+    rows = _rows()
     return {
         "active": run_panel(active) if active else None,
         "panel": run_panel(shown) if shown else None,
-        "rows": _rows(),
+        "rows": rows,
+        "unready": sum(lock is None or row.root.model != lock.model for row in rows),
         "waiting": len(queries.queued_runs()),
         "locked_model": lock.model if lock else None,
+        "model_is_gone": lock is not None and is_gone(lock.model),
         "default_model": DEFAULT_MODEL,
     }
 

@@ -55,6 +55,20 @@ class StartSerializer(serializers.Serializer[Any]):
         }
 
 
+class ModelSerializer(serializers.Serializer[Any]):
+    """The body of `POST /ingest/model`."""
+
+    model = Text(max_length=255)
+
+    @classmethod
+    def parse(cls, body: Any) -> str:
+        """The model's id. Raises InvalidInput."""
+        serializer = cls(data=body)
+        if not serializer.is_valid():
+            raise InvalidInput(f"model: {next(iter(serializer.errors.values()))[0]}")
+        return str(serializer.validated_data["model"])
+
+
 def status_wire(status: RunStatus) -> JSON:
     """`GET /ingest/status/<runId>`; what is not known is left out."""
     optional = {

@@ -8,7 +8,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
 
 from apps.ingest import folders, queries, stream
-from apps.ingest.embedding import resolve
+from apps.ingest.embedding import get_embedder, is_gone, resolve
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import journal, lock, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken
@@ -52,7 +52,7 @@ def reembed(path: str) -> IngestRun:
     """
     root = queries.find_root(path)
     folders.resolve(root.path)
-    _allowed_model(root.model)
+    _allowed_model(queries.locked_model() or root.model)
     return _enter(**_again(root))
 
 
@@ -65,6 +65,25 @@ def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:
         if root.path not in waiting and (run := _insert(f"root:{root.id}", **_again(root))):
             runs.append(run)
     return runs
+
+
+def change_model(model: str) -> list[IngestRun]:
+    """Lock the index to another model and queue all roots to be embedded again with it. A root
+    answers again when its run has published. Returns the runs.
+
+    Raises InvalidInput or Unavailable for a model that is unknown or does not answer, and Conflict
+    BUSY.
+    """
+    full_model = resolve(model)
+    embedder = get_embedder(full_model)
+    try:
+        dimension = len(embedder.embed_query("dimension"))
+    finally:
+        embedder.close()
+    if IngestRun.objects.live().exists():
+        raise busy()
+    lock.move(full_model, dimension)
+    return queue_reembeds(Root.objects.published().values_list("id", flat=True))
 
 
 def cancel(
@@ -122,9 +141,13 @@ def _allowed_model(model: str) -> str:
     locked = queries.locked_model()
     if locked is None:
         return resolve(model)
-    if model not in (locked, locked.partition(":")[2]):
+    if is_gone(locked) or model not in (locked, locked.partition(":")[2]):
         raise lock.locked(locked)
     return locked
+
+
+def busy() -> Conflict:
+    return Conflict("Another ingest is queued or under way.", code="BUSY")
 
 
 def _again(root: Root) -> dict[str, object]:
@@ -134,7 +157,7 @@ def _again(root: Root) -> dict[str, object]:
         "path": root.path,
         "name": root.name,
         "description": root.description,
-        "model": root.model,
+        "model": queries.locked_model() or root.model,
     }
 
 
@@ -142,7 +165,7 @@ def _enter(**fields: object) -> IngestRun:
     """A row for a run that is to be the only one. Raises Conflict BUSY."""
     run = None if IngestRun.objects.live().exists() else _insert(DOOR, **fields)
     if run is None:
-        raise Conflict("Another ingest is queued or under way.", code="BUSY")
+        raise busy()
     return run
 
 

@@ -60,8 +60,8 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A definition that stands in a file. `path` is its name after those that enclose it
-    ("Client.get"), `kind` a plain word ("function", "class", …); lines are 1-based, both included."""
+    """A definition in a file. `path` is its name after those that enclose it ("Client.get"), `kind`
+    a plain word ("function", "class", …); lines are 1-based, both included."""
 
     name: str
     path: str
@@ -85,7 +85,7 @@ class ChunkedFile:
 @dataclass(frozen=True)
 class Filters:
     """Which files of a root may answer; all given must hold. `path` is a prefix of the relative
-    path, or a glob where it holds one of `*?[`; `language` is a name as in `SourceFile.language`."""
+    path, or a glob where it holds one of `*?[`; `language` is as in `SourceFile.language`."""
 
     path: str = ""
     language: str = ""

@@ -30,6 +30,10 @@ def removal(request: HttpRequest) -> HttpResponse:
     return views.remove(request) if request.method == "POST" else views.confirm_remove(request)
 
 
+def model_change(request: HttpRequest) -> HttpResponse:
+    return views.change_model(request) if request.method == "POST" else views.ask_model(request)
+
+
 api_urlpatterns: list[URLPattern] = [
     path("ingest/start", api.Start.as_view()),
     path("ingest/status/<str:run_id>", api.Status.as_view()),
@@ -38,6 +42,7 @@ api_urlpatterns: list[URLPattern] = [
     path("ingest/remove/<absolute:path>", api.Remove.as_view()),
     path("ingest/roots", api.Roots.as_view()),
     path("ingest/models", api.Models.as_view()),
+    path("ingest/model", api.Model.as_view()),
     path("ingest/dirs", api.Dirs.as_view()),
 ]
 page_urlpatterns: list[URLPattern] = [
@@ -48,6 +53,7 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/ingest/remove", removal),
     path("ui/ingest/parts", views.living_parts),
     path("ui/ingest/models", views.models),
+    path("ui/ingest/model", model_change),
     path("ui/ingest/folders", views.folder_picker),
     path("ui/ingest/root/<str:root_id>", views.details),
     path("ui/ingest/skipped", views.skipped),

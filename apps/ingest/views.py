@@ -103,6 +103,29 @@ def remove(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
+def ask_model(request: HttpRequest) -> HttpResponse:
+    """The dialog that chooses another embedding model for the whole index."""
+    # The embedding package loads heavy modules; it is imported when it is first needed.
+    from apps.ingest.embedding import available_models  # noqa: PLC0415
+
+    context = {**panels.context(), "models": available_models()}
+    return render(request, "ingest/_change_model.html", context)
+
+
+@require_POST
+def change_model(request: HttpRequest) -> HttpResponse:
+    """Lock the index to `model` and queue every folder."""
+    try:
+        runs = services.change_model(request.POST.get("model", ""))
+    except CodeinfoError as error:
+        return _refused(error)
+    one = len(runs) == 1
+    return _done(
+        f"{len(runs)} folder{'' if one else 's'} {'is' if one else 'are'} being embedded again"
+    )
+
+
+@require_GET
 def living_parts(request: HttpRequest) -> HttpResponse:
     """All living parts, for Refresh and for pages without a websocket."""
     return HttpResponse(_panels_html())

@@ -38,7 +38,7 @@ def candidates(query: SearchQuery) -> list[Row]:
     EMBED_MODEL_MISSING, then Unavailable for whatever the embedder's server or the store cannot do.
     """
     lock = required_lock()
-    roots = roots_for(query.repository)
+    roots = roots_for(query.repository, lock.model)
     vector = _embedded(query.text, lock.model)
     rows = _rows_of_each(roots, vector, query.limit)
     return list(islice(heapq.merge(*rows, key=attrgetter("distance")), query.limit))

@@ -4,6 +4,7 @@ from apps.ingest.embedding.catalogue import (
     DEFAULT_MODEL,
     available_models,
     get_embedder,
+    is_gone,
     resolve,
 )
 from apps.ingest.embedding.texts import embedding_text, fit
@@ -14,5 +15,6 @@ __all__ = [
     "embedding_text",
     "fit",
     "get_embedder",
+    "is_gone",
     "resolve",
 ]

@@ -77,6 +77,11 @@ def resolve(model_id: str) -> str:
     raise InvalidInput(f"There is no embedding model {model_id!r}")
 
 
+def is_gone(model_id: str) -> bool:
+    """Whether this is the id of a built-in model that an earlier version had."""
+    return model_id != MODEL_ID and not model_id.startswith(PREFIX)
+
+
 def get_embedder(model_id: str) -> Embedder:
     """The embedder of a full id. The built-in one is shared; one of a server is the caller's own,
     to be closed when its calls must end.

@@ -15,6 +15,7 @@ from apps.ingest.runs import sweep
 from apps.ingest.runs.job import Stopped
 from apps.ingest.runs.patience import patiently
 from apps.ingest.types import Candidate, ChunkedFile, Counts, Skipped
+from apps.ingest.vectors.store import get_store
 from codeinfo.errors import Conflict
 
 ROWS_PER_INSERT = 500
@@ -41,6 +42,9 @@ class Generation:
         if run.operation == IngestRun.Operation.REEMBED:
             root = find_root(run.path)
             sweep.sweep_root(root)
+            if root.model != run.model:
+                # The lock has moved on, so nobody asks these vectors; others do not fit in here.
+                get_store().drop(root.id)
             return cls(root, run)
         defaults = {"name": run.name, "description": run.description, "model": run.model}
         try:

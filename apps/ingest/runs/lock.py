@@ -5,14 +5,22 @@ from uuid import UUID
 from django.db.models import Exists
 
 from apps.ingest import stream
+from apps.ingest.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest.models import IndexLock, IngestRun, Root
 from codeinfo.errors import Conflict
 
 
 def locked(model: str) -> Conflict:
-    """The refusal of another embedder than `model`."""
+    """The refusal of another embedder than `model`, or of `model` itself where it is gone."""
+    reason = (
+        f"The index was made with {model}, which this version no longer has. Embed all folders "
+        f"again with {DEFAULT_MODEL}"
+        if is_gone(model)
+        else f"The index is locked to the embedding model {model}. To use another, embed all "
+        "folders again with it"
+    )
     return Conflict(
-        f"The index is locked to the embedding model {model}. Remove all folders to use another.",
+        f"{reason}: on the Ingest page, or by POST /ingest/model.",
         code="MODEL_LOCKED",
         details={"lockedModelId": model},
     )
@@ -35,6 +43,13 @@ def take(model: str, dimension: int) -> None:
             code="MODEL_LOCKED",
             details={"lockedModelId": lock.model},
         )
+
+
+def move(model: str, dimension: int) -> None:
+    """Lock the index to another model. Roots embedded with the one before answer nothing until
+    they have been embedded again."""
+    IndexLock.objects.update_or_create(id=1, defaults={"model": model, "dimension": dimension})
+    stream.roots_changed()
 
 
 def release(ending: UUID | None = None) -> bool:
