@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.chromium import CHROMIUM, WIDE, Complaints, chromium
 from tests.browser.product import Product, running
@@ -16,6 +16,9 @@ from tests.stand_ins.openai_server import OpenAIStandIn
 
 OpenPage = Callable[..., Page]
 HERE = Path(__file__).parent
+
+# What is waited for comes in a moment; on a busy machine it may take long, and is no less right.
+expect.set_options(timeout=30_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
