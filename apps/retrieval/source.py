@@ -14,7 +14,7 @@ from apps.ingest.finding.discovery import read_file
 from apps.ingest.models import Root, SourceFile
 from apps.ingest.paths import map_path
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines
-from apps.retrieval.repositories import repo_id, roots_for
+from apps.retrieval.repositories import repo_id, the_one
 from codeinfo.errors import InvalidInput, NotFound
 
 # A longer file is shown in windows: this many lines before and after what was asked for.
@@ -122,7 +122,7 @@ def open_source(request: SourceRequest) -> SourceView:
     Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND, and what `read_file` raises for a file that
     is gone, too large, or no longer a regular file inside its root.
     """
-    root = roots_for(request.repo)[0]
+    root = the_one(request.repo)
     row = _live_file(root, request.path)
     data = read_file(Path(root.path), row.path)
     lines = lines_of(decode(data))
