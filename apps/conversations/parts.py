@@ -113,10 +113,17 @@ def reasoning(parts: Sequence[Part]) -> str:
 
 
 def answer(parts: Sequence[Part]) -> str:
-    """The last non-empty final text: what an answer-only caller gets."""
-    return next(
-        (p["text"] for p in reversed(parts) if p["type"] == "text" and p["text"].strip()), ""
-    )
+    """The last non-empty final text: what an answer-only caller gets.
+
+    A tool call ends a text; thinking in the middle of one does not.
+    """
+    texts = [""]
+    for part in parts:
+        if part["type"] == "tool":
+            texts.append("")
+        elif part["type"] == "text":
+            texts[-1] += part["text"]
+    return next((text for text in reversed(texts) if text.strip()), "")
 
 
 def tool_event(part: Part) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def roots_for(repository: str | None, model: str) -> Sequence[Root]:
 def the_one(repository: str, roots: Sequence[Root] | None = None) -> Root:
     """The published root with exactly this id; where two share it, the last ingested.
 
-    Raises NotFound REPO_NOT_FOUND, which names the ids there are; details.repo is the one asked for.
+    Raises NotFound REPO_NOT_FOUND, which names the ids there are; details.repo is the asked one.
     """
     known = queries.published_roots() if roots is None else roots
     for root in known:

@@ -35,7 +35,8 @@ def test_the_list_by_tool_is_the_list_over_http(shelf: Shelf, client) -> None:
 
 
 def test_a_tools_errors_are_typed_and_say_what_the_contract_says(shelf: Shelf) -> None:
-    with pytest.raises(NotFound, match="^REPO_NOT_FOUND$") as unknown:
+    shelf.root("one")
+    with pytest.raises(NotFound, match="^REPO_NOT_FOUND: .* Known ids: 'one'.$") as unknown:
         VECTOR_SEARCH.run({"query": "x", "repository": "unknown"})
     assert unknown.value.details == {"repo": "unknown"}
     with pytest.raises(InvalidInput, match="^query is required, limit must be an integer$"):

@@ -1,0 +1,166 @@
+"""`reingest_repository`: bring one known repository up to date, and wait until it is.
+
+The run is an ordinary one: the Ingest page shows it. A caller who goes away, or whose call is over
+its time, cancels it, and the index answers as before (docs/mcp.md).
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar, cast
+
+from channels.db import database_sync_to_async
+
+from apps.ingest import queries, services, stream
+from apps.ingest.models import IngestRun
+from apps.ingest.runs.progress import status_of
+from apps.ingest.serializers import status_wire
+from apps.ingest.types import TERMINAL_STATES, RunStatus
+from apps.mcp.starting import begin, finally_do
+from apps.mcp.types import JSON, Annotations, Call, McpTool
+from apps.retrieval.repositories import the_one
+from codeinfo.errors import Conflict
+from codeinfo.hub import Subscription, hub
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PROGRESS_SECONDS = 5.0
+
+
+async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
+    """Re-ingest `repository` and answer `{runId, state, counts, lastError?}` when that has ended.
+
+    Raises NotFound REPO_NOT_FOUND, which names the known ids, Conflict BUSY or MODEL_LOCKED, and
+    what `folders.resolve` raises for a folder that is gone.
+    """
+    ingest = await begin(_database(_start, arguments["repository"].strip()), _cancel)
+    try:
+        status = await _ended(ingest, call)
+    except asyncio.CancelledError:
+        await finally_do(_cancel(ingest))
+        raise
+    wire = status_wire(status)
+    return {name: wire[name] for name in OUTPUT["properties"] if name in wire}
+
+
+def _start(repository: str) -> IngestRun:
+    root = the_one(repository)
+    try:
+        return services.reembed(root.path)
+    except Conflict as error:
+        if error.code != "BUSY":
+            raise
+        raise Conflict(_busy(), code="BUSY") from error
+
+
+def _busy() -> str:
+    """Which ingest is in the way, if it still is."""
+    run = queries.active_run()
+    which = "Another ingest is" if run is None else f"The ingest of {run.name!r} is"
+    return f"{which} queued or under way. Wait until it is done and call again."
+
+
+async def _cancel(ingest: IngestRun) -> None:
+    # Without patience: nobody waits for the worker to have stopped.
+    await _database(services.cancel, ingest.id, 0.0)
+
+
+async def _ended(ingest: IngestRun, call: Call) -> RunStatus:
+    """The run's end, with progress whenever its words change and every few seconds."""
+    said, due = "", 0.0
+    clock = asyncio.get_running_loop().time
+    with hub.subscribe(stream.RUNS) as runs:
+        while True:
+            status = status_of(await _database(queries.find_run, ingest.id))
+            if status.state in TERMINAL_STATES:
+                return status
+            if (step := _doing(status)) != said or clock() >= due:
+                await call.progress(step)
+                said, due = step, clock() + PROGRESS_SECONDS
+            await _changed(runs, due)
+
+
+async def _changed(runs: Subscription, deadline: float) -> None:
+    """Returns when something happened to any run, and at the deadline."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            async for _ in runs.batches():
+                return
+    except TimeoutError:
+        return
+
+
+def _doing(status: RunStatus) -> str:
+    """The run's own words, in whole percents: that it moves, and not each file."""
+    message = status.message or status.state
+    return message if status.percent is None else f"{message}: {status.percent:.0f} %"
+
+
+async def _database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    # A connection of its own: the thread that requests share may be busy.
+    return cast(T, await database_sync_to_async(work, thread_sensitive=False)(*args, **kwargs))
+
+
+INPUT: JSON = {
+    "type": "object",
+    "properties": {
+        "repository": {
+            "type": "string",
+            "minLength": 1,
+            "description": "An `id` exactly as ListIngestedRepositories gives it.",
+        },
+    },
+    "required": ["repository"],
+    "additionalProperties": False,
+}
+
+_COUNT: JSON = {"type": "integer", "minimum": 0}
+
+OUTPUT: JSON = {
+    "type": "object",
+    "properties": {
+        "runId": {"type": "string"},
+        "state": {
+            "type": "string",
+            "enum": sorted(TERMINAL_STATES),
+            "description": (
+                "completed: the index is up to date. skipped: there was nothing to index. "
+                "cancelled: somebody stopped it. error: see lastError. After the last two the "
+                "index answers as before."
+            ),
+        },
+        "counts": {
+            "type": "object",
+            "description": "Files read, chunks they were cut into, chunks embedded, files left out.",
+            "properties": {
+                "files": _COUNT,
+                "chunks": _COUNT,
+                "embedded": _COUNT,
+                "skipped": _COUNT,
+            },
+            "required": ["files", "chunks", "embedded"],
+        },
+        "lastError": {"type": "string", "description": "Why it failed."},
+    },
+    "required": ["runId", "state", "counts"],
+    "additionalProperties": False,
+}
+
+REINGEST_REPOSITORY = McpTool(
+    name="reingest_repository",
+    title="Bring a repository up to date",
+    description=(
+        "Read the files of one ingested repository again, so that searches find its present "
+        "state, and wait until that is done: seconds for a small repository, minutes for a large "
+        "one. Use it after files have changed (you edited them, or a branch was switched) "
+        "and before searching for what changed; ListIngestedRepositories tells in `lastIngestAt` "
+        "how old the index is. It takes only repositories that are ingested already and cannot add "
+        "one; people do that on the Ingest page. Searches go on meanwhile and see the old state. "
+        "One ingest runs at a time: BUSY means wait and call again. An unknown id is refused with "
+        "the ids there are. Closing the call cancels the run and leaves the old state."
+    ),
+    input_schema=INPUT,
+    output_schema=OUTPUT,
+    run=run,
+    annotations=Annotations(read_only=False, destructive=False, idempotent=True),
+)

@@ -1,0 +1,51 @@
+"""What an answer in the making is at, in plain words for the caller who waits for it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apps.conversations.parts import Part
+
+LONGEST_QUERY = 80
+
+
+def doing(parts: Sequence[Part]) -> str:
+    """What happens now, by the last part so far: `Searching for 'retries'`, `Thinking`."""
+    if not parts:
+        return "Waiting for the model"
+    last = parts[-1]
+    match last["type"]:
+        case "reasoning":
+            return "Thinking"
+        case "text":
+            return "Writing the answer"
+    return TOOL_STAGES[last["stage"]](last)
+
+
+def _started(part: Part) -> str:
+    parameters: Mapping[str, Any] = part["parameters"]
+    if part["name"] == "ListIngestedRepositories":
+        return "Looking up which repositories there are"
+    if query := parameters.get("query"):
+        return f"Searching for {_shortened(str(query))!r}"
+    return f"Running {part['name']}"
+
+
+def _succeeded(part: Part) -> str:
+    result = part["result"]
+    found = result.get("results") if isinstance(result, Mapping) else None
+    if not isinstance(found, list):
+        return f"{part['name']} is done, thinking on"
+    return f"Found {len(found)} passage{'' if len(found) == 1 else 's'}, thinking on"
+
+
+def _failed(part: Part) -> str:
+    code = (part["error"] or {}).get("code", "ERROR")
+    return f"{part['name']} failed ({code}), thinking on"
+
+
+TOOL_STAGES = {"started": _started, "success": _succeeded, "error": _failed}
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_QUERY else line[: LONGEST_QUERY - 1] + "…"

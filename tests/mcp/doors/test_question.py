@@ -1,0 +1,317 @@
+"""codebase_question: the runner of the chat page, asked from elsewhere."""
+
+import asyncio
+from collections.abc import Callable
+
+import jsonschema
+import pytest
+from django.test import AsyncClient
+
+from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested
+from apps.agents.messages import ToolCall
+from apps.agents.providers.base import Availability
+from apps.conversations import runner, services
+from apps.conversations.models import Conversation, Turn
+from apps.conversations.stream import live_runs
+from apps.mcp import question
+from apps.mcp.question import CODEBASE_QUESTION
+from codeinfo.errors import CodeinfoError, Conflict, InvalidInput, Unavailable
+from tests.conversations.conftest import answers, conversation, ended, reached
+from tests.mcp.doors.conftest import PATIENCE, Caller
+from tests.support.scripted import Gate, ScriptedProvider
+
+pytestmark = pytest.mark.usefixtures("nothing_left_running")
+
+Scripted = Callable[..., ScriptedProvider]
+LIST = ToolCallRequested(ToolCall("call-1", "ListIngestedRepositories", {}))
+SEARCH = ToolCallRequested(ToolCall("call-2", "VectorSearch", {"query": "where are retries"}))
+
+
+async def test_the_answer_is_one_segment_with_the_conversation_it_stands_in(
+    scripted: Scripted, caller: Caller
+) -> None:
+    scripted([TextDelta("It is in `a.py:1-2`.")])
+    answer = await caller.call(CODEBASE_QUESTION, question="Where?")
+    jsonschema.validate(answer, CODEBASE_QUESTION.output_schema)
+    row = await Conversation.objects.aget()
+    assert answer == {
+        "conversationId": row.id,
+        "modelId": "m-1",
+        "segments": [{"type": "answer", "text": "It is in `a.py:1-2`."}],
+    }
+    assert (row.source, row.title, row.provider) == ("MCP", "Where?", "openai")
+    assert [turn.source async for turn in Turn.objects.all()] == ["MCP", "MCP"]
+
+
+async def test_only_the_last_answer_is_told_and_no_thought_is(
+    scripted: Scripted, caller: Caller
+) -> None:
+    scripted(
+        [ReasoningDelta("hm"), TextDelta("Let me look."), LIST],
+        [TextDelta("The "), ReasoningDelta("one more"), TextDelta("answer.")],
+    )
+    answer = await caller.call(CODEBASE_QUESTION, question="Where?")
+    assert answer["segments"] == [{"type": "answer", "text": "The answer."}]
+
+
+async def test_a_follow_up_goes_on_in_the_same_conversation(
+    scripted: Scripted, caller: Caller
+) -> None:
+    model = scripted([TextDelta("First.")], [TextDelta("Second.")])
+    first = await caller.call(CODEBASE_QUESTION, question="One?")
+    second = await caller.call(
+        CODEBASE_QUESTION, question="Two?", conversationId=first["conversationId"]
+    )
+    assert second["conversationId"] == first["conversationId"]
+    assert await Conversation.objects.acount() == 1
+    said = [(m.role, m.text) for m in model.requests[-1].messages if m.role != "system"]
+    assert said == [("user", "One?"), ("assistant", "First."), ("user", "Two?")]
+
+
+async def test_the_page_shows_the_conversation_as_one_of_mcp(
+    scripted: Scripted, caller: Caller, async_client: AsyncClient
+) -> None:
+    scripted()
+    answer = await caller.call(CODEBASE_QUESTION, question="Where?")
+    listed = (await async_client.get("/conversations")).json()["items"]
+    assert [(c["conversationId"], c["source"]) for c in listed] == [
+        (answer["conversationId"], "MCP")
+    ]
+
+
+async def test_the_callers_choice_of_an_id_is_kept(scripted: Scripted, caller: Caller) -> None:
+    scripted()
+    answer = await caller.call(CODEBASE_QUESTION, question="Where?", conversationId="mine:1")
+    assert answer["conversationId"] == "mine:1"
+
+
+async def test_one_conversation_answers_one_question_at_a_time(
+    scripted: Scripted, caller: Caller
+) -> None:
+    gate = Gate()
+    scripted([gate, TextDelta("done")])
+    first = asyncio.create_task(
+        caller.call(CODEBASE_QUESTION, question="One?", conversationId="c1")
+    )
+    await reached(gate.reached)
+    with pytest.raises(Conflict) as refused:
+        await caller.call(CODEBASE_QUESTION, question="Two?", conversationId="c1")
+    assert refused.value.code == "RUN_IN_PROGRESS"
+    gate.open.set()
+    assert (await first)["segments"][0]["text"] == "done"
+
+
+async def test_an_archived_conversation_is_refused(scripted: Scripted, caller: Caller) -> None:
+    scripted()
+    await conversation()
+    await asyncio.to_thread(services.archive, "c1")
+    with pytest.raises(Conflict) as refused:
+        await caller.call(CODEBASE_QUESTION, question="Where?", conversationId="c1")
+    assert refused.value.code == "CONVERSATION_ARCHIVED"
+    assert await Turn.objects.acount() == 0
+
+
+async def test_a_blank_question_is_refused(scripted: Scripted, caller: Caller) -> None:
+    scripted()
+    with pytest.raises(InvalidInput):
+        await caller.call(CODEBASE_QUESTION, question=" \n")
+    assert await Conversation.objects.acount() == 0
+
+
+async def test_what_no_database_holds_is_replaced(scripted: Scripted, caller: Caller) -> None:
+    model = scripted()
+    await caller.call(CODEBASE_QUESTION, question="a\x00b\ud800c", model="m\x00")
+    assert model.requests[0].messages[-1].text == "a\ufffdb\ufffdc"
+    assert model.requests[0].model == "m\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("provider", "asked", "answered"),
+    [
+        ("openai", None, "m-1"),
+        ("openai", "m-2", "m-2"),
+        ("builtin", None, "search"),
+        ("builtin", "m-2", "search"),
+    ],
+)
+async def test_the_model_is_the_callers_where_there_is_a_choice(
+    scripted: Scripted, caller: Caller, provider: str, asked: str | None, answered: str
+) -> None:
+    scripted()
+    named = {"provider": provider} | ({"model": asked} if asked else {})
+    answer = await caller.call(CODEBASE_QUESTION, question="Where?", **named)
+    assert answer["modelId"] == answered
+    assert {turn.provider async for turn in Turn.objects.all()} == {provider}
+
+
+async def test_a_stopped_answer_is_what_was_said_and_says_so(
+    scripted: Scripted, caller: Caller
+) -> None:
+    gate = Gate()
+    scripted([TextDelta("half"), gate])
+    asked = asyncio.create_task(
+        caller.call(CODEBASE_QUESTION, question="Where?", conversationId="c1")
+    )
+    await reached(gate.reached)
+    assert await runner.cancel("c1")
+    answer = await asked
+    jsonschema.validate(answer, CODEBASE_QUESTION.output_schema)
+    assert (answer["segments"], answer["status"]) == (
+        [{"type": "answer", "text": "half"}],
+        "stopped",
+    )
+
+
+async def test_an_answer_stopped_before_a_word_is_one_empty_segment(
+    scripted: Scripted, caller: Caller
+) -> None:
+    gate = Gate()
+    scripted([gate])
+    asked = asyncio.create_task(
+        caller.call(CODEBASE_QUESTION, question="Where?", conversationId="c1")
+    )
+    await reached(gate.reached)
+    assert await runner.cancel("c1")
+    answer = await asked
+    assert (answer["segments"], answer["status"]) == ([{"type": "answer", "text": ""}], "stopped")
+
+
+@pytest.mark.parametrize(
+    ("failure", "advice"),
+    [
+        (Unavailable("The model fell over.", code="PROVIDER_ERROR"), "Ask again"),
+        (Unavailable("No such model.", code="PROVIDER_ERROR", retryable=False), "will not help"),
+    ],
+)
+async def test_a_failed_answer_is_an_error_that_says_what_to_do(
+    scripted: Scripted, caller: Caller, failure: Unavailable, advice: str
+) -> None:
+    scripted([TextDelta("half"), failure])
+    with pytest.raises(Unavailable) as failed:
+        await caller.call(CODEBASE_QUESTION, question="Where?", conversationId="c1")
+    assert failed.value.code == "PROVIDER_ERROR"
+    assert failed.value.message.startswith(failure.message)
+    assert advice in failed.value.message
+    assert failed.value.details == {"conversationId": "c1"}
+    assert [turn.status for turn in await answers()] == ["failed"]
+
+
+async def test_hanging_up_ends_the_run_with_what_was_said(
+    scripted: Scripted, caller: Caller
+) -> None:
+    gate = Gate()
+    model = scripted([TextDelta("half"), gate])
+    asked = asyncio.create_task(
+        caller.call(CODEBASE_QUESTION, question="Where?", conversationId="c1")
+    )
+    await reached(gate.reached)
+    log = live_runs.of("c1")
+    assert log is not None
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    await ended(log)
+    (turn,) = await answers()
+    assert (turn.status, turn.parts) == ("stopped", [{"type": "text", "text": "half"}])
+    assert model.closed == 1
+
+
+async def test_hanging_up_while_the_run_begins_ends_it_too(
+    scripted: Scripted, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beginning, go_on = asyncio.Event(), asyncio.Event()
+    begin = runner.start
+
+    async def slowly(turn: object) -> object:
+        beginning.set()
+        await go_on.wait()
+        return await begin(turn)
+
+    monkeypatch.setattr(runner, "start", slowly)
+    scripted([Gate()])
+    asked = asyncio.create_task(
+        caller.call(CODEBASE_QUESTION, question="Where?", conversationId="c1")
+    )
+    await reached(beginning)
+    with live_runs.follow("c1") as begun:
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        go_on.set()
+        await ended(await asyncio.wait_for(begun.get(), PATIENCE))
+    assert [turn.status for turn in await answers()] == ["stopped"]
+
+
+async def test_progress_tells_each_step_in_plain_words(scripted: Scripted, caller: Caller) -> None:
+    gates = [Gate() for _ in range(4)]
+    scripted(
+        [gates[0], ReasoningDelta("hm"), gates[1], SEARCH], [gates[2], TextDelta("It."), gates[3]]
+    )
+    asked = asyncio.create_task(caller.call(CODEBASE_QUESTION, question="Where?"))
+    steps = ["Waiting for the model", "Thinking"]
+    failed = "VectorSearch failed (INGEST_REQUIRED), thinking on"
+    for gate, step in zip(gates, [*steps, failed, "Writing the answer"], strict=True):
+        await reached(gate.reached)
+        await caller.hears(step)
+        gate.open.set()
+    await asked
+    assert [step for step in caller.heard if not step.startswith("Searching")] == [
+        *steps,
+        failed,
+        "Writing the answer",
+    ]
+
+
+async def test_silence_is_broken_every_few_seconds(
+    scripted: Scripted, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question, "PROGRESS_SECONDS", 0.01)
+    gate = Gate()
+    scripted([gate, TextDelta("done")])
+    asked = asyncio.create_task(caller.call(CODEBASE_QUESTION, question="Where?"))
+    await reached(gate.reached)
+    while len(caller.heard) < 4:
+        caller.grown.clear()
+        await reached(caller.grown)
+    gate.open.set()
+    await asked
+    assert set(caller.heard) <= {"Waiting for the model", "Writing the answer"}
+
+
+async def test_a_provider_that_is_away_is_told_with_what_to_do(
+    scripted: Scripted, caller: Caller
+) -> None:
+    scripted().offered = Availability(available=False, reason="Nothing answers.")
+    with pytest.raises(Unavailable) as away:
+        await caller.call(CODEBASE_QUESTION, question="Where?", model="m-1")
+    assert away.value.code == "CODE_INFO_LLM_UNAVAILABLE"
+    assert away.value.details["reason"] == "Nothing answers."
+    assert "CODEINFO_MCP_PROVIDER" in away.value.details["hint"]
+    assert "builtin" in away.value.details["hint"]
+    assert await Conversation.objects.acount() == 0
+
+
+@pytest.mark.parametrize("named", [{"provider": "codex"}, {"provider": "codex", "model": "m"}])
+async def test_another_provider_that_is_away_is_the_callers_choice_to_drop(
+    scripted: Scripted, caller: Caller, named: dict[str, str]
+) -> None:
+    scripted()
+    with pytest.raises(CodeinfoError, match="Leave out `provider`") as away:
+        await caller.call(CODEBASE_QUESTION, question="Where?", **named)
+    assert away.value.code == "PROVIDER_UNAVAILABLE"
+
+
+async def test_each_of_many_questions_at_once_gets_its_own_answer(
+    scripted: Scripted, caller: Caller
+) -> None:
+    model = scripted()
+
+    async def echo(request: object) -> object:
+        yield TextDelta(f"answer to {request.messages[-1].text}")
+
+    model.stream = echo
+    asked = [caller.call(CODEBASE_QUESTION, question=f"question {n}") for n in range(20)]
+    answers_ = await asyncio.gather(*asked)
+    texts = [answer["segments"][0]["text"] for answer in answers_]
+    assert texts == [f"answer to question {n}" for n in range(20)]
+    assert len({answer["conversationId"] for answer in answers_}) == 20
