@@ -1,31 +1,37 @@
-"""The product inside a benchmark: an empty one in a folder of its own, filled, asked and served.
+"""The product inside a benchmark: an empty one in a data folder of its own, filled and asked.
 
-Everything that loads the product's code is imported after `set_up`, which settles its environment.
+Either as a server of its own process (`serving`), talked to over HTTP, or in this process
+(`set_up`). One process at a time owns a data folder.
 """
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
 
 import os
 import socket
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import django
+import httpx
 from django.core.management import call_command
 
 if TYPE_CHECKING:
     from apps.ingest.models import IngestRun
 
-Result = TypeVar("Result")
+HERE = Path(__file__).resolve().parent.parent
+START_SECONDS, STOP_SECONDS, LOOK_SECONDS = 60, 30, 0.05
+ENDED = ("completed", "failed", "cancelled")
 
 
-def set_up(data: Path, folders: Sequence[Path], **environment: str) -> int:
-    """Django with all its state in `data`, which may ingest beneath `folders`. Returns the port
-    that it may listen on."""
-    port = free_port()
-    os.environ |= {
+def environment(data: Path, folders: Sequence[Path]) -> dict[str, str]:
+    """Knobs of a product with all its state in `data`, which may ingest beneath `folders`."""
+    ports = dict(zip(("PORT", "MCP_PORT", "AGENTS_MCP_PORT"), free_ports(3), strict=True))
+    return {
         "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
         "CODEINFO_DATA_DIR": str(data),
         "CODEINFO_INGEST_BASE": ",".join(map(str, folders)),
@@ -35,17 +41,27 @@ def set_up(data: Path, folders: Sequence[Path], **environment: str) -> int:
         "CHROMA_URL": "",
         "DATABASE_URL": "",
         "MONGO_URI": "",
-        "PORT": str(port),
-        **environment,
+        "LOG_LEVEL": "error",
+        **{name: str(port) for name, port in ports.items()},
     }
+
+
+def free_ports(count: int) -> list[int]:
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [int(server.getsockname()[1]) for server in held]
+    for server in held:
+        server.close()
+    return ports
+
+
+# --- in this process ------------------------------------------------------------------------------
+
+
+def set_up(data: Path, folders: Sequence[Path]) -> None:
+    """Django in this process. What loads the product's code is imported after this."""
+    os.environ |= environment(data, folders)
     django.setup()
     call_command("migrate", verbosity=0)
-    return port
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
 
 
 def ingest(folder: Path, name: str) -> "IngestRun":
@@ -63,19 +79,61 @@ def ingest(folder: Path, name: str) -> "IngestRun":
     return run
 
 
-def serve_while(port: int, work: Callable[[str], Result]) -> Result:
-    """Serve from this thread while `work(url)` runs in another; its result, or its error."""
-    # First, since it installs the reactor.
-    from apps.site import server  # noqa: I001
-    from twisted.internet import reactor
-    from codeinfo.asgi import application
+# --- as a server ----------------------------------------------------------------------------------
 
-    pool = ThreadPoolExecutor(1)
-    worked: list[Future[Result]] = []
 
-    def begin() -> None:
-        worked.append(pool.submit(work, f"http://127.0.0.1:{port}"))
-        worked[0].add_done_callback(lambda _: reactor.callFromThread(reactor.stop))
+@contextmanager
+def serving(data: Path, folders: Sequence[Path]) -> Iterator[httpx.Client]:
+    """A client of a server of its own, which is stopped at the end. Raises RuntimeError where it
+    does not start."""
+    knobs = environment(data, folders)
+    command = [sys.executable, str(HERE / "manage.py"), "serve"]
+    server = subprocess.Popen(command, env=os.environ | knobs, stdout=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{knobs['PORT']}"
+    try:
+        with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
+            _await(server, client)
+            yield client
+    finally:
+        server.terminate()
+        server.wait(STOP_SECONDS)
 
-    server.run(application, [f"tcp:port={port}:interface=127.0.0.1"], begin)
-    return worked[0].result()
+
+def _await(server: "subprocess.Popen[bytes]", client: httpx.Client) -> None:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            answer(client.get("/health"))
+        except httpx.TransportError:
+            time.sleep(LOOK_SECONDS)
+        else:
+            return
+    raise RuntimeError("the server did not start")
+
+
+def ingest_over_http(client: httpx.Client, folder: Path, name: str) -> dict[str, Any]:
+    """Ingest a folder through the API and wait for it; the status that it ended with. Raises
+    RuntimeError with the reason where it does not complete."""
+    models = answer(client.get("/ingest/models"))
+    model = models["lockedModelId"] or models["models"][0]["id"]
+    body = {"path": str(folder), "name": name, "model": model}
+    run = answer(client.post("/ingest/start", json=body))["runId"]
+    while (status := answer(client.get(f"/ingest/status/{run}")))["state"] not in ENDED:
+        time.sleep(LOOK_SECONDS)
+    if status["state"] != "completed":
+        raise RuntimeError(f"ingest of {folder}: {status}")
+    return status
+
+
+def ingested(client: httpx.Client) -> dict[str, int]:
+    """How many chunks each repository has, by its name."""
+    repos = answer(client.get("/tools/ingested-repos"))["repos"]
+    return {repo["id"]: repo["counts"]["embedded"] for repo in repos}
+
+
+def answer(response: httpx.Response) -> dict[str, Any]:
+    """The body of a good answer; RuntimeError for any other."""
+    if not response.is_success:
+        raise RuntimeError(f"{response.request.url}: {response.status_code} {response.text[:200]}")
+    body: dict[str, Any] = response.json()
+    return body

@@ -1,34 +1,31 @@
 """How long a search takes through HTTP, beside the bare store in the same run.
 
-    python benchmarks/search.py                 ingests this checkout and Django, serves, measures
-    python benchmarks/search.py FOLDER…         the same with other folders
-    python benchmarks/search.py --url URL       measures a server that runs already
+    python -m benchmarks.search                 ingests this checkout and Django, serves, measures
+    python -m benchmarks.search FOLDER…         the same with other folders
+    python -m benchmarks.search --url URL       measures a server that runs already
 
-Prints one table, in milliseconds. Without --url all state is in a temporary folder, and the store
-is asked for the same vectors and as many rows as the search asks it for. Exits 1 on any failure.
+Prints one table, in milliseconds. Without --url all state is in a temporary folder, the server is a
+process of its own, and the bare store is asked for the same vectors. Exits 1 on any failure.
 """
 
 import argparse
-import os
 import shutil
-import socket
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 import django
 import httpx
-from django.core.management import call_command
+
+from benchmarks import product
 
 if TYPE_CHECKING:
     from apps.ingest.models import Root
 
-HERE = Path(__file__).resolve().parent.parent
 LIMIT = 10
 WARM_UP = 10
 
@@ -104,54 +101,45 @@ def timed(call: Call, rounds: int) -> list[float]:
     return taken
 
 
-def http_rows(url: str, rounds: int) -> list[Row]:
+def http_rows(client: httpx.Client, rounds: int) -> list[Row]:
     """The search of one repository (the largest) and of all, through the API."""
-    with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
-        repos = answer(client.get("/tools/ingested-repos"))["repos"]
-        if not repos:
-            raise RuntimeError("no repository is ingested")
-        largest = max(repos, key=lambda repo: repo["counts"]["embedded"])
-        total = sum(repo["counts"]["embedded"] for repo in repos)
+    chunks = product.ingested(client)
+    if not chunks:
+        raise RuntimeError("no repository is ingested")
+    largest = max(chunks, key=lambda name: chunks[name])
+    total = sum(chunks.values())
 
-        def search(question: str, **scope: str) -> None:
-            body = {"query": question, "limit": LIMIT, **scope}
-            found = answer(client.post("/tools/vector-search", json=body))
-            if not found["results"]:
-                raise RuntimeError(f"nothing found for {question!r}")
+    def search(question: str, **scope: str) -> None:
+        body = {"query": question, "limit": LIMIT, **scope}
+        found = product.answer(client.post("/tools/vector-search", json=body))
+        if not found["results"]:
+            raise RuntimeError(f"nothing found for {question!r}")
 
-        one = f"HTTP, one repository ({largest['counts']['embedded']:,} chunks)"
-        every = f"HTTP, all {len(repos)} repositories ({total:,} chunks)"
-        return [
-            (one, timed(lambda q: search(q, repository=largest["id"]), rounds)),
-            (every, timed(search, rounds)),
-        ]
-
-
-def answer(response: httpx.Response) -> dict:
-    """The body of a good answer; RuntimeError for any other."""
-    if response.status_code != 200:
-        raise RuntimeError(f"{response.request.url}: {response.status_code} {response.text[:200]}")
-    return response.json()
+    one = f"HTTP, one repository ({chunks[largest]:,} chunks)"
+    every = f"HTTP, all {len(chunks)} repositories ({total:,} chunks)"
+    return [
+        (one, timed(lambda q: search(q, repository=largest), rounds)),
+        (every, timed(search, rounds)),
+    ]
 
 
 def measure_running(options: argparse.Namespace) -> list[Row]:
-    return http_rows(options.url.rstrip("/"), options.rounds)
-
-
-# --- a server of our own --------------------------------------------------------------------------
+    with httpx.Client(base_url=options.url.rstrip("/"), timeout=30, trust_env=False) as client:
+        return http_rows(client, options.rounds)
 
 
 def measure_own(options: argparse.Namespace) -> list[Row]:
-    """Ingest, then serve in this process, which owns the store, and measure from a thread."""
-    with tempfile.TemporaryDirectory(prefix="codeinfo-bench-") as temporary:
+    """First a server of our own, which owns the data folder while it runs; then this process."""
+    with tempfile.TemporaryDirectory(prefix="codeinfo-benchmark-") as temporary:
         base = Path(temporary).resolve()
         folders = [folder.resolve() for folder in options.folders]
-        folders = folders or [HERE, copy_of_django(base)]
-        port = set_up(base / "data", folders)
-        ingest(folders)
-        return serve_while(
-            port, lambda url: http_rows(url, options.rounds) + own_rows(options.rounds)
-        )
+        folders = folders or [product.HERE, copy_of_django(base)]
+        with product.serving(base / "data", folders) as client:
+            for folder in folders:
+                ingest(client, folder)
+            rows = http_rows(client, options.rounds)
+        product.set_up(base / "data", folders)
+        return rows + own_rows(options.rounds)
 
 
 def copy_of_django(base: Path) -> Path:
@@ -160,62 +148,11 @@ def copy_of_django(base: Path) -> Path:
     return shutil.copytree(installed, base / "django", ignore=shutil.ignore_patterns("*.pyc"))
 
 
-def set_up(data: Path, folders: Sequence[Path]) -> int:
-    """Django with all its state in `data`. Returns the port it may listen on."""
-    port = free_port()
-    os.environ |= {
-        "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
-        "CODEINFO_DATA_DIR": str(data),
-        "CODEINFO_INGEST_BASE": ",".join(map(str, folders)),
-        "CODEINFO_REQUIRE_LOGIN": "false",
-        "CODEINFO_API_TOKEN": "",
-        "CHROMA_URL": "",
-        "DATABASE_URL": "",
-        "PORT": str(port),
-    }
-    sys.path.insert(0, str(HERE))
-    django.setup()
-    call_command("migrate", verbosity=0)
-    return port
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
-
-
-def ingest(folders: Sequence[Path]) -> None:
-    from apps.ingest import services  # noqa: PLC0415 - after Django's set-up
-    from apps.ingest.embedding import DEFAULT_MODEL  # noqa: PLC0415
-    from apps.ingest.runs import queue  # noqa: PLC0415 - after Django's set-up
-
-    for folder in folders:
-        started = time.perf_counter()
-        run = services.start_run(path=str(folder), name=folder.name, model=DEFAULT_MODEL)
-        queue.drain()
-        run.refresh_from_db()
-        if run.state != "completed":
-            raise RuntimeError(f"ingest of {folder}: {run.state} {run.last_error}")
-        took = time.perf_counter() - started
-        print(f"ingested {folder.name}: {run.embedded:,} chunks in {took:.1f} s", file=sys.stderr)
-
-
-def serve_while(port: int, work: Callable[[str], list[Row]]) -> list[Row]:
-    """Serve from this thread while `work` runs in another; its result, or its error."""
-    # First, since it installs the reactor.
-    from apps.site import server  # noqa: I001, PLC0415
-    from twisted.internet import reactor  # noqa: PLC0415
-    from codeinfo.asgi import application  # noqa: PLC0415
-
-    pool = ThreadPoolExecutor(1)
-    measured: list[Future[list[Row]]] = []
-
-    def begin() -> None:
-        measured.append(pool.submit(work, f"http://127.0.0.1:{port}"))
-        measured[0].add_done_callback(lambda _: reactor.callFromThread(reactor.stop))
-
-    server.run(application, [f"tcp:port={port}:interface=127.0.0.1"], begin)
-    return measured[0].result()
+def ingest(client: httpx.Client, folder: Path) -> None:
+    started = time.perf_counter()
+    status = product.ingest_over_http(client, folder, folder.name)
+    took, chunks = time.perf_counter() - started, status["counts"]["embedded"]
+    print(f"ingested {folder.name}: {chunks:,} chunks in {took:.1f} s", file=sys.stderr)
 
 
 def own_rows(rounds: int) -> list[Row]:
@@ -223,7 +160,6 @@ def own_rows(rounds: int) -> list[Row]:
     from apps.ingest import queries  # noqa: PLC0415 - after Django's set-up
     from apps.ingest.embedding import DEFAULT_MODEL, get_embedder  # noqa: PLC0415
     from apps.ingest.vectors.store import get_store  # noqa: PLC0415
-    from apps.retrieval.candidates import MARGIN  # noqa: PLC0415
     from apps.retrieval.search import search  # noqa: PLC0415
     from apps.retrieval.types import SearchQuery  # noqa: PLC0415
 
@@ -235,7 +171,7 @@ def own_rows(rounds: int) -> list[Row]:
     }
 
     def alone(*asked: "Root") -> Call:
-        return lambda q: [store.query(root.id, vectors[q], LIMIT * MARGIN) for root in asked]
+        return lambda q: [store.query(root.id, vectors[q], 2 * LIMIT) for root in asked]
 
     return [
         (

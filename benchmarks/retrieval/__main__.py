@@ -1,21 +1,32 @@
 """How well a search finds the files that answer, beside other systems in the same run.
 
-    python -m benchmarks.retrieval --checkouts DIR                   all of it, through HTTP
-    python -m benchmarks.retrieval --checkouts DIR --fetch BASE      clones first, by commit
-    python -m benchmarks.retrieval --checkouts DIR --in-process --data KEPT     only `search`, fast
+    python -m benchmarks.retrieval --checkouts DIR --fetch BASE --others PYTHON
+    python -m benchmarks.retrieval --checkouts DIR --in-process --data KEPT
 
-The set names repositories and commits; DIR/<name> is a checkout of each. `--in-process` ingests
-once into the folder KEPT and then answers in seconds; `--weights a=0,b=1` replaces weights of the
-ranking, `--save FILE` keeps the scores, `--compare FILE` tells what changed since.
+The set names repositories and commits; DIR/<name> is a checkout of each, which --fetch makes with
+git from BASE/<owner>/<name>. The product is served from an empty data folder, ingests each through
+its API and is asked through it. PYTHON has requirements-bench.txt installed: ripgrep and semble are
+measured too.
+
+--in-process asks `search` itself and nothing else, in seconds once KEPT holds the index; --weights
+replaces weights of the ranking, --save keeps the scores, --compare tells what changed since.
 """
 
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+import httpx
+
 from benchmarks import product
-from benchmarks.retrieval import direct, questions, scores, tables
+from benchmarks.retrieval import ablation, direct, questions, scores, served, tables
+from benchmarks.retrieval.others import bm25, grep, semble
+from benchmarks.retrieval.questions import Repository
+from benchmarks.retrieval.tables import Systems
+
+OURS = "codeinfo"
 
 
 def arguments() -> argparse.Namespace:
@@ -24,12 +35,14 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--checkouts", type=Path, required=True, help="holds <name>/ of each")
     parser.add_argument("--fetch", metavar="BASE", help="clone BASE/<owner>/<name> by commit")
+    parser.add_argument("--others", type=Path, help="a Python that has requirements-bench.txt")
     parser.add_argument("--set", type=Path, default=questions.SET, help="another set, same form")
     parser.add_argument("--only", default="", help="names of repositories, comma separated")
     parser.add_argument("--data", type=Path, help="a data folder to keep and use again")
-    parser.add_argument("--again", action="store_true", help="ingest what is ingested already")
+    parser.add_argument("--rounds", type=int, default=3, help="times each question is timed")
     parser.add_argument("--in-process", action="store_true", help="score search() and no others")
-    parser.add_argument("--weights", type=weights, default={}, help="name=value, comma separated")
+    parser.add_argument("--again", action="store_true", help="with it: ingest what was ingested")
+    parser.add_argument("--weights", type=weights, default={}, help="with it: name=value,…")
     parser.add_argument("--misses", type=int, default=0, help="list that many of the worst")
     parser.add_argument("--save", type=Path, help="keep the scores in this file")
     parser.add_argument("--compare", type=Path, help="tell the difference to kept scores")
@@ -44,27 +57,66 @@ def weights(text: str) -> dict[str, float]:
 def main() -> int:
     options = arguments()
     repositories = questions.load(options.set, [name for name in options.only.split(",") if name])
-    checkouts = options.checkouts.resolve()
+    options.checkouts = options.checkouts.resolve()
     if options.fetch:
         for repository in repositories:
-            questions.fetch(repository, checkouts, options.fetch.rstrip("/"))
+            questions.fetch(repository, options.checkouts, options.fetch.rstrip("/"))
     with tempfile.TemporaryDirectory(prefix="codeinfo-benchmark-") as temporary:
-        data = options.data or Path(temporary) / "data"
-        product.set_up(data.resolve(), [checkouts], LOG_LEVEL="error")
-        direct.ingest_all(repositories, checkouts, again=options.again)
-        ours = scores.judged(direct.system(options.weights), repositories)
-    report(ours, options)
+        data = (options.data or Path(temporary) / "data").resolve()
+        try:
+            if options.in_process:
+                ask_in_process(options, repositories, data)
+            else:
+                ask_everyone(options, repositories, data)
+        except (httpx.HTTPError, OSError, RuntimeError) as error:
+            print(f"retrieval benchmark failed: {error}", file=sys.stderr)
+            return 1
     return 0
 
 
-def report(ours: list[scores.Score], options: argparse.Namespace) -> None:
-    systems = {"codeinfo": ours}
+def ask_in_process(
+    options: argparse.Namespace, repositories: Sequence[Repository], data: Path
+) -> None:
+    product.set_up(data, [options.checkouts])
+    direct.ingest_all(repositories, options.checkouts, again=options.again)
+    report(options, {OURS: scores.judged(direct.system(options.weights), repositories)})
+
+
+def ask_everyone(
+    options: argparse.Namespace, repositories: Sequence[Repository], data: Path
+) -> None:
+    """First the server, which owns the data folder while it runs; then the rest."""
+    with product.serving(data, [options.checkouts]) as client:
+        served.ingest_all(client, repositories, options.checkouts)
+        systems = {OURS: scores.judged(served.system(client), repositories)}
+        taken = served.latencies(client, repositories, options.rounds)
+        chunks = product.ingested(client)
+    product.set_up(data, [options.checkouts])
+    asks = {
+        "codeinfo, vectors only": direct.system(mode="vector"),
+        "BM25 over the same chunks": bm25.system(),
+    }
+    if options.others:
+        ripgrep = options.others.with_name("rg")
+        asks["ripgrep by keyword"] = grep.system(ripgrep, options.checkouts)
+        asks["semble's BM25 and ranking"] = semble.system(options.others, options.checkouts)
+    systems |= {name: scores.judged(ask, repositories) for name, ask in asks.items()}
+    report(options, systems)
+    print(tables.published(repositories))
+    print(tables.tokens(systems))
+    print(tables.latency(taken, chunks))
+    print(tables.ablation(systems[OURS], ablation.without_each(repositories)))
+
+
+def report(options: argparse.Namespace, systems: Systems) -> None:
+    ours = systems[OURS]
     if options.compare:
-        systems["before"] = scores.saved(options.compare)
+        systems = {**systems, "before": scores.saved(options.compare)}
     print(tables.overall(systems))
     print(tables.by("language", systems))
+    if len(systems) > 1:
+        print(tables.differences(OURS, systems))
     if options.compare:
-        print(tables.differences("codeinfo", systems))
         print(tables.changes(ours, systems["before"]))
     if options.misses:
         print(tables.worst(ours, options.misses))

@@ -1,16 +1,21 @@
-"""The product asked without HTTP: ingest once into a kept folder, then call `search` itself."""
+"""The product asked without HTTP, in this process: `search` itself."""
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
 
+import json
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+
+from django.test import override_settings
 
 from benchmarks import product
 from benchmarks.retrieval.metric import Place
 from benchmarks.retrieval.questions import Question, Repository, folder_of
 from benchmarks.retrieval.scores import Ask
+from codeinfo.conf import knobs
 
 LIMIT = 20
 
@@ -26,21 +31,27 @@ def ingest_all(repositories: Iterable[Repository], checkouts: Path, *, again: bo
         started = time.perf_counter()
         run = product.ingest(folder_of(repository, checkouts), repository.name)
         took = time.perf_counter() - started
-        print(f"ingested {run.name}: {run.chunks:,} chunks in {took:.1f} s", file=sys.stderr)
+        print(f"{run.name}: {run.chunks:,} chunks in {took:.1f} s", file=sys.stderr)
 
 
-def system(weights: Mapping[str, float] | None = None) -> Ask:
-    """`apps.retrieval.search.search` with some of the ranking's weights replaced."""
+def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> Ask:
+    """`apps.retrieval.search.search` in a mode, some weights of its ranking replaced."""
     from apps.retrieval.search import search
     from apps.retrieval.types import SearchQuery
 
-    search(SearchQuery("warm"))
+    in_force = override_settings(KNOBS=replace(knobs(), retrieval_mode=mode))
     options = {"weights": _weights(weights)} if weights else {}
 
     def ask(repository: Repository, question: Question) -> Sequence[Place]:
-        found = search(SearchQuery(question.text, repository.name, LIMIT), **options)
+        with in_force:
+            found = search(SearchQuery(question.text, repository.name, LIMIT), **options)
         return [
-            Place(repository.path_of(match.rel_path), match.start_line, match.end_line)
+            Place(
+                repository.path_of(match.rel_path),
+                match.start_line,
+                match.end_line,
+                len(json.dumps(match.as_wire(), ensure_ascii=False)),
+            )
             for match in found.matches
         ]
 
@@ -48,8 +59,6 @@ def system(weights: Mapping[str, float] | None = None) -> Ask:
 
 
 def _weights(replaced: Mapping[str, float]) -> object:
-    from dataclasses import replace
-
     from apps.retrieval.ranking import Weights
 
     return replace(Weights(), **replaced)

@@ -17,11 +17,13 @@ DEPTH = 10
 
 @dataclass(frozen=True)
 class Place:
-    """Where a result stands: its file in the repository, and its lines if it has some."""
+    """Where a result stands: its file in the repository, its lines if it has some, and how many
+    characters it costs whoever reads it."""
 
     path: str
     start_line: int | None = None
     end_line: int | None = None
+    chars: int = 0
 
 
 def by_file(places: Iterable[Place], targets: Sequence[Target]) -> float:
@@ -41,6 +43,19 @@ def answers(place: Place, target: Target) -> bool:
         return True
     last, end = target.end_line or target.start_line, place.end_line or place.start_line
     return place.start_line <= last and end >= target.start_line
+
+
+def cost(places: Iterable[Place], targets: Sequence[Target]) -> tuple[int, bool]:
+    """Characters read from the top until every file that answers has come up, and whether all
+    have; where one never does, all that was returned."""
+    missing = {Target(target.path) for target in targets}
+    chars = 0
+    for place in places:
+        chars += place.chars
+        missing = {target for target in missing if not answers(place, target)}
+        if not missing:
+            return chars, True
+    return chars, False
 
 
 def _first(places: Sequence[Place], target: Target) -> int | None:

@@ -24,6 +24,8 @@ class Score:
     file: float
     chunk: float
     ms: float
+    chars: int
+    covered: bool
 
 
 def judged(ask: Ask, repositories: Iterable[Repository]) -> list[Score]:
@@ -39,6 +41,7 @@ def _scored(ask: Ask, repository: Repository, question: Question) -> Score:
     started = time.perf_counter()
     places = ask(repository, question)
     taken = (time.perf_counter() - started) * 1000
+    chars, covered = metric.cost(places, question.targets)
     return Score(
         repository=repository.name,
         language=repository.language,
@@ -47,6 +50,8 @@ def _scored(ask: Ask, repository: Repository, question: Question) -> Score:
         file=metric.by_file(places, question.targets),
         chunk=metric.by_chunk(places, question.targets),
         ms=taken,
+        chars=chars,
+        covered=covered,
     )
 
 

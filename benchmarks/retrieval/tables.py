@@ -1,10 +1,10 @@
 """Scores as the tables of docs/benchmarks.md."""
 
 from collections.abc import Mapping, Sequence
-from statistics import median
+from statistics import fmean, median
 
 from benchmarks.retrieval import metric
-from benchmarks.retrieval.questions import CATEGORIES
+from benchmarks.retrieval.questions import CATEGORIES, Repository
 from benchmarks.retrieval.scores import Score, mean, mean_of_languages, means_by
 
 Systems = Mapping[str, Sequence[Score]]
@@ -54,6 +54,79 @@ def differences(ours: str, systems: Systems) -> str:
             by_how_much, error = metric.difference(*pairs)
             rows.append([name, f"{by_how_much:+.3f}", f"{error:.3f}"])
     return table([f"{ours} less …", "difference", "± standard error"], rows)
+
+
+def published(repositories: Sequence[Repository]) -> str:
+    """The means over questions of what the set says that others reached: by chunk, in their own
+    run, each with its own chunks."""
+    names = {name for repository in repositories for name in repository.published}
+    means = {name: _published(name, repositories) for name in names}
+    rows = [[name, short(value)] for name, value in sorted(means.items(), key=lambda m: -m[1])]
+    return table(["as published with the set", "NDCG@10 by chunk"], rows)
+
+
+def _published(name: str, repositories: Sequence[Repository]) -> float:
+    have = [repository for repository in repositories if name in repository.published]
+    gained = sum(each.published[name] * len(each.questions) for each in have)
+    return gained / sum(len(each.questions) for each in have)
+
+
+def tokens(systems: Systems, base: str = "ripgrep by keyword") -> str:
+    """Characters read until every file that answers has come up. Where one never does, all that
+    came back was read, and then what the search by keyword takes."""
+    if base not in systems:
+        return ""
+    greps = [score.chars for score in systems[base]]
+    rows = []
+    for name, scores in systems.items():
+        missed = [
+            0 if score.covered or name == base else chars
+            for score, chars in zip(scores, greps, strict=True)
+        ]
+        costs = [score.chars + more for score, more in zip(scores, missed, strict=True)]
+        rows.append(
+            [
+                name,
+                f"{fmean(score.covered for score in scores):.0%}",
+                f"{median(costs):,.0f}",
+                f"{median(costs) / median(greps):.1%}",
+                f"{fmean(costs):,.0f}",
+                f"{fmean(costs) / fmean(greps):.1%}",
+            ]
+        )
+    return table(["system", "all found", "median", "of grep's", "mean", "of grep's"], rows)
+
+
+def latency(taken: Mapping[str, Sequence[float]], chunks: Mapping[str, int]) -> str:
+    sizes = f"{len(chunks)} repositories, {sum(chunks.values()):,} chunks"
+    rows = [
+        [scope, f"{median(ms):.1f}", f"{metric.percentile(ms, 0.95):.1f}"]
+        for scope, ms in taken.items()
+    ]
+    return table([f"through HTTP, of {sizes}", "p50 ms", "p95 ms"], rows)
+
+
+def ablation(whole: Sequence[Score], without: Systems) -> str:
+    """What is lost without each signal, most first."""
+    rows = []
+    for name, scores in without.items():
+        pairs = [[score.file for score in system] for system in (whole, scores)]
+        lost, error = metric.difference(*pairs)
+        rows.append(
+            (
+                lost,
+                [
+                    name,
+                    short(mean(scores)),
+                    short(mean(scores, "chunk")),
+                    f"{-lost:+.4f}",
+                    f"{error:.4f}",
+                ],
+            )
+        )
+    rows.sort(key=lambda row: -row[0])
+    head = ["without", "by file", "by chunk", "change by file", "± standard error"]
+    return table(head, [row for _, row in rows])
 
 
 def worst(scores: Sequence[Score], count: int) -> str:

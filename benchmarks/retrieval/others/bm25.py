@@ -1,0 +1,79 @@
+"""Plain BM25 over the product's own chunks: the same pieces and words, and no ranking."""
+
+# ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.retrieval.metric import Place
+from benchmarks.retrieval.questions import Question, Repository
+from benchmarks.retrieval.scores import Ask
+
+K1, B = 1.2, 0.75
+RETURNED = 20
+
+
+class Index:
+    """Scores every text for a question, by the stems of its words."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from apps.ingest.embedding.words import stems
+
+        self.stems = stems
+        self.size = len(texts)
+        counts = [Counter(stems(text)) for text in texts]
+        lengths = np.array([count.total() for count in counts], float)
+        self.norms = K1 * (1 - B + B * lengths / lengths.mean())
+        self.postings: dict[str, list[tuple[int, int]]] = {}
+        for place, count in enumerate(counts):
+            for stem, number in count.items():
+                self.postings.setdefault(stem, []).append((place, number))
+
+    def scores(self, question: str) -> NDArray[np.floating]:
+        scores = np.zeros(self.size)
+        for stem in set(self.stems(question)) & self.postings.keys():
+            places, numbers = np.array(self.postings[stem]).T
+            rarity = math.log(1 + (self.size - len(places) + 0.5) / (len(places) + 0.5))
+            scores[places] += rarity * numbers * (K1 + 1) / (numbers + self.norms[places])
+        return scores
+
+
+def system() -> Ask:
+    @cache
+    def indexed(repository: str) -> tuple[list[Place], Index]:
+        return _chunks_of(repository)
+
+    def ask(repository: Repository, question: Question) -> Sequence[Place]:
+        places, index = indexed(repository.name)
+        scores = index.scores(question.text)
+        best = np.argsort(-scores, kind="stable")[:RETURNED]
+        return [
+            replace(place, path=repository.path_of(place.path))
+            for place in (places[i] for i in best if scores[i] > 0)
+        ]
+
+    return ask
+
+
+def _chunks_of(repository: str) -> tuple[list[Place], Index]:
+    """The published chunks of a repository, and their index."""
+    from apps.ingest.models import Root, SourceFile
+    from apps.ingest.vectors.store import get_store
+
+    root = Root.objects.get(name=repository)
+    live = {
+        str(id_) for id_ in SourceFile.objects.filter(root=root).live().values_list("id", flat=True)
+    }
+    found = [m for m in get_store().records(root.id) if m.metadata["sourceFile"] in live]
+    places = [
+        Place(meta["relPath"], meta["startLine"], meta["endLine"], len(match.text))
+        for match in found
+        for meta in [match.metadata]
+    ]
+    return places, Index([match.text for match in found])

@@ -1,0 +1,78 @@
+"""The product asked through HTTP, as its users do, in a server of its own process."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks import product
+from benchmarks.retrieval.metric import Place
+from benchmarks.retrieval.questions import Question, Repository, folder_of
+from benchmarks.retrieval.scores import Ask
+
+LIMIT = 20
+
+
+def ingest_all(client: httpx.Client, repositories: Iterable[Repository], checkouts: Path) -> None:
+    """Ingest the index root of each under its name, unless that was done before."""
+    known = product.ingested(client)
+    for repository in repositories:
+        if repository.name not in known:
+            started = time.perf_counter()
+            folder = folder_of(repository, checkouts)
+            counts = product.ingest_over_http(client, folder, repository.name)["counts"]
+            took = time.perf_counter() - started
+            print(
+                f"{repository.name}: {counts['chunks']:,} chunks in {took:.1f} s", file=sys.stderr
+            )
+
+
+def system(client: httpx.Client) -> Ask:
+    def ask(repository: Repository, question: Question) -> Sequence[Place]:
+        found = _search(client, question.text, repository.name)
+        return [
+            Place(
+                repository.path_of(row["relPath"]),
+                row["startLine"],
+                row["endLine"],
+                len(json.dumps(row, ensure_ascii=False)),
+            )
+            for row in found["results"]
+        ]
+
+    return ask
+
+
+def latencies(
+    client: httpx.Client, repositories: Sequence[Repository], rounds: int
+) -> dict[str, list[float]]:
+    """Milliseconds of every question, asked of its repository and of all together."""
+    scopes: dict[str, Callable[[Repository], str | None]] = {
+        "one repository": lambda repository: repository.name,
+        "all repositories": lambda repository: None,
+    }
+    asked = [(repository, q.text) for repository in repositories for q in repository.questions]
+    return {
+        name: [
+            _timed(client, text, scope(repository))
+            for _ in range(rounds)
+            for repository, text in asked
+        ]
+        for name, scope in scopes.items()
+    }
+
+
+def _timed(client: httpx.Client, text: str, repository: str | None) -> float:
+    started = time.perf_counter()
+    _search(client, text, repository)
+    return (time.perf_counter() - started) * 1000
+
+
+def _search(client: httpx.Client, text: str, repository: str | None) -> dict[str, Any]:
+    scope = {"repository": repository} if repository else {}
+    body = {"query": text, "limit": LIMIT, **scope}
+    return product.answer(client.post("/tools/vector-search", json=body))
