@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: run serve test check fix lock screenshots benchmarks clean
+.PHONY: run serve test conformance check fix lock screenshots benchmarks clean
 .DEFAULT_GOAL := run
 
 run: .venv/run.stamp ## install, then serve; ingests this checkout in the background at first
@@ -11,9 +11,12 @@ run: .venv/run.stamp ## install, then serve; ingests this checkout in the backgr
 
 serve: run
 
-test: .venv/dev.stamp ## install what tests need, then run all of them
+test: .venv/dev.stamp tests/mcp/node_modules/.stamp ## install what tests need, then run all
 	@scripts/install-chromium
 	$(BIN)/pytest -n $(JOBS) --dist loadfile
+
+conformance: .venv/dev.stamp tests/mcp/node_modules/.stamp ## the official MCP suite, both eras
+	$(BIN)/pytest tests/mcp/test_conformance.py
 
 check: .venv/dev.stamp ## the quick half: style, types, imports, templates
 	$(BIN)/pytest tests/house -n $(JOBS)
@@ -49,3 +52,6 @@ clean: ## remove the virtual environment; data stays
 	@echo "Installing what the tests need (once)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@ .venv/run.stamp
+
+tests/mcp/node_modules/.stamp: tests/mcp/package-lock.json
+	@scripts/install-judges

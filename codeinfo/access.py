@@ -31,7 +31,13 @@ PAGE = re.compile(
     r"^/($|ui/|admin(/|$)|login$|logout$|static/|search$|ingest$|connect$|lmstudio$|favicon)"
 )
 BOTH = ("/chat", "/agents", "/logs")
+# The MCP endpoints check the same things themselves and answer in JSON-RPC (apps/mcp/guard.py).
+MCP = ("/mcp", "/mcp/chat")
 OPEN = ("/health",)
+CORS_HEADERS = (
+    *("authorization", "content-type"),
+    *("mcp-protocol-version", "mcp-method", "mcp-name"),
+)
 MAX_BODY = 1 << 20
 
 
@@ -90,9 +96,9 @@ def check_api(request: HttpRequest) -> None:
     if origin is not None and not origin_allowed(origin, request.get_host()):
         raise InvalidInput("This origin may not call the API.", code="FORBIDDEN")
     token = knobs().api_token
-    if token and request.path not in OPEN and not _has_token(request, token):
+    if token and request.path not in OPEN and not has_token(request, token):
         raise InvalidInput("A bearer token is needed.", code="UNAUTHORIZED")
-    length = _measured_length(request)
+    length = measured_length(request)
     cap = knobs().log_max_client_bytes if request.path in ("/chat", "/logs") else MAX_BODY
     if length > cap:
         raise InvalidInput(f"The body is larger than {cap} bytes.", code="PAYLOAD_TOO_LARGE")
@@ -100,7 +106,7 @@ def check_api(request: HttpRequest) -> None:
         raise InvalidInput("The body must be application/json.", code="UNSUPPORTED_MEDIA_TYPE")
 
 
-def _measured_length(request: HttpRequest) -> int:
+def measured_length(request: HttpRequest) -> int:
     """The body's length in bytes, also of a chunked one, which comes without Content-Length.
 
     Django has buffered it whole by now; what reads the body goes by the header, so it is filled in.
@@ -112,7 +118,7 @@ def _measured_length(request: HttpRequest) -> int:
     return int(request.META.get("CONTENT_LENGTH") or 0)
 
 
-def _has_token(request: HttpRequest, token: str) -> bool:
+def has_token(request: HttpRequest, token: str) -> bool:
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
     return scheme.lower() == "bearer" and secrets.compare_digest(given.encode(), token.encode())
 
@@ -129,6 +135,8 @@ class AccessMiddleware:
             markcoroutinefunction(self)
 
     async def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path in MCP:
+            return self._with_cors(request, await self._mcp(request))
         try:
             request.get_host()
         except DisallowedHost:
@@ -139,6 +147,16 @@ class AccessMiddleware:
         else:
             response = await self._api(request)
         response.headers.setdefault("X-Content-Type-Options", "nosniff")
+        return response
+
+    async def _mcp(self, request: HttpRequest) -> HttpResponse:
+        # A browser asks before it posts JSON from another origin; only those configured are told.
+        if request.method == "OPTIONS" and "Origin" in request.headers:
+            return HttpResponse(status=204)
+        response = await self.get_response(request)
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
+        if not response.streaming:
+            response.headers.setdefault("Content-Length", str(len(response.content)))
         return response
 
     async def _page(self, request: HttpRequest) -> HttpResponse:
@@ -178,7 +196,7 @@ class AccessMiddleware:
         origin = request.headers.get("Origin", "")
         if origin in knobs().allowed_origins:
             response["Access-Control-Allow-Origin"] = origin
-            response["Access-Control-Allow-Headers"] = "authorization, content-type"
+            response["Access-Control-Allow-Headers"] = ", ".join(CORS_HEADERS)
             response["Access-Control-Allow-Methods"] = "GET, POST, OPTIONS"
             response["Access-Control-Expose-Headers"] = "X-Inflight-Id"
             patch_vary_headers(response, ["Origin"])

@@ -179,6 +179,9 @@ class Knobs:
     log_file_rotate: bool = knob("LOG_FILE_ROTATE", boolean, True, "A new log file each day")
     log_max_client_bytes: int = knob("LOG_MAX_CLIENT_BYTES", integer(1, 1 << 20), 32_768, "Largest body of POST /chat and POST /logs")
 
+    # tests
+    test_tools: bool = knob("CODEINFO_TEST_TOOLS", boolean, False, "For tests: the MCP conformance suite's tools on /mcp; the product refuses to start with it")
+
     # fmt: on
 
     @classmethod

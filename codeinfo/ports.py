@@ -18,6 +18,18 @@ class PortRouter:
         await self.by_port.get(port or 0, self.default)(scope, receive, send)
 
 
+def only_path(path: str, application: Application) -> Application:
+    """A port that is one HTTP address and nothing else, whatever path it is asked for."""
+
+    async def endpoint(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await nothing_here(scope, receive, send)
+            return
+        await application({**scope, "path": path, "raw_path": path.encode()}, receive, send)
+
+    return endpoint
+
+
 async def nothing_here(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """The answer of a port whose endpoint is not built in: 404 to HTTP, refusal to websockets."""
     if scope["type"] == "websocket":

@@ -18,6 +18,10 @@ environ.Env.read_env(BASE_DIR / ".env")
 KNOBS = Knobs.read(os.environ)
 DATA_DIR = KNOBS.data_dir.absolute()
 TESTING = "pytest" in sys.modules
+# Dotted path of the conformance suite's tools; the tests' own settings name it.
+MCP_TEST_TOOLS = ""
+if KNOBS.test_tools and not os.environ.get("DJANGO_SETTINGS_MODULE", "").startswith("tests."):
+    raise ImproperlyConfigured("CODEINFO_TEST_TOOLS is for the tests' settings only: unset it")
 
 
 def kept_secret(path: Path) -> str:
@@ -55,6 +59,7 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.agents",
     "apps.conversations",
+    "apps.mcp",
     "apps.site",
 ]
 

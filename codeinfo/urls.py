@@ -9,6 +9,7 @@ urlpatterns = [
     path("", include("apps.ingest.urls")),
     path("", include("apps.retrieval.urls")),
     path("", include("apps.conversations.urls")),
+    path("", include("apps.mcp.urls")),
 ]
 
 handler400 = "apps.site.failures.bad_request"

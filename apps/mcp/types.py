@@ -1,7 +1,7 @@
 """What an endpoint is made of, as frozen values: its tools, and the call that a tool is told of."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 JSON = dict[str, Any]
@@ -32,11 +32,14 @@ class Call:
     """One call of a tool. When the caller goes away, the task that runs the tool is cancelled.
 
     `version` is the protocol revision ("2025-11-25"); `request_id` stands in every log line.
+    `capabilities` are the client's own words, by name; a client of the handshake revisions has told
+    them in another request, so for it they are empty.
     """
 
     request_id: str
     version: str
     report: Report
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
 
     async def progress(
         self, message: str, done: float | None = None, total: float | None = None
@@ -46,6 +49,13 @@ class Call:
         `done` and `total` are counts of anything; without them, calls are numbered.
         """
         await self.report(message, done, total)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """An answer in MCP's own content items (images, resources), of a tool without output schema."""
+
+    items: Sequence[JSON]
 
 
 @dataclass(frozen=True)
@@ -60,20 +70,20 @@ class McpTool:
     title: str
     description: str
     input_schema: JSON
-    output_schema: JSON
-    run: Callable[[Mapping[str, Any], Call], Awaitable[JSON]]
+    output_schema: JSON | None
+    run: Callable[[Mapping[str, Any], Call], Awaitable[JSON | Contents]]
     annotations: Annotations = Annotations()
 
     def as_wire(self) -> JSON:
         """The tool's entry in the answer to tools/list."""
-        return {
+        wire = {
             "name": self.name,
             "title": self.title,
             "description": self.description,
             "inputSchema": self.input_schema,
-            "outputSchema": self.output_schema,
             "annotations": self.annotations.as_wire() | {"title": self.title},
         }
+        return wire if self.output_schema is None else wire | {"outputSchema": self.output_schema}
 
 
 async def always_open() -> None:

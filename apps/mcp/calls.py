@@ -1,0 +1,67 @@
+"""tools/call: found, checked, run, timed."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_types import INVALID_PARAMS
+
+from apps.logs.context import request_id
+from apps.mcp.arguments import accepted
+from apps.mcp.era import Era
+from apps.mcp.types import JSON, Call, Contents, McpEndpoint, McpTool, Report
+from apps.mcp.wire import Message, RpcError
+from codeinfo.errors import Unavailable
+
+CALL_SECONDS = 600.0
+
+
+def tool_named(endpoint: McpEndpoint, message: Message) -> McpTool:
+    """The tool that a call names. Raises RpcError -32602 where there is none."""
+    name = message.params["name"]
+    tools = {tool.name: tool for tool in endpoint.registry()}
+    if name not in tools:
+        known = {"tools": sorted(tools)}
+        raise RpcError(INVALID_PARAMS, f"Unknown tool {name[:100]}", data=known)
+    return tools[name]
+
+
+@dataclass(frozen=True)
+class PreparedCall:
+    """A call that may be run: its arguments satisfy the tool's schema."""
+
+    tool: McpTool
+    arguments: Mapping[str, Any]
+    era: Era
+
+    async def run(self, report: Report) -> JSON:
+        """The result's own part of the answer. Raises what the tool raises, and Unavailable
+        TIMED_OUT after CALL_SECONDS."""
+        call = Call(request_id.get(), self.era.version, report, self.era.capabilities)
+        try:
+            async with asyncio.timeout(CALL_SECONDS) as limit:
+                return _result(await self.tool.run(self.arguments, call))
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            told = f"The call was ended after {CALL_SECONDS:.0f} seconds. Ask for less at once."
+            raise Unavailable(told, code="TIMED_OUT", retryable=False) from error
+
+
+def prepare(tool: McpTool, message: Message, era: Era) -> PreparedCall:
+    """Check the arguments. Raises InvalidInput VALIDATION_FAILED."""
+    given = message.params.get("arguments") or {}
+    return PreparedCall(tool, accepted(tool.input_schema, given), era)
+
+
+def _result(value: JSON | Contents) -> JSON:
+    if isinstance(value, Contents):
+        return {"content": list(value.items)}
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return {"content": [{"type": "text", "text": text}], "structuredContent": value}
+
+
+async def unheard(message: str, done: float | None, total: float | None) -> None:
+    """The report of a caller who did not ask for progress."""

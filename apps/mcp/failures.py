@@ -1,0 +1,76 @@
+"""Our errors as each revision wants them (contracts.md §4.2 and §6, decisions.md 26).
+
+Up to 2025-06-18 every failure is a JSON-RPC error. From 2025-11-25 on a failed call is a result for
+the model to read, which begins with the code's word and names the next thing to try.
+"""
+
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
+
+from apps.mcp.era import Era
+from apps.mcp.types import JSON
+from apps.mcp.wire import RpcError
+from codeinfo.error_map import status_of
+from codeinfo.errors import CodeinfoError, InvalidInput, Unavailable
+
+LEGACY_GATE = -32001
+# The rest have their HTTP status for a code: 404, 409, 410, 429, 502, 503.
+NUMBERS = {
+    "CHROMA_UNAVAILABLE": INTERNAL_ERROR,
+    "CODE_INFO_LLM_UNAVAILABLE": LEGACY_GATE,
+    "INTERNAL_ERROR": INTERNAL_ERROR,
+    "TIMED_OUT": 504,
+}
+MISSING_CAPABILITY = "MISSING_CLIENT_CAPABILITY"
+# What to try next, where the error itself does not say.
+HINTS = {
+    "VALIDATION_FAILED": "Correct the arguments and call again.",
+    "INGEST_REQUIRED": "Nothing can be searched yet: ask the user to ingest a folder.",
+    "EMBED_MODEL_MISSING": "Ask the user to start the embedding server.",
+    "EMBEDDER_UNAVAILABLE": "Call again in a moment; if it stays away, tell the user.",
+    "CHROMA_UNAVAILABLE": "Call again in a moment; if it stays away, tell the user.",
+    "DATABASE_UNAVAILABLE": "Call again in a moment.",
+    "BUSY": "Wait a moment and call again.",
+}
+
+
+def tool_failure(error: CodeinfoError, era: Era) -> JSON:
+    """A failed call as a result. Raises RpcError where the revision wants a JSON-RPC error."""
+    if error.code == MISSING_CAPABILITY and era.modern:
+        raise RpcError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, data=error.details)
+    if not era.tells_the_model:
+        raise rpc_error(error)
+    return {"content": [{"type": "text", "text": _words(error)}], "isError": True}
+
+
+def rpc_error(error: CodeinfoError) -> RpcError:
+    """An error as JSON-RPC: the number of its code, its word and details in `data`."""
+    number = _number(error)
+    message = {INVALID_PARAMS: error.code, INTERNAL_ERROR: "Internal error"}.get(number)
+    data = {"code": error.code, "message": error.message, **error.details}
+    return RpcError(number, message or error.message, data=data)
+
+
+def gated(error: Unavailable, era: Era) -> RpcError:
+    """A closed gate: -32001 where there are handshakes, 503 where there are none.
+
+    The newest revision reserves -32001 for itself.
+    """
+    data = {"code": error.code, "reason": error.message, **error.details}
+    return RpcError(
+        503 if era.modern else NUMBERS["CODE_INFO_LLM_UNAVAILABLE"], error.code, data=data
+    )
+
+
+def _number(error: CodeinfoError) -> int:
+    if error.code in NUMBERS:
+        return NUMBERS[error.code]
+    return INVALID_PARAMS if isinstance(error, InvalidInput) else status_of(error)
+
+
+def _words(error: CodeinfoError) -> str:
+    told = (
+        error.message if error.message.startswith(error.code) else f"{error.code}: {error.message}"
+    )
+    hint = error.details.get("hint") or HINTS.get(error.code, "")
+    stop = "" if told.endswith((".", "!", "?")) or not hint else "."
+    return f"{told}{stop} {hint}".rstrip()

@@ -1,0 +1,99 @@
+"""What an endpoint answers to every method but tools/call, in both eras."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from mcp_types import INVALID_PARAMS, SERVER_INFO_META_KEY
+
+from apps.mcp.era import NEWEST_FIRST, Era
+from apps.mcp.failures import gated
+from apps.mcp.types import JSON, McpEndpoint
+from apps.mcp.wire import Message, RpcError
+from codeinfo import __version__
+from codeinfo.errors import Unavailable
+
+Handler = Callable[[McpEndpoint, Era, Message], Awaitable[JSON]]
+
+# The list of tools is the same for everyone who may ask, but a token may be needed to ask.
+CACHING = {"ttlMs": 60_000, "cacheScope": "private"}
+
+
+async def pass_gate(endpoint: McpEndpoint, era: Era) -> None:
+    """Raises RpcError while the endpoint's tools cannot be used."""
+    try:
+        await endpoint.gate()
+    except Unavailable as error:
+        raise gated(error, era) from error
+
+
+def server_info(endpoint: McpEndpoint) -> JSON:
+    return {"name": endpoint.name, "title": endpoint.title, "version": __version__}
+
+
+def in_modern_words(endpoint: McpEndpoint, result: JSON) -> JSON:
+    """A result as the stateless revisions want it: complete, and signed."""
+    return {
+        "resultType": "complete",
+        "_meta": {SERVER_INFO_META_KEY: server_info(endpoint)},
+    } | result
+
+
+async def _initialize(endpoint: McpEndpoint, era: Era, message: Message) -> JSON:
+    return {
+        "protocolVersion": era.version,
+        "capabilities": {"tools": {"listChanged": False}},
+        "serverInfo": server_info(endpoint),
+        "instructions": endpoint.instructions,
+    }
+
+
+async def _discover(endpoint: McpEndpoint, era: Era, message: Message) -> JSON:
+    return {
+        "supportedVersions": list(NEWEST_FIRST),
+        "capabilities": {"tools": {"listChanged": False}},
+        "instructions": endpoint.instructions,
+        **CACHING,
+    }
+
+
+async def _list_tools(endpoint: McpEndpoint, era: Era, message: Message) -> JSON:
+    await pass_gate(endpoint, era)
+    if message.params.get("cursor") is not None:
+        # All tools come at once, so no cursor was ever given out.
+        raise RpcError(INVALID_PARAMS, "This cursor is not one of ours.")
+    return {"tools": [tool.as_wire() for tool in endpoint.registry()], **CACHING}
+
+
+def _always(result: JSON) -> Handler:
+    async def answer(endpoint: McpEndpoint, era: Era, message: Message) -> JSON:
+        return dict(result)
+
+    return answer
+
+
+HANDSHAKE: Mapping[str, Handler] = {
+    "initialize": _initialize,
+    "ping": _always({}),
+    "tools/list": _list_tools,
+}
+# Older clients ask for these although no resources are advertised, some by a name of their own.
+EARLY: Mapping[str, Handler] = {
+    **HANDSHAKE,
+    "resources/list": _always({"resources": []}),
+    "resources/templates/list": _always({"resourceTemplates": []}),
+    "resources/listTemplates": _always({"resourceTemplates": [], "resource_templates": []}),
+}
+STATELESS: Mapping[str, Handler] = {"server/discover": _discover, "tools/list": _list_tools}
+
+
+def methods_of(era: Era) -> Mapping[str, Handler]:
+    """The methods that a revision knows, tools/call apart."""
+    if era.modern:
+        return STATELESS
+    return HANDSHAKE if era.tells_the_model else EARLY
+
+
+def progress_token(params: Mapping[str, Any]) -> int | str | None:
+    """The token under which the caller wants to be told of progress; None: it does not."""
+    token = (params.get("_meta") or {}).get("progressToken")
+    return token if isinstance(token, int | str) and not isinstance(token, bool) else None

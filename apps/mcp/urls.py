@@ -1,0 +1,13 @@
+"""Addresses of the endpoints. MCP_PORT is the second one, whatever the path (codeinfo/asgi.py)."""
+
+from django.urls import path
+from django.urls.resolvers import URLPattern
+
+from apps.mcp.chat import CHAT
+from apps.mcp.rpc import serve
+from apps.mcp.search import SEARCH
+
+urlpatterns: list[URLPattern] = [
+    path("mcp", serve(SEARCH)),
+    path("mcp/chat", serve(CHAT)),
+]

@@ -1,0 +1,107 @@
+"""JSON-RPC 2.0 as it stands on the wire: what a body may be, and what an answer looks like."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from mcp_types import jsonrpc
+
+from apps.mcp.types import JSON
+from codeinfo.parsers import MAX_DEPTH, depth_of
+
+Id = int | str
+
+
+class RpcError(Exception):
+    """An answer that is a JSON-RPC error. Without `status`, its revision says the HTTP status.
+
+    `id` is that of the request, where it could be read.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        *,
+        data: JSON | None = None,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        id: Id | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+        self.status = status
+        self.headers = dict(headers or {})
+        self.id = id
+
+    def as_wire(self, id: Id | None) -> JSON:
+        error: JSON = {"code": self.code, "message": self.message}
+        if self.data is not None:
+            error["data"] = self.data
+        return {"jsonrpc": jsonrpc.JSONRPC_VERSION, "id": id, "error": error}
+
+
+@dataclass(frozen=True)
+class Message:
+    """A request or, without an id, a notification."""
+
+    method: str
+    id: Id | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_notification(self) -> bool:
+        return self.id is None
+
+
+def success(id: Id | None, result: JSON) -> JSON:
+    return {"jsonrpc": jsonrpc.JSONRPC_VERSION, "id": id, "result": result}
+
+
+def parse(body: bytes) -> Message:
+    """The one message in a body.
+
+    Raises RpcError: -32700 for what is no JSON (or deeper than MAX_DEPTH, or no Unicode), -32600
+    for what is no request, -32602 where `params` is no object.
+    """
+    value = _json(body)
+    if not isinstance(value, dict):
+        raise RpcError(jsonrpc.INVALID_REQUEST, "Send one JSON-RPC message, which is an object.")
+    id = _id(value)
+    if value.get("jsonrpc") != jsonrpc.JSONRPC_VERSION:
+        raise RpcError(jsonrpc.INVALID_REQUEST, 'jsonrpc must be "2.0".', id=id)
+    method, params = value.get("method"), value.get("params")
+    if not isinstance(method, str):
+        raise RpcError(jsonrpc.INVALID_REQUEST, "method must be a string.", id=id)
+    if params is not None and not isinstance(params, dict):
+        raise RpcError(jsonrpc.INVALID_PARAMS, "params must be an object.", status=400, id=id)
+    return Message(method, id, params or {})
+
+
+def _json(body: bytes) -> Any:
+    try:
+        value = json.loads(body.decode(), parse_constant=_no_number)
+        deep = depth_of(value) > MAX_DEPTH
+        # Half of a surrogate pair is JSON, but nothing that could be encoded again.
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        raise RpcError(jsonrpc.PARSE_ERROR, "The body is not JSON in UTF-8.") from None
+    if deep:
+        raise RpcError(jsonrpc.PARSE_ERROR, f"The body is nested deeper than {MAX_DEPTH} levels.")
+    return value
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _id(value: Mapping[str, Any]) -> Id | None:
+    if "id" not in value:
+        return None
+    id = value["id"]
+    if isinstance(id, bool) or not isinstance(id, int | str):
+        raise RpcError(jsonrpc.INVALID_REQUEST, "id must be a string or a whole number.")
+    return id
