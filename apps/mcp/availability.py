@@ -3,7 +3,6 @@
 import asyncio
 
 from apps.agents.providers import registry
-from apps.conversations.runner import NOT_BUILT
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
 
@@ -13,7 +12,7 @@ CODE = "CODE_INFO_LLM_UNAVAILABLE"
 async def gate() -> None:
     """Raises Unavailable while CODEINFO_MCP_PROVIDER cannot answer; asked at each request."""
     wanted = knobs().mcp_provider
-    reason = await _reason(wanted)
+    reason = await reason_against(wanted)
     if reason is not None:
         raise await unavailable(wanted, reason)
 
@@ -22,27 +21,27 @@ async def unavailable(provider_id: str, reason: str) -> Unavailable:
     """The error CODE_INFO_LLM_UNAVAILABLE, whose details are `reason` and `hint`."""
     hint = await _hint(provider_id)
     return Unavailable(
-        f"The provider {provider_id!r} of this endpoint is not available. {reason} {hint}",
+        f"No model can answer here now. {reason}",
         code=CODE,
         details={"reason": reason, "hint": hint},
     )
 
 
-async def _reason(provider_id: str) -> str | None:
+async def reason_against(provider_id: str) -> str | None:
     """Why a provider cannot be used now; None when it can."""
     provider = registry.providers().get(provider_id)
     if provider is None:
-        return NOT_BUILT
+        return f"This version does not have the provider {provider_id!r} yet."
     state = await provider.availability()
     return None if state.available else state.reason or f"{provider.label} is not available."
 
 
 async def _hint(provider_id: str) -> str:
     others = [id for id in registry.providers() if id != provider_id]
-    reasons = await asyncio.gather(*map(_reason, others))
+    reasons = await asyncio.gather(*map(reason_against, others))
     ready = [id for id, reason in zip(others, reasons, strict=True) if reason is None]
     return (
-        "Whoever runs this server can set CODEINFO_MCP_PROVIDER to a provider that is available "
+        "Whoever runs the server can set CODEINFO_MCP_PROVIDER to a provider that is available "
         f"({', '.join(ready) or 'none is now'}) and start it again. Meanwhile the tools at /mcp "
         "search the code without a language model."
     )

@@ -22,7 +22,7 @@ def tools() -> Sequence[McpTool]:
 
 
 CHAT = McpEndpoint(
-    name="codeinfo-chat",
+    name="codeinfo2-mcp",
     title="codeinfo questions",
     instructions=INSTRUCTIONS,
     registry=tools,

@@ -18,7 +18,7 @@ from apps.conversations.parts import answer
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
-from apps.mcp.availability import unavailable
+from apps.mcp.availability import reason_against, unavailable
 from apps.mcp.starting import begin
 from apps.mcp.steps import doing
 from apps.mcp.types import JSON, Annotations, Call, McpTool
@@ -26,6 +26,7 @@ from codeinfo.conf import PROVIDERS, knobs
 from codeinfo.errors import InvalidInput, Unavailable
 
 PROGRESS_SECONDS = 5.0
+NO_MODEL = "It offers no model."
 # Those whose model the caller may choose; the others have one of their own (contracts.md §6.1).
 CHOOSABLE = frozenset({"openai", "lmstudio"})
 
@@ -66,11 +67,12 @@ async def _model(provider_id: str, wanted: str | None) -> str:
         return UNREADABLE.sub("\ufffd", wanted)
     provider = registry.providers().get(provider_id)
     try:
-        if provider is None:
-            raise Unavailable(runner.NOT_BUILT)
-        return (await provider.models())[0].key
+        offered = await provider.models() if provider else ()
     except Unavailable as error:
         raise await _not_there(provider_id, error.message) from error
+    if not offered:
+        raise await _not_there(provider_id, await reason_against(provider_id) or NO_MODEL)
+    return offered[0].key
 
 
 async def _start(turn: StartTurn) -> RunLog:

@@ -57,7 +57,7 @@ def _busy() -> str:
     """Which ingest is in the way, if it still is."""
     run = queries.active_run()
     which = "Another ingest is" if run is None else f"The ingest of {run.name!r} is"
-    return f"{which} queued or under way. Wait until it is done and call again."
+    return f"{which} queued or under way."
 
 
 async def _cancel(ingest: IngestRun) -> None:
@@ -131,7 +131,7 @@ OUTPUT: JSON = {
         },
         "counts": {
             "type": "object",
-            "description": "Files read, chunks they were cut into, chunks embedded, files left out.",
+            "description": "Files read, chunks cut, chunks embedded, files left out.",
             "properties": {
                 "files": _COUNT,
                 "chunks": _COUNT,

@@ -8,6 +8,8 @@ from apps.site import api, views
 urlpatterns = [
     path("", views.home, name="home"),
     path("ui/site/connected", views.connected, name="connected"),
+    path("connect", views.connect, name="connect"),
+    path("ui/site/question", views.question_state, name="question_state"),
     path("health", api.health_view),
     path("version", api.version_view),
     path("info", api.info_view),

@@ -9,8 +9,11 @@ from django.views.decorators.http import require_GET
 
 from apps.ingest import queries
 from apps.ingest.models import Root
+from apps.mcp.availability import gate
 from apps.site import health, overview
+from apps.site.connect import CLIENTS, endpoints
 from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
 
 
 @require_GET
@@ -44,3 +47,40 @@ def _stored() -> tuple[list[Root] | None, dict[str, str]]:
 async def connected(request: HttpRequest) -> HttpResponse:
     """Fragment: the list "What is connected", asked anew."""
     return render(request, "site/_connected.html", {"services": await overview.services()})
+
+
+@require_GET
+def connect(request: HttpRequest) -> HttpResponse:
+    """How to reach the MCP endpoints: for one of them and one client at a time, by the query."""
+    known = endpoints(request)
+    chosen = request.GET.get("endpoint"), request.GET.get("client")
+    endpoint = next((one for one in known if one.id == chosen[0]), known[0])
+    client = next((one for one in CLIENTS if one.id == chosen[1]), CLIENTS[0])
+    context = {
+        "endpoints": known,
+        "endpoint": endpoint,
+        "clients": CLIENTS,
+        "client": client,
+        "steps": client.steps(endpoint),
+        "repositories": _repositories(),
+    }
+    return render(request, "site/connect.html", context)
+
+
+def _repositories() -> int | None:
+    """How many repositories can be searched; None while the database is away."""
+    try:
+        return len(queries.published_roots())
+    except DatabaseError:
+        return None
+
+
+@require_GET
+async def question_state(request: HttpRequest) -> HttpResponse:
+    """Fragment: whether `/mcp/chat` has a model to answer with and, if not, why."""
+    away = None
+    try:
+        await gate()
+    except Unavailable as error:
+        away = error
+    return render(request, "site/_question_state.html", {"away": away, "asked": True})

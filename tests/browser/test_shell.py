@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.chromium import PHONE, Complaints
 from tests.browser.conftest import OpenPage
 
-PAGES = ("/", "/search", "/ingest", "/chat")
+PAGES = ("/", "/search", "/ingest", "/chat", "/connect")
 # Records the theme of the root element at the moment the first element of the body exists.
 FIRST_PAINT = """
 new MutationObserver((_, observer) => {
@@ -48,6 +48,7 @@ def test_without_a_choice_the_system_decides(open_page: OpenPage) -> None:
         ("/", "s", "/search"),
         ("/ingest", "c", "/chat"),
         ("/ingest", "h", "/"),
+        ("/", "m", "/connect"),
     ],
 )
 def test_pages_are_reached_by_keys(open_page: OpenPage, start: str, letter: str, path: str) -> None:

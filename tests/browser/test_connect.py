@@ -1,0 +1,136 @@
+"""The Connect page: what it copies, and the test of the connection from its own origin."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, expect
+
+from tests.browser.chromium import PHONE, WIDE, Complaints
+from tests.browser.conftest import OpenPage
+from tests.browser.product import Product, running
+from tests.browser.test_accessibility import objections
+
+TOOLS = re.compile("^codeinfo2-mcp .* tools: .*VectorSearch.*reingest_repository")
+ERAS = ("2025-11-25", "2026-07-28")
+TIME = re.compile(r"^\d+ ms$")
+
+
+def run_test(page: Page) -> None:
+    page.get_by_role("button", name="Test connection").click()
+    expect(page.locator("[data-test-results]").get_by_role("listitem")).to_have_count(4)
+    expect(page.locator("[data-test-results][aria-busy]")).to_have_count(0)
+
+
+def result(page: Page, title: str) -> tuple[str, str]:
+    """The text and the badge of one row of the test."""
+    heading = page.get_by_role("heading", name=title)
+    row = page.locator("[data-test-results]").get_by_role("listitem").filter(has=heading)
+    return row.locator("p").inner_text(), row.locator(".badge").inner_text()
+
+
+def test_both_endpoints_are_asked_in_both_eras_from_the_pages_own_origin(
+    open_page: OpenPage, product: Product, complaints: Complaints
+) -> None:
+    # The gate of the question endpoint: no provider of the default's name is there.
+    complaints.expected.append("status of 503")
+    page = open_page("/connect")
+    asked: list[Request] = []
+    page.on("request", lambda request: asked.append(request))
+    run_test(page)
+    for era in ERAS:
+        text, badge = result(page, f"Search · {era}")
+        assert TOOLS.search(text), text
+        assert TIME.search(badge), badge
+        text, badge = result(page, f"Question · {era}")
+        assert text.startswith("codeinfo2-mcp ")
+        assert "has no tools now. CODE_INFO_LLM_UNAVAILABLE: " in text
+        assert badge == "Failed"
+    posts = [request for request in asked if request.method == "POST"]
+    assert {request.url for request in posts} == {
+        f"{product.url}/mcp",
+        f"{product.url}/mcp/chat",
+    }
+    methods = [json.loads(request.post_data or "{}")["method"] for request in posts[:5]]
+    assert methods == [
+        "initialize",
+        "notifications/initialized",
+        "tools/list",
+        "server/discover",
+        "tools/list",
+    ]
+
+
+def test_with_a_token_the_test_sends_the_one_that_was_typed(
+    browser: Browser, tmp_path: Path
+) -> None:
+    knobs = {"CODEINFO_MCP_TOKEN": "the-secret", "CODEINFO_MCP_PROVIDER": "builtin"}
+    with running(tmp_path, **knobs) as guarded:
+        page = browser.new_page(base_url=guarded.url)
+        page.goto("/connect")
+        run_test(page)
+        for endpoint in ("Search", "Question"):
+            for era in ERAS:
+                text, badge = result(page, f"{endpoint} · {era}")
+                assert text.startswith("The server asks for its token")
+                assert badge == "Failed"
+        page.get_by_label("Token").fill("the-secret")
+        run_test(page)
+        for era in ERAS:
+            assert TOOLS.search(result(page, f"Search · {era}")[0])
+            assert result(page, f"Question · {era}")[0].endswith("1 tool: codebase_question")
+        page.context.close()
+
+
+def test_a_server_that_is_gone_is_told_in_words(
+    open_page: OpenPage, complaints: Complaints
+) -> None:
+    complaints.expected.append("net::ERR_FAILED")
+    page = open_page("/connect")
+    page.route("**/mcp**", lambda route: route.abort())
+    run_test(page)
+    assert result(page, f"Search · {ERAS[0]}") == (
+        "No answer. The server is not reachable from this page any more.",
+        "Failed",
+    )
+
+
+def test_an_answer_that_is_no_message_is_told_in_words(
+    open_page: OpenPage, complaints: Complaints
+) -> None:
+    complaints.expected.append("status of 502")
+    page = open_page("/connect")
+    page.route("**/mcp**", lambda route: route.fulfill(status=502, body="<html>Bad gateway"))
+    run_test(page)
+    text, _ = result(page, f"Search · {ERAS[1]}")
+    assert text == "The server answered 502 without an MCP message."
+
+
+def test_clients_and_endpoints_are_chosen_and_copied(open_page: OpenPage, product: Product) -> None:
+    page = open_page("/connect")
+    clients = page.get_by_role("navigation", name="Client")
+    clients.get_by_role("link", name="Cursor").click()
+    page.wait_for_url("**client=cursor")
+    expect(clients.get_by_role("link", name="Cursor")).to_have_attribute("aria-current", "true")
+    expect(clients.get_by_role("link", name="Cursor")).to_be_focused()
+    page.get_by_role("navigation", name="Endpoint").get_by_role("link", name="Question").click()
+    page.wait_for_url("**endpoint=question&client=cursor")
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_be_visible()
+    copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
+    url = f"{product.url}/mcp/chat"
+    assert copied == {"mcpServers": {"codeinfo-question": {"url": url}}}
+
+
+@pytest.mark.parametrize(
+    ("size", "dark"), [(WIDE, False), (WIDE, True), (PHONE, False), ((375, 812), False)]
+)
+def test_a_finished_test_is_no_obstacle(
+    open_page: OpenPage, complaints: Complaints, size: tuple[int, int], dark: bool
+) -> None:
+    complaints.expected.append("status of 503")
+    page = open_page("/connect?endpoint=question&client=vs-code", size=size, dark=dark)
+    run_test(page)
+    assert objections(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
