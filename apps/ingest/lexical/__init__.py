@@ -1,0 +1,15 @@
+"""The words of chunks: found by BM25, with their facts and the symbols of their files."""
+
+from apps.ingest.lexical.store import LexicalStore, get_lexical, reset_lexical
+from apps.ingest.lexical.types import ChunkFacts, LexicalHit, StoredSymbol
+from apps.ingest.lexical.words import words
+
+__all__ = [
+    "ChunkFacts",
+    "LexicalHit",
+    "LexicalStore",
+    "StoredSymbol",
+    "get_lexical",
+    "reset_lexical",
+    "words",
+]

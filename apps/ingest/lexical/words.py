@@ -1,0 +1,64 @@
+"""The words that a text is found by, and the identifiers that stand in it.
+
+A word is a stem as the built-in embedder has it (`parseURLs` → pars, url). An identifier of several
+parts is a word as a whole too, without underscores and in lower case, so that `HTTPAdapter`,
+`http_adapter` and `httpadapter` find each other. What has letters outside ASCII is a word as it
+stands, in lower case.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from apps.ingest.embedding.words import LONGEST_WORD, stem, stems
+
+_RUN = re.compile(r"\w+")
+LONGEST_WHOLE = 64  # longer runs are keys and hashes, which nobody asks for
+
+
+def words(text: str) -> Iterator[str]:
+    """The words of a text, as often as they stand in it."""
+    return chain.from_iterable(map(_cache.__getitem__, _RUN.findall(text)))
+
+
+def runs(text: str) -> Counter[str]:
+    """How often each run of letters, digits and underscores stands in a text."""
+    return Counter(_RUN.findall(text))
+
+
+def word_counts(found: Mapping[str, int]) -> dict[str, int]:
+    """How often each word stands in a text of these runs."""
+    counts: dict[str, int] = {}
+    for run, times in found.items():
+        for word in _cache[run]:
+            counts[word] = counts.get(word, 0) + times
+    return counts
+
+
+def is_identifier(run: str) -> bool:
+    """Whether a run may name something: `x1` and `_get`, not `3`, `0x1f` or a key."""
+    return 1 < len(run) <= LONGEST_WHOLE and not run[0].isdigit()
+
+
+def _words_of(run: str) -> tuple[str, ...]:
+    parts = tuple(stems(run))
+    if len(run) > LONGEST_WHOLE or (len(parts) < 2 and run.isascii()):
+        return parts
+    whole = run.replace("_", "").lower()
+    return (*parts, whole if len(whole) > LONGEST_WORD else stem(whole))
+
+
+class _Cache(dict[str, tuple[str, ...]]):
+    """The words of each run seen lately: code repeats its names, so most are known."""
+
+    LIMIT = 100_000
+
+    def __missing__(self, run: str) -> tuple[str, ...]:
+        if len(self) >= self.LIMIT:
+            self.clear()
+        found = self[run] = _words_of(run)
+        return found
+
+
+_cache = _Cache()
