@@ -42,6 +42,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="times each question is timed")
     parser.add_argument("--in-process", action="store_true", help="score search() and no others")
     parser.add_argument("--again", action="store_true", help="with it: ingest what was ingested")
+    parser.add_argument("--mode", default="hybrid", help="with it: hybrid or vector")
     parser.add_argument("--weights", type=weights, default={}, help="with it: name=value,…")
     parser.add_argument("--misses", type=int, default=0, help="list that many of the worst")
     parser.add_argument("--save", type=Path, help="keep the scores in this file")
@@ -79,7 +80,8 @@ def ask_in_process(
 ) -> None:
     product.set_up(data, [options.checkouts])
     direct.ingest_all(repositories, options.checkouts, again=options.again)
-    report(options, {OURS: scores.judged(direct.system(options.weights), repositories)})
+    ask = direct.system(options.weights, options.mode)
+    report(options, {OURS: scores.judged(ask, repositories)})
 
 
 def ask_everyone(

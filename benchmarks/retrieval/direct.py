@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from django.test import override_settings
 
@@ -40,11 +41,11 @@ def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> 
     from apps.retrieval.types import SearchQuery
 
     in_force = override_settings(KNOBS=replace(knobs(), retrieval_mode=mode))
-    options = {"weights": _weights(weights)} if weights else {}
+    options: dict[str, Any] = {"weights": _weights(weights)} if weights else {}
 
     def ask(repository: Repository, question: Question) -> Sequence[Place]:
         with in_force:
-            found = search(SearchQuery(question.text, repository.name, LIMIT), **options)
+            found = search(SearchQuery(question.text, (repository.name,), LIMIT), **options)
         return [
             Place(
                 repository.path_of(match.rel_path),

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 SET = Path(__file__).resolve().parent.parent / "retrieval_set.json"
 CATEGORIES = ("symbol", "semantic", "architecture")
@@ -53,7 +54,7 @@ def load(file: Path = SET, only: Collection[str] = ()) -> list[Repository]:
     return [repository for repository in found if not only or repository.name in only]
 
 
-def _repository(entry: dict) -> Repository:
+def _repository(entry: dict[str, Any]) -> Repository:
     return Repository(
         name=entry["name"],
         language=entry["language"],

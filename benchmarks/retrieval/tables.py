@@ -50,19 +50,18 @@ def differences(ours: str, systems: Systems) -> str:
     rows = []
     for name, scores in systems.items():
         if name != ours:
-            pairs = [[s.file for s in system] for system in (systems[ours], scores)]
-            by_how_much, error = metric.difference(*pairs)
+            by_how_much, error = _difference(systems[ours], scores)
             rows.append([name, f"{by_how_much:+.3f}", f"{error:.3f}"])
     return table([f"{ours} less …", "difference", "± standard error"], rows)
 
 
 def published(repositories: Sequence[Repository]) -> str:
     """The means over questions of what the set says that others reached: by chunk, in their own
-    run, each with its own chunks."""
+    run, each with its own chunks. Nothing for a set that tells of no others."""
     names = {name for repository in repositories for name in repository.published}
     means = {name: _published(name, repositories) for name in names}
     rows = [[name, short(value)] for name, value in sorted(means.items(), key=lambda m: -m[1])]
-    return table(["as published with the set", "NDCG@10 by chunk"], rows)
+    return table(["as published with the set", "NDCG@10 by chunk"], rows) if rows else ""
 
 
 def _published(name: str, repositories: Sequence[Repository]) -> float:
@@ -110,23 +109,15 @@ def ablation(whole: Sequence[Score], without: Systems) -> str:
     """What is lost without each signal, most first."""
     rows = []
     for name, scores in without.items():
-        pairs = [[score.file for score in system] for system in (whole, scores)]
-        lost, error = metric.difference(*pairs)
-        rows.append(
-            (
-                lost,
-                [
-                    name,
-                    short(mean(scores)),
-                    short(mean(scores, "chunk")),
-                    f"{-lost:+.4f}",
-                    f"{error:.4f}",
-                ],
-            )
-        )
-    rows.sort(key=lambda row: -row[0])
+        change, error = _difference(scores, whole)
+        means = [short(mean(scores, measure)) for measure in ("file", "chunk")]
+        rows.append((change, [name, *means, f"{change:+.4f}", f"{error:.4f}"]))
     head = ["without", "by file", "by chunk", "change by file", "± standard error"]
-    return table(head, [row for _, row in rows])
+    return table(head, [row for _, row in sorted(rows)])
+
+
+def _difference(these: Sequence[Score], those: Sequence[Score]) -> tuple[float, float]:
+    return metric.difference([s.file for s in these], [s.file for s in those])
 
 
 def worst(scores: Sequence[Score], count: int) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from benchmarks.retrieval.metric import Place
 from benchmarks.retrieval.questions import Question, Repository
 from benchmarks.retrieval.scores import Ask
+
+if TYPE_CHECKING:
+    from apps.ingest.types import StoredMatch
 
 K1, B = 1.2, 0.75
 RETURNED = 20
@@ -71,9 +75,9 @@ def _chunks_of(repository: str) -> tuple[list[Place], Index]:
         str(id_) for id_ in SourceFile.objects.filter(root=root).live().values_list("id", flat=True)
     }
     found = [m for m in get_store().records(root.id) if m.metadata["sourceFile"] in live]
-    places = [
-        Place(meta["relPath"], meta["startLine"], meta["endLine"], len(match.text))
-        for match in found
-        for meta in [match.metadata]
-    ]
-    return places, Index([match.text for match in found])
+    return [_place(match) for match in found], Index([match.text for match in found])
+
+
+def _place(match: "StoredMatch") -> Place:
+    path, start, end = (match.metadata[key] for key in ("relPath", "startLine", "endLine"))
+    return Place(str(path), int(start), int(end), len(match.text))

@@ -7,9 +7,11 @@ Its vectors come from a downloaded model, so they count for nothing here: `alpha
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from semble.index.create import create_index_from_path
 from semble.search import search
 
@@ -19,7 +21,7 @@ class NoModel:
 
     dim = 2
 
-    def encode(self, texts, **_):
+    def encode(self, texts: Sequence[str], **_: object) -> NDArray[np.float32]:
         return np.ones((len(texts), self.dim), dtype=np.float32)
 
 
@@ -30,7 +32,7 @@ def main() -> None:
         if "folder" in asked:
             root = Path(asked["folder"]).resolve()
             words, vectors, chunks, _ = create_index_from_path(root, NoModel(), display_root=root)
-            answer = {"chunks": len(chunks)}
+            answer: dict[str, object] = {"chunks": len(chunks)}
         else:
             question, k = asked["question"], asked["k"]
             found = search(question, NoModel(), vectors, words, chunks, k, alpha=0.0)
