@@ -13,13 +13,13 @@ from tree_sitter import Parser
 from tree_sitter_language_pack import get_language
 
 from apps.ingest.syntax.__main__ import serve
-from apps.ingest.syntax.pieces import Piece
-from apps.ingest.syntax.trees import pieces_of_tree
+from apps.ingest.syntax.pieces import Cut
+from apps.ingest.syntax.trees import cut_along_tree
 
 COMMAND = (sys.executable, "-m", "tests.ingest.unruly_parser")
 
 
-def parse(lines: Sequence[str], max_chars: int, grammar: str) -> list[Piece]:
+def parse(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
     order, _, path = lines[0].partition(" ")
     if order == "hang":
         if path:
@@ -27,7 +27,7 @@ def parse(lines: Sequence[str], max_chars: int, grammar: str) -> list[Piece]:
         Parser(get_language("cobol")).parse(b"x")
     if order == "crash":
         os.abort()
-    return pieces_of_tree(lines, max_chars, grammar)
+    return cut_along_tree(lines, max_chars, grammar)
 
 
 if __name__ == "__main__":

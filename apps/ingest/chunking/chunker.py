@@ -13,8 +13,8 @@ from typing import Self
 from apps.ingest.chunking.process import COMMAND, ParseProcess, ProcessGone
 from apps.ingest.chunking.text import decode, lines_of
 from apps.ingest.languages import FileType, language_of
-from apps.ingest.syntax.pieces import Piece, pieces_of_lines
-from apps.ingest.types import Chunk, ChunkedFile
+from apps.ingest.syntax.pieces import Cut, Piece, cut_by_lines
+from apps.ingest.types import Chunk, ChunkedFile, Symbol
 from codeinfo.errors import Unavailable
 
 log = logging.getLogger("codeinfo.ingest")
@@ -102,15 +102,16 @@ class Chunker:
             process.close()
         self._all.clear()
 
-    def _chunked(self, source: _Source, pieces: list[Piece] | None) -> ChunkedFile:
-        if pieces is None:
+    def _chunked(self, source: _Source, cut: Cut | None) -> ChunkedFile:
+        if cut is None:
             declarations = not source.kind.prose
-            pieces = pieces_of_lines(source.lines, self._max_chars, declarations=declarations)
-        chunks = (c for piece in pieces for c in _chunks(source.lines, piece, self._max_chars))
-        return ChunkedFile(source.path, source.sha256, source.kind.name, tuple(chunks))
+            cut = cut_by_lines(source.lines, self._max_chars, declarations=declarations)
+        chunks = (c for piece in cut.pieces for c in _chunks(source.lines, piece, self._max_chars))
+        symbols = tuple(Symbol(*declaration) for declaration in cut.declarations)
+        return ChunkedFile(source.path, source.sha256, source.kind.name, tuple(chunks), symbols)
 
-    def _parsed(self, sources: Sequence[_Source]) -> Iterator[list[Piece] | None]:
-        """The pieces of each source, None where its parse was given up."""
+    def _parsed(self, sources: Sequence[_Source]) -> Iterator[Cut | None]:
+        """How each source is cut, None where its parse was given up."""
         try:
             for answers in self._threads.map(self._parse, _batches(sources)):
                 yield from answers
@@ -119,16 +120,16 @@ class Chunker:
                 raise
             raise _closed() from error
 
-    def _parse(self, batch: Sequence[_Source]) -> list[list[Piece] | None]:
+    def _parse(self, batch: Sequence[_Source]) -> list[Cut | None]:
         files = [(source.kind.grammar, "\n".join(source.lines).encode()) for source in batch]
-        answers: list[list[Piece] | None] = []
+        answers: list[Cut | None] = []
         while len(answers) < len(files):
             process = self._take()
             try:
-                for pieces in process.parse(
+                for cut in process.parse(
                     files[len(answers) :], max_chars=self._max_chars, seconds=self._parse_seconds
                 ):
-                    answers.append(pieces)
+                    answers.append(cut)
             except ProcessGone:
                 self._forget(process)
                 if self._closed.is_set():

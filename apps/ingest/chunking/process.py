@@ -6,8 +6,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from apps.ingest.syntax.pieces import Piece
+from apps.ingest.syntax.pieces import Cut, Declaration, Piece
 
 COMMAND = (sys.executable, "-m", "apps.ingest.syntax")
 PROJECT = Path(__file__).resolve().parents[3]
@@ -29,8 +30,8 @@ class ParseProcess:
 
     def parse(
         self, files: Sequence[tuple[str, bytes]], *, max_chars: int, seconds: float
-    ) -> Iterator[list[Piece]]:
-        """The pieces of each file (grammar, UTF-8 source), in order. Raises ProcessGone."""
+    ) -> Iterator[Cut]:
+        """What each file holds (grammar, UTF-8 source), in order. Raises ProcessGone."""
         request = {
             "max_chars": max_chars,
             "seconds": seconds,
@@ -39,7 +40,7 @@ class ParseProcess:
         try:
             self._send([json.dumps(request).encode(), b"\n", *(source for _, source in files)])
             for _ in files:
-                yield [_piece(fields) for fields in json.loads(self._receive())]
+                yield _cut(*json.loads(self._receive()))
         except (OSError, ValueError) as error:
             raise ProcessGone from error
 
@@ -68,6 +69,9 @@ class ParseProcess:
                     continue  # what was still to be written has nobody to read it
 
 
-def _piece(fields: list[object]) -> Piece:
-    start, end, symbol, names, signature = fields
-    return Piece(start, end, symbol, tuple(names), signature)  # type: ignore[arg-type]
+def _cut(pieces: list[Any], declarations: list[Any]) -> Cut:
+    return Cut([_piece(*each) for each in pieces], [Declaration(*each) for each in declarations])
+
+
+def _piece(start: int, end: int, symbol: str, names: list[str], signature: str) -> Piece:
+    return Piece(start, end, symbol, tuple(names), signature)

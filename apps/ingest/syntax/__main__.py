@@ -1,4 +1,4 @@
-"""The parse process: batches of files in on stdin, the pieces of each out on stdout.
+"""The parse process: batches of files in on stdin, what each holds out on stdout.
 
 A request is one JSON line `{"max_chars", "seconds", "files": [[grammar, bytes], …]}` and then the
 bytes of all files together; it is read whole before any is parsed, so that neither side can block
@@ -14,13 +14,13 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
-from apps.ingest.syntax.pieces import Piece
-from apps.ingest.syntax.trees import pieces_of_tree
+from apps.ingest.syntax.pieces import Cut
+from apps.ingest.syntax.trees import cut_along_tree
 
-Parse = Callable[[Sequence[str], int, str], list[Piece]]
+Parse = Callable[[Sequence[str], int, str], Cut]
 
 
-def serve(requests: BinaryIO, answers: BinaryIO, parse: Parse = pieces_of_tree) -> None:
+def serve(requests: BinaryIO, answers: BinaryIO, parse: Parse = cut_along_tree) -> None:
     """Answer requests until there are no more."""
     # Whatever the parent did to these signals, here they end the process, without a word.
     for deadly in (signal.SIGPROF, signal.SIGPIPE):
@@ -34,9 +34,9 @@ def serve(requests: BinaryIO, answers: BinaryIO, parse: Parse = pieces_of_tree) 
         for grammar, source in files:
             lines = source.decode("utf-8").split("\n")
             signal.setitimer(signal.ITIMER_PROF, request["seconds"])
-            pieces = parse(lines, request["max_chars"], grammar)
+            cut = parse(lines, request["max_chars"], grammar)
             signal.setitimer(signal.ITIMER_PROF, 0)
-            answers.write(json.dumps(pieces).encode() + b"\n")
+            answers.write(json.dumps(cut).encode() + b"\n")
             answers.flush()
 
 

@@ -6,8 +6,8 @@ two functions meet.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 # Smaller ranges are put to a neighbour's.
 SMALL = 200
@@ -37,8 +37,7 @@ class Text:
         return min(self.max_chars, int(size / parts * SLACK))
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """Rows first..end-1. `level` is the depth of the cut before it, `room` how large ranges that
     are merged across that cut may get, `defines` whether a definition begins inside."""
 

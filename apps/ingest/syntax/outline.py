@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
 from tree_sitter import Language, Node, Query, QueryCursor
 from tree_sitter_language_pack import get_language
 
+from apps.ingest.syntax import kinds
 from apps.ingest.syntax.pieces import Definition, Outline
 from apps.ingest.syntax.queries import BODIES, query_text
 
@@ -16,13 +18,55 @@ MAX_SIGNATURE = 300
 # `A::b`, `M:f` and `exports.f` declare what stands last.
 QUALIFIER = re.compile(r"::|[.:]")
 QUALIFIED = re.compile(r"[\w$#~]+(?:(?:::|[.:])[\w$#~]+)+")
+# Between the parts of a symbol path; a dot elsewhere.
+SEPARATORS = {"markdown": " > "}
 COMMENT_LINE = re.compile(r"\n[ \t]*(?:#|//)[^\n]*")
 
 
-@dataclass(frozen=True, slots=True)
-class _Captured:
+Key = tuple[int, int]
+
+
+def key_of(node: Node) -> Key:
+    """Sorts outer before inner, in order of appearance."""
+    return node.start_byte, -node.end_byte
+
+
+class Scope(NamedTuple):
+    """A captured definition; `node` spans it all."""
+
     node: Node
     label: str
+    kind: str
+
+
+class Name(NamedTuple):
+    """A declared name, which begins on row `row`. `whole` spans what is declared, where that is
+    known; `scope` is the key of the definition that bears the name, None where it has no scope."""
+
+    row: int
+    text: str
+    kind: str
+    whole: Node | None
+    scope: Key | None
+    pattern: int
+
+    @property
+    def extent(self) -> Key | None:
+        """The key of a scope that spans just what is declared, if there is one."""
+        return key_of(self.whole) if self.whole else None
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """Of several patterns that find one name, a definition counts, then the first."""
+        return self.scope is None, self.pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Captures:
+    """What the query of a grammar found: scopes by key, names by their first byte, both sorted."""
+
+    scopes: dict[Key, Scope] = field(default_factory=dict)
+    names: dict[int, Name] = field(default_factory=dict)
 
 
 @cache
@@ -37,23 +81,34 @@ def _query(grammar: str) -> Query | None:
     return Query(language(grammar), text) if text else None
 
 
-def outline(grammar: str, root: Node, source: bytes) -> Outline:
-    """What a parsed file defines. Linear in the size of the tree, whatever its depth."""
+def captures_of(grammar: str, root: Node, source: bytes) -> Captures:
+    """The scopes and names of a parsed file; none where the grammar has no query. Linear in the
+    size of the tree, whatever its depth."""
     query = _query(grammar)
     if query is None:
-        return Outline()
-    names: dict[int, tuple[int, str]] = {}
-    captured: dict[tuple[int, int], _Captured] = {}
-    for _, captures in QueryCursor(query).matches(root):
-        for name in _named(captures):
-            text = _text(name, source)
-            names.setdefault(name.start_byte, (name.start_point.row, _last_part(text)))
+        return Captures()
+    scopes: dict[Key, Scope] = {}
+    names: dict[int, Name] = {}
+    for pattern, captures in QueryCursor(query).matches(root):
+        kind, whole = kinds.told(captures)
+        key = None
         if "def" in captures:
-            node = captures["def"][0]
-            label = _label(captures, source)
-            captured.setdefault((node.start_byte, -node.end_byte), _Captured(node, label))
-    found = [names[start] for start in sorted(names)]
-    return Outline(list(_nested(captured, source)), [item for item in found if item[1]])
+            scope = Scope(captures["def"][0], _label(captures, source), kind)
+            key = key_of(scope.node)
+            scopes.setdefault(key, scope)
+        for node in _named(captures):
+            text = _last_part(_text(node, source))
+            name = Name(node.start_point.row, text, kind, whole, key, pattern)
+            known = names.get(node.start_byte)
+            if known is None or name.rank < known.rank:
+                names[node.start_byte] = name
+    return Captures(dict(sorted(scopes.items())), dict(sorted(names.items())))
+
+
+def outline(grammar: str, captures: Captures, source: bytes) -> Outline:
+    """What a parsed file defines, its declarations left to `declared`."""
+    names = [(name.row, name.text) for name in captures.names.values() if name.text]
+    return Outline(list(_nested(captures, source)), names, separator=SEPARATORS.get(grammar, "."))
 
 
 def _named(captures: dict[str, list[Node]]) -> list[Node]:
@@ -94,20 +149,19 @@ def _last_part(name: str) -> str:
     return QUALIFIER.split(name)[-1] if QUALIFIED.fullmatch(name) else name
 
 
-def _nested(captured: dict[tuple[int, int], _Captured], source: bytes) -> Iterator[Definition]:
+def _nested(captures: Captures, source: bytes) -> Iterator[Definition]:
     open_until: list[tuple[int, int]] = []  # (end byte, index) of the definitions around
-    for index, ((start, negative_end), item) in enumerate(sorted(captured.items())):
+    for index, ((start, negative_end), scope) in enumerate(captures.scopes.items()):
         while open_until and open_until[-1][0] <= start:
             open_until.pop()
         parent = open_until[-1][1] if open_until else -1
-        node = item.node
-        yield Definition(
-            item.label, node.start_point.row, _last_row(node), parent, _signature(node, source)
-        )
+        node = scope.node
+        first, signature = node.start_point.row, _signature(node, source)
+        yield Definition(scope.label, scope.kind, first, last_row(node), parent, signature)
         open_until.append((-negative_end, index))
 
 
-def _last_row(node: Node) -> int:
+def last_row(node: Node) -> int:
     """A node that ends with a line break ends on the line before."""
     end = node.end_point
     return max(node.start_point.row, end.row - 1 if end.column == 0 else end.row)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from apps.ingest.syntax.cut import Text, Unit, cut_lines, merge
 
 MAX_NAMES = 100
+# A file of more is made by a machine: its outline helps nobody.
+MAX_DECLARATIONS = 2_000
 # Enclosing definitions that a symbol path tells of; the innermost count.
 MAX_DEPTH = 8
 
@@ -18,11 +20,16 @@ MAX_DECLARATION = 400
 # How most languages declare something, for those that have no grammar here.
 DECLARATION = re.compile(
     r"^[ \t]*(?:(?:export|public|private|protected|static|async|pub|local|final|abstract|create|or"
-    r"|replace|global)\s+)*(?:function|func|fun|fn|def|defn|class|struct|interface|trait|enum|type"
+    r"|replace|global)\s+)*(function|func|fun|fn|def|defn|class|struct|interface|trait|enum|type"
     r"|record|module|package|namespace|sub|proc|procedure|macro|table|view|model|contract|subroutine"
     r")\s+([A-Za-z_$][\w$]*)",
     re.IGNORECASE,
 )
+# The kinds that these keywords do not name themselves.
+KEYWORDS = {
+    **dict.fromkeys(("func", "fun", "fn", "def", "defn", "sub", "subroutine"), "function"),
+    **dict.fromkeys(("proc", "procedure"), "function"),
+}
 
 
 class Piece(NamedTuple):
@@ -35,11 +42,32 @@ class Piece(NamedTuple):
     signature: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Declaration(NamedTuple):
+    """A name that a file declares: what it is, and the 1-based lines of the whole declaration.
+
+    `path` is the name after those of the definitions around it.
+    """
+
+    name: str
+    path: str
+    kind: str
+    start: int
+    end: int
+    signature: str = ""
+
+
+class Cut(NamedTuple):
+    """What is known of one file: its pieces and declarations, each in order of appearance."""
+
+    pieces: list[Piece]
+    declarations: list[Declaration]
+
+
+class Definition(NamedTuple):
     """Rows are 0-based, both included; `parent` is the index of the enclosing definition or -1."""
 
     label: str
+    kind: str
     first: int
     last: int
     parent: int
@@ -48,34 +76,51 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Definitions in order of appearance, outer before inner; names as (row, name), in order."""
+    """Definitions in order of appearance, outer before inner; names as (row, name), in order.
+
+    `separator` stands between the parts of a symbol path.
+    """
 
     definitions: list[Definition] = field(default_factory=list)
     names: list[tuple[int, str]] = field(default_factory=list)
+    declarations: list[Declaration] = field(default_factory=list)
+    separator: str = "."
+
+    def path(self, index: int) -> str:
+        """The labels of a definition and those around it; "" for -1."""
+        labels: list[str] = []
+        while index >= 0 and len(labels) < MAX_DEPTH:
+            if self.definitions[index].label:
+                labels.append(self.definitions[index].label)
+            index = self.definitions[index].parent
+        return self.separator.join(reversed(labels))
 
 
-def pieces_of_lines(lines: Sequence[str], max_chars: int, *, declarations: bool) -> list[Piece]:
-    """Pieces of a file without a grammar. `declarations`: it is code, so look for names."""
+def cut_by_lines(lines: Sequence[str], max_chars: int, *, declarations: bool) -> Cut:
+    """A file without a grammar. `declarations`: it is code, so look for names."""
     text = Text(lines, max_chars)
-    found = Outline(names=list(_declared(lines)) if declarations else [])
-    return pieces_of(text, cut_lines(text, 0, len(lines)), found, ".")
+    declared = list(_declared(lines)) if declarations else []
+    found = Outline(names=[(each.start - 1, each.name) for each in declared], declarations=declared)
+    return cut_of(text, cut_lines(text, 0, len(lines)), found)
 
 
-def pieces_of(text: Text, units: Sequence[Unit], found: Outline, separator: str) -> list[Piece]:
+def cut_of(text: Text, units: Sequence[Unit], found: Outline) -> Cut:
     """Units merged into pieces, each told what it belongs to and declares."""
-    scopes = _Scopes(found.definitions, separator)
+    scopes = _Scopes(found)
     names = _Names(found.names)
     pieces: list[Piece] = []
     for first, last in _trimmed(text.lines, merge(text, units)):
         symbol, signature = scopes.of(first, last)
         pieces.append(Piece(first + 1, last + 1, symbol, names.between(first, last), signature))
-    return pieces
+    return Cut(pieces, found.declarations[:MAX_DECLARATIONS])
 
 
-def _declared(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    for row, line in enumerate(lines):
+def _declared(lines: Sequence[str]) -> Iterator[Declaration]:
+    for number, line in enumerate(lines, start=1):
         if found := DECLARATION.match(line[:MAX_DECLARATION]):
-            yield row, found[1]
+            keyword, name = found[1].lower(), found[2]
+            signature = " ".join(line[:MAX_DECLARATION].split()).rstrip(" {:=(")
+            yield Declaration(name, name, KEYWORDS.get(keyword, keyword), number, number, signature)
 
 
 def _trimmed(lines: Sequence[str], ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -110,9 +155,9 @@ class _Names:
 class _Scopes:
     """Finds the definition that a range of rows belongs to; ranges must be asked for in order."""
 
-    def __init__(self, definitions: list[Definition], separator: str) -> None:
-        self._all = definitions
-        self._separator = separator
+    def __init__(self, found: Outline) -> None:
+        self._found = found
+        self._all = found.definitions
         self._at = 0
         self._open: list[int] = []  # definitions begun and not known to have ended, outer first
 
@@ -131,12 +176,4 @@ class _Scopes:
         # The equations of one Haskell function are one thing, and so are overloads.
         touched = {self._all[i].label: i for i in reversed(begun) if self._all[i].parent in outside}
         only = next(iter(touched.values())) if len(touched) == 1 else max(outside)
-        return self._path(only), self._all[only].signature if only >= 0 else ""
-
-    def _path(self, index: int) -> str:
-        labels: list[str] = []
-        while index >= 0 and len(labels) < MAX_DEPTH:
-            if self._all[index].label:
-                labels.append(self._all[index].label)
-            index = self._all[index].parent
-        return self._separator.join(reversed(labels))
+        return self._found.path(only), self._all[only].signature if only >= 0 else ""

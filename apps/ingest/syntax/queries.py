@@ -6,8 +6,11 @@ tree-sitter's own query language, with these captures:
 - @def with @name: a definition, and the name it declares
 - @def with @label: a scope with a name of its own that it does not declare (`impl Point`)
 - @scope beside them: what stands before the name in the symbol path (Go's receiver)
-- @name alone: a name declared without a scope (constants, fields)
+- @name without @def: a name declared without a scope (constants, fields)
 - @declarator: a C declarator, whose innermost declarator is the name
+- @variable, @field and other kinds: stand on the whole of what is declared and say what it is; of
+  several patterns that find one name, a @def counts, then the first
+- @kind: the node whose type says what it is (`struct`), where that of @def does not
 """
 
 NAMED: dict[str, str] = {
@@ -25,7 +28,7 @@ NAMED: dict[str, str] = {
         annotation_type_declaration method_declaration constructor_declaration
         compact_constructor_declaration
         """,
-    "go": "function_declaration type_spec type_alias",
+    "go": "function_declaration type_alias",
     "rust": """
         function_item struct_item enum_item trait_item mod_item macro_definition union_item
         type_item
@@ -56,231 +59,243 @@ NAMED: dict[str, str] = {
 
 _JAVASCRIPT = """
 (lexical_declaration (variable_declarator name: (identifier) @name
-    value: [(arrow_function) (function_expression) (generator_function)])) @def
+    value: [(arrow_function) (function_expression) (generator_function)])) @def @function
 (variable_declaration (variable_declarator name: (identifier) @name
-    value: [(arrow_function) (function_expression) (generator_function)])) @def
+    value: [(arrow_function) (function_expression) (generator_function)])) @def @function
 (expression_statement (assignment_expression left: [(member_expression) (identifier)] @name
-    right: [(arrow_function) (function_expression) (class)])) @def
-(pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def
-(program (lexical_declaration (variable_declarator name: (identifier) @name)))
-(program (variable_declaration (variable_declarator name: (identifier) @name)))
-(program (export_statement (lexical_declaration (variable_declarator name: (identifier) @name))))
+    right: [(arrow_function) (function_expression) (class)] @kind)) @def
+(pair key: (property_identifier) @name
+    value: [(arrow_function) (function_expression)]) @def @function
+(program (lexical_declaration (variable_declarator name: (identifier) @name)) @variable)
+(program (variable_declaration (variable_declarator name: (identifier) @name)) @variable)
+(program (export_statement
+    (lexical_declaration (variable_declarator name: (identifier) @name)) @variable))
 """
 
 _TYPESCRIPT = """
 (module name: (_) @label) @def
-(method_signature name: (_) @name)
-(abstract_method_signature name: (_) @name)
-(public_field_definition name: (_) @name)
+(method_signature name: (_) @name) @method
+(abstract_method_signature name: (_) @name) @method
+(public_field_definition name: (_) @name) @field
 """
 
 _C = """
 (function_definition declarator: (_) @declarator) @def
-(type_definition declarator: (_) @declarator)
+(type_definition declarator: (_) @declarator) @type
 (struct_specifier name: (_) @name body: (_)) @def
 (union_specifier name: (_) @name body: (_)) @def
 (enum_specifier name: (_) @name body: (_)) @def
-(enumerator name: (_) @name)
-(preproc_def name: (_) @name)
-(preproc_function_def name: (_) @name)
-(declaration declarator: (function_declarator declarator: (identifier) @name))
+(enumerator name: (_) @name) @member
+(preproc_def name: (_) @name) @macro
+(preproc_function_def name: (_) @name) @macro
+(declaration declarator: (function_declarator declarator: (identifier) @name)) @prototype
 (declaration declarator: (pointer_declarator
-    declarator: (function_declarator declarator: (identifier) @name)))
-(translation_unit (declaration declarator: (_) @declarator))
-(preproc_ifdef (declaration declarator: (_) @declarator))
+    declarator: (function_declarator declarator: (identifier) @name))) @prototype
+(translation_unit (declaration declarator: (_) @declarator) @variable)
+(preproc_ifdef (declaration declarator: (_) @declarator) @variable)
 """
 
-_ELIXIR = """
-((call target: (identifier) @keyword (arguments . (alias) @name) (do_block)) @def
-  (#any-of? @keyword "defmodule" "defprotocol" "defimpl"))
+
+def _elixir_call(kind: str, *keywords: str) -> str:
+    words = " ".join(f'"{keyword}"' for keyword in keywords)
+    return f"""
 ((call target: (identifier) @keyword
     (arguments . [(identifier) @name
                   (call target: (identifier) @name)
                   (binary_operator left: (identifier) @name)
-                  (binary_operator left: (call target: (identifier) @name))])) @def
-  (#any-of? @keyword
-    "def" "defp" "defmacro" "defmacrop" "defguard" "defguardp" "defdelegate"))
+                  (binary_operator left: (call target: (identifier) @name))])) @def @{kind}
+  (#any-of? @keyword {words}))"""
+
+
+_ELIXIR = f"""
+((call target: (identifier) @keyword (arguments . (alias) @name) (do_block)) @def @module
+  (#any-of? @keyword "defmodule" "defprotocol" "defimpl"))
+{_elixir_call("function", "def", "defp", "defdelegate")}
+{_elixir_call("macro", "defmacro", "defmacrop", "defguard", "defguardp")}
 ((call target: (identifier) @keyword (arguments . (string (quoted_content) @label)) (do_block)) @def
   (#any-of? @keyword "test" "describe"))
 """
 
 PATTERNS: dict[str, str] = {
     "python": """
-(module (assignment left: (identifier) @name))
-(module (assignment left: (pattern_list (identifier) @name)))
-(module (type_alias_statement left: (type (identifier) @name)))
-(class_definition body: (block (assignment left: (identifier) @name)))
+(module (assignment left: (identifier) @name) @variable)
+(module (assignment left: (pattern_list (identifier) @name)) @variable)
+(module (type_alias_statement left: (type (identifier) @name)) @type)
+(class_definition body: (block (assignment left: (identifier) @name) @field))
 """,
-    "javascript": _JAVASCRIPT + "(field_definition property: (_) @name)",
+    "javascript": _JAVASCRIPT + "(field_definition property: (_) @name) @field",
     "typescript": _JAVASCRIPT + _TYPESCRIPT,
     "java": """
-(field_declaration declarator: (variable_declarator name: (_) @name))
-(constant_declaration declarator: (variable_declarator name: (_) @name))
-(enum_constant name: (_) @name)
+(field_declaration declarator: (variable_declarator name: (_) @name)) @field
+(constant_declaration declarator: (variable_declarator name: (_) @name)) @constant
+(enum_constant name: (_) @name) @member
 """,
     "kotlin": """
-(class_declaration (type_identifier) @name) @def
+(class_declaration "enum" @kind (type_identifier) @name) @def
+(class_declaration ["class" "interface"] @kind (type_identifier) @name) @def
 (object_declaration (type_identifier) @name) @def
 (companion_object) @def
 (function_declaration (simple_identifier) @name) @def
-(type_alias (type_identifier) @name)
-(enum_entry (simple_identifier) @name)
-(source_file (property_declaration (variable_declaration (simple_identifier) @name)))
-(class_body (property_declaration (variable_declaration (simple_identifier) @name)))
+(type_alias (type_identifier) @name) @type
+(enum_entry (simple_identifier) @name) @member
+(source_file (property_declaration (variable_declaration (simple_identifier) @name)) @variable)
+(class_body (property_declaration (variable_declaration (simple_identifier) @name)) @property)
 """,
     "go": """
 (method_declaration
     receiver: (parameter_list (parameter_declaration type: (_) @scope)) name: (_) @name) @def
-(method_elem name: (_) @name)
-(source_file (const_declaration (const_spec name: (_) @name)))
-(source_file (var_declaration (var_spec name: (_) @name)))
-(source_file (var_declaration (var_spec_list (var_spec name: (_) @name))))
+(type_spec name: (_) @name type: (_) @kind) @def
+(method_elem name: (_) @name) @method
+(source_file (const_declaration (const_spec name: (_) @name) @constant))
+(source_file (var_declaration (var_spec name: (_) @name) @variable))
+(source_file (var_declaration (var_spec_list (var_spec name: (_) @name) @variable)))
 """,
     "rust": """
 (impl_item type: (_) @label) @def
-(function_signature_item name: (_) @name)
-(const_item name: (_) @name)
-(static_item name: (_) @name)
-(enum_variant name: (_) @name)
+(function_signature_item name: (_) @name) @method
+(const_item name: (_) @name) @constant
+(static_item name: (_) @name) @variable
+(enum_variant name: (_) @name) @member
 """,
     "ruby": """
-(assignment left: (constant) @name)
+(assignment left: (constant) @name) @constant
 """,
     "php": """
 (namespace_definition name: (_) @label body: (_)) @def
-(const_element (name) @name)
-(enum_case name: (_) @name)
-(property_element name: (variable_name (name) @name))
+(const_element (name) @name) @constant
+(enum_case name: (_) @name) @member
+(property_element name: (variable_name (name) @name)) @property
 """,
     "c": _C,
     "cpp": _C
     + """
 (class_specifier name: (_) @name body: (_)) @def
 (namespace_definition name: (_) @label) @def
-(field_declaration declarator: (function_declarator declarator: (_) @name))
+(field_declaration declarator: (function_declarator declarator: (_) @name)) @method
 (field_declaration declarator: (pointer_declarator
-    declarator: (function_declarator declarator: (_) @name)))
+    declarator: (function_declarator declarator: (_) @name))) @method
 (field_declaration declarator: (reference_declarator
-    (function_declarator declarator: (_) @name)))
+    (function_declarator declarator: (_) @name))) @method
 """,
     "objc": """
 (class_interface . (identifier) @name) @def
 (class_implementation . (identifier) @name) @def
 (protocol_declaration . (identifier) @name) @def
 (method_definition (identifier) @name) @def
-(method_declaration (identifier) @name)
+(method_declaration (identifier) @name) @method
 (function_definition declarator: (_) @declarator) @def
-(preproc_def name: (_) @name)
-(type_definition declarator: (_) @declarator)
+(preproc_def name: (_) @name) @macro
+(type_definition declarator: (_) @declarator) @type
 """,
     "csharp": """
 (namespace_declaration name: (_) @label) @def
-(field_declaration (variable_declaration (variable_declarator name: (_) @name)))
-(enum_member_declaration name: (_) @name)
+(field_declaration (variable_declaration (variable_declarator name: (_) @name))) @field
+(enum_member_declaration name: (_) @name) @member
 """,
     "swift": """
-(class_declaration name: (type_identifier) @name) @def
+(class_declaration declaration_kind: _ @kind name: (type_identifier) @name) @def
 (class_declaration name: (user_type) @label) @def
 (protocol_declaration name: (type_identifier) @name) @def
 (function_declaration name: (simple_identifier) @name) @def
 (init_declaration "init" @label) @def
-(protocol_function_declaration name: (simple_identifier) @name)
-(typealias_declaration name: (type_identifier) @name)
-(enum_entry name: (simple_identifier) @name)
-(source_file (property_declaration name: (pattern bound_identifier: (_) @name)))
-(class_body (property_declaration name: (pattern bound_identifier: (_) @name)))
+(protocol_function_declaration name: (simple_identifier) @name) @method
+(typealias_declaration name: (type_identifier) @name) @type
+(enum_entry name: (simple_identifier) @name) @member
+(source_file (property_declaration name: (pattern bound_identifier: (_) @name)) @variable)
+(class_body (property_declaration name: (pattern bound_identifier: (_) @name)) @property)
 """,
     "scala": """
-(function_declaration name: (_) @name)
-(template_body (val_definition pattern: (identifier) @name))
-(template_body (var_definition pattern: (identifier) @name))
-(simple_enum_case name: (_) @name)
+(function_declaration name: (_) @name) @method
+(template_body (val_definition pattern: (identifier) @name) @field)
+(template_body (var_definition pattern: (identifier) @name) @field)
+(simple_enum_case name: (_) @name) @member
 """,
     "lua": """
 (assignment_statement (variable_list name: (_) @name)
-    (expression_list value: (function_definition))) @def
-(field name: (identifier) @name value: (function_definition)) @def
-(chunk (assignment_statement (variable_list name: (identifier) @name)))
-(chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name))))
+    (expression_list value: (function_definition))) @def @function
+(field name: (identifier) @name value: (function_definition)) @def @function
+(chunk (assignment_statement (variable_list name: (identifier) @name)) @variable)
+(chunk (variable_declaration
+    (assignment_statement (variable_list name: (identifier) @name))) @variable)
 """,
     "haskell": """
 (instance name: (_) @label) @def
-(signature name: (variable) @name)
-(data_constructor constructor: (_ name: (constructor) @name))
+(signature name: (variable) @name) @prototype
+(data_constructor constructor: (_ name: (constructor) @name)) @member
 """,
     "elixir": _ELIXIR,
     "zig": """
-(Decl (FnProto function: (IDENTIFIER) @name)) @def
+(Decl (FnProto function: (IDENTIFIER) @name)) @def @function
 (Decl (VarDecl variable_type_function: (IDENTIFIER) @name
-    (ErrorUnionExpr (SuffixExpr (ContainerDecl))))) @def
+    (ErrorUnionExpr (SuffixExpr (ContainerDecl (ContainerDeclType . _ @kind)))))) @def
 (TestDecl (STRINGLITERALSINGLE) @label) @def
-(source_file (Decl (VarDecl variable_type_function: (IDENTIFIER) @name)))
+(source_file (Decl (VarDecl variable_type_function: (IDENTIFIER) @name)) @variable)
 """,
     "bash": """
-(program (variable_assignment name: (_) @name))
-(program (declaration_command (variable_assignment name: (_) @name)))
+(program (variable_assignment name: (_) @name) @variable)
+(program (declaration_command (variable_assignment name: (_) @name) @variable))
 """,
     "html": """
-((attribute (attribute_name) @keyword (quoted_attribute_value (attribute_value) @name))
+((attribute (attribute_name) @keyword (quoted_attribute_value (attribute_value) @name)) @element
   (#eq? @keyword "id"))
 """,
     "css": """
 (rule_set (selectors) @label) @def
-(rule_set (selectors (class_selector (class_name) @name)))
-(rule_set (selectors (id_selector (id_name) @name)))
+(rule_set (selectors (class_selector (class_name) @name))) @selector
+(rule_set (selectors (id_selector (id_name) @name))) @selector
 (keyframes_statement (keyframes_name) @name) @def
 """,
     "scss": """
 (rule_set (selectors) @label) @def
-(rule_set (selectors (class_selector (class_name) @name)))
-(stylesheet (declaration (property_name) @name))
+(rule_set (selectors (class_selector (class_name) @name))) @selector
+(stylesheet (declaration (property_name) @name) @variable)
 """,
     "json": """
-(document (object (pair key: (string (string_content) @name))))
+(document (object (pair key: (string (string_content) @name)) @key))
 (pair key: (string (string_content) @label) value: [(object) (array)]) @def
 """,
     "yaml": """
-(document (block_node (block_mapping (block_mapping_pair key: (_) @name))))
+(document (block_node (block_mapping (block_mapping_pair key: (_) @name) @key)))
 (block_mapping_pair key: (_) @label value: (block_node)) @def
 """,
     "toml": """
-(table . [(bare_key) (dotted_key) (quoted_key)] @name) @def
-(table_array_element . [(bare_key) (dotted_key) (quoted_key)] @name) @def
-(document (pair . (_) @name))
+(table . [(bare_key) (dotted_key) (quoted_key)] @name) @def @key
+(table_array_element . [(bare_key) (dotted_key) (quoted_key)] @name) @def @key
+(document (pair . (_) @name) @key)
 """,
     "markdown": """
 (section . (atx_heading heading_content: (_) @name)) @def
 (section . (setext_heading heading_content: (_) @name)) @def
 """,
     "dockerfile": """
-(from_instruction as: (image_alias) @name)
-(arg_instruction name: (_) @name)
-(env_pair name: (_) @name)
+(from_instruction as: (image_alias) @name) @stage
+(arg_instruction name: (_) @name) @variable
+(env_pair name: (_) @name) @variable
 """,
     "make": """
-(rule (targets (word) @name)) @def
-(variable_assignment name: (_) @name)
-(define_directive name: (_) @name) @def
+(rule (targets (word) @name)) @def @target
+(variable_assignment name: (_) @name) @variable
+(define_directive name: (_) @name) @def @macro
 """,
     "dart": """
 (mixin_declaration (identifier) @name) @def
-(function_signature name: (_) @name)
-(getter_signature name: (_) @name)
-(type_alias . (type_identifier) @name)
-(static_final_declaration (identifier) @name)
+(function_signature name: (_) @name) @function
+(getter_signature name: (_) @name) @property
+(type_alias . (type_identifier) @name) @type
+(static_final_declaration (identifier) @name) @constant
 """,
     "r": """
-(binary_operator lhs: (identifier) @name rhs: (function_definition)) @def
-(program (binary_operator lhs: (identifier) @name))
+(binary_operator lhs: (identifier) @name rhs: (function_definition)) @def @function
+(program (binary_operator lhs: (identifier) @name) @variable)
 """,
     "julia": """
 (function_definition (signature (call_expression . (_) @name))) @def
 (macro_definition (signature (call_expression . (_) @name))) @def
-(assignment . (call_expression . (identifier) @name)) @def
+(assignment . (call_expression . (identifier) @name)) @def @function
 (struct_definition (type_head (identifier) @name)) @def
-(abstract_definition (type_head (identifier) @name))
+(abstract_definition (type_head (identifier) @name)) @type
 (module_definition name: (_) @name) @def
-(const_statement (assignment . (identifier) @name))
+(const_statement (assignment . (identifier) @name)) @constant
 """,
     "ocaml": """
 (compilation_unit (value_definition (let_binding pattern: (value_name) @name)) @def)
@@ -292,7 +307,7 @@ PATTERNS: dict[str, str] = {
 """,
     "erlang": """
 (fun_decl clause: (function_clause name: (_) @name)) @def
-(pp_define lhs: (macro_lhs name: (_) @name))
+(pp_define lhs: (macro_lhs name: (_) @name)) @macro
 """,
     "terraform": """
 (block (string_lit (template_literal) @name) . (block_start)) @def

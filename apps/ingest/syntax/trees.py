@@ -5,7 +5,6 @@ No step calls itself, so a deep tree is as good as a flat one.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,24 +12,24 @@ from typing import NamedTuple
 from tree_sitter import Node, Parser
 
 from apps.ingest.syntax.cut import Text, Unit, cut_lines
-from apps.ingest.syntax.outline import language, outline
-from apps.ingest.syntax.pieces import Piece, pieces_of
+from apps.ingest.syntax.declared import declarations
+from apps.ingest.syntax.outline import captures_of, language, outline
+from apps.ingest.syntax.pieces import Cut, cut_of
 from apps.ingest.syntax.queries import LEADING, LEADING_WORDS
 
-# Between the parts of a symbol path; a dot elsewhere.
-SEPARATORS = {"markdown": " > "}
 
-
-def pieces_of_tree(lines: Sequence[str], max_chars: int, grammar: str) -> list[Piece]:
-    """Pieces of a file cut along its syntax tree. May never return."""
+def cut_along_tree(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
+    """A file cut along its syntax tree. May never return."""
     # Several grammars (make, for one) do not see a last line that is not ended.
     source = ("\n".join(lines) + "\n").encode()
     root = Parser(language(grammar)).parse(source).root_node
-    found = outline(grammar, root, source)
+    captures = captures_of(grammar, root, source)
+    found = outline(grammar, captures, source)
+    found.declarations.extend(declarations(grammar, captures, found, source))
     text = Text(lines, max_chars)
     starts = [definition.first for definition in found.definitions]
     units = cut_tree(text, root, starts, lambda node: _leads(grammar, node.type))
-    return pieces_of(text, units, found, SEPARATORS.get(grammar, "."))
+    return cut_of(text, units, found)
 
 
 @cache
@@ -38,8 +37,7 @@ def _leads(grammar: str, kind: str) -> bool:
     return kind in LEADING.get(grammar, ()) or any(word in kind for word in LEADING_WORDS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
+class _Task(NamedTuple):
     first: int
     end: int
     level: int

@@ -1,0 +1,74 @@
+"""The declarations of one file: each name with its kind, its place among the definitions and its
+lines."""
+
+from collections.abc import Iterable, Iterator
+
+from apps.ingest.syntax.kinds import kind_in
+from apps.ingest.syntax.outline import MAX_SIGNATURE, Captures, Name, last_row
+from apps.ingest.syntax.pieces import Declaration, Outline
+
+# Here one function is written as several definitions in a row.
+BY_EQUATIONS = frozenset({"haskell", "erlang", "elixir"})
+
+
+def declarations(
+    grammar: str, captures: Captures, found: Outline, source: bytes
+) -> list[Declaration]:
+    """What the file declares, in order of appearance. `found`: the outline of these captures."""
+    each = _each(captures, found, source)
+    return list(_joined(each) if grammar in BY_EQUATIONS else each)
+
+
+def _each(captures: Captures, found: Outline, source: bytes) -> Iterator[Declaration]:
+    index_of = {key: index for index, key in enumerate(captures.scopes)}
+    keys = list(captures.scopes)
+    open_: list[int] = []
+    at = 0
+    for start, name in captures.names.items():
+        while at < len(keys) and keys[at][0] <= start:
+            open_.append(at)
+            at += 1
+        while open_ and -keys[open_[-1]][1] <= start:
+            open_.pop()
+        key = name.scope or name.extent
+        own = index_of.get(key, -1) if key else -1
+        around = found.definitions[own].parent if own >= 0 else (open_[-1] if open_ else -1)
+        if name.text:
+            yield _declaration(name, own, around, found, source)
+
+
+def _declaration(name: Name, own: int, around: int, found: Outline, source: bytes) -> Declaration:
+    definition = found.definitions[own] if own >= 0 else None
+    kind = kind_in(name.kind, name.text, found.definitions[around].kind if around >= 0 else "")
+    if definition and definition.label.endswith(name.text):
+        path = found.path(own)
+    else:
+        path = found.separator.join(filter(None, (found.path(around), name.text)))
+    if definition:
+        first, last, signature = definition.first, definition.last, definition.signature
+    elif name.whole:
+        node = name.whole
+        first, last = node.start_point.row, last_row(node)
+        signature = _first_line(source, node.start_byte, node.end_byte)
+    else:
+        first, last, signature = name.row, name.row, ""
+    return Declaration(name.text, path, kind, first + 1, last + 1, signature)
+
+
+def _first_line(source: bytes, start: int, end: int) -> str:
+    head = source[start : min(end, start + 2 * MAX_SIGNATURE)].decode("utf-8", "replace")
+    return " ".join(head.partition("\n")[0].split())[:MAX_SIGNATURE].rstrip(" {[(:=")
+
+
+def _joined(each: Iterable[Declaration]) -> Iterator[Declaration]:
+    """Neighbours of one path as one: from the first to the last, of the last one's kind."""
+    open_: Declaration | None = None
+    for declaration in each:
+        if open_ and open_.path == declaration.path:
+            open_ = open_._replace(kind=declaration.kind, end=declaration.end)
+            continue
+        if open_:
+            yield open_
+        open_ = declaration
+    if open_:
+        yield open_

@@ -1,0 +1,123 @@
+"""What a file defines: each name with its plain kind, its path and its lines, in each language."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from apps.ingest.chunking import Chunker
+from apps.ingest.syntax.pieces import MAX_DECLARATIONS
+from apps.ingest.types import Symbol
+from tests.ingest.language_samples import SAMPLES
+
+SOURCES = {sample.path: sample.source for sample in SAMPLES}
+
+KINDS = {
+    "a.py": "constant LIMIT, constant FIRST, constant SECOND, type Alias, class Shop, "
+    "field Shop.open, method Shop.price, function Shop.price.inner, function later",
+    "a.js": "constant LIMIT, function plain, class Shop, field Shop.count, method Shop.price, "
+    "function arrow, function exports.sold, method bar, function baz, function qux, "
+    "function Shop.prototype.close, function each",
+    "a.ts": "interface Priced, method Priced.price, type Id, enum Kind, class Shop, "
+    "method Shop.open, method Shop.price, namespace Inner, function Inner.deep, function outer, "
+    "constant LIMIT, function arrow",
+    "a.tsx": "function App",
+    "A.java": "class Shop, field Shop.LIMIT, field Shop.MORE, constructor Shop.Shop, "
+    "method Shop.price, enum Shop.Kind, member Shop.Kind.ONE, member Shop.Kind.TWO, "
+    "method Shop.Kind.each, interface Shop.Inner, method Shop.Inner.quote, record Shop.Pair",
+    "a.kt": "constant LIMIT, type Id, class Shop, property Shop.count, method Shop.price, "
+    "object Single, enum Kind, member Kind.A, member Kind.B, function ext",
+    "a.go": "constant LIMIT, variable first, variable second, struct Shop, interface Priced, "
+    "method Priced.Price, type Alias, function New, method Shop.Price",
+    "a.rs": "constant LIMIT, struct Shop, enum Kind, member Kind.A, member Kind.B, trait Priced, "
+    "method Priced.quote, method Priced.given, method Shop.price, module inner, "
+    "function inner.deep, macro shout, type Alias",
+    "a.rb": "module Market, constant Market.LIMIT, class Market.Shop, method Market.Shop.price, "
+    "method Market.Shop.open, method top",
+    "a.php": "constant LIMIT, interface Priced, method Priced.quote, class Shop, "
+    "constant Shop.MORE, property Shop.count, method Shop.price, trait Sold, method Sold.sell, "
+    "enum Kind, member Kind.A, function plain",
+    "a.c": "macro LIMIT, macro MAX, type Point, struct Shop, enum Kind, member Kind.A, "
+    "member Kind.B, type callback, variable count, variable more, prototype declared, "
+    "function price",
+    "a.cpp": "class market.Shop, method market.Shop.quote, method market.Shop.open, "
+    "function market.Shop.price, struct Box, type Alias, constant LIMIT, function ref",
+    "a.cs": "class Market.Shop, field Market.Shop.Limit, property Market.Shop.Count, "
+    "method Market.Shop.Price, enum Market.Shop.Kind, member Market.Shop.Kind.A, "
+    "member Market.Shop.Kind.B",
+    "a.swift": "variable limit, class Shop, property Shop.count, method Shop.price, "
+    "protocol Priced, method Priced.quote, enum Kind, member Kind.a, member Kind.b, "
+    "method Shop.extra",
+    "a.scala": "object Market, field Market.limit, method Market.price, class Shop, "
+    "trait Priced, method Priced.quote",
+    "a.lua": "variable Shop, constant LIMIT, function plain, function Shop.price, "
+    "function Shop.open, function close",
+    "a.hs": "type Shop, member Shop.Big, member Shop.Small, type Id, class Priced, "
+    "method Priced.quote, function price, value limit",
+    "a.ex": "module Market.Shop, function Market.Shop.price, function Market.Shop.hidden, "
+    "macro Market.Shop.shout",
+    "a.zig": "variable std, struct Shop, method Shop.price, function plain",
+    "a.sh": "constant LIMIT, constant MORE, function price",
+    "a.css": "selector shop, animation spin",
+    "a.json": "key name, key scripts",
+    "a.yaml": "key name, key jobs",
+    "a.md": "heading The shop, heading The shop > Its `price`, heading Other",
+    "a.proto": "message Shop, service S",
+    "a.graphql": "type Shop, union U",
+    "a.tf": "block shop",
+    # No grammar: the word that declares tells.
+    "a.sql": "table shop, view sold",
+    "a.nim": "type Shop, function price",
+}
+
+
+@pytest.fixture(scope="module")
+def chunker() -> Iterator[Chunker]:
+    with Chunker(parse_seconds=10) as opened:
+        yield opened
+
+
+def symbols(chunker: Chunker, path: str, source: str) -> tuple[Symbol, ...]:
+    return chunker.chunk(path, source.encode()).symbols
+
+
+@pytest.mark.parametrize("path", KINDS)
+def test_each_name_bears_its_kind_and_path(chunker: Chunker, path: str) -> None:
+    found = symbols(chunker, path, SOURCES[path])
+    assert ", ".join(f"{each.kind} {each.path}" for each in found) == KINDS[path]
+    assert all(each.path.endswith(each.name) for each in found)
+
+
+def test_lines_span_the_whole_declaration_and_the_signature_is_its_head(chunker: Chunker) -> None:
+    table = "TABLE = {\n    1: 2,\n}\n"
+    source = f"import os\n\n{table}\n\nclass A:\n    def b(self, c: int):\n        pass\n"
+    assert symbols(chunker, "a.py", source) == (
+        Symbol("TABLE", "TABLE", "constant", 3, 5, "TABLE"),
+        Symbol("A", "A", "class", 8, 10, "class A"),
+        Symbol("b", "A.b", "method", 9, 10, "def b(self, c: int)"),
+    )
+
+
+def test_the_equations_of_a_function_are_one_definition_with_its_type(chunker: Chunker) -> None:
+    source = "price :: Int -> String\nprice 0 = x\nprice n = y\n"
+    assert symbols(chunker, "a.hs", source) == (
+        Symbol("price", "price", "function", 1, 3, "price :: Int -> String"),
+    )
+
+
+def test_overloads_are_definitions_of_their_own(chunker: Chunker) -> None:
+    source = "class A {\n  int get(int a) { return a; }\n  int get(String a) { return 0; }\n}\n"
+    found = symbols(chunker, "A.java", source)
+    assert [(each.path, each.start_line) for each in found] == [
+        ("A", 1),
+        ("A.get", 2),
+        ("A.get", 3),
+    ]
+
+
+def test_a_file_gives_no_more_than_its_share(chunker: Chunker) -> None:
+    source = "".join(f"#define M{i} {i}\n" for i in range(MAX_DECLARATIONS + 5))
+    assert len(symbols(chunker, "a.h", source)) == MAX_DECLARATIONS
+
+
+def test_prose_declares_nothing(chunker: Chunker) -> None:
+    assert symbols(chunker, "a.txt", "class Shop\ndef price\n") == ()
