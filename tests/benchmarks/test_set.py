@@ -1,4 +1,4 @@
-"""The judged set that the project carries is whole and well formed."""
+"""The judged sets that the project carries are whole and well formed."""
 
 from pathlib import Path
 
@@ -6,16 +6,30 @@ import pytest
 
 from benchmarks.retrieval.questions import CATEGORIES, SET, Repository, load
 
-REPOSITORIES = load()
+HOLDOUT = SET.with_name("holdout_set.json")
+DEVELOPMENT, HELD_OUT = load(), load(HOLDOUT)
+ALL = [*DEVELOPMENT, *HELD_OUT]
 
 
-def test_it_asks_482_questions_of_24_repositories_in_19_languages() -> None:
-    assert len(REPOSITORIES) == len({repository.name for repository in REPOSITORIES}) == 24
-    assert sum(len(repository.questions) for repository in REPOSITORIES) == 482
-    assert len({repository.language for repository in REPOSITORIES}) == 19
+@pytest.mark.parametrize(
+    ("repositories", "questions", "languages"),
+    [(DEVELOPMENT, 482, 19), (HELD_OUT, 153, 12)],
+    ids=["development", "held out"],
+)
+def test_a_set_asks_of_many_languages(
+    repositories: list[Repository], questions: int, languages: int
+) -> None:
+    assert len(repositories) == len({repository.name for repository in repositories})
+    assert sum(len(repository.questions) for repository in repositories) == questions
+    assert len({repository.language for repository in repositories}) == languages
 
 
-@pytest.mark.parametrize("repository", REPOSITORIES, ids=lambda repository: repository.name)
+def test_what_is_held_out_is_not_in_the_other_set() -> None:
+    seen = {repository.repository for repository in DEVELOPMENT}
+    assert seen.isdisjoint(repository.repository for repository in HELD_OUT)
+
+
+@pytest.mark.parametrize("repository", ALL, ids=lambda repository: repository.name)
 def test_a_repository_is_named_by_owner_and_commit(repository: Repository) -> None:
     assert repository.repository.count("/") == 1 and ":" not in repository.repository
     assert len(repository.commit) == 40 and set(repository.commit) <= set("0123456789abcdef")
@@ -23,19 +37,17 @@ def test_a_repository_is_named_by_owner_and_commit(repository: Repository) -> No
     assert all(0 <= score <= 1 for score in repository.published.values())
 
 
-def test_every_question_has_a_category_and_answers() -> None:
-    for repository in REPOSITORIES:
-        for question in repository.questions:
-            assert question.text.strip() and question.category in CATEGORIES
-            assert question.targets
-            assert all(target.path for target in question.targets)
-            assert all(
-                1 <= (target.start_line or 1) <= (target.end_line or target.start_line or 1)
-                for target in question.targets
-            )
+@pytest.mark.parametrize("repository", ALL, ids=lambda repository: repository.name)
+def test_every_question_has_a_category_and_answers(repository: Repository) -> None:
+    for question in repository.questions:
+        assert question.text.strip() and question.category in CATEGORIES
+        assert question.targets
+        for target in question.targets:
+            start = target.start_line or 1
+            assert target.path and 1 <= start <= (target.end_line or start)
 
 
-def test_its_licence_stands_beside_it() -> None:
+def test_the_licence_of_the_development_set_stands_beside_it() -> None:
     notice = SET.with_name("retrieval_set.LICENSE.txt").read_text()
     assert "Permission is hereby granted, free of charge" in notice
 
