@@ -11,6 +11,7 @@ from django.test import Client
 from apps.ingest import queries, services
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import queue
+from codeinfo.conf import knobs
 from codeinfo.errors import Conflict
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import ingest, run_ingest, write_files
@@ -52,7 +53,7 @@ def test_a_first_ingest_leaves_nothing(
     assert not SourceFile.objects.exists()
     assert not IndexLock.objects.exists()
     assert not store.collections()
-    assert not index_folders(store)
+    assert not index_folders()
 
 
 @pytest.mark.django_db
@@ -155,7 +156,7 @@ def test_nothing_is_removed_while_a_run_is_active(
     assert services.remove(str(repo)) is True
     assert store.count(root.id) == 0
     assert not store.collections()
-    assert not index_folders(store)
+    assert not index_folders()
 
 
 @pytest.fixture
@@ -244,7 +245,6 @@ def files_of(repo: Path) -> dict[str, bytes]:
     return {str(f.relative_to(repo)): f.read_bytes() for f in repo.rglob("*") if f.is_file()}
 
 
-def index_folders(store: Any) -> list[Path]:
+def index_folders() -> list[Path]:
     """What Chroma keeps on disk for collections: a folder each."""
-    assert store._folder is not None
-    return [entry for entry in store._folder.iterdir() if entry.is_dir()]
+    return [entry for entry in (knobs().data_dir / "chroma").iterdir() if entry.is_dir()]

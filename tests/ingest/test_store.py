@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from apps.ingest.types import StoredMatch, VectorRecord, Vectors
-from apps.ingest.vectors.chroma import FolderLock
+from apps.ingest.vectors.chroma import FolderLock, open_embedded
 from apps.ingest.vectors.store import VectorStore, claim_store, get_store, reset_store
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
@@ -246,22 +246,12 @@ def test_a_sweep_takes_orphans_only(store: VectorStore, root: UUID) -> None:
     foreign.rmdir()
 
 
-def test_what_another_dropped_is_made_anew(store: VectorStore, root: UUID) -> None:
-    fill(store, root, 3)
-    # A second set of handles on the same Chroma, as another process has on a server.
-    other = VectorStore(store._client, "ingest_vectors", lambda: None, folder=None)
-    other.drop(root)
-    assert store.query(root, spread(1)[0], 3) == []
-    fill(store, root, 2)
-    assert store.count(root) == other.count(root) == 2
-    other.drop(root)
-    fill(store, root, 4)
-    assert other.count(root) == 4
-
-
 def test_the_collection_says_what_made_it(store: VectorStore, root: UUID) -> None:
     fill(store, root, 1)
-    found = store._client.get_collection(f"ingest_vectors_{root.hex}", embedding_function=None)
+    reset_store()
+    client = open_embedded(chroma_folder())
+    found = client.get_collection(f"ingest_vectors_{root.hex}", embedding_function=None)
+    client.close()
     assert found.metadata == {
         "embedder": "builtin",
         "model": MODEL,

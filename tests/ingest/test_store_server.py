@@ -12,11 +12,14 @@ import numpy as np
 import pytest
 
 from apps.ingest.types import VectorRecord
-from apps.ingest.vectors.store import get_store, reset_store
+from apps.ingest.vectors.chroma import open_server
+from apps.ingest.vectors.collections import Collections
+from apps.ingest.vectors.store import VectorStore, get_store, reset_store
 from codeinfo.errors import Unavailable
 from tests.ports import free_ports
 
 Turn = Callable[..., None]
+PREFIX = "ingest_vectors"
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,28 @@ def test_a_server_keeps_finds_and_deletes(server: Server, turn_knobs: Turn) -> N
     store.drop(root)
     assert store.collections() == set()
     assert store.query(root, vectors[0], 3) == []
+
+
+def test_what_another_process_dropped_is_made_anew(server: Server, turn_knobs: Turn) -> None:
+    def fill(count: int) -> None:
+        records = [VectorRecord(f"r:{n}", "text", {"runId": "r"}) for n in range(count)]
+        store.add(root, "static-code-256", records, np.ones((count, 8), np.float32))
+
+    turn_knobs(chroma_url=server.url)
+    store, other, root = (
+        get_store(),
+        VectorStore(Collections(open_server(server.url)), PREFIX),
+        uuid4(),
+    )
+    fill(3)
+    other.drop(root)
+    assert store.query(root, np.ones(8, np.float32), 3) == []
+    fill(2)
+    assert store.count(root) == other.count(root) == 2
+    other.drop(root)
+    fill(4)
+    assert other.count(root) == 4
+    other.close()
 
 
 def test_a_server_that_goes_away_is_an_error_of_its_own(server: Server, turn_knobs: Turn) -> None:

@@ -1,16 +1,18 @@
 """The one owner of the chromadb package: opens it, guards its folder, translates its errors.
 
-Importing chromadb costs about a second, so it happens when the store is first used.
+Importing chromadb costs about a second, so it happens when Chroma is first used; an embedded one is
+used in a process of its own (`process`, `child`).
 """
 
 import fcntl
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -18,7 +20,8 @@ import httpx
 
 from codeinfo.errors import Unavailable
 
-CALL_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+CALL_SECONDS = 60.0
+CALL_TIMEOUT = httpx.Timeout(CALL_SECONDS, connect=5.0)
 # Its checks raise the first two, its Rust side the next two, and a client that was closed the last.
 _UNTYPED = (ValueError, TypeError, RuntimeError, OSError, AttributeError)
 
@@ -48,14 +51,17 @@ def is_missing(error: Unavailable) -> bool:
 class FolderLock:
     """One process at a time: two that write one embedded store lose vectors without an error.
 
-    The kernel lets go of the lock when the process ends, however it ends.
+    The kernel lets go of a lock when the process ends, however it ends. The process that uses the
+    store and the child that has it open each take one, of their own `name`: the first says at once
+    that another process is there, the second waits until the child of one that was killed has
+    ended, which it does within a call.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "chroma.lock", *, wait: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(folder / "chroma.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
             os.close(self._file)
             raise unavailable(
@@ -64,24 +70,34 @@ class FolderLock:
                 retryable=False,
             ) from error
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.release()
+
     def release(self) -> None:
         os.close(self._file)
 
 
-def open_embedded(folder: Path) -> tuple[Any, Callable[[], None]]:
-    """A client of the store in `folder`, which the caller has locked, and what closes it."""
+def open_embedded(folder: Path) -> Any:
+    """A client of the store in `folder`, which the caller has locked."""
     import chromadb  # noqa: PLC0415 - heavy, see above
     from chromadb.api.shared_system_client import SharedSystemClient  # noqa: PLC0415
 
     with chroma_errors():
         # One that failed to start stays known by its path, and would be given again.
         SharedSystemClient.clear_system_cache()
-        client = chromadb.PersistentClient(path=str(folder))
-        return client, client.close
+        return chromadb.PersistentClient(path=str(folder))
 
 
-def open_server(url: str) -> tuple[Any, Callable[[], None]]:
-    """A client of the server at `url`, which must answer, and what closes it."""
+def open_server(url: str) -> Any:
+    """A client of the server at `url`, which must answer."""
     import chromadb  # noqa: PLC0415 - heavy, see above
 
     parts = urlsplit(url)
@@ -92,7 +108,8 @@ def open_server(url: str) -> tuple[Any, Callable[[], None]]:
         # Chroma's own way is to wait for ever and to leave connections open; it has no setting.
         session = client._server._session
         session.timeout = CALL_TIMEOUT
-        return client, session.close
+        client.close = session.close
+        return client
 
 
 def sweep(folder: Path) -> list[str]:

@@ -1,0 +1,63 @@
+"""The process that has the embedded Chroma open: `python -m apps.ingest.vectors.child FD`.
+
+Chroma holds Python's global lock for the whole of a write. Here nobody else wants it.
+
+It answers what comes through the socket of its parent, one request after the other: a folder to
+open, then verbs of Collections with their arguments, then None to close the folder, then perhaps
+another. Each is answered by (True, result) or (False, Unavailable). It ends when the parent's end
+of the socket does, however the parent ended. It is deaf to the signals that end the parent in
+order: what the parent has still to write must find it.
+"""
+
+import signal
+import sys
+from contextlib import closing, suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from apps.ingest.vectors import chroma
+from apps.ingest.vectors.collections import Collections
+from codeinfo.errors import Unavailable
+
+LOCK = "child.lock"
+
+
+def main() -> None:
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.SIG_IGN)
+    parent: Connection[Any, Any] = Connection(int(sys.argv[1]))
+    # The parent may end at any moment, while it is read from or written to.
+    with suppress(EOFError, ConnectionError), parent:
+        while True:
+            folder = parent.recv()
+            try:
+                _serve(parent, folder)
+            except Unavailable as error:
+                parent.send((False, error))
+            else:
+                parent.send((True, None))
+
+
+def _serve(parent: "Connection[Any, Any]", folder: Path) -> None:
+    """One folder from its opening to its closing. Raises Unavailable where it cannot be opened."""
+    with (
+        chroma.FolderLock(folder, LOCK, wait=True),
+        closing(Collections(chroma.open_embedded(folder), folder)) as collections,
+    ):
+        parent.send((True, None))
+        while (request := parent.recv()) is not None:
+            parent.send(_answer(collections, *request))
+
+
+def _answer(
+    collections: Collections, verb: Any, args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[bool, Any]:
+    try:
+        return True, verb(collections, *args, **options)
+    except Unavailable as error:
+        return False, error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""The process that has the embedded Chroma open: lost, silent, left behind, started again."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apps.ingest.vectors import process
+from apps.ingest.vectors.collections import Collections
+from apps.ingest.vectors.process import Embedded, Turns
+from codeinfo.errors import Unavailable
+from tests.house.sources import HOME
+from tests.ingest import verbs
+
+ABOUT = {"made": "here"}
+PARENT = """
+import sys
+from pathlib import Path
+from apps.ingest.vectors.chroma import FolderLock
+from apps.ingest.vectors.process import Embedded
+from tests.ingest import verbs
+lock = FolderLock(Path(sys.argv[1]))
+print(Embedded(Path(sys.argv[1])).ask(verbs.pid), "chromadb" in sys.modules, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def embedded(folder: Path) -> Iterator[Embedded]:
+    made = Embedded(folder)
+    made.ask(Collections.add, "kept", ABOUT, ["a", "b"], np.eye(2, dtype=np.float32), [ABOUT] * 2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def parent(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process with an embedded store in `folder`."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(folder)],
+        cwd=HOME,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        yield running
+        running.kill()
+
+
+def said(running: subprocess.Popen[str]) -> list[str]:
+    assert running.stdout
+    return running.stdout.readline().split()
+
+
+def test_a_child_that_is_killed_in_a_call_is_told_and_started_again(embedded: Embedded) -> None:
+    first = embedded.ask(verbs.pid)
+    with pytest.raises(Unavailable, match="try again") as caught:
+        embedded.ask(verbs.die)
+    assert (caught.value.code, caught.value.retryable) == ("CHROMA_UNAVAILABLE", True)
+    assert embedded.ask(verbs.pid) != first
+    assert embedded.ask(Collections.count, "kept") == 2
+
+
+def test_a_child_that_was_killed_meanwhile_is_not_missed(embedded: Embedded) -> None:
+    os.kill(embedded.ask(verbs.pid), signal.SIGKILL)
+    assert embedded._child
+    embedded._child._process.wait()
+    assert embedded.ask(Collections.count, "kept") == 2
+
+
+def test_a_child_that_does_not_answer_is_given_up(
+    embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.kill(embedded.ask(verbs.pid), signal.SIGSTOP)
+    with monkeypatch.context() as patch:
+        patch.setattr(process, "CALL_SECONDS", 0.01)
+        with pytest.raises(Unavailable, match="no answer"):
+            embedded.ask(Collections.count, "kept")
+    assert embedded.ask(Collections.count, "kept") == 2
+
+
+def test_the_signals_that_end_the_parent_do_not_end_the_child(embedded: Embedded) -> None:
+    child = embedded.ask(verbs.pid)
+    assert os.getsid(child) == child  # the terminal's Ctrl-C does not even reach it
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        os.kill(child, ending)
+        assert embedded.ask(verbs.pid) == child
+
+
+def test_a_child_that_let_go_of_its_folder_serves_the_next(folder: Path) -> None:
+    first = Embedded(folder / "first")
+    child = first.ask(verbs.pid)
+    first.close()
+    with pytest.raises(Unavailable, match="closed"):
+        first.ask(Collections.names)
+    second = Embedded(folder / "second")
+    assert second.ask(verbs.pid) == child
+    assert second.ask(Collections.names) == []
+    second.close()
+
+
+def test_the_child_dies_with_its_parent_which_has_no_chroma_in_it(
+    parent: subprocess.Popen[str],
+) -> None:
+    assert said(parent)[1] == "False"
+    parent.kill()
+    assert parent.stderr
+    # The child holds this pipe too: its end is the end of both.
+    assert parent.stderr.read() == ""
+
+
+def test_the_next_process_waits_for_the_child_of_one_that_was_killed(
+    folder: Path, parent: subprocess.Popen[str]
+) -> None:
+    child = int(said(parent)[0])
+    os.kill(child, signal.SIGSTOP)  # as if it were in a long write
+    parent.kill()
+    parent.wait()
+    opened: list[Embedded] = []
+    next_one = threading.Thread(target=lambda: opened.append(Embedded(folder)))
+    next_one.start()
+    os.kill(child, signal.SIGCONT)
+    next_one.join()
+    assert opened[0].ask(Collections.names) == []
+    opened[0].close()
+
+
+def test_our_secrets_do_not_reach_the_child(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEINFO_OPENAI_API_KEY", "sk-canary")
+    monkeypatch.setattr(process, "_idle", [])
+    embedded = Embedded(folder)
+    environ = Path(f"/proc/{embedded.ask(verbs.pid)}/environ").read_bytes()
+    embedded.close()
+    process._idle.pop().end()
+    assert b"PYTHONPATH" in environ
+    assert b"canary" not in environ
+
+
+def test_a_child_that_cannot_be_started_is_an_error_of_chroma(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_idle", [])
+    monkeypatch.setattr(process, "COMMAND", ("/nowhere/python",))
+    with pytest.raises(Unavailable, match="cannot be started"):
+        Embedded(folder)
+    monkeypatch.setattr(process, "COMMAND", ("/bin/false",))
+    with pytest.raises(Unavailable, match="lost"):
+        Embedded(folder)
+
+
+class Watched(deque[threading.Lock]):
+    """A queue that tells when someone has joined it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.joined = threading.Semaphore(0)
+
+    def append(self, lock: threading.Lock) -> None:
+        super().append(lock)
+        self.joined.release()
+
+
+def test_who_lets_go_and_asks_again_comes_last() -> None:
+    turns, order = Turns(), list[str]()
+    turns._waiting = queue = Watched()
+
+    def ask(who: str) -> None:
+        with turns:
+            order.append(who)
+
+    threads = [threading.Thread(target=ask, args=[who]) for who in ("first", "second")]
+    with turns:
+        queue.joined.acquire()
+        for thread in threads:
+            thread.start()
+            queue.joined.acquire()
+    ask("again")
+    for thread in threads:
+        thread.join()
+    assert order == ["first", "second", "again"]
