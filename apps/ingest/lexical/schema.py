@@ -1,10 +1,10 @@
 """The tables of a root's word index, and the version by which an old file is known.
 
-A chunk's number is its segment's number × 2³² + its row. A segment is what one `add` wrote: blobs
-of the length (in words) and the file of each row, 0 where the row has been deleted; a posting holds
-where one word stands in one segment (`scoring.HIT`), a naming the rows (u4) in which one identifier
-stands. `state.writes` changes with every write, and begins anywhere, so that no two files of one
-name are taken for each other.
+A segment is what one `add` wrote, or several that have been merged: the chunks of numbers `first`,
+`first` + 1, …, with the length in words and the file of each, 0 where a chunk has been deleted. A
+posting holds the chunks of one segment that have one word (`scoring.HIT`), a naming those in which
+one identifier stands (u4). `state.writes` changes with every write, and begins anywhere, so that no
+two files of one name are taken for each other.
 """
 
 import sqlite3
@@ -47,7 +47,9 @@ CREATE TABLE symbol (
 );
 CREATE INDEX symbol_file ON symbol (file);
 CREATE INDEX symbol_name ON symbol (name);
-CREATE TABLE segment (id INTEGER PRIMARY KEY, lengths BLOB NOT NULL, files BLOB NOT NULL);
+CREATE TABLE segment (
+    id INTEGER PRIMARY KEY, first INTEGER NOT NULL, lengths BLOB NOT NULL, files BLOB NOT NULL
+);
 CREATE TABLE posting (
     segment INTEGER NOT NULL, word TEXT NOT NULL, hits BLOB NOT NULL, PRIMARY KEY (segment, word)
 ) WITHOUT ROWID;

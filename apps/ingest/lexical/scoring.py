@@ -26,20 +26,25 @@ B = 0.75
 # left out where a rarer one is asked for as well.
 COMMON = 0.4
 
-# One posting: where a word stands, and how often in each field.
-HIT = np.dtype([("row", "<u4"), ("times", "u1", (len(FIELDS),))])
+# One posting: the number of a chunk, and how often the word stands in each of its fields.
+HIT = np.dtype([("chunk", "<u4"), ("times", "u1", (len(FIELDS),))])
+# CROSS: in this order, each posting is found by its key.
+_POSTINGS = (
+    "FROM json_each(?) AS asked CROSS JOIN segment CROSS JOIN posting"
+    " ON posting.segment = segment.id AND posting.word = asked.value"
+)
 Scores = NDArray[np.float32]
+Hits = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is needed of all chunks, at positions 0, 1, … in the order of their numbers."""
+    """What is needed of all chunks; that of number `first` + i is at i."""
 
     writes: int
-    starts: Mapping[int, int]  # the position at which each segment begins
-    numbers: NDArray[np.int64]
+    first: int
     files: NDArray[np.uint32]
-    norms: Scores  # K1·(…) of the formula; infinite where a row has been deleted
+    norms: Scores  # K1·(…) of the formula; infinite where there is no chunk
     live: int
 
 
@@ -49,28 +54,25 @@ def writes(database: sqlite3.Connection) -> int:
 
 
 def snapshot(database: sqlite3.Connection) -> Snapshot:
-    starts: dict[int, int] = {}
-    numbers, lengths, files = [np.zeros(0, np.int64)], [b""], [b""]
-    position = 0
-    for segment, length, file in database.execute("SELECT * FROM segment ORDER BY id"):
-        starts[segment] = position
-        rows = len(length) // 4
-        numbers.append((segment << 32) + np.arange(rows, dtype=np.int64))
-        lengths.append(length)
-        files.append(file)
-        position += rows
-    words = np.frombuffer(b"".join(lengths), "<u4").astype(np.float32)
-    live = words > 0
-    mean = float(words[live].mean()) if live.any() else 1.0
-    norms = np.where(live, K1 * (1 - B + B * words / mean), np.inf).astype(np.float32)
-    return Snapshot(
-        writes=writes(database),
-        starts=starts,
-        numbers=np.concatenate(numbers),
-        files=np.frombuffer(b"".join(files), "<u4"),
-        norms=norms,
-        live=int(live.sum()),
-    )
+    first, lengths, files = spread(database.execute("SELECT * FROM segment").fetchall())
+    live = lengths > 0
+    mean = lengths[live].mean() if live.any() else 1.0
+    norms = np.where(live, K1 * (1 - B + B * lengths / mean), np.inf).astype(np.float32)
+    return Snapshot(writes(database), first, files, norms, int(live.sum()))
+
+
+def spread(
+    segments: Sequence[tuple[int, int, bytes, bytes]],
+) -> tuple[int, NDArray[np.uint32], NDArray[np.uint32]]:
+    """The lowest number of the segments' chunks, and the length and file of all from there on."""
+    first = min((segment[1] for segment in segments), default=0)
+    end = max((segment[1] + len(segment[2]) // 4 for segment in segments), default=0)
+    lengths, files = np.zeros((2, end - first), np.uint32)
+    for _, start, some_lengths, some_files in segments:
+        part = slice(start - first, start - first + len(some_lengths) // 4)
+        lengths[part] = np.frombuffer(some_lengths, "<u4")
+        files[part] = np.frombuffer(some_files, "<u4")
+    return first, lengths, files
 
 
 def best(
@@ -82,7 +84,7 @@ def best(
 ) -> list[tuple[int, float]]:
     """Number and score of the n best chunks that have any of the words, best first; of equal ones
     the first written."""
-    scores = _scores(seen, _postings(database, seen, words))
+    scores = _scores(seen, _postings(database, words))
     allowed = _allowed_files(database, where)
     if allowed is not None:
         scores[~np.isin(seen.files, allowed)] = 0
@@ -91,52 +93,39 @@ def best(
         least = np.partition(scores[found], -n)[-n]
         found = found[scores[found] >= least]
     found = found[np.argsort(-scores[found], kind="stable")][:n]
-    return list(zip(seen.numbers[found].tolist(), scores[found].tolist(), strict=True))
+    return list(zip((found + seen.first).tolist(), scores[found].tolist(), strict=True))
 
 
 def frequencies(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, int]:
-    """How many hits each word has."""
+    """How many chunks have each word; those that none has are left out."""
     rows = database.execute(
-        "SELECT word, sum(length(hits)) FROM posting"
-        " WHERE word IN (SELECT value FROM json_each(?)) GROUP BY word",
-        (json.dumps(list(words)),),
+        f"SELECT word, sum(length(hits)) {_POSTINGS} GROUP BY word", _asked(words)
     )
     return {word: size // HIT.itemsize for word, size in rows}
 
 
-def _postings(
-    database: sqlite3.Connection, seen: Snapshot, words: Sequence[str]
-) -> list[tuple[NDArray[np.int64], NDArray[Any]]]:
-    """Positions and counts of each word that is anywhere."""
-    rows = database.execute(
-        # CROSS: in this order, each posting is found by its key.
-        "SELECT word, segment.id, hits FROM json_each(?) AS asked CROSS JOIN segment"
-        " CROSS JOIN posting ON posting.segment = segment.id AND posting.word = asked.value",
-        (json.dumps(list(dict.fromkeys(words))),),
-    )
-    found: dict[str, tuple[list[int], list[bytes]]] = {}
-    for word, segment, hits in rows:
-        starts, blobs = found.setdefault(word, ([], []))
-        starts.append(seen.starts[segment])
-        blobs.append(hits)
-    return [_positioned(starts, blobs) for starts, blobs in found.values()]
+def _postings(database: sqlite3.Connection, words: Sequence[str]) -> list[Hits]:
+    """The postings of each word that is anywhere."""
+    found: dict[str, list[bytes]] = {}
+    for word, hits in database.execute(f"SELECT word, hits {_POSTINGS}", _asked(words)):
+        found.setdefault(word, []).append(hits)
+    return [np.frombuffer(b"".join(blobs), HIT) for blobs in found.values()]
 
 
-def _positioned(starts: list[int], blobs: list[bytes]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    hits = np.frombuffer(b"".join(blobs), HIT)
-    sizes = [len(blob) // HIT.itemsize for blob in blobs]
-    return hits["row"] + np.repeat(starts, sizes), hits["times"]
+def _asked(words: Sequence[str]) -> tuple[str]:
+    return (json.dumps(list(dict.fromkeys(words))),)
 
 
-def _scores(seen: Snapshot, postings: Sequence[tuple[NDArray[np.int64], NDArray[Any]]]) -> Scores:
-    """The score of every position."""
+def _scores(seen: Snapshot, postings: Sequence[Hits]) -> Scores:
+    """The score of every chunk."""
     scores = np.zeros(len(seen.norms), np.float32)
     weights = np.array([WEIGHTS[field] for field in FIELDS], np.float32)
-    rare = [each for each in postings if len(each[0]) <= COMMON * seen.live]
-    for positions, times in rare or postings:
-        idf = np.log(1 + (seen.live - len(positions) + 0.5) / (len(positions) + 0.5))
-        often = times.astype(np.float32) @ weights
-        scores[positions] += (idf * (K1 + 1)) * often / (often + seen.norms[positions])
+    rare = [hits for hits in postings if len(hits) <= COMMON * seen.live]
+    for hits in rare or postings:
+        at = hits["chunk"].astype(np.intp) - seen.first
+        often = hits["times"].astype(np.float32) @ weights
+        idf = np.log(1 + (seen.live - len(hits) + 0.5) / (len(hits) + 0.5))
+        scores[at] += np.float32(idf * (K1 + 1)) * often / (often + seen.norms[at])
     return scores
 
 

@@ -1,43 +1,81 @@
 """Writing the postings: what an `add` brings becomes a segment, and deleting thins it out."""
 
+import heapq
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.lexical.scoring import FIELDS, HIT
+from apps.ingest.lexical.scoring import FIELDS, HIT, spread
 from apps.ingest.lexical.words import is_identifier, runs, word_counts
 from apps.ingest.types import VectorRecord
 
-_MOST_TIMES = 255
 Mask = NDArray[np.bool_]
+Numbers = NDArray[np.integer[Any]]
 
-
-def chunk_number(segment: int, row: int) -> int:
-    return (segment << 32) + row
+_MOST_TIMES = 255
+# The two tables of hits: the key of each, and what its blobs are made of.
+_KEYS = {"posting": "word", "naming": "identifier"}
+_KINDS = {"posting": HIT, "naming": np.dtype([("chunk", "<u4")])}
+_KEY = itemgetter(0)
 
 
 def write(
-    database: sqlite3.Connection, segment: int, records: Sequence[VectorRecord], files: list[int]
+    database: sqlite3.Connection, first: int, records: Sequence[VectorRecord], files: list[int]
 ) -> None:
-    """Index the words and identifiers of some chunks; `files` are the numbers of their files."""
+    """Index the words and identifiers of some chunks, numbered from `first`; `files` are the
+    numbers of their files."""
     postings: dict[str, list[int]] = defaultdict(list)
     namings: dict[str, list[int]] = defaultdict(list)
     lengths = []
-    for row, record in enumerate(records):
+    for number, record in enumerate(records, first):
         fields = [runs(text) for text in _fields(record)]
-        lengths.append(_index(row, map(word_counts, fields), postings))
+        lengths.append(_index(number, map(word_counts, fields), postings))
         for run in fields[0]:
             if is_identifier(run):
-                namings[run].append(row)
-    database.execute(
-        "INSERT INTO segment VALUES (?, ?, ?)",
-        (segment, np.array(lengths, "<u4").tobytes(), np.array(files, "<u4").tobytes()),
+                namings[run].append(number)
+    segment = _next_segment(database)
+    _insert_segment(database, segment, first, np.array(lengths), np.array(files))
+    # In the order of the key, the table only grows at its end.
+    _insert(
+        database, "posting", ((segment, w, _blob(postings[w], "<u8")) for w in sorted(postings))
     )
-    _insert(database, "posting", segment, postings, "<u8")
-    _insert(database, "naming", segment, namings, "<u4")
+    _insert(database, "naming", ((segment, n, _blob(namings[n], "<u4")) for n in sorted(namings)))
+
+
+def next_number(database: sqlite3.Connection) -> int:
+    """A number above those of all chunks that there are, or were in a segment that there is."""
+    last = "SELECT ifnull(max(first + length(lengths) / 4), 0) FROM segment"
+    return int(database.execute(last).fetchone()[0])
+
+
+def merge(database: sqlite3.Connection, most: int) -> None:
+    """Make one of all segments where there are more than `most`: each costs a look per word."""
+    segments = database.execute("SELECT * FROM segment ORDER BY first").fetchall()
+    if len(segments) <= most:
+        return
+    merged = _next_segment(database)
+    _insert_segment(database, merged, *spread(segments))
+    for table, key in _KEYS.items():
+        parts = [
+            database.execute(
+                f"SELECT {key}, hits FROM {table} WHERE segment = ? ORDER BY {key}", (segment[0],)
+            )
+            for segment in segments
+        ]
+        groups = groupby(heapq.merge(*parts, key=_KEY), _KEY)
+        _insert(
+            database,
+            table,
+            ((merged, k, b"".join(hits for _, hits in group)) for k, group in groups),
+        )
+    for segment in segments:
+        _drop(database, segment[0])
 
 
 def _fields(record: VectorRecord) -> tuple[str, ...]:
@@ -47,79 +85,78 @@ def _fields(record: VectorRecord) -> tuple[str, ...]:
     return record.text, *(str(meta.get(key, "")) for key in ("relPath", "names", "symbol"))
 
 
-def _index(row: int, fields: Iterable[Mapping[str, int]], postings: dict[str, list[int]]) -> int:
+def _index(number: int, fields: Iterable[Mapping[str, int]], postings: dict[str, list[int]]) -> int:
     """Add one chunk to the postings; its length in words."""
     hits: dict[str, int] = {}
     length = 0
-    for number, counts in enumerate(fields):
-        shift = 32 + 8 * number
+    for shift, counts in zip(range(32, 64, 8), fields, strict=True):
         for word, times in counts.items():
             length += times
-            hits[word] = hits.get(word, row) + (min(times, _MOST_TIMES) << shift)
+            hits[word] = hits.get(word, number) + (min(times, _MOST_TIMES) << shift)
     for word, hit in hits.items():
         postings[word].append(hit)
     return length
 
 
-def _insert(
-    database: sqlite3.Connection, table: str, segment: int, hits: dict[str, list[int]], kind: str
+def _next_segment(database: sqlite3.Connection) -> int:
+    return int(database.execute("SELECT ifnull(max(id), 0) + 1 FROM segment").fetchone()[0])
+
+
+def _insert_segment(
+    database: sqlite3.Connection, segment: int, first: int, lengths: Numbers, files: Numbers
 ) -> None:
-    # In the order of the key, the table only grows at its end.
-    rows = ((segment, key, np.array(hits[key], kind).tobytes()) for key in sorted(hits))
+    blobs = [numbers.astype("<u4").tobytes() for numbers in (lengths, files)]
+    database.execute("INSERT INTO segment VALUES (?, ?, ?, ?)", (segment, first, *blobs))
+
+
+def _insert(
+    database: sqlite3.Connection, table: str, rows: Iterable[tuple[int, str, bytes]]
+) -> None:
     database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", rows)
+
+
+def _blob(numbers: list[int], kind: str) -> bytes:
+    return np.array(numbers, kind).tobytes()
 
 
 def remove_files(database: sqlite3.Connection, gone: Sequence[int]) -> None:
     """Take the chunks of some files out of all segments."""
-    for segment, lengths, files in database.execute("SELECT * FROM segment").fetchall():
-        numbers = np.frombuffer(files, "<u4")
-        kept = ~np.isin(numbers, gone)
+    for segment, first, *blobs in database.execute("SELECT * FROM segment").fetchall():
+        lengths, files = (np.frombuffer(blob, "<u4") for blob in blobs)
+        kept = ~np.isin(files, gone)
         if kept.all():
             continue
-        if numbers[kept].any():
-            _thin_out(database, segment, np.frombuffer(lengths, "<u4"), numbers, kept)
-        else:
+        if not files[kept].any():
             _drop(database, segment)
+            continue
+        # Those that are gone keep their numbers, with no length, file or posting any more.
+        database.execute(
+            "UPDATE segment SET lengths = ?, files = ? WHERE id = ?",
+            (
+                (lengths * kept).astype("<u4").tobytes(),
+                (files * kept).astype("<u4").tobytes(),
+                segment,
+            ),
+        )
+        for table, key in _KEYS.items():
+            _thin_out(database, table, key, segment, kept, first)
 
 
 def _drop(database: sqlite3.Connection, segment: int) -> None:
-    database.execute("DELETE FROM posting WHERE segment = ?", (segment,))
-    database.execute("DELETE FROM naming WHERE segment = ?", (segment,))
+    for table in _KEYS:
+        database.execute(f"DELETE FROM {table} WHERE segment = ?", (segment,))
     database.execute("DELETE FROM segment WHERE id = ?", (segment,))
 
 
 def _thin_out(
-    database: sqlite3.Connection,
-    segment: int,
-    lengths: NDArray[np.uint32],
-    files: NDArray[np.uint32],
-    kept: Mask,
+    database: sqlite3.Connection, table: str, key: str, segment: int, kept: Mask, first: int
 ) -> None:
-    """Rows keep their numbers; those that are gone have no length, file or posting any more."""
-    database.execute(
-        "UPDATE segment SET lengths = ?, files = ? WHERE id = ?",
-        (_zeroed(lengths, kept), _zeroed(files, kept), segment),
-    )
-    _thin_hits(database, "posting", "word", segment, kept)
-    _thin_hits(database, "naming", "identifier", segment, kept)
-
-
-def _zeroed(values: NDArray[np.uint32], kept: Mask) -> bytes:
-    return np.where(kept, values, 0).astype("<u4").tobytes()
-
-
-def _thin_hits(
-    database: sqlite3.Connection, table: str, key: str, segment: int, kept: Mask
-) -> None:
-    found = database.execute(
-        f"SELECT {key}, hits FROM {table} WHERE segment = ?",
-        (segment,),
-    ).fetchall()
+    """Take the chunks that are not kept out of a segment's postings or namings."""
+    rows = database.execute(f"SELECT {key}, hits FROM {table} WHERE segment = ?", (segment,))
     changed, emptied = [], []
-    for word, blob in found:
-        hits = np.frombuffer(blob, HIT if table == "posting" else "<u4")
-        rows = hits["row"] if table == "posting" else hits
-        left = hits[kept[rows]]
+    for word, blob in rows:
+        hits = np.frombuffer(blob, _KINDS[table])
+        left = hits[kept[hits["chunk"] - first]]
         if not len(left):
             emptied.append((segment, word))
         elif len(left) < len(hits):

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Rows of one segment: what is counted in memory at once, and one transaction holds.
 SEGMENT_ROWS = 5_000
+# Each costs a question a look per word.
+MOST_SEGMENTS = 24
 _SYMBOL = (
     "SELECT source_file, file.path, language, name, symbol.path, kind, start_line, end_line,"
     " signature FROM symbol JOIN file ON file.id = symbol.file"
@@ -88,9 +90,7 @@ class LexicalStore:
 
     def frequencies(self, root_id: UUID, words: Sequence[str]) -> tuple[dict[str, int], int]:
         """In how many chunks each of these words stands, of how many: what makes a word rare.
-
-        Words that stand nowhere are left out. Deleted chunks may still be counted.
-        """
+        Words that stand nowhere are left out."""
         with self._files.reading(root_id) as database:
             if database is None:
                 return {}, 0
@@ -106,7 +106,7 @@ class LexicalStore:
             " WHERE chunk.id IN (SELECT value FROM json_each(?))",
             json.dumps(list(ids)),
         )
-        return {row[0]: _chunk_facts(*row) for row in rows}
+        return {row[0]: _chunk_facts(row) for row in rows}
 
     def definitions(self, root_id: UUID, name: str) -> list[StoredSymbol]:
         """The definitions of a name as it is written; where there are none, in any case."""
@@ -130,21 +130,23 @@ class LexicalStore:
             if database is None:
                 return []
             found = database.execute(
-                "SELECT segment.id, hits FROM segment CROSS JOIN naming"
+                "SELECT hits FROM segment CROSS JOIN naming"
                 " ON naming.segment = segment.id AND identifier = ?",
                 (identifier,),
             )
-            numbers = [
-                segments.chunk_number(segment, row)
-                for segment, hits in found
-                for row in np.frombuffer(hits, "<u4").tolist()
-            ]
+            numbers = np.frombuffer(b"".join(hits for (hits,) in found), "<u4")
             rows = database.execute(
-                "SELECT chunk.id FROM chunk JOIN file ON file.id = chunk.file WHERE number IN"
-                " (SELECT value FROM json_each(?)) ORDER BY path, chunk_index LIMIT ?",
-                (json.dumps(numbers), n),
+                "SELECT chunk.id FROM json_each(?) AS named CROSS JOIN chunk"
+                " ON number = named.value JOIN file ON file.id = chunk.file"
+                " ORDER BY file.path, chunk_index LIMIT ?",
+                (json.dumps(numbers.tolist()), n),
             )
             return [chunk_id for (chunk_id,) in rows]
+
+    def settle(self, root_id: UUID) -> None:
+        """Put in order what many writes have left, so that questions are answered faster."""
+        with self._files.writing(root_id) as database:
+            segments.merge(database, MOST_SEGMENTS)
 
     def delete_run(self, root_id: UUID, run_id: UUID | str) -> int:
         """Delete what a run wrote; how many chunks there were."""
@@ -198,9 +200,10 @@ class LexicalStore:
         return seen
 
 
-def _chunk_facts(*row: Any) -> ChunkFacts:
+def _chunk_facts(row: Sequence[Any]) -> ChunkFacts:
     *before, names, signature, language, chunk_hash = row
-    return ChunkFacts(*before, tuple(names.split()), signature, language, chunk_hash)
+    values = (*before, tuple(names.split()), signature, language, chunk_hash)
+    return ChunkFacts(*values)
 
 
 def _add(database: sqlite3.Connection, records: Sequence[VectorRecord]) -> None:
@@ -208,21 +211,18 @@ def _add(database: sqlite3.Connection, records: Sequence[VectorRecord]) -> None:
     new = [record for record in records if record.id not in known]
     if not new:
         return
-    (segment,) = database.execute("SELECT ifnull(max(id), 0) + 1 FROM segment").fetchone()
-    numbers: dict[str, int] = {}
-    for record in new:
-        file = _file_of(record)
-        if file[0] not in numbers:
-            numbers[file[0]] = _file_number(database, file)
+    described = {file[0]: file for file in map(_file_of, new)}
+    numbers = {key: _file_number(database, file) for key, file in described.items()}
     files = [numbers[_file_of(record)[0]] for record in new]
+    first = segments.next_number(database)
     database.executemany(
         "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (segments.chunk_number(segment, row), record.id, file, *_facts(record))
-            for row, (record, file) in enumerate(zip(new, files, strict=True))
+            (number, record.id, file, *_facts(record))
+            for number, (record, file) in enumerate(zip(new, files, strict=True), first)
         ],
     )
-    segments.write(database, segment, new, files)
+    segments.write(database, first, new, files)
 
 
 def _known(database: sqlite3.Connection, ids: list[str]) -> set[str]:
@@ -262,7 +262,8 @@ def _facts(record: VectorRecord) -> tuple[int | str, ...]:
 def _chunk_ids(database: sqlite3.Connection, numbers: list[int]) -> dict[int, str]:
     return dict(
         database.execute(
-            "SELECT number, id FROM chunk WHERE number IN (SELECT value FROM json_each(?))",
+            "SELECT number, chunk.id FROM json_each(?) AS asked"
+            " CROSS JOIN chunk ON number = asked.value",
             (json.dumps(numbers),),
         )
     )
