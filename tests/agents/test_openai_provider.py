@@ -1,5 +1,6 @@
 """An OpenAI-compatible server: whether it can be used, what is missing, what it is sent."""
 
+import asyncio
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -43,6 +44,16 @@ async def test_the_server_is_not_asked_again_at_once(server: OpenAIStandIn) -> N
     provider = OpenAIProvider()
     await provider.availability()
     await provider.models()
+    assert len(server.exchanges) == 1
+
+
+async def test_a_crowd_shares_one_question_to_the_server(server: OpenAIStandIn) -> None:
+    provider = OpenAIProvider()
+    leaving = asyncio.create_task(provider.availability())
+    crowd = asyncio.gather(*(provider.models() for _ in range(50)))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    assert len({tuple(models) for models in await crowd}) == 1
     assert len(server.exchanges) == 1
 
 

@@ -51,6 +51,7 @@ class OpenAIProvider:
 
     def __init__(self) -> None:
         self._listing: _Listing | None = None
+        self._asking: tuple[Server, asyncio.Task[_Listing]] | None = None
         self._streamer: Streamer | None = None
 
     async def availability(self) -> Availability:
@@ -65,10 +66,22 @@ class OpenAIProvider:
         server = Server.configured()
         listing = self._listing
         if listing is None or listing.server != server or listing.until < time.monotonic():
-            listing = self._listing = await _ask(server)
+            listing = self._listing = await self._ask_once(server)
         if listing.problem:
             raise listing.problem
         return listing.models
+
+    async def _ask_once(self, server: Server) -> _Listing:
+        """Ask the server; those who come meanwhile share its answer, however many they are."""
+        if self._asking is not None:
+            asked, task = self._asking
+            here = task.get_loop() is asyncio.get_running_loop()
+            if here and asked == server and not task.done():
+                return await asyncio.shield(task)
+        task = asyncio.create_task(_ask(server))
+        self._asking = server, task
+        # Not torn when one of them leaves: the others wait for it.
+        return await asyncio.shield(task)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         if self._streamer is None:
