@@ -152,6 +152,7 @@ INPUT: JSON = {
         },
         "conversationId": {
             "type": "string",
+            "minLength": 1,
             "pattern": ID_PATTERN.replace(r"\Z", "$"),
             "description": (
                 "The `conversationId` of an earlier answer, to ask a follow-up that remembers it. "
@@ -160,6 +161,7 @@ INPUT: JSON = {
         },
         "provider": {
             "type": "string",
+            "minLength": 1,
             "enum": list(PROVIDERS),
             "description": "Who answers. Leave it out unless the user names one.",
         },
