@@ -132,7 +132,7 @@ def test_our_secrets_do_not_reach_the_process(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("CODEINFO_OPENAI_API_KEY", "sk-canary")
     with Chunker(parse_seconds=5) as chunker:
         chunker.chunk("a.py", GOOD)
-        (process,) = chunker._all
+        (process,) = chunker._pool._all
         environ = Path(f"/proc/{process._process.pid}/environ").read_bytes()
     assert b"PYTHONPATH" in environ
     assert b"canary" not in environ

@@ -13,13 +13,24 @@ from tree_sitter import Parser
 from tree_sitter_language_pack import get_language
 
 from apps.ingest.syntax.__main__ import serve
-from apps.ingest.syntax.pieces import Cut
+from apps.ingest.syntax.find import occurrences
+from apps.ingest.syntax.pieces import Cut, Occurrence
 from apps.ingest.syntax.trees import cut_along_tree
 
 COMMAND = (sys.executable, "-m", "tests.ingest.unruly_parser")
 
 
 def parse(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
+    _obey(lines)
+    return cut_along_tree(lines, max_chars, grammar)
+
+
+def find(lines: Sequence[str], name: str, grammar: str) -> list[Occurrence]:
+    _obey(lines)
+    return occurrences(lines, name, grammar)
+
+
+def _obey(lines: Sequence[str]) -> None:
     order, _, path = lines[0].partition(" ")
     if order == "hang":
         if path:
@@ -27,8 +38,7 @@ def parse(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
         Parser(get_language("cobol")).parse(b"x")
     if order == "crash":
         os.abort()
-    return cut_along_tree(lines, max_chars, grammar)
 
 
 if __name__ == "__main__":
-    serve(sys.stdin.buffer, sys.stdout.buffer, parse)
+    serve(sys.stdin.buffer, sys.stdout.buffer, {"cut": parse, "find": find})

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from apps.ingest.syntax.pieces import Cut, Declaration, Piece
+from apps.ingest.syntax.pieces import Cut, Declaration, Occurrence, Piece
 
 COMMAND = (sys.executable, "-m", "apps.ingest.syntax")
 PROJECT = Path(__file__).resolve().parents[3]
+
+Source = tuple[str, bytes]  # grammar and UTF-8 text
 
 
 class ProcessGone(Exception):
@@ -28,19 +30,33 @@ class ParseProcess:
             command, cwd=PROJECT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
-    def parse(
-        self, files: Sequence[tuple[str, bytes]], *, max_chars: int, seconds: float
-    ) -> Iterator[Cut]:
-        """What each file holds (grammar, UTF-8 source), in order. Raises ProcessGone."""
+    def cut(self, files: Sequence[Source], *, max_chars: int, seconds: float) -> Iterator[Cut]:
+        """What each file holds, in order. Raises ProcessGone."""
+        for pieces, declarations in self._ask("cut", max_chars, files, seconds):
+            yield Cut(
+                [_piece(*each) for each in pieces], [Declaration(*each) for each in declarations]
+            )
+
+    def find(
+        self, files: Sequence[Source], *, name: str, seconds: float
+    ) -> Iterator[list[Occurrence]]:
+        """Where each file has the identifier `name`, in order. Raises ProcessGone."""
+        for found in self._ask("find", name, files, seconds):
+            yield [Occurrence(*each) for each in found]
+
+    def _ask(
+        self, task: str, value: int | str, files: Sequence[Source], seconds: float
+    ) -> Iterator[Any]:
         request = {
-            "max_chars": max_chars,
+            "task": task,
+            "value": value,
             "seconds": seconds,
             "files": [(grammar, len(source)) for grammar, source in files],
         }
         try:
             self._send([json.dumps(request).encode(), b"\n", *(source for _, source in files)])
             for _ in files:
-                yield _cut(*json.loads(self._receive()))
+                yield json.loads(self._receive())
         except (OSError, ValueError) as error:
             raise ProcessGone from error
 
@@ -54,7 +70,7 @@ class ParseProcess:
         return self._process.stdout.readline()  # b"" at the end, which is no JSON: a ValueError
 
     def kill(self) -> None:
-        """End the process, from any thread; a `parse` under way raises ProcessGone."""
+        """End the process, from any thread; what it is asked under way raises ProcessGone."""
         self._process.kill()
 
     def close(self) -> None:
@@ -67,10 +83,6 @@ class ParseProcess:
                     pipe.close()
                 except OSError:
                     continue  # what was still to be written has nobody to read it
-
-
-def _cut(pieces: list[Any], declarations: list[Any]) -> Cut:
-    return Cut([_piece(*each) for each in pieces], [Declaration(*each) for each in declarations])
 
 
 def _piece(start: int, end: int, symbol: str, names: list[str], signature: str) -> Piece:

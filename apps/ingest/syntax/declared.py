@@ -4,7 +4,7 @@ lines."""
 from collections.abc import Iterable, Iterator
 
 from apps.ingest.syntax.kinds import kind_in
-from apps.ingest.syntax.outline import MAX_SIGNATURE, Captures, Name, last_row
+from apps.ingest.syntax.outline import MAX_SIGNATURE, Captures, Name, last_row, scopes_around
 from apps.ingest.syntax.pieces import Declaration, Outline
 
 # Here one function is written as several definitions in a row.
@@ -20,19 +20,13 @@ def declarations(
 
 
 def _each(captures: Captures, found: Outline, source: bytes) -> Iterator[Declaration]:
-    index_of = {key: index for index, key in enumerate(captures.scopes)}
-    keys = list(captures.scopes)
-    open_: list[int] = []
-    at = 0
-    for start, name in captures.names.items():
-        while at < len(keys) and keys[at][0] <= start:
-            open_.append(at)
-            at += 1
-        while open_ and -keys[open_[-1]][1] <= start:
-            open_.pop()
+    scopes = list(captures.scopes)
+    index_of = {key: index for index, key in enumerate(scopes)}
+    innermost = scopes_around(scopes, captures.names)
+    for name, inside in zip(captures.names.values(), innermost, strict=True):
         key = name.scope or name.extent
         own = index_of.get(key, -1) if key else -1
-        around = found.definitions[own].parent if own >= 0 else (open_[-1] if open_ else -1)
+        around = found.definitions[own].parent if own >= 0 else inside
         if name.text:
             yield _declaration(name, own, around, found, source)
 

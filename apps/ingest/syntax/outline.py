@@ -1,7 +1,7 @@
 """The definitions of one file and the names it declares, read from its syntax tree."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -40,10 +40,12 @@ class Scope(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A declared name, which begins on row `row`. `whole` spans what is declared, where that is
-    known; `scope` is the key of the definition that bears the name, None where it has no scope."""
+    """A declared name, which begins on row `row` and ends before byte `end`. `whole` spans what is
+    declared, where that is known; `scope` is the key of the definition that bears the name, None
+    where it has no scope."""
 
     row: int
+    end: int
     text: str
     kind: str
     whole: Node | None
@@ -98,7 +100,7 @@ def captures_of(grammar: str, root: Node, source: bytes) -> Captures:
             scopes.setdefault(key, scope)
         for node in _named(captures):
             text = _last_part(_text(node, source))
-            name = Name(node.start_point.row, text, kind, whole, key, pattern)
+            name = Name(node.start_point.row, node.end_byte, text, kind, whole, key, pattern)
             known = names.get(node.start_byte)
             if known is None or name.rank < known.rank:
                 names[node.start_byte] = name
@@ -109,6 +111,20 @@ def outline(grammar: str, captures: Captures, source: bytes) -> Outline:
     """What a parsed file defines, its declarations left to `declared`."""
     names = [(name.row, name.text) for name in captures.names.values() if name.text]
     return Outline(list(_nested(captures, source)), names, separator=SEPARATORS.get(grammar, "."))
+
+
+def scopes_around(scopes: Sequence[Key], positions: Iterable[int]) -> Iterator[int]:
+    """For each byte position, in ascending order, the index of the innermost scope around it, or
+    -1. `scopes` are sorted."""
+    open_: list[int] = []
+    at = 0
+    for position in positions:
+        while at < len(scopes) and scopes[at][0] <= position:
+            open_.append(at)
+            at += 1
+        while open_ and -scopes[open_[-1]][1] <= position:
+            open_.pop()
+        yield open_[-1] if open_ else -1
 
 
 def _named(captures: dict[str, list[Node]]) -> list[Node]:

@@ -74,6 +74,16 @@ class Definition(NamedTuple):
     signature: str
 
 
+class Occurrence(NamedTuple):
+    """Where a name stands: row and column (in characters) are 0-based. `defines`: it is declared
+    here; `symbol`: the path of the definition around it."""
+
+    row: int
+    column: int
+    defines: bool
+    symbol: str
+
+
 @dataclass(frozen=True, slots=True)
 class Outline:
     """Definitions in order of appearance, outer before inner; names as (row, name), in order.
@@ -94,6 +104,13 @@ class Outline:
                 labels.append(self.definitions[index].label)
             index = self.definitions[index].parent
         return self.separator.join(reversed(labels))
+
+
+def whole_word(name: str) -> re.Pattern[str]:
+    """The name where it is no part of a longer one."""
+    before = r"(?<!\w)" if re.match(r"\w", name) else ""
+    after = r"(?!\w)" if re.search(r"\w\Z", name) else ""
+    return re.compile(f"{before}{re.escape(name)}{after}")
 
 
 def cut_by_lines(lines: Sequence[str], max_chars: int, *, declarations: bool) -> Cut:

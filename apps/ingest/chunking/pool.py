@@ -1,0 +1,127 @@
+"""Parse processes, some at a time, with what is lost with one of them told apart from the rest."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from apps.ingest.chunking.process import COMMAND, ParseProcess, ProcessGone, Source
+from codeinfo.errors import Unavailable
+
+log = logging.getLogger("codeinfo.ingest")
+
+MAX_PROCESSES = 2
+# A request is large enough that the hand-over costs little, small enough that all processes work.
+BATCH_FILES = 32
+BATCH_CHARS = 256_000
+
+Answer = TypeVar("Answer")
+Ask = Callable[[ParseProcess, Sequence[Source]], Iterator[Answer]]
+
+
+class Parsable(Protocol):
+    """A file with a grammar."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def grammar(self) -> str: ...
+    @property
+    def lines(self) -> Sequence[str]: ...
+
+
+class ParsePool:
+    """Asks its processes about many files. `close` may be called from any thread: what is asked
+    then, or under way, raises Unavailable, code CHUNKER_CLOSED."""
+
+    def __init__(self, *, processes: int = 0, command: Sequence[str] = COMMAND) -> None:
+        self._command = command
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        self._idle: list[ParseProcess] = []
+        self._all: set[ParseProcess] = set()
+        workers = processes or min(MAX_PROCESSES, os.cpu_count() or 1)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parse")
+
+    def answers(self, files: Sequence[Parsable], ask: Ask[Answer]) -> Iterator[Answer | None]:
+        """What `ask` gives for each file, in order; None where its parse took too long or killed
+        its process."""
+
+        def of_batch(batch: Sequence[Parsable]) -> list[Answer | None]:
+            return self._of_batch(batch, ask)
+
+        try:
+            for answers in self._threads.map(of_batch, _batches(files)):
+                yield from answers
+        except (RuntimeError, CancelledError) as error:
+            if not self._closed.is_set():
+                raise
+            raise _closed() from error
+
+    def close(self) -> None:
+        """End the parse processes and whatever waits for them."""
+        self._closed.set()
+        with self._lock:
+            for process in self._all:
+                process.kill()
+        self._threads.shutdown(cancel_futures=True)
+        for process in self._all:
+            process.close()
+        self._all.clear()
+
+    def _of_batch(self, batch: Sequence[Parsable], ask: Ask[Answer]) -> list[Answer | None]:
+        sources = [(each.grammar, "\n".join(each.lines).encode()) for each in batch]
+        answers: list[Answer | None] = []
+        while len(answers) < len(sources):
+            process = self._take()
+            try:
+                for answer in ask(process, sources[len(answers) :]):
+                    answers.append(answer)
+            except ProcessGone:
+                self._forget(process)
+                if self._closed.is_set():
+                    raise _closed() from None
+                lost = batch[len(answers)].path
+                log.warning("parse given up", extra={"context": {"path": lost}})
+                answers.append(None)
+            else:
+                self._give_back(process)
+        return answers
+
+    def _take(self) -> ParseProcess:
+        with self._lock:
+            if self._closed.is_set():
+                raise _closed()
+            if self._idle:
+                return self._idle.pop()
+            process = ParseProcess(self._command)
+            self._all.add(process)
+            return process
+
+    def _give_back(self, process: ParseProcess) -> None:
+        with self._lock:
+            self._idle.append(process)
+
+    def _forget(self, process: ParseProcess) -> None:
+        with self._lock:
+            self._all.discard(process)
+        process.close()
+
+
+def _closed() -> Unavailable:
+    return Unavailable("Chunking was stopped", code="CHUNKER_CLOSED", retryable=False)
+
+
+def _batches(files: Sequence[Parsable]) -> Iterator[list[Parsable]]:
+    batch: list[Parsable] = []
+    chars = 0
+    for file in files:
+        batch.append(file)
+        chars += sum(map(len, file.lines))
+        if len(batch) >= BATCH_FILES or chars >= BATCH_CHARS:
+            yield batch
+            batch, chars = [], 0
+    if batch:
+        yield batch

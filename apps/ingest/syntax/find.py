@@ -1,0 +1,60 @@
+"""Where a name stands as an identifier: not in comments, strings or other text."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from tree_sitter import Node, Parser
+
+from apps.ingest.syntax.outline import captures_of, language, outline, scopes_around
+from apps.ingest.syntax.pieces import Occurrence, whole_word
+
+# Nodes that hold text of their own, by a word in their type: what stands in them names nothing.
+TEXT_WORDS = re.compile(
+    r"comment|string|text|quoted|char|content|literal|regex|heredoc|scalar|inline|paragraph|prose"
+    r"|number|integer|float|attribute_value|plain"
+)
+# Symbols of Ruby: `:price` speaks of the method.
+SIGILS = {"simple_symbol": 1}
+
+
+def occurrences(lines: Sequence[str], name: str, grammar: str) -> list[Occurrence]:
+    """The identifiers `name` of a file, in order. May never return."""
+    source = ("\n".join(lines) + "\n").encode()
+    root = Parser(language(grammar)).parse(source).root_node
+    size = len(name.encode())
+    places = [
+        place
+        for place in _places(lines, name)
+        if _is_identifier(root, place.byte, place.byte + size)
+    ]
+    captures = captures_of(grammar, root, source)
+    found = outline(grammar, captures, source)
+    ends = {each.end for each in captures.names.values()}
+    around = scopes_around(list(captures.scopes), [place.byte for place in places])
+    return [
+        Occurrence(place.row, place.column, place.byte + size in ends, found.path(index))
+        for place, index in zip(places, around, strict=True)
+    ]
+
+
+class _Place(NamedTuple):
+    row: int
+    column: int
+    byte: int
+
+
+def _places(lines: Sequence[str], name: str) -> Iterator[_Place]:
+    word = whole_word(name)
+    starts = accumulate((len(line.encode()) + 1 for line in lines), initial=0)
+    for row, (start, line) in enumerate(zip(starts, lines, strict=False)):
+        for match in word.finditer(line) if name in line else ():
+            yield _Place(row, match.start(), start + len(line[: match.start()].encode()))
+
+
+def _is_identifier(root: Node, start: int, end: int) -> bool:
+    node = root.named_descendant_for_byte_range(start, end)
+    if node is None or TEXT_WORDS.search(node.type):
+        return False
+    return (node.start_byte + SIGILS.get(node.type, 0), node.end_byte) == (start, end)
