@@ -50,6 +50,12 @@ def queued_runs() -> list[IngestRun]:
     return list(IngestRun.objects.filter(state="queued").order_by("queued_at"))
 
 
+def live_states() -> dict[str, str]:
+    """Folder → "queued", "scanning" or "embedding", of those that are being ingested now."""
+    runs = IngestRun.objects.live().filter(dry_run=False)
+    return dict(runs.values_list("path", "state"))
+
+
 def live_files(root: Root) -> SourceFileQuerySet:
     """The published files of a root, by path, those that were skipped included."""
     return SourceFile.objects.filter(root=root).live().order_by("path")

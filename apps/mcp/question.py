@@ -5,7 +5,6 @@
 The conversation is an ordinary one, source MCP: the web page shows it live, and can stop it.
 """
 
-import asyncio
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -25,7 +24,6 @@ from apps.mcp.types import JSON, Annotations, Call, McpTool
 from codeinfo.conf import PROVIDERS, knobs
 from codeinfo.errors import InvalidInput, Unavailable
 
-PROGRESS_SECONDS = 5.0
 NO_MODEL = "It offers no model."
 # Those whose model the caller may choose; the others have one of their own (contracts.md §6.1).
 CHOOSABLE = frozenset({"openai", "lmstudio"})
@@ -99,19 +97,14 @@ async def _stop(log: RunLog) -> None:
 
 
 async def _follow(log: RunLog, call: Call) -> None:
-    """Wait for the end, telling of each step as it begins and every few seconds in between."""
-    said, due = "", 0.0
-    clock = asyncio.get_running_loop().time
+    """Wait for the end, telling of each step as it begins; the wire itself breaks a silence."""
+    said = ""
     while not log.finished:
         seen, step = log.seq, doing(log.transcript.parts)
-        if step != said or clock() >= due:
+        if step != said:
             await call.progress(step)
-            said, due = step, clock() + PROGRESS_SECONDS
-        try:
-            async with asyncio.timeout_at(due):
-                await log.wait(seen)
-        except TimeoutError:
-            continue
+            said = step
+        await log.wait(seen)
 
 
 def _result(log: RunLog) -> JSON:

@@ -24,7 +24,7 @@ from codeinfo.hub import Subscription, hub
 P = ParamSpec("P")
 T = TypeVar("T")
 
-PROGRESS_SECONDS = 5.0
+LOOK_SECONDS = 2.0
 
 
 async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
@@ -66,24 +66,23 @@ async def _cancel(ingest: IngestRun) -> None:
 
 
 async def _ended(ingest: IngestRun, call: Call) -> RunStatus:
-    """The run's end, with progress whenever its words change and every few seconds."""
-    said, due = "", 0.0
-    clock = asyncio.get_running_loop().time
+    """The run's end, with progress whenever its words change."""
+    said = ""
     with hub.subscribe(stream.RUNS) as runs:
         while True:
             status = status_of(await _database(queries.find_run, ingest.id))
             if status.state in TERMINAL_STATES:
                 return status
-            if (step := _doing(status)) != said or clock() >= due:
-                await call.progress(step)
-                said, due = step, clock() + PROGRESS_SECONDS
-            await _changed(runs, due)
+            if (step := _doing(status)) != said:
+                await call.progress(step, status.file_index, status.file_total)
+                said = step
+            await _changed(runs)
 
 
-async def _changed(runs: Subscription, deadline: float) -> None:
-    """Returns when something happened to any run, and at the deadline."""
+async def _changed(runs: Subscription) -> None:
+    """Returns when something happened to any run; another process may do so unheard."""
     try:
-        async with asyncio.timeout_at(deadline):
+        async with asyncio.timeout(LOOK_SECONDS):
             async for _ in runs.batches():
                 return
     except TimeoutError:

@@ -71,7 +71,10 @@ REPOSITORY = _object(
         "counts": _object({"files": COUNT, "chunks": COUNT, "embedded": COUNT}),
         "lastError": _told(["string", "null"], "Why the last ingest failed, if it did."),
     },
-    {"hostPathWarning": TEXT},
+    {
+        "state": _told("string", "Set while it is ingested again: searches see the old files."),
+        "hostPathWarning": TEXT,
+    },
 )
 
 OUTPUTS: dict[str, JSON] = {

@@ -13,7 +13,6 @@ from apps.agents.providers.base import Availability
 from apps.conversations import runner, services
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
-from apps.mcp import question
 from apps.mcp.question import CODEBASE_QUESTION
 from codeinfo.errors import CodeinfoError, Conflict, InvalidInput, Unavailable
 from tests.conversations.conftest import answers, conversation, ended, reached
@@ -260,22 +259,6 @@ async def test_progress_tells_each_step_in_plain_words(scripted: Scripted, calle
         failed,
         "Writing the answer",
     ]
-
-
-async def test_silence_is_broken_every_few_seconds(
-    scripted: Scripted, caller: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(question, "PROGRESS_SECONDS", 0.01)
-    gate = Gate()
-    scripted([gate, TextDelta("done")])
-    asked = asyncio.create_task(caller.call(CODEBASE_QUESTION, question="Where?"))
-    await reached(gate.reached)
-    while len(caller.heard) < 4:
-        caller.grown.clear()
-        await reached(caller.grown)
-    gate.open.set()
-    await asked
-    assert set(caller.heard) <= {"Waiting for the model", "Writing the answer"}
 
 
 async def test_a_provider_that_is_away_is_told_with_what_to_do(
