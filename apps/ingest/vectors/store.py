@@ -6,7 +6,7 @@ Chroma 1.5 makes a row and two index entries of every key, and a trigram index o
 that nobody asks for: with a document and a key for each fact 800 chunks a second went in where this
 way 2,200 do, and a query took twice as long.
 
-Chroma does one thing at a time. Writes are therefore cut into slices, to let questions through.
+Chroma does one thing at a time. Writes are therefore cut into slices (`courtesy`).
 """
 
 import json
@@ -22,14 +22,14 @@ import numpy as np
 from apps.ingest.types import StoredMatch, VectorRecord, Vectors
 from apps.ingest.vectors import chroma
 from apps.ingest.vectors.collections import SPACE, Collections, pages
+from apps.ingest.vectors.courtesy import WRITE_SLICE as WRITE_SLICE
+from apps.ingest.vectors.courtesy import Courtesy
 from apps.ingest.vectors.process import Embedded
 from codeinfo.conf import knobs
 
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
 
-# Rows in one call: 60 ms of work; 200 would be 5 % faster in all, and hold others up twice as long.
-WRITE_SLICE = 100
 READ_SLICE = 5_000
 # Records with their texts, 1 MB or so at once.
 RECORDS_SLICE = 500
@@ -59,6 +59,7 @@ class VectorStore:
     def __init__(self, client: Client, prefix: str) -> None:
         self._client = client
         self._prefix = prefix
+        self._courtesy = Courtesy()
 
     def add(
         self, root_id: UUID, model: str, records: Sequence[VectorRecord], vectors: Vectors
@@ -72,8 +73,7 @@ class VectorStore:
         kept = [record for record, fine in zip(records, good, strict=True) if fine]
         units = units[good]
         name, about = self._name(root_id), _about(root_id, model, units.shape[1])
-        for start in range(0, len(kept), WRITE_SLICE):
-            part = slice(start, start + WRITE_SLICE)
+        for part in self._courtesy.slices(len(kept)):
             ids = [record.id for record in kept[part]]
             facts = [_packed(record) for record in kept[part]]
             self._client.ask(Collections.add, name, about, ids, units[part], facts)
@@ -84,7 +84,8 @@ class VectorStore:
         units, good = unit_rows(vector.reshape(1, -1))
         if n < 1 or not good[0]:
             return []
-        found = self._client.ask(Collections.query, self._name(root_id), units[0], n)
+        with self._courtesy.question():
+            found = self._client.ask(Collections.query, self._name(root_id), units[0], n)
         return [_match(*row) for row in found]
 
     def nearest(self, root_id: UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
@@ -92,7 +93,8 @@ class VectorStore:
         units, good = unit_rows(vector.reshape(1, -1))
         if n < 1 or not good[0]:
             return []
-        return self._client.ask(Collections.nearest, self._name(root_id), units[0], n)
+        with self._courtesy.question():
+            return self._client.ask(Collections.nearest, self._name(root_id), units[0], n)
 
     def distances(self, root_id: UUID, vector: Vectors, ids: Sequence[str]) -> dict[str, float]:
         """The exact distance of each of these records; ids that are not there are left out.
@@ -102,13 +104,16 @@ class VectorStore:
         units, good = unit_rows(vector.reshape(1, -1))
         if not ids or not good[0]:
             return {}
-        return self._client.ask(Collections.distances, self._name(root_id), units[0], list(ids))
+        name, names = self._name(root_id), list(ids)
+        with self._courtesy.question():
+            return self._client.ask(Collections.distances, name, units[0], names)
 
     def get(self, root_id: UUID, ids: Sequence[str]) -> dict[str, StoredMatch]:
         """Text and metadata of these records, without a distance; unknown ids are left out."""
         if not ids:
             return {}
-        found = self._client.ask(Collections.get, self._name(root_id), list(ids))
+        with self._courtesy.question():
+            found = self._client.ask(Collections.get, self._name(root_id), list(ids))
         return {vector_id: _match(vector_id, packed, None) for vector_id, packed in found}
 
     def records(self, root_id: UUID) -> Iterator[StoredMatch]:
@@ -166,8 +171,8 @@ class VectorStore:
         name, deleted = self._name(root_id), 0
         # To ask anew for every slice took a third of the time.
         while ids := self._client.ask(Collections.ids, name, READ_SLICE, where=where):
-            for start in range(0, len(ids), WRITE_SLICE):
-                self._client.ask(Collections.delete, name, ids[start : start + WRITE_SLICE])
+            for part in self._courtesy.slices(len(ids)):
+                self._client.ask(Collections.delete, name, ids[part])
             deleted += len(ids)
         return deleted
 

@@ -1,0 +1,90 @@
+"""Writes keep out of the way of questions; by a clock that only pauses move on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from apps.ingest.vectors.courtesy import (
+    PATIENCE_SECONDS,
+    SHORT_SECONDS,
+    SHORT_SLICE,
+    WRITE_SLICE,
+    Courtesy,
+)
+
+
+@dataclass
+class Clock:
+    now: float = 1_000.0
+    paused: float = 0.0
+    meanwhile: Callable[[], None] = lambda: None
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+        self.paused += seconds
+        self.meanwhile()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def courtesy(clock: Clock) -> Courtesy:
+    return Courtesy(clock, clock.pause)
+
+
+def sizes(courtesy: Courtesy, total: int) -> list[int]:
+    return [part.stop - part.start for part in courtesy.slices(total)]
+
+
+def ask(courtesy: Courtesy) -> None:
+    with courtesy.question():
+        pass
+
+
+def test_all_rows_are_in_a_slice_once(courtesy: Courtesy) -> None:
+    rows = list(range(2 * WRITE_SLICE + 7))
+    assert [row for part in courtesy.slices(len(rows)) for row in rows[part]] == rows
+    ask(courtesy)
+    assert [row for part in courtesy.slices(len(rows)) for row in rows[part]] == rows
+    assert list(courtesy.slices(0)) == []
+
+
+def test_nobody_asks_so_slices_are_long_and_nothing_waits(courtesy: Courtesy, clock: Clock) -> None:
+    assert sizes(courtesy, 2 * WRITE_SLICE) == [WRITE_SLICE] * 2
+    assert clock.paused == 0
+
+
+def test_slices_are_short_after_a_question_until_it_is_long_ago(
+    courtesy: Courtesy, clock: Clock
+) -> None:
+    ask(courtesy)
+    assert sizes(courtesy, SHORT_SLICE) == [SHORT_SLICE]
+    clock.now += SHORT_SECONDS
+    assert sizes(courtesy, WRITE_SLICE) == [WRITE_SLICE]
+
+
+def test_no_slice_begins_between_the_calls_of_one_search(courtesy: Courtesy, clock: Clock) -> None:
+    calls = [None] * 3
+    ask(courtesy)
+
+    def ask_more() -> None:
+        if calls:
+            calls.pop()
+            ask(courtesy)
+
+    clock.meanwhile = ask_more
+    next(courtesy.slices(1))
+    assert not calls
+
+
+def test_however_many_ask_writing_goes_on(courtesy: Courtesy, clock: Clock) -> None:
+    with courtesy.question():
+        assert sizes(courtesy, SHORT_SLICE) == [SHORT_SLICE]
+    assert clock.paused == pytest.approx(PATIENCE_SECONDS, abs=0.01)
