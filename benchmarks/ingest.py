@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from apps.ingest.runs.job import Job
 
 HERE = Path(__file__).resolve().parent.parent
-STAGES = ("discovery", "chunking", "embedding", "rows", "store")
+STAGES = ("discovery", "chunking", "embedding", "rows", "store", "words")
 
 
 def folder_to_ingest(data: str) -> Path:

@@ -34,12 +34,12 @@ class Files:
     """Connections are kept between calls, as many of a root as were ever used at once."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._lock = threading.Lock()
         self._idle: dict[UUID, list[tuple[int, sqlite3.Connection]]] = {}
 
     def path(self, root_id: UUID) -> Path:
-        return self._folder / f"{root_id.hex}.sqlite3"
+        return self.folder / f"{root_id.hex}.sqlite3"
 
     @contextmanager
     def reading(self, root_id: UUID) -> Iterator[sqlite3.Connection | None]:
@@ -55,8 +55,9 @@ class Files:
     @contextmanager
     def writing(self, root_id: UUID) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it is kept, or nothing. Makes the file where there is none, and
-        makes it anew where it is no index or one of another version."""
-        with lexical_errors():
+        makes it anew where it is no index or one of another version. One that turns out to be
+        broken is deleted: all of it can be had again."""
+        with lexical_errors(), self._without_broken(root_id):
             self._prepare(root_id)
             with self._connection(root_id) as database:
                 if database is None:
@@ -66,6 +67,22 @@ class Files:
                 database.execute("UPDATE state SET writes = writes + 1")
                 database.execute("COMMIT")
 
+    def exists(self, root_id: UUID) -> bool:
+        return self.path(root_id).exists()
+
+    def sound(self, root_id: UUID) -> bool:
+        """Whether there is a file of this version in which SQLite finds no fault."""
+        try:
+            with self.reading(root_id) as database:
+                if database is None:
+                    return False
+                (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+                return bool(verdict == "ok")
+        except Unavailable as error:
+            if _is_broken(error.__cause__):
+                return False
+            raise
+
     def drop(self, root_id: UUID) -> None:
         """Delete a root's file, if there is one."""
         with lexical_errors():
@@ -74,14 +91,14 @@ class Files:
     def adopt(self, root_id: UUID, built: Path) -> None:
         """Put a file that was built elsewhere, and is closed, in the place of a root's own."""
         with lexical_errors():
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             self._drop(root_id)
             built.replace(self.path(root_id))
 
     def roots(self) -> set[UUID]:
         """The roots that have a file."""
         with lexical_errors():
-            names = os.listdir(self._folder) if self._folder.is_dir() else []
+            names = os.listdir(self.folder) if self.folder.is_dir() else []
         return {UUID(hex=found[1]) for name in names if (found := _FILE.fullmatch(name))}
 
     def close(self) -> None:
@@ -131,6 +148,15 @@ class Files:
         database.close()
         return None
 
+    @contextmanager
+    def _without_broken(self, root_id: UUID) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if _is_broken(error):
+                self._drop(root_id)
+            raise
+
     def _prepare(self, root_id: UUID) -> None:
         """See to it that there is a file of this version."""
         path = self.path(root_id)
@@ -138,7 +164,7 @@ class Files:
             return
         if path.exists() and _version(path) != 0:
             self._drop(root_id)
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         database = _open(path, "rwc")
         try:
             database.execute("PRAGMA journal_mode = WAL")
@@ -172,11 +198,17 @@ def _version(path: Path) -> int:
     try:
         return schema.version(database)
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        if _is_broken(error):
             return -1
         raise
     finally:
         database.close()
+
+
+def _is_broken(error: BaseException | None) -> bool:
+    # The lower byte is the kind; what is above it tells it apart further.
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    return code & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
 
 def _close(connections: list[tuple[int, sqlite3.Connection]]) -> None:

@@ -8,7 +8,8 @@ SQLite's FTS5 scores row by row and takes ten times as long for a question of co
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -46,6 +47,7 @@ class LexicalStore:
 
     def __init__(self, folder: Path) -> None:
         self._files = Files(folder)
+        self._unfinished = Files(folder / "rebuild")
         self._lock = threading.Lock()
         self._snapshots: dict[UUID, scoring.Snapshot] = {}
 
@@ -163,15 +165,33 @@ class LexicalStore:
     def count(self, root_id: UUID) -> int:
         return sum(number for (number,) in self._rows(root_id, "SELECT count(*) FROM chunk"))
 
+    def sound(self, root_id: UUID) -> bool:
+        """Whether a root has a file, of this version and without a fault. Reads all of it."""
+        return self._files.sound(root_id)
+
+    @contextmanager
+    def rebuilding(self, root_id: UUID) -> Iterator["LexicalStore"]:
+        """Another store, whose index of this root takes the place of the one here when the block
+        ends well; until then that one answers, if it can."""
+        self._unfinished.drop(root_id)
+        fresh = LexicalStore(self._unfinished.folder)
+        try:
+            yield fresh
+        finally:
+            fresh.close()
+        if self._unfinished.exists(root_id):
+            self._files.adopt(root_id, self._unfinished.path(root_id))
+
     def drop(self, root_id: UUID) -> None:
         """Delete all of a root."""
         self._files.drop(root_id)
+        self._unfinished.drop(root_id)
         with self._lock:
             self._snapshots.pop(root_id, None)
 
     def roots(self) -> set[UUID]:
-        """The roots that have a file."""
-        return self._files.roots()
+        """The roots that have a file, or one that is being built again."""
+        return self._files.roots() | self._unfinished.roots()
 
     def close(self) -> None:
         """Let go of all files."""
@@ -183,7 +203,7 @@ class LexicalStore:
 
     def _delete(self, root_id: UUID, which: str, value: str) -> int:
         # Nothing there is nothing to delete, and no reason to make a file.
-        if not self._rows(root_id, f"SELECT 1 FROM file WHERE {which} LIMIT 1", value):
+        if not self._files.exists(root_id):
             return 0
         with self._files.writing(root_id) as database:
             rows = database.execute(f"SELECT id FROM file WHERE {which}", (value,))

@@ -11,11 +11,10 @@ from django.utils import timezone
 from apps.ingest import stream
 from apps.ingest.models import IngestRun, Root, SourceFile
 from apps.ingest.queries import find_root
-from apps.ingest.runs import sweep
+from apps.ingest.runs import stores, sweep
 from apps.ingest.runs.job import Stopped
 from apps.ingest.runs.patience import patiently
 from apps.ingest.types import Candidate, ChunkedFile, Counts, Skipped
-from apps.ingest.vectors.store import get_store
 from codeinfo.errors import Conflict
 
 ROWS_PER_INSERT = 500
@@ -44,7 +43,7 @@ class Generation:
             sweep.sweep_root(root)
             if root.model != run.model:
                 # The lock has moved on, so nobody asks these vectors; others do not fit in here.
-                get_store().drop(root.id)
+                stores.drop(root.id)
             return cls(root, run)
         defaults = {"name": run.name, "description": run.description, "model": run.model}
         try:

@@ -1,7 +1,7 @@
 """The steps of an ingest, in order.
 
-discovery → chunking → embedding → store → rows published in one step → the old taken away. Every
-run is a full pass. The store writes one batch while the next is cut and embedded.
+discovery → chunking → embedding → vectors and words → rows published in one step → the old taken
+away. Every run is a full pass. One batch is written while the next is cut and embedded.
 """
 
 import logging
@@ -12,6 +12,7 @@ from apps.ingest.chunking import Chunker
 from apps.ingest.embedding import get_embedder
 from apps.ingest.finding.discovery import discover
 from apps.ingest.finding.eligibility import EMPTY
+from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IngestRun, SourceFile
 from apps.ingest.runs import lock, sweep
 from apps.ingest.runs.batches import Batch, batches
@@ -104,20 +105,21 @@ def _fill(
     embedder: Embedder,
     chunked: Iterator[Batch],
 ) -> None:
-    """Write every file's row, chunks and vectors, unpublished."""
+    """Write every file's row, chunks, vectors and words, unpublished."""
     run = generation.run
     with Writer(generation.root.id, run.model, job) as writer:
         for batch in _followed(chunked, progress):
             with job.timed("rows"):
                 generation.add_skipped(batch.skipped)
                 rows = generation.add_files(batch.files)
-            chunks = list(records(run, zip(rows, batch.chunked, strict=True)))
+            files = list(zip(rows, batch.chunked, strict=True))
+            chunks = list(records(run, files))
             if chunks:
                 with job.timed("embedding"):
                     vectors = embedder.embed_documents([text for _, text in chunks])
                 progress.add(embedded=writer.wait())
                 lock.take(run.model, vectors.shape[1])
-                writer.put([record for record, _ in chunks], vectors)
+                writer.put(files, [record for record, _ in chunks], vectors)
         progress.add(embedded=writer.wait())
 
 
@@ -139,10 +141,12 @@ def _delete_old(generation: Generation, job: Job) -> None:
     try:
         with job.timed("store"):
             sweep.sweep_root(generation.root)
+        with job.timed("words"):
+            get_lexical().settle(generation.root.id)
     except Unavailable as error:
         sweep.due.set()
         facts = {"root": generation.root.path, "reason": error.message}
-        logger.warning("old vectors not deleted yet", extra={"context": facts})
+        logger.warning("old chunks not deleted yet", extra={"context": facts})
 
 
 def _forget_records(run: IngestRun) -> None:

@@ -14,7 +14,7 @@ from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import journal, lock, pipeline, recovery, sweep
+from apps.ingest.runs import journal, lock, mend, pipeline, recovery, sweep
 from apps.ingest.runs.heart import Heartbeat
 from apps.ingest.runs.job import Job, Stopped
 from apps.ingest.runs.patience import patiently
@@ -126,6 +126,7 @@ class Worker(threading.Thread):
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._swept_at = -SWEEP_AGAIN_SECONDS
+        self._to_mend: list[Root] = []
 
     def run(self) -> None:
         sweep.due.set()
@@ -133,7 +134,6 @@ class Worker(threading.Thread):
             close_old_connections()
             if not self._turn():
                 self._wake.wait(POLL_SECONDS)
-                self._wake.clear()
         connections.close_all()
 
     def wake(self) -> None:
@@ -148,13 +148,15 @@ class Worker(threading.Thread):
         self.join(STOP_SECONDS)
 
     def _turn(self) -> bool:
-        """One look at the queue; whether there was a run."""
+        """One look at the queue; whether there was anything to do."""
+        # Whoever wakes us from here on has queued something that this look may miss.
+        self._wake.clear()
         try:
             recovery.end_stale()
             self._sweep()
             run = claim()
             if run is None:
-                return False
+                return self._mend()
             execute(run, beating=True)
         except Exception:
             # The worker outlives a database that is away.
@@ -169,9 +171,24 @@ class Worker(threading.Thread):
         self._swept_at = now
         try:
             sweep.sweep()
+            self._to_mend = mend.wanting()
         except CodeinfoError as error:
             facts = {"reason": error.message}
             logger.warning("index not swept yet", extra={"context": facts})
+
+    def _mend(self) -> bool:
+        """Build one word index again that needs it, while no run waits; whether there was one."""
+        if not self._to_mend:
+            return False
+        root = self._to_mend.pop()
+        try:
+            mend.rebuild(root, stop=self._wake.is_set)
+        except mend.GivenUp:
+            self._to_mend.append(root)
+        except CodeinfoError as error:
+            facts = {"root": root.path, "reason": error.message}
+            logger.warning("word index not built again", extra={"context": facts})
+        return True
 
 
 _worker: Worker | None = None

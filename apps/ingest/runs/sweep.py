@@ -1,13 +1,13 @@
-"""Taking away what nobody reads any more: dead rows, their vectors, collections without a root.
+"""Taking away what nobody reads any more: dead rows, their vectors and words, and what has no root.
 
-All of it is found in the rows, so it can be done at any time and as often as one likes. Vectors go
-before the rows that tell of them.
+All of it is found in the rows, so it can be done at any time and as often as one likes. Vectors and
+words go before the rows that tell of them.
 """
 
 import threading
 
 from apps.ingest.models import IngestRun, Root, SourceFile
-from apps.ingest.runs import lock
+from apps.ingest.runs import lock, stores
 from apps.ingest.vectors.store import get_store
 
 # Set when something was left behind; the worker sweeps when it next has time.
@@ -19,7 +19,7 @@ def sweep() -> None:
 
     Raises Unavailable while the store is away; `due` then stays set.
     """
-    collections = get_store().collections()
+    held = stores.roots()
     busy = set(IngestRun.objects.running().values_list("path", flat=True))
     for root in Root.objects.exclude(path__in=busy):
         if root.generation:
@@ -27,19 +27,19 @@ def sweep() -> None:
             sweep_root(root)
         else:
             drop_root(root)
-    # Read after the collections: each of those had its row before it came to be.
-    for orphan in collections - set(Root.objects.values_list("id", flat=True)):
-        get_store().drop(orphan)
+    # Read after what is held: each of those had its row before it came to be.
+    for orphan in held - set(Root.objects.values_list("id", flat=True)):
+        stores.drop(orphan)
     get_store().sweep()
     lock.release()
     due.clear()
 
 
 def drop_root(root: Root) -> None:
-    """A root and all its vectors. The row goes first: from then on nobody finds them."""
+    """A root with all its vectors and words. The row goes first: from then on nobody finds them."""
     root_id = root.id
     root.delete()
-    get_store().drop(root_id)
+    stores.drop(root_id)
 
 
 def abandon(run: IngestRun) -> None:
@@ -50,7 +50,7 @@ def abandon(run: IngestRun) -> None:
     if root.generation == 0:
         drop_root(root)
         return
-    get_store().delete_run(root.id, run.id)
+    stores.delete_run(root.id, run.id)
     SourceFile.objects.filter(root=root, run=run).delete()
     revive(root)
 
@@ -62,13 +62,13 @@ def revive(root: Root) -> None:
 
 
 def sweep_root(root: Root) -> None:
-    """Delete the dead rows of a published root and their vectors."""
+    """Delete the dead rows of a published root, their vectors and words."""
     files = SourceFile.objects.filter(root=root).order_by()
     live_runs = set(files.live().values_list("run_id", flat=True).distinct())
     for run_id in set(files.dead().values_list("run_id", flat=True).distinct()):
         if run_id in live_runs:
             replaced = files.dead().filter(run_id=run_id).values_list("id", flat=True)
-            get_store().delete_files(root.id, list(replaced))
+            stores.delete_files(root.id, list(replaced))
         else:
-            get_store().delete_run(root.id, run_id)
+            stores.delete_run(root.id, run_id)
     SourceFile.objects.filter(id__in=files.dead().values("id")).delete()

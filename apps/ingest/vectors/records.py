@@ -42,6 +42,7 @@ def _record(run: IngestRun, row: SourceFile, index: int, chunk: Chunk, now: str)
             "endLine": chunk.end_line,
             "symbol": chunk.symbol,
             "names": " ".join(chunk.names),
+            "signature": chunk.signature,
             "language": row.language,
             "model": run.model,
             "embeddedAt": now,

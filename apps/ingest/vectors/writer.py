@@ -1,59 +1,86 @@
-"""Writes to the store while the next chunks are being cut and embedded."""
+"""Writes vectors and words, side by side, while the next chunks are being cut and embedded."""
 
 import logging
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from uuid import UUID
 
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import SourceFile
 from apps.ingest.runs.job import Job
-from apps.ingest.types import VectorRecord, Vectors
-from apps.ingest.vectors.store import WRITE_SLICE, get_store
+from apps.ingest.types import ChunkedFile, VectorRecord, Vectors
+from apps.ingest.vectors.store import get_store, unit_rows
 
 logger = logging.getLogger("codeinfo.ingest")
 
-# The embedded Chroma holds Python's lock for a whole call, so that no other thread runs. A breath
-# between short calls lets a request through in one go, where it would else wait again and again.
-BREATH_SECONDS = 0.005
+# Rows between two looks whether the run was cancelled.
+STEP = 200
 
 
 class Writer:
-    """One write under way at most, so that memory stays small and errors come soon.
+    """One batch under way at most, so that memory stays small and errors come soon.
 
-    On leaving, the write under way has ended: nothing is stored afterwards.
+    On leaving, the write under way has ended: nothing is stored afterwards. Which of the two
+    stores gets a chunk first does not matter, since nobody sees it before the run has published.
     """
 
     def __init__(self, root_id: UUID, model: str, job: Job) -> None:
         self._root_id = root_id
         self._model = model
         self._job = job
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ingest-store")
-        self._pending: Future[int] | None = None
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="ingest-store")
+        self._pending: tuple[Future[int], Future[None]] | None = None
 
     def __enter__(self) -> "Writer":
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._thread.shutdown(wait=True)
+        self._threads.shutdown(wait=True)
 
     def wait(self) -> int:
-        """Wait for the last write; how many of its chunks got a vector. Raises what it raised."""
+        """Wait for the last batch; how many of its chunks were stored. Raises what writing it
+        raised."""
         pending, self._pending = self._pending, None
-        return pending.result() if pending else 0
+        if pending is None:
+            return 0
+        vectors, words = pending
+        words.result()
+        return vectors.result()
 
-    def put(self, records: Sequence[VectorRecord], vectors: Vectors) -> None:
-        """Hand over a batch; `wait` must have been called since the last one."""
-        self._pending = self._thread.submit(self._write, records, vectors)
+    def put(
+        self,
+        files: Sequence[tuple[SourceFile, ChunkedFile]],
+        records: Sequence[VectorRecord],
+        vectors: Vectors,
+    ) -> None:
+        """Hand over a batch; `wait` must have been called since the last one. A chunk whose vector
+        has no direction is left out of both stores."""
+        _, good = unit_rows(vectors)
+        kept = [record for record, fine in zip(records, good, strict=True) if fine]
+        if len(kept) < len(records):
+            facts = {"runId": str(self._job.run_id), "count": len(records) - len(kept)}
+            logger.warning("chunks without a usable vector", extra={"context": facts})
+        self._pending = (
+            self._threads.submit(self._write_vectors, kept, vectors[good]),
+            self._threads.submit(self._write_words, files, kept),
+        )
 
-    def _write(self, records: Sequence[VectorRecord], vectors: Vectors) -> int:
+    def _write_vectors(self, records: Sequence[VectorRecord], vectors: Vectors) -> int:
         stored = 0
-        for start in range(0, len(records), WRITE_SLICE):
-            part = slice(start, start + WRITE_SLICE)
-            if self._job.wait(BREATH_SECONDS):
+        for start in range(0, len(records), STEP):
+            part = slice(start, start + STEP)
+            if self._job.cancelled:
                 break
             with self._job.timed("store"):
-                refused = get_store().add(self._root_id, self._model, records[part], vectors[part])
-            stored += len(records[part]) - len(refused)
-            if refused:
-                facts = {"runId": str(self._job.run_id), "count": len(refused), "first": refused[0]}
-                logger.warning("chunks without a usable vector", extra={"context": facts})
+                get_store().add(self._root_id, self._model, records[part], vectors[part])
+            stored += len(records[part])
         return stored
+
+    def _write_words(
+        self, files: Sequence[tuple[SourceFile, ChunkedFile]], records: Sequence[VectorRecord]
+    ) -> None:
+        if self._job.cancelled:
+            return
+        with self._job.timed("words"):
+            get_lexical().add(self._root_id, records)
+            get_lexical().add_symbols(self._root_id, files)
