@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.browser.product import running
+from tests.browser.product import Product, running
 from tests.support.ingested import SAMPLE, write_files
 
 HOME = Path(__file__).parent.parent.parent
@@ -41,17 +41,28 @@ def curl(command: str) -> httpx.Response:
 
 def test_each_curl_command_succeeds_in_the_order_of_the_document(tmp_path: Path) -> None:
     assert len(CURLS) >= 5
-    with running(tmp_path) as product:
+    with running(tmp_path, CODEINFO_MCP_PROVIDER="builtin") as product:
         repo = write_files(product.repos / "repo", SAMPLE)
         for command in CURLS:
-            here = command.replace("http://127.0.0.1:5010", product.url)
+            here = at(product, command)
             answer = curl(here.replace("/home/me/repo", str(repo)))
             assert answer.is_success, (command, answer.text)
+            assert '"error":' not in answer.text, (command, answer.text)
+            assert '"isError": true' not in answer.text, (command, answer.text)
             if "runId" in answer.text and "/ingest/start" in command:
                 run = answer.json()["runId"]
                 until_ingested(f"{product.url}/ingest/status/{run}")
         roots = httpx.get(f"{product.url}/ingest/roots").json()["roots"]
         assert [root["name"] for root in roots] == ["repo"]
+
+
+def at(product: Product, command: str) -> str:
+    """The command for a product that has other ports than a user's."""
+    base, _, port = product.url.rpartition(":")
+    ports = (product.url, f"{base}:{int(port) + 1}")
+    for documented, url in zip(("5010", "5011"), ports, strict=True):
+        command = command.replace(f"http://127.0.0.1:{documented}", url)
+    return command
 
 
 def until_ingested(status: str) -> None:

@@ -1,0 +1,53 @@
+"""docs/mcp.md: its Python runs, and it tells of every tool, word and check."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from apps.mcp.chat import CHAT
+from apps.mcp.failures import HINTS, NUMBERS
+from apps.mcp.reingest import REINGEST_REPOSITORY
+from tests.browser.product import running
+from tests.support.ingested import SAMPLE, write_files
+
+DOC = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text()
+SNIPPETS = re.findall(r"^```python\n(.*?)^```", DOC, re.M | re.S)
+WORDS = [*HINTS, *NUMBERS, "PROVIDER_UNAVAILABLE", "PROVIDER_ERROR", "REPO_NOT_FOUND"]
+
+
+def test_the_python_of_the_document_runs_as_it_stands(tmp_path: Path) -> None:
+    (snippet,) = SNIPPETS
+    with running(tmp_path, CODEINFO_MCP_PROVIDER="builtin") as product:
+        folder = write_files(product.repos / "repo", SAMPLE)
+        body = {"path": str(folder), "name": "repo", "model": "static-code-256"}
+        run = httpx.post(f"{product.url}/ingest/start", json=body).json()["runId"]
+        status = f"{product.url}/ingest/status/{run}"
+        while (state := httpx.get(status).json()["state"]) != "completed":
+            assert state in ("queued", "scanning", "embedding"), state
+        base, _, port = product.url.rpartition(":")
+        here = snippet.replace("http://127.0.0.1:5010", product.url)
+        here = here.replace("http://127.0.0.1:5011", f"{base}:{int(port) + 1}")
+        done = subprocess.run(
+            [sys.executable, "-c", here], capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    assert "repo/src/retry.py:" in done.stdout
+    assert len(re.findall("fits? best:", done.stdout)) == 2
+
+
+@pytest.mark.parametrize(
+    "name", [*(tool.name for tool in CHAT.registry()), REINGEST_REPOSITORY.name, *WORDS]
+)
+def test_every_tool_and_word_is_told_of(name: str) -> None:
+    assert f"`{name}`" in DOC
+
+
+@pytest.mark.parametrize("tool", [*CHAT.registry(), REINGEST_REPOSITORY], ids=lambda t: t.name)
+def test_every_argument_and_result_is_told_of(tool) -> None:
+    assert tool.output_schema is not None
+    for name in (*tool.input_schema["properties"], *tool.output_schema["properties"]):
+        assert re.search(rf"\b{name}\b", DOC), name
