@@ -52,9 +52,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Client:
+    """A program that can be pointed at an endpoint; `token` says how it comes by ours."""
+
     id: str
     label: str
     steps: Callable[[Endpoint], Sequence[Step]]
+    token: str = f"set {TOKEN} in the environment that the client starts in."
 
 
 def endpoints(request: HttpRequest) -> tuple[Endpoint, ...]:
@@ -98,7 +101,10 @@ def _codex(endpoint: Endpoint) -> Sequence[Step]:
     return (
         _command("Run this once. It writes the server into your Codex configuration.", command),
         Step(
-            "Or write it into the file yourself:", "~/.codex/config.toml", "\n".join(table), "toml"
+            "Or write it into the file, with time for long calls:",
+            "~/.codex/config.toml",
+            "\n".join(table),
+            "toml",
         ),
     )
 
@@ -149,8 +155,8 @@ CLIENTS = (
     Client("codex", "Codex", _codex),
     Client("claude-code", "Claude Code", _claude_code),
     Client("cursor", "Cursor", _cursor),
-    Client("vs-code", "VS Code", _vs_code),
-    Client("lm-studio", "LM Studio", _lm_studio),
+    Client("vs-code", "VS Code", _vs_code, "VS Code asks for it once and keeps it."),
+    Client("lm-studio", "LM Studio", _lm_studio, "put it in place of YOUR_TOKEN."),
 )
 
 
