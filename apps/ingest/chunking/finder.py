@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from apps.ingest.chunking.pool import ParsePool
 from apps.ingest.chunking.process import COMMAND, ParseProcess, Source
-from apps.ingest.syntax.pieces import Occurrence, whole_word
+from apps.ingest.syntax.pieces import Occurrence, declared_by_words, whole_word
 from codeinfo.conf import knobs
 
 
@@ -54,8 +54,9 @@ def _sighting(name: str, file: SourceText, parsed: list[Occurrence] | None) -> S
     if parsed is not None:
         return Sighting(parsed, parsed=True)
     word = whole_word(name)
+    declared = {each.start - 1 for each in declared_by_words(file.lines) if each.name == name}
     found = [
-        Occurrence(row, match.start(), False, "")
+        Occurrence(row, match.start(), row in declared, "")
         for row, line in enumerate(file.lines)
         for match in word.finditer(line)
     ]

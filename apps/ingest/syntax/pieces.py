@@ -116,7 +116,7 @@ def whole_word(name: str) -> re.Pattern[str]:
 def cut_by_lines(lines: Sequence[str], max_chars: int, *, declarations: bool) -> Cut:
     """A file without a grammar. `declarations`: it is code, so look for names."""
     text = Text(lines, max_chars)
-    declared = list(_declared(lines)) if declarations else []
+    declared = list(declared_by_words(lines)) if declarations else []
     found = Outline(names=[(each.start - 1, each.name) for each in declared], declarations=declared)
     return cut_of(text, cut_lines(text, 0, len(lines)), found)
 
@@ -132,7 +132,8 @@ def cut_of(text: Text, units: Sequence[Unit], found: Outline) -> Cut:
     return Cut(pieces, found.declarations[:MAX_DECLARATIONS])
 
 
-def _declared(lines: Sequence[str]) -> Iterator[Declaration]:
+def declared_by_words(lines: Sequence[str]) -> Iterator[Declaration]:
+    """What the lines of code declare, as far as a keyword tells."""
     for number, line in enumerate(lines, start=1):
         if found := DECLARATION.match(line[:MAX_DECLARATION]):
             keyword, name = found[1].lower(), found[2]
