@@ -176,9 +176,9 @@ def own_rows(rounds: int) -> list[Row]:
     return [
         (
             "search(), one repository",
-            timed(lambda q: search(SearchQuery(q, largest.name, LIMIT)), rounds),
+            timed(lambda q: search(SearchQuery(q, (largest.name,), LIMIT)), rounds),
         ),
-        ("search(), all", timed(lambda q: search(SearchQuery(q, None, LIMIT)), rounds)),
+        ("search(), all", timed(lambda q: search(SearchQuery(q, (), LIMIT)), rounds)),
         ("store alone, one repository", timed(alone(largest), rounds)),
         ("store alone, all", timed(alone(*roots), rounds)),
     ]

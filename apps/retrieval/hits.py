@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django.utils.safestring import SafeString
 
 from apps.retrieval.highlight import highlight_lines
+from apps.retrieval.pipeline import passes
 from apps.retrieval.types import Match
 
 
@@ -63,5 +64,5 @@ def hit_of(match: Match, cutoff: float | None, marks: frozenset[str]) -> Hit:
     )
     start = match.start_line
     numbers = [None if start is None else start + i for i in range(len(html))]
-    weak = cutoff is not None and (match.score is None or match.score > cutoff)
+    weak = not passes(match, cutoff)
     return Hit(match, tuple(zip(numbers, html, strict=True)), weak)

@@ -18,12 +18,16 @@ BEST_PER_FILE = 2
 
 @dataclass(frozen=True)
 class Limits:
-    """How much an answer may hold. `cutoff` None keeps every row; the caps count characters."""
+    """How much an answer may hold. `cutoff` None keeps every row; the caps count characters.
+
+    `ranked`: the rows come in a ranking, so the earlier is the better; else the nearer is.
+    """
 
     cutoff: float | None
     fallback: int
     chunk_chars: int
     total_chars: int
+    ranked: bool = False
 
     @classmethod
     def in_force(cls) -> "Limits":
@@ -34,15 +38,16 @@ class Limits:
             fallback=k.retrieval_fallback_chunks,
             chunk_chars=k.tool_chunk_max_chars,
             total_chars=k.tool_max_chars,
+            ranked=k.retrieval_mode == "hybrid",
         )
 
 
 def apply(rows: Sequence[Row], limits: Limits) -> tuple[tuple[Match, ...], tuple[FileSummary, ...]]:
     """All the steps. Returns the matches in the order of `rows`, and their summary by file."""
-    log_score_source(rows)
-    kept = within(rows, limits.cutoff) or best(rows, limits.fallback)
+    log_score_source(rows, ranked=limits.ranked)
+    kept = within(rows, limits.cutoff) or best(rows, limits.fallback, ranked=limits.ranked)
     kept = without_duplicates(kept)
-    kept = best_per_file(kept)
+    kept = best_per_file(kept, ranked=limits.ranked)
     matches = capped([cut(row, limits.chunk_chars) for row in kept], limits.total_chars)
     log.debug(
         "vector search pipeline",
@@ -51,8 +56,9 @@ def apply(rows: Sequence[Row], limits: Limits) -> tuple[tuple[Match, ...], tuple
     return matches, by_file(matches)
 
 
-def log_score_source(rows: Sequence[Row]) -> None:
-    """Say once per query where the scores came from and how they spread."""
+def log_score_source(rows: Sequence[Row], *, ranked: bool = False) -> None:
+    """Say once per query where the scores came from and how they spread; of a ranking, also how
+    many rows have the question's words."""
     scores = [row.score for row in rows if row.score is not None]
     context: dict[str, object] = {
         "tool": "VectorSearch",
@@ -61,20 +67,34 @@ def log_score_source(rows: Sequence[Row]) -> None:
     }
     if scores:
         context |= {"scoreMin": min(scores), "scoreMax": max(scores)}
+    if ranked:
+        context |= {"mode": "hybrid", "withWords": sum(r.matched_by != "vector" for r in rows)}
     log.info("vector search score source", extra={"context": context})
 
 
 def within(rows: Sequence[Row], cutoff: float | None) -> list[Row]:
-    """Rows no further away than the cutoff; without one all rows, those without a score too."""
-    if cutoff is None:
-        return list(rows)
-    return [row for row in rows if row.score is not None and row.score <= cutoff]
+    """Rows no further away than the cutoff, and those that have the question's words; without a
+    cutoff all rows, those without a score too."""
+    return [row for row in rows if passes(row, cutoff)]
 
 
-def best(rows: Sequence[Row], count: int) -> list[Row]:
-    """The `count` nearest rows, in their own order. No score is worst; of equals the first wins."""
-    nearest = sorted(range(len(rows)), key=lambda i: (rows[i].distance, i))[:count]
-    return [rows[i] for i in sorted(nearest)]
+def passes(row: Row, cutoff: float | None) -> bool:
+    """Whether a row is near enough, or has the question's words, so that it need not be."""
+    return cutoff is None or row.matched_by != "vector" or row.distance <= cutoff
+
+
+def best(rows: Sequence[Row], count: int, *, ranked: bool = False) -> list[Row]:
+    """The `count` best rows, in their own order: the first of a ranking, else the nearest.
+
+    No score is worst; of equals the first wins.
+    """
+    return [rows[i] for i in _best(rows, range(len(rows)), count, ranked=ranked)]
+
+
+def _best(rows: Sequence[Row], indexes: Sequence[int], count: int, *, ranked: bool) -> list[int]:
+    if ranked:
+        return list(indexes[:count])
+    return sorted(sorted(indexes, key=lambda i: (rows[i].distance, i))[:count])
 
 
 def without_duplicates(rows: Sequence[Row]) -> list[Row]:
@@ -90,14 +110,14 @@ def without_duplicates(rows: Sequence[Row]) -> list[Row]:
     return kept
 
 
-def best_per_file(rows: Sequence[Row]) -> list[Row]:
-    """At most two rows a file: the nearest, in their own order."""
+def best_per_file(rows: Sequence[Row], *, ranked: bool = False) -> list[Row]:
+    """At most two rows a file: the best, in their own order."""
     buckets: dict[Hashable, list[int]] = {}
     for i, row in enumerate(rows):
         buckets.setdefault((row.repo, row.rel_path), []).append(i)
     kept: set[int] = set()
     for indexes in buckets.values():
-        kept.update(sorted(indexes, key=lambda i: (rows[i].distance, i))[:BEST_PER_FILE])
+        kept.update(_best(rows, indexes, BEST_PER_FILE, ranked=ranked))
     return [row for i, row in enumerate(rows) if i in kept]
 
 

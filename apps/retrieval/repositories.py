@@ -27,21 +27,32 @@ def required_lock() -> IndexLock:
     return lock
 
 
-def roots_for(repository: str | None, model: str) -> Sequence[Root]:
-    """The published roots to search, embedded with `model`: all of them, or the one with exactly
-    this id.
+def roots_for(repositories: Sequence[str], model: str) -> Sequence[Root]:
+    """The published roots to search, embedded with `model`: all of them, or those of these ids.
 
     Raises NotFound REPO_NOT_FOUND, whose details.repo is the id asked for, and Conflict
-    INGEST_REQUIRED where that one waits to be embedded again.
+    INGEST_REQUIRED where one of them waits to be embedded again.
     """
     roots = queries.published_roots()
-    if repository is None:
+    if not repositories:
         return [root for root in roots if root.model == model]
-    found = [the_one(repository, roots)]
-    if found[0].model != model:
-        text = f"INGEST_REQUIRED: {repository} has yet to be embedded again with {model}"
-        raise Conflict(text, code="INGEST_REQUIRED")
-    return found
+    asked = [the_one(repository, roots) for repository in repositories]
+    for root in asked:
+        if root.model != model:
+            text = f"INGEST_REQUIRED: {repo_id(root)} has yet to be embedded again with {model}"
+            raise Conflict(text, code="INGEST_REQUIRED")
+    # In the order of the list, so that what is equal is ordered alike however it was asked for.
+    return [root for root in roots if root in asked]
+
+
+def roots_named(repositories: Sequence[str]) -> Sequence[Root]:
+    """The published roots of these ids, all of them where none is given, whatever embedded them.
+
+    Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND, checked in this order.
+    """
+    required_lock()
+    roots = queries.published_roots()
+    return [the_one(each, roots) for each in dict.fromkeys(repositories)] or roots
 
 
 def the_one(repository: str, roots: Sequence[Root] | None = None) -> Root:
@@ -66,15 +77,19 @@ def _known(roots: Sequence[Root]) -> str:
 
 
 def list_repositories() -> dict[str, Any]:
-    """The payload of ListIngestedRepositories, the last ingested first."""
-    lock = queries.index_lock()
+    """The payload of ListIngestedRepositories, the last ingested first.
+
+    One that is being ingested again has a `state` beside the contract's fields, so that whoever
+    searches knows that the index is about to change.
+    """
+    lock, states = queries.index_lock(), queries.live_states()
     return {
-        "repos": [_wire(root) for root in queries.published_roots()],
+        "repos": [_wire(root, states.get(root.path)) for root in queries.published_roots()],
         "lockedModelId": lock.model if lock else None,
     }
 
 
-def _wire(root: Root) -> dict[str, Any]:
+def _wire(root: Root, state: str | None) -> dict[str, Any]:
     mapped, at = map_path(root), root.last_ingest_at
     wire: dict[str, Any] = {
         "id": repo_id(root),
@@ -86,6 +101,8 @@ def _wire(root: Root) -> dict[str, Any]:
         "counts": {"files": root.files, "chunks": root.chunks, "embedded": root.embedded},
         "lastError": root.last_error or None,
     }
+    if state:
+        wire["state"] = state
     if mapped.warning:
         wire["hostPathWarning"] = mapped.warning
     return wire

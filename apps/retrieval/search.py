@@ -19,11 +19,12 @@ def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
     limits = limits or Limits.in_force()
     model_id = required_lock().model
     try:
-        rows = candidates(query)
+        found = candidates(query)
     except Unavailable as error:
         raise _as_contracted(error, model_id) from error
-    matches, files = pipeline.apply(rows, limits)
-    return SearchResult(matches, files, model_id, weaker=_weaker(rows, matches, limits.cutoff))
+    matches, files = pipeline.apply(found.rows, limits)
+    weaker = _weaker(found.rows, matches, limits.cutoff)
+    return SearchResult(matches, files, model_id, weaker, found.degraded)
 
 
 def _as_contracted(error: Unavailable, model_id: str) -> Unavailable:

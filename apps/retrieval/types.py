@@ -2,26 +2,32 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
+from apps.ingest.types import Filters
+from apps.retrieval.scope import parse_filters
 from codeinfo.errors import InvalidInput
 
 DEFAULT_LIMIT = 5
 MAX_LIMIT = 20
 
+MatchedBy = Literal["vector", "words", "both"]
+
 
 @dataclass(frozen=True)
 class SearchQuery:
-    """What to look for. `repository` is a repository id (a root's name); None asks all."""
+    """What to look for. `repositories` are repository ids (names of roots); none asks all."""
 
     text: str
-    repository: str | None = None
+    repositories: tuple[str, ...] = ()
     limit: int = DEFAULT_LIMIT
+    filters: Filters = field(default_factory=Filters)
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "SearchQuery":
-        """Check `{query, repository?, limit?}` (contracts.md §4.2; unknown keys are ignored).
+        """Check `{query, repository?, path?, language?, limit?}` (contracts.md §4.2, and filters;
+        unknown keys are ignored). `repository` is an id or a list of them.
 
         Raises InvalidInput whose details.details lists everything that is wrong.
         """
@@ -29,28 +35,48 @@ class SearchQuery:
         text = data.get("query")
         if not isinstance(text, str) or not text.strip():
             problems.append("query is required")
-        repository = data.get("repository") or None
-        if repository is not None and not (isinstance(repository, str) and repository.strip()):
-            problems.append("repository must be a non-empty string when provided")
-        limit = data.get("limit") or DEFAULT_LIMIT
-        if isinstance(limit, bool) or not (
-            isinstance(limit, int) or (isinstance(limit, float) and limit.is_integer())
-        ):
-            problems.append("limit must be an integer")
+        repositories = parse_repositories(data.get("repository"), problems)
+        filters = parse_filters(data, problems)
+        limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
         if problems:
             raise InvalidInput(", ".join(problems), details={"details": problems})
         return cls(
-            text=_encodable(str(text)).strip(),
-            repository=_encodable(str(repository)).strip() if repository else None,
-            limit=max(1, min(MAX_LIMIT, int(limit))),
+            text=encodable(str(text)).strip(),
+            repositories=repositories,
+            limit=limit,
+            filters=filters,
         )
 
     def as_log(self) -> dict[str, Any]:
         """What may be logged of a question: its scope and size, not its words."""
-        return {"repository": self.repository or "all", "limit": self.limit}
+        repositories = ", ".join(self.repositories) or "all"
+        filtered = {"filtered": True} if self.filters != Filters() else {}
+        return {"repository": repositories, "limit": self.limit, **filtered}
 
 
-def _encodable(text: str) -> str:
+def parse_repositories(value: Any, problems: list[str]) -> tuple[str, ...]:
+    """The distinct ids in what stands under `repository`; blank values and [] mean all."""
+    if not value:
+        return ()
+    ids = value if isinstance(value, list) else [value]
+    if not all(isinstance(each, str) and each.strip() for each in ids):
+        problems.append("repository must be a non-empty string when provided")
+        return ()
+    return tuple(dict.fromkeys(encodable(each).strip() for each in ids))
+
+
+def parse_limit(value: Any, usual: int, most: int, problems: list[str]) -> int:
+    """A whole number moved into 1..most; the usual one where it is left out or blank."""
+    limit = value or usual
+    if isinstance(limit, bool) or not (
+        isinstance(limit, int) or (isinstance(limit, float) and limit.is_integer())
+    ):
+        problems.append("limit must be an integer")
+        return usual
+    return max(1, min(most, int(limit)))
+
+
+def encodable(text: str) -> str:
     """JSON may carry half of a surrogate pair, which no encoder takes."""
     return text.encode("utf-8", "replace").decode()
 
@@ -72,11 +98,21 @@ class Row:
     end_line: int | None = None
     symbol: str = ""
     language: str = ""
+    matched_by: MatchedBy = "vector"
 
     @property
     def distance(self) -> float:
         """To sort by: the score, or farther than any where there is none."""
         return math.inf if self.score is None else self.score
+
+
+@dataclass(frozen=True)
+class Found:
+    """Candidates in their order. `degraded` says what the index could not do: "" or "words only"
+    (the vectors are away, so that no row has a score)."""
+
+    rows: list[Row]
+    degraded: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,7 +122,8 @@ class Match(Row):
     line_count: int | None = None
 
     def as_wire(self) -> dict[str, Any]:
-        """One entry of `results` (contracts.md §4.3, plus startLine, endLine, symbol, language)."""
+        """One entry of `results` (contracts.md §4.3, plus startLine, endLine, matchedBy, symbol,
+        language)."""
         wire: dict[str, Any] = {
             "repo": self.repo,
             "relPath": self.rel_path,
@@ -99,6 +136,7 @@ class Match(Row):
             "lineCount": self.line_count,
             "startLine": self.start_line,
             "endLine": self.end_line,
+            "matchedBy": self.matched_by,
         }
         if self.host_path_warning:
             wire["hostPathWarning"] = self.host_path_warning
@@ -141,17 +179,19 @@ class SearchResult:
     """The answer to a SearchQuery. Matches keep the index's order; nothing re-sorts them.
 
     `weaker` counts the candidates beyond the cutoff that are not among the matches: the page tells
-    of them, the wire does not.
+    of them, the wire does not. `degraded`: as in Found; on the wire only where it says something.
     """
 
     matches: tuple[Match, ...]
     files: tuple[FileSummary, ...]
     model_id: str
     weaker: int = 0
+    degraded: str = ""
 
     def as_wire(self) -> dict[str, Any]:
-        return {
+        wire: dict[str, Any] = {
             "results": [match.as_wire() for match in self.matches],
             "modelId": self.model_id,
             "files": [summary.as_wire() for summary in self.files],
         }
+        return wire | ({"degraded": self.degraded} if self.degraded else {})

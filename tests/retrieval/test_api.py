@@ -9,7 +9,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.core.asgi import get_asgi_application
 from django.test import Client
 
-from apps.ingest.models import IndexLock
+from apps.ingest.models import IndexLock, IngestRun
 from codeinfo.errors import NotFound, Unavailable
 from tests.retrieval.conftest import Ask, Shelf
 
@@ -36,7 +36,7 @@ def test_a_query_must_be_a_text_that_says_something(
     )
 
 
-@pytest.mark.parametrize("repository", ["   ", 7, True, ["x"], {"a": 1}])
+@pytest.mark.parametrize("repository", ["   ", 7, True, [""], ["x", 7], {"a": 1}])
 def test_a_repository_must_be_a_name(shelf: Shelf, client: Client, repository: object) -> None:
     assert post(client, {"query": "x", "repository": repository}) == (
         400,
@@ -259,6 +259,15 @@ def test_repositories_are_listed_last_ingested_first(shelf: Shelf, client: Clien
         ],
         "lockedModelId": "static-code-256",
     }
+
+
+def test_a_repository_that_is_being_ingested_again_says_so(shelf: Shelf, client: Client) -> None:
+    root = shelf.root("one")
+    shelf.root("two")
+    run = {"operation": "reembed", "root": root, "path": root.path, "name": "one"}
+    IngestRun.objects.create(**run, model="static-code-256", state="embedding")
+    listed = client.get("/tools/ingested-repos").json()["repos"]
+    assert {repo["id"]: repo.get("state") for repo in listed} == {"one": "embedding", "two": None}
 
 
 def test_an_unmapped_root_is_told_of(shelf: Shelf, client: Client, turn_knobs) -> None:

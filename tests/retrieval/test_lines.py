@@ -148,11 +148,23 @@ def test_a_match_opens_in_the_viewer_at_its_lines(harbour: Path, client: Client)
     assert "Same as on disk" in viewer
 
 
-def test_a_question_that_the_embedder_cannot_place_finds_nothing(
-    harbour: Path, client: Client
+def test_a_question_that_the_embedder_cannot_place_finds_nothing_nearby(
+    harbour: Path, client: Client, turn_knobs
 ) -> None:
+    turn_knobs(retrieval_mode="vector")
     body = {"query": "港"}
     response = client.post("/tools/vector-search", body, content_type="application/json")
     assert (response.status_code, response.json()["results"]) == (200, [])
     page = client.get("/search", {"q": "港"}).content.decode()
     assert "No matches for “港”" in page
+
+
+def test_a_question_that_the_embedder_cannot_place_is_found_by_its_words(
+    harbour: Path, client: Client
+) -> None:
+    body = {"query": "港"}
+    answer = client.post("/tools/vector-search", body, content_type="application/json").json()
+    found = [(match["relPath"], match["matchedBy"], match["score"]) for match in answer["results"]]
+    assert found == [("docs/unicode.md", "words", None)]
+    assert "degraded" not in answer
+    assert "docs/unicode.md" in client.get("/search", {"q": "港"}).content.decode()

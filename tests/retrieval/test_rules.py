@@ -361,6 +361,7 @@ def test_a_result_has_exactly_these_fields(shelf: Shelf, ask: Ask, turn_knobs) -
             "lineCount": 1,
             "startLine": 7,
             "endLine": 7,
+            "matchedBy": "vector",
             "symbol": "A.b",
             "language": "python",
         }

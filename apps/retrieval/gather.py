@@ -1,0 +1,159 @@
+"""Candidates of both sides: the chunks near a question, and those that have its words.
+
+Of all roots together only so many of each side go on, so that a root in which everything is far
+away does not fill the list. What is not live, or does not pass the filters, is dropped; where too
+little is left, more is asked for.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import nlargest, nsmallest
+
+from apps.ingest.lexical import ChunkFacts, get_lexical, words
+from apps.ingest.models import Root
+from apps.ingest.types import Filters, Vectors
+from apps.ingest.vectors.store import get_store
+from apps.retrieval.live import live_files
+from apps.retrieval.ranking.question import FILLERS
+from apps.retrieval.rows import facts_of
+from apps.retrieval.scope import fits
+from apps.retrieval.types import MatchedBy
+from codeinfo.errors import Unavailable
+
+log = logging.getLogger("codeinfo.retrieval")
+
+# Candidates of each side: beyond these the best ten hardly change, with half of them they do.
+WIDTH = 200
+# Where fewer are left, more are asked for, this many times as many.
+ENOUGH = 40
+WIDEN = 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What both sides are asked. `vector` None: the meaning is not known, words must do."""
+
+    text: str
+    vector: Vectors | None
+    filters: Filters
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A live chunk that may answer. `distance` None: not known. `words`: its score by words, 0.0
+    where it has none of them, None where its root has no word index."""
+
+    root: Root
+    facts: ChunkFacts
+    distance: float | None
+    words: float | None
+    near: bool
+
+    @property
+    def matched_by(self) -> MatchedBy:
+        if not self.words:
+            return "vector"
+        return "both" if self.near else "words"
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a root gave: distances and word scores by chunk id. `more`: it may have more to give.
+    `wordless`: it could not be asked for words."""
+
+    root: Root
+    near: Mapping[str, float]
+    hits: Mapping[str, float]
+    more: bool
+    wordless: bool = False
+
+
+def gather(roots: Sequence[Root], asked: Asked) -> list[Candidate]:
+    """The candidates of some roots. Raises Unavailable where the vector store is away, or where
+    there is no vector and the words cannot be had either."""
+    n = WIDTH
+    while True:
+        found = [_ask(root, asked, n) for root in roots]
+        kept = [each for root in _best(found, n) for each in _candidates(root, asked)]
+        if len(kept) >= ENOUGH or not any(root.more for root in found):
+            return kept
+        n *= WIDEN
+
+
+def question_words(text: str) -> list[str]:
+    """The distinct words to look for, without those that only say how something is asked."""
+    found = list(dict.fromkeys(words(text)))
+    return [word for word in found if word not in FILLERS] or found
+
+
+def _ask(root: Root, asked: Asked, n: int) -> _Found:
+    near: dict[str, float] = {}
+    if asked.vector is not None:
+        near = dict(get_store().nearest(root.id, asked.vector, n))
+    try:
+        answer = get_lexical().search(root.id, question_words(asked.text), n, asked.filters)
+    except Unavailable as error:
+        if asked.vector is None:
+            raise
+        log.warning("no word index", extra={"context": {"reason": error.message}})
+        return _Found(root, near, {}, more=len(near) >= n, wordless=True)
+    hits = {hit.id: hit.score for hit in answer}
+    return _Found(root, near, hits, more=len(near) >= n or len(hits) >= n)
+
+
+def _best(found: Sequence[_Found], n: int) -> list[_Found]:
+    """Of each side the n best of all roots, put back to their roots."""
+    if len(found) < 2:
+        return list(found)
+    near = nsmallest(n, (distance for root in found for distance in root.near.values()))
+    hits = nlargest(n, (score for root in found for score in root.hits.values()))
+    return [
+        replace(
+            root,
+            near={i: distance for i, distance in root.near.items() if distance <= near[-1]},
+            hits={i: score for i, score in root.hits.items() if score >= hits[-1]},
+        )
+        for root in found
+    ]
+
+
+def _candidates(found: _Found, asked: Asked) -> list[Candidate]:
+    """Those that are live and pass the filters, with all that is known of them."""
+    root, live = found.root, live_files(found.root)
+    # The near ones first: of two that rank alike the nearer leads.
+    ids = list(dict.fromkeys((*found.near, *found.hits)))
+    facts = {} if found.wordless else get_lexical().facts(root.id, ids)
+    wordless = not facts
+    facts |= _stored_facts(root, [i for i in found.near if i not in facts])
+    kept = [
+        each
+        for each in (facts[i] for i in ids if i in facts)
+        if each.source_file in live and fits(asked.filters, each.path, each.language)
+    ]
+    distances = {**found.near, **_distances(root, asked, [each.id for each in kept], found.near)}
+    return [
+        Candidate(
+            root=root,
+            facts=each,
+            distance=distances.get(each.id),
+            words=None if wordless else found.hits.get(each.id, 0.0),
+            near=each.id in found.near,
+        )
+        for each in kept
+    ]
+
+
+def _distances(
+    root: Root, asked: Asked, ids: Sequence[str], known: Mapping[str, float]
+) -> dict[str, float]:
+    """The distances of what only its words found."""
+    if asked.vector is None:
+        return {}
+    return get_store().distances(root.id, asked.vector, [i for i in ids if i not in known])
+
+
+def _stored_facts(root: Root, ids: Sequence[str]) -> dict[str, ChunkFacts]:
+    """What the vector store knows of chunks that the word index does not have (yet)."""
+    matches = get_store().get(root.id, ids) if ids else {}
+    return {match.id: facts_of(match) for match in matches.values()}

@@ -1,0 +1,74 @@
+"""Files of the index: which can be opened, and their lines as they were ingested."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from apps.ingest.chunking import decode, lines_of
+from apps.ingest.finding.discovery import read_file
+from apps.ingest.models import Root, SourceFile
+from apps.ingest.types import StoredMatch
+from apps.ingest.vectors.store import get_store
+from apps.retrieval.repositories import repo_id
+from codeinfo.errors import CodeinfoError, NotFound, Unavailable
+
+MOST_NAMED = 5
+
+
+def live_file(root: Root, path: str) -> SourceFile:
+    """The published row of a file. Raises NotFound FILE_NOT_FOUND, which names others of its name.
+
+    Exactly a path that an ingest wrote: `..`, absolute or made-up ones never reach the disk.
+    """
+    files = SourceFile.objects.live().ingested().filter(root=root)
+    row = files.filter(path=path).first()
+    if row is None:
+        text = f"{path} is not among the ingested files of {repo_id(root)}."
+        name = path.rpartition("/")[2]
+        alike = files.filter(path__endswith=f"/{name}").values_list("path", flat=True)[:MOST_NAMED]
+        hint = f" There is {', '.join(alike)}." if name and alike else ""
+        raise NotFound(text + hint, code="FILE_NOT_FOUND")
+    return row
+
+
+def ingested_lines(root: Root, source_file: str) -> list[str] | None:
+    """The lines of a file as the index has them: from disk where it is unchanged, else put
+    together from its chunks. None where neither can be had."""
+    file = SourceFile.objects.filter(id=source_file).first()
+    if file is None:
+        return None
+    return unchanged_lines(root, file) or _stored_lines(root, file)
+
+
+def unchanged_lines(root: Root, file: SourceFile) -> list[str] | None:
+    """The lines on disk; None where the file is gone, or no longer the one that was ingested."""
+    try:
+        data = read_file(Path(root.path), file.path)
+    except CodeinfoError:
+        return None
+    if hashlib.sha256(data).hexdigest() != file.sha256:
+        return None
+    return lines_of(decode(data))
+
+
+def _stored_lines(root: Root, file: SourceFile) -> list[str] | None:
+    ids = [f"{file.run_id}:{file.path}:{index}" for index in range(file.chunks)]
+    try:
+        chunks = get_store().get(root.id, ids)
+    except Unavailable:
+        return None
+    return _joined(chunks[each] for each in ids if each in chunks)
+
+
+def _joined(chunks: Iterable[StoredMatch]) -> list[str] | None:
+    """Chunks, in order, at the lines they were cut from; what stood between them was blank. The
+    parts of one long line follow each other."""
+    lines: list[str] = []
+    for chunk in chunks:
+        start = int(chunk.metadata.get("startLine", 0))
+        if start < 1:
+            return None
+        lines.extend("" for _ in range(start - len(lines) - 1))
+        first, *rest = chunk.text.split("\n")
+        lines[start - 1 :] = ["".join(lines[start - 1 :]) + first, *rest]
+    return lines

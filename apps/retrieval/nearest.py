@@ -1,0 +1,78 @@
+"""Mode `vector`: the rows nearest to a question, by the distance of their vectors alone.
+
+Each root has its own collection. Each is asked, and the lists are merged by distance, root and
+position; that is what "the index's order" means. What a run has written but not yet published, or
+has replaced and not yet deleted, is in the collections too, so more is asked for than is wanted and
+every row whose source file is not live is dropped.
+"""
+
+import heapq
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from operator import attrgetter
+
+from apps.ingest.models import Root, SourceFile
+from apps.ingest.types import Filters, StoredMatch, Vectors
+from apps.ingest.vectors.store import get_store
+from apps.retrieval.rows import row_of_match, text_of
+from apps.retrieval.scope import fits
+from apps.retrieval.types import Row
+
+# Twice the limit is enough while a root is re-ingested, when each chunk may be there twice.
+MARGIN = 2
+# A root that keeps too few all the same is asked for this many times more, until it has no more.
+WIDEN = 5
+
+LiveFiles = Mapping[uuid.UUID, str]
+
+
+def nearest(roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters) -> list[Row]:
+    """At most `limit` rows of these roots, nearest first."""
+    rows = _rows_of_each(roots, vector, limit, filters)
+    return list(islice(heapq.merge(*rows, key=attrgetter("distance")), limit))
+
+
+def _rows_of_each(
+    roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters
+) -> list[list[Row]]:
+    """Each root's live rows in its collection's order: `limit` of them, or all it has."""
+    store = get_store()
+    rows: dict[uuid.UUID, list[Row]] = {}
+    pending, n = list(roots), limit * MARGIN
+    while pending:
+        found = {root.id: store.query(root.id, vector, n) for root in pending}
+        live = _live_files(match for matches in found.values() for match in matches)
+        for root in pending:
+            rows[root.id] = [
+                row
+                for row in _live_rows(root, found[root.id], live)
+                if fits(filters, row.rel_path, row.language)
+            ]
+        # A collection that gave fewer than it was asked for has no more to give.
+        pending = [r for r in pending if len(rows[r.id]) < limit and len(found[r.id]) >= n]
+        n *= WIDEN
+    return [rows[root.id] for root in roots]
+
+
+def _live_files(matches: Iterable[StoredMatch]) -> LiveFiles:
+    """Path by id of those source files of the matches that are published now."""
+    ids = {file_id for match in matches if (file_id := _file_id(match))}
+    # Many roots give more ids than one statement takes: `in_bulk` asks in pieces.
+    files = SourceFile.objects.live().only("path").in_bulk(ids)
+    return {file_id: file.path for file_id, file in files.items()}
+
+
+def _live_rows(root: Root, matches: Sequence[StoredMatch], live: LiveFiles) -> list[Row]:
+    return [
+        row_of_match(root, match, live[file_id], position)
+        for position, match in enumerate(matches)
+        if (file_id := _file_id(match)) and file_id in live
+    ]
+
+
+def _file_id(match: StoredMatch) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text_of(match.metadata, "sourceFile"))
+    except ValueError:
+        return None

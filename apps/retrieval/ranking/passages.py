@@ -1,0 +1,83 @@
+"""The score of each passage by itself."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.retrieval.ranking.question import Question, stems_of
+from apps.retrieval.ranking.types import Passage
+from apps.retrieval.ranking.weights import Weights
+
+Scores = NDArray[np.float64]
+
+# A name asked for, found as it is spelt, in other capitals, or with its parts joined otherwise.
+EXACT, OTHER_CASE, SAME_PARTS = 1.0, 0.8, 0.6
+
+
+def passage_scores(
+    question: Question, passages: Sequence[Passage], weights: Weights
+) -> list[float]:
+    """Mixed scores in standard deviations, raised where a passage declares what is asked for."""
+    share = weights.meaning_of_name if question.is_name else weights.meaning
+    mixed = mix(
+        [passage.similarity for passage in passages], [passage.words for passage in passages], share
+    )
+    names = _NameScores(question)
+    declared = (names.of(passage.names) for passage in passages)
+    return [
+        score + weights.definition * defined + weights.names * agreed
+        for score, (defined, agreed) in zip(mixed.tolist(), declared, strict=True)
+    ]
+
+
+def mix(meaning: Sequence[float | None], words: Sequence[float | None], share: float) -> Scores:
+    """`share` of the standardised meaning, the rest of the standardised words.
+
+    By score and not by rank: how much better the best is says more than that it is the best. Where
+    one of the two is not known the other counts alone.
+    """
+    by_meaning, by_words = standardised(meaning), standardised(words)
+    mixed = share * by_meaning + (1 - share) * by_words
+    mixed = np.where(np.isnan(by_words), by_meaning, mixed)
+    found: Scores = np.nan_to_num(np.where(np.isnan(by_meaning), by_words, mixed))
+    return found
+
+
+def standardised(values: Sequence[float | None]) -> Scores:
+    """Distances from the mean in standard deviations; nan where there is no value."""
+    given = np.array([np.nan if value is None else value for value in values], np.float64)
+    known = given[~np.isnan(given)]
+    if not known.size:
+        return given
+    # Where all are alike none is better: 0, not a division by nothing.
+    found: Scores = (given - known.mean()) / (known.std() + 1e-9)
+    return found
+
+
+class _NameScores:
+    """How declared names fit a question; the same names stand in many passages."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._lower = {name.lower() for name in question.names}
+        self._parts = {stems_of(name) for name in question.names}
+        self._known: dict[str, tuple[float, float]] = {}
+
+    def of(self, names: Sequence[str]) -> tuple[float, float]:
+        """The best of some names: as the definition asked for, and by agreement of words."""
+        if not names:
+            return 0.0, 0.0
+        scores = [self._known.get(name) or self._of_one(name) for name in names]
+        return max(defined for defined, _ in scores), max(agreed for _, agreed in scores)
+
+    def _of_one(self, name: str) -> tuple[float, float]:
+        score = self._known[name] = self._defined(name), self._question.agreement(name)
+        return score
+
+    def _defined(self, name: str) -> float:
+        if name in self._question.names:
+            return EXACT
+        if name.lower() in self._lower:
+            return OTHER_CASE
+        return SAME_PARTS if self._parts and stems_of(name) in self._parts else 0.0

@@ -1,0 +1,114 @@
+"""The score of a file: its passages together, its name, and what it is held back for."""
+
+import pytest
+
+from apps.retrieval.ranking import Passage, Question, Weights
+from apps.retrieval.ranking.files import file_scores, gather, named, pooled
+
+
+def held_back(text: str, *paths: str, names: tuple[str, ...] = ("x",)) -> list[float]:
+    """How much each file is held back, with weights of 1 for everything and nothing for names."""
+    weights = Weights(
+        file_name=0, file_of_name=0, test=1, example=1, prose=1, data=1, legacy=1, declaration=1,
+        reexport=1, superseded=1,
+    )  # fmt: skip
+    files = gather([Passage("root", path, names) for path in paths])
+    scores = file_scores(Question.of(text), files, [0.0] * len(paths), weights)
+    return [-score for score in scores]
+
+
+# --- the passages of a file together --------------------------------------------------------------
+
+
+def test_a_file_that_answers_in_several_places_comes_before_one_that_does_once() -> None:
+    assert pooled([2.0, 1.8, 1.5], 0.5) > pooled([2.0], 0.5)
+
+
+def test_many_weak_passages_do_not_outweigh_a_good_one() -> None:
+    assert pooled([-1.0] * 30, 0.5) < pooled([2.0], 0.5)
+
+
+def test_a_lone_passage_is_the_files_score() -> None:
+    assert pooled([1.25], 0.5) == pytest.approx(1.25)
+
+
+def test_without_a_temperature_only_the_best_counts() -> None:
+    assert pooled([1.0, 1.0, 1.0], 0.0) == 1.0
+
+
+def test_files_of_like_paths_in_two_roots_are_two() -> None:
+    files = gather([Passage(1, "a.py"), Passage(2, "a.py"), Passage(1, "a.py", ("f",))])
+    assert [(file.root, file.passages, file.declares) for file in files] == [
+        (1, [0, 2], True), (2, [1], False),
+    ]  # fmt: skip
+
+
+# --- the file's own name --------------------------------------------------------------------------
+
+
+def test_a_file_named_by_the_questions_words_is_raised() -> None:
+    question, weights = Question.of("how are connections pooled"), Weights()
+    whole, part, none = (
+        named(question, path, weights)
+        for path in ("src/connection_pool.py", "src/pool.py", "src/errors.py")
+    )
+    assert whole > part > none == 0
+
+
+def test_a_file_that_bears_the_name_asked_for_is_raised_more() -> None:
+    weights = Weights(file_name=0, file_of_name=1)
+    assert named(Question.of("JoinSet"), "task/join_set.rs", weights) == 1
+    assert named(Question.of("JoinSet"), "task/join.rs", weights) == 0
+    assert named(Question.of("join a set"), "task/join_set.rs", weights) == 0
+
+
+# --- held back ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["tests/a.py", "examples/a.py", "README.md", "config/a.yaml", "legacy/a.py"],
+)
+def test_files_that_use_or_describe_are_held_back(path: str) -> None:
+    assert held_back("how calls are retried", path, "src/a.py") == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("tests of the router", "tests/a.py"),
+        ("mock server", "tests/a.py"),
+        ("example of a plugin", "examples/a.py"),
+        ("documentation of the api", "README.md"),
+        ("yaml configuration", "config/a.yaml"),
+        ("deprecated calls", "legacy/a.py"),
+    ],
+)
+def test_what_a_question_asks_for_is_not_held_back(text: str, path: str) -> None:
+    assert held_back(text, path) == [0]
+
+
+def test_a_file_of_two_kinds_is_held_back_for_both() -> None:
+    assert held_back("how calls are retried", "tests/data.json") == [2]
+
+
+def test_a_header_is_held_back_beside_its_source() -> None:
+    assert held_back("mime parts", "lib/mime.h", "lib/mime.c") == [1, 0]
+    assert held_back("mime parts", "lib/mime.h", "lib/url.c") == [0, 0]
+
+
+def test_an_older_version_is_held_back_beside_a_newer() -> None:
+    assert held_back("user list", "api/v1/u.go", "api/v2/u.go") == [1, 0]
+    assert held_back("user list of v1", "api/v1/u.go", "api/v2/u.go") == [0, 0]
+
+
+def test_versions_of_two_roots_are_not_compared() -> None:
+    passages = [Passage(1, "api/v1/u.go", ("x",)), Passage(2, "api/v2/u.go", ("x",))]
+    weights = Weights(superseded=1, file_name=0)
+    assert file_scores(Question.of("users"), gather(passages), [0.0, 0.0], weights) == [0, 0]
+
+
+def test_an_index_file_is_held_back_unless_it_declares_something() -> None:
+    assert held_back("retry", "src/net/__init__.py", names=()) == [1]
+    assert held_back("retry", "src/net/__init__.py", names=("retry",)) == [0]
+    assert held_back("retry", "src/net/core.py", names=()) == [0]

@@ -1,0 +1,81 @@
+"""The order of passages."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.retrieval.ranking import Passage, Question, rank
+from apps.retrieval.ranking.order import MOST_OF_A_FILE
+
+QUESTION = Question.of("how calls are retried")
+
+
+def order(*passages: Passage, question: Question = QUESTION) -> list[int]:
+    return rank(question, passages)
+
+
+def test_better_passages_come_first() -> None:
+    assert order(
+        Passage("r", "a.py", (), 0.1, 0.0),
+        Passage("r", "b.py", (), 0.9, 5.0),
+        Passage("r", "c.py", (), 0.5, 2.0),
+    ) == [1, 2, 0]
+
+
+def test_other_files_come_before_a_files_second_passage() -> None:
+    assert order(
+        Passage("r", "a.py", (), 0.9, 9.0),
+        Passage("r", "a.py", (), 0.8, 8.0),
+        Passage("r", "b.py", (), 0.6, 3.0),
+        Passage("r", "c.py", (), 0.5, 2.0),
+    ) == [0, 2, 3, 1]
+
+
+def test_a_file_gives_two_passages_at_most() -> None:
+    assert order(*[Passage("r", "a.py", (), i / 10, 0.0) for i in range(5)]) == [4, 3]
+
+
+def test_of_equals_the_earlier_comes_first() -> None:
+    same = [Passage("r", f"{name}.py", (), 0.5, 1.0) for name in "cab"]
+    assert order(*same) == [0, 1, 2]
+
+
+def test_the_definition_comes_before_its_uses_and_tests() -> None:
+    found = order(
+        Passage("r", "src/app.py", ("run",), 0.80, 6.0),
+        Passage("r", "tests/test_retry.py", ("RetryPolicy",), 0.85, 7.0),
+        Passage("r", "src/retry.py", ("RetryPolicy",), 0.80, 6.0),
+        question=Question.of("RetryPolicy"),
+    )
+    assert found[0] == 2
+
+
+def test_a_root_without_words_is_ranked_beside_one_with_words() -> None:
+    found = order(
+        Passage("with", "a.py", (), 0.2, 3.0),
+        Passage("with", "b.py", (), 0.3, 0.0),
+        Passage("without", "c.py", (), 0.9, None),
+    )
+    assert found[0] == 2
+
+
+def test_nothing_found_is_no_order() -> None:
+    assert order() == []
+
+
+passages = st.builds(
+    Passage,
+    root=st.integers(0, 2),
+    path=st.sampled_from(["a.py", "b/v1/c.h", "b/v2/c.c", "tests/d.md", "", "é/__init__.py"]),
+    names=st.lists(st.sampled_from(["retry", "Calls", "", "日本"]), max_size=3).map(tuple),
+    similarity=st.none() | st.floats(-1, 1),
+    words=st.none() | st.floats(0, 100),
+)
+
+
+@given(st.lists(passages, max_size=12))
+def test_whatever_is_found_each_is_ranked_once_and_no_file_thrice(found: list[Passage]) -> None:
+    got = rank(QUESTION, found)
+    assert len(set(got)) == len(got)
+    files = [(found[i].root, found[i].path) for i in got]
+    assert all(files.count(file) <= MOST_OF_A_FILE for file in files)
+    assert {(p.root, p.path) for p in found} == set(files)
