@@ -29,7 +29,6 @@ HINTS = {
     "EMBEDDER_UNAVAILABLE": "Call again in a moment; if it stays away, tell the user.",
     "CHROMA_UNAVAILABLE": "Call again in a moment; if it stays away, tell the user.",
     "DATABASE_UNAVAILABLE": "Call again in a moment.",
-    "REPO_NOT_FOUND": "Pass one of these ids exactly.",
     "RUN_IN_PROGRESS": "Wait for its answer, then ask again.",
     "CONVERSATION_ARCHIVED": "Leave `conversationId` out to begin a new conversation.",
     "BUSY": "Wait a moment and call again.",

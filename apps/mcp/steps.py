@@ -6,6 +6,13 @@ from typing import Any
 from apps.conversations.parts import Part
 
 LONGEST_QUERY = 80
+# What a tool does, and the argument that says with what.
+DOING = {
+    "VectorSearch": ("Searching for", "query"),
+    "FindDefinitions": ("Looking up where it is defined:", "name"),
+    "FindReferences": ("Looking up where it is used:", "name"),
+    "FileOutline": ("Reading the outline of", "path"),
+}
 
 
 def doing(parts: Sequence[Part]) -> str:
@@ -25,8 +32,9 @@ def _started(part: Part) -> str:
     parameters: Mapping[str, Any] = part["parameters"]
     if part["name"] == "ListIngestedRepositories":
         return "Looking up which repositories there are"
-    if query := parameters.get("query"):
-        return f"Searching for {_shortened(str(query))!r}"
+    words, subject = DOING.get(part["name"], ("", ""))
+    if asked := parameters.get(subject):
+        return f"{words} {_shortened(str(asked))!r}"
     return f"Running {part['name']}"
 
 
@@ -35,7 +43,7 @@ def _succeeded(part: Part) -> str:
     found = result.get("results") if isinstance(result, Mapping) else None
     if not isinstance(found, list):
         return f"{part['name']} is done, thinking on"
-    return f"Found {len(found)} passage{'' if len(found) == 1 else 's'}, thinking on"
+    return f"Found {len(found)} result{'' if len(found) == 1 else 's'}, thinking on"
 
 
 def _failed(part: Part) -> str:
