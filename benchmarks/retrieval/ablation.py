@@ -1,7 +1,7 @@
 """What each signal of the ranking is worth: the same questions with that signal switched off.
 
-A field of `apps.retrieval.ranking.Weights` is a signal, off at 0 or at what its metadata calls
-"off"; a field that says None there is no signal.
+Every field of `apps.retrieval.ranking.Weights` is a signal that is off at 0, but for the shares of
+meaning, which mix the two searches.
 """
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
@@ -13,14 +13,24 @@ from benchmarks.retrieval import direct
 from benchmarks.retrieval.questions import Repository
 from benchmarks.retrieval.scores import Score, judged
 
+SHARES = ("meaning", "meaning_of_name")
+
 
 def without_each(repositories: Sequence[Repository]) -> dict[str, list[Score]]:
     """The scores without each signal, by its name."""
+    return {
+        name: judged(direct.system(weights), repositories) for name, weights in variants().items()
+    }
+
+
+def variants() -> dict[str, dict[str, float]]:
+    """The weights to replace, by what is left out then."""
     from apps.retrieval.ranking import Weights
 
-    signals = {field.name: field.metadata.get("off", 0.0) for field in fields(Weights)}
+    signals = [field.name for field in fields(Weights) if field.name not in SHARES]
     return {
-        name: judged(direct.system({name: off}), repositories)
-        for name, off in signals.items()
-        if off is not None
+        "the vectors": dict.fromkeys(SHARES, 0.0),
+        "the words": dict.fromkeys(SHARES, 1.0),
+        "all that follows": dict.fromkeys(signals, 0.0),
+        **{name: {name: 0.0} for name in signals},
     }

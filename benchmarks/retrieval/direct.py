@@ -7,8 +7,9 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from unittest.mock import patch
 
 from django.test import override_settings
 
@@ -36,16 +37,18 @@ def ingest_all(repositories: Iterable[Repository], checkouts: Path, *, again: bo
 
 
 def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> Ask:
-    """`apps.retrieval.search.search` in a mode, some weights of its ranking replaced."""
+    """`apps.retrieval.search.search` in a mode, with some weights of its ranking replaced."""
+    from apps.retrieval.ranking import Weights, rank
     from apps.retrieval.search import search
     from apps.retrieval.types import SearchQuery
 
     in_force = override_settings(KNOBS=replace(knobs(), retrieval_mode=mode))
-    options: dict[str, Any] = {"weights": _weights(weights)} if weights else {}
+    # No knob: only here may a signal be switched off.
+    weighted = partial(rank, weights=replace(Weights(), **(weights or {})))
 
     def ask(repository: Repository, question: Question) -> Sequence[Place]:
-        with in_force:
-            found = search(SearchQuery(question.text, (repository.name,), LIMIT), **options)
+        with in_force, patch("apps.retrieval.hybrid.rank", weighted):
+            found = search(SearchQuery(question.text, (repository.name,), LIMIT))
         return [
             Place(
                 repository.path_of(match.rel_path),
@@ -57,9 +60,3 @@ def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> 
         ]
 
     return ask
-
-
-def _weights(replaced: Mapping[str, float]) -> object:
-    from apps.retrieval.ranking import Weights
-
-    return replace(Weights(), **replaced)

@@ -106,14 +106,13 @@ def latency(taken: Mapping[str, Sequence[float]], chunks: Mapping[str, int]) -> 
 
 
 def ablation(whole: Sequence[Score], without: Systems) -> str:
-    """What is lost without each signal, most first."""
+    """What changes without each signal."""
     rows = []
     for name, scores in without.items():
         change, error = _difference(scores, whole)
         means = [short(mean(scores, measure)) for measure in ("file", "chunk")]
-        rows.append((change, [name, *means, f"{change:+.4f}", f"{error:.4f}"]))
-    head = ["without", "by file", "by chunk", "change by file", "± standard error"]
-    return table(head, [row for _, row in sorted(rows)])
+        rows.append([name, *means, f"{change:+.4f}", f"{error:.4f}"])
+    return table(["without", "by file", "by chunk", "change by file", "± standard error"], rows)
 
 
 def _difference(these: Sequence[Score], those: Sequence[Score]) -> tuple[float, float]:
