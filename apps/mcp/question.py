@@ -14,6 +14,7 @@ from apps.agents.providers import registry
 from apps.conversations import runner
 from apps.conversations.models import ID_PATTERN, Source
 from apps.conversations.parts import answer
+from apps.conversations.queries import AN_ID
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
@@ -49,9 +50,13 @@ async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
     question = UNREADABLE.sub("\ufffd", arguments["question"])
     if not question.strip():
         raise InvalidInput("question must not be blank.")
+    conversation_id = arguments.get("conversationId") or str(uuid.uuid4())
+    # A schema's `$` lets a line break pass.
+    if not AN_ID.match(conversation_id):
+        raise InvalidInput("conversationId must be 1-128 characters of A-Z a-z 0-9 . _ : -")
     provider = arguments.get("provider") or knobs().mcp_provider
     return StartTurn(
-        conversation_id=arguments.get("conversationId") or str(uuid.uuid4()),
+        conversation_id=conversation_id,
         message=question,
         provider=provider,
         model=await _model(provider, arguments.get("model")),

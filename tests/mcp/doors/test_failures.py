@@ -92,6 +92,7 @@ async def test_a_provider_of_the_callers_that_is_away(version: str, scripted: Sc
         {"question": 7},
         {"question": None},
         {"conversationId": "a b"},
+        {"conversationId": "c1\n"},
         {"conversationId": "x" * 129},
         {"provider": "hal"},
         {"model": "x" * 256},

@@ -78,6 +78,16 @@ async def test_the_page_shows_the_conversation_as_one_of_mcp(
     ]
 
 
+async def test_the_sidebar_marks_it(
+    scripted: Scripted, caller: Caller, async_client: AsyncClient
+) -> None:
+    scripted()
+    await caller.call(CODEBASE_QUESTION, question="Where are the ships?")
+    sidebar = (await async_client.get("/ui/chat/sidebar")).content.decode()
+    assert "Where are the ships?" in sidebar
+    assert '<span class="tag">MCP</span>' in sidebar
+
+
 async def test_the_callers_choice_of_an_id_is_kept(scripted: Scripted, caller: Caller) -> None:
     scripted()
     answer = await caller.call(CODEBASE_QUESTION, question="Where?", conversationId="mine:1")
