@@ -74,7 +74,10 @@ def origin_allowed(origin: str, host: str) -> bool:
     """Whether a web page of `origin` may talk to the server it calls `host`."""
     if origin in knobs().allowed_origins:
         return True
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
     return parts.scheme in ("http", "https") and parts.netloc != "" and parts.netloc == host
 
 

@@ -60,7 +60,10 @@ def _result(value: JSON | Contents) -> JSON:
     if isinstance(value, Contents):
         return {"content": list(value.items)}
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return {"content": [{"type": "text", "text": text}], "structuredContent": value}
+    # A file's name may hold bytes that are no text, as halves of surrogate pairs.
+    clean = text.encode(errors="replace").decode()
+    structured = value if clean == text else json.loads(clean)
+    return {"content": [{"type": "text", "text": clean}], "structuredContent": structured}
 
 
 async def unheard(message: str, done: float | None, total: float | None) -> None:

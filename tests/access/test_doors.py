@@ -28,7 +28,7 @@ def browser() -> Client:
 
 @pytest.mark.parametrize("path", WITH_BODY)
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://testserver.evil.example"]
+    "origin", ["http://evil.example", "null", "http://testserver.evil.example", "http://[::1"]
 )
 def test_a_post_from_another_origin_is_refused(browser: Client, path: str, origin: str) -> None:
     answer = browser.post(path, headers={"origin": origin})

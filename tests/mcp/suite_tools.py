@@ -53,6 +53,24 @@ async def count(arguments: Mapping[str, Any], call: Call) -> Contents:
     return Contents([text("Counted to 100.")])
 
 
+WAITING: set[str] = set()
+
+
+async def wait(arguments: Mapping[str, Any], call: Call) -> JSON:
+    """Ours, not the suite's: ends only when its caller goes away."""
+    WAITING.add(call.request_id)
+    try:
+        await call.progress("Waiting")
+        await asyncio.Event().wait()
+    finally:
+        WAITING.discard(call.request_id)
+    return {}
+
+
+async def who_waits(arguments: Mapping[str, Any], call: Call) -> JSON:
+    return {"waiting": sorted(WAITING)}
+
+
 async def sample(arguments: Mapping[str, Any], call: Call) -> Contents:
     if "sampling" not in call.capabilities:
         needed = {"requiredCapabilities": {"sampling": {}}}
@@ -101,5 +119,7 @@ TOOLS: Sequence[McpTool] = (
     # We ask clients for nothing and send them no log entries: these two just answer.
     tool("test_streaming_elicitation", count),
     tool("test_logging_tool", always(text("Logged on the server only."))),
+    tool("wait", wait),
+    tool("who_waits", who_waits),
     tool("json_schema_2020_12_tool", always(text("Accepted.")), RICH_SCHEMA),
 )

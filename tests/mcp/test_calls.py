@@ -1,0 +1,233 @@
+"""tools/call: what arguments may look like, and what a failure looks like in each revision."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from apps.mcp.arguments import accepted
+from apps.mcp.types import JSON, Call
+from codeinfo.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
+from tests.mcp.endpoint import serving
+from tests.mcp.speech import EARLY, EVERY, HANDSHAKE, STATELESS, ask, call
+
+SCHEMA: JSON = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "minLength": 1},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 20},
+        "share": {"type": "number", "minimum": 0, "maximum": 1},
+        "repository": {"type": ["string", "array"], "minLength": 1, "items": {"type": "string"}},
+        "deep": {"type": "boolean"},
+        "any": {},
+    },
+    "required": ["query"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        *(({"limit": n}, {"limit": 5}) for n in (5, 5.0, "5", " 5 ", "5.0")),
+        *(({"limit": n}, {"limit": 20}) for n in (21, 1e9, "10000", 10**400)),
+        *(({"limit": n}, {"limit": 1}) for n in (-3, "-3", -(10**400))),
+        *(({"limit": n}, {}) for n in (0, "0", "", None)),
+        *(({"share": n}, {"share": 0.5}) for n in (0.5, "0.5", "5e-1")),
+        ({"share": 0}, {"share": 0}),
+        ({"share": "2"}, {"share": 1}),
+        *(({"repository": n}, {}) for n in (None, "")),
+        ({"repository": ["a", "b"]}, {"repository": ["a", "b"]}),
+        ({"repository": "5"}, {"repository": "5"}),
+        *(({"any": n}, {"any": n}) for n in (None, "", 0, "7", [None])),
+        ({"deep": True}, {"deep": True}),
+    ],
+)
+def test_arguments_are_read_as_models_write_them(given: JSON, read: JSON) -> None:
+    found = accepted(SCHEMA, {"query": "5"} | given)
+    assert found == {"query": "5"} | read
+    assert [type(value) for value in found.values()] == [type(v) for v in ("5", *read.values())]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"query": None}, "query: None is not of type 'string'"),
+        ({"query": ""}, "query: '' should be non-empty"),
+        ({"query": 5}, "query: 5 is not of type 'string'"),
+        *(({"query": "x", "limit": n}, "limit: ") for n in (True, False, 2.5, "five", "nan", [])),
+        ({"query": "x", "deep": "yes"}, "deep: 'yes' is not of type 'boolean'"),
+        ({"query": "x", "repository": [5]}, "repository.0: 5 is not of type 'string'"),
+        ({}, "query is required"),
+        ({"query": "x", "path": "y"}, "('path' was unexpected); known are: query, limit"),
+        ({"query": "x", "deep": "y" * 1000}, "deep: breaks type boolean"),
+    ],
+)
+def test_what_cannot_be_read_is_named(given: JSON, problem: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        accepted(SCHEMA, given)
+    assert any(problem in said for said in refused.value.details["details"])
+    assert len(refused.value.message) < 500
+
+
+def test_everything_that_is_wrong_is_named_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        accepted(SCHEMA, {"limit": "many", "deep": 1})
+    assert len(refused.value.details["details"]) == 3
+
+
+async def _work(arguments: Mapping[str, Any], call: Call) -> JSON:
+    return {"read": dict(arguments), "none": None, "version": call.version}
+
+
+@pytest.mark.parametrize("version", EVERY)
+async def test_an_answer_is_one_text_and_the_same_object(version: str) -> None:
+    async with serving(_work, SCHEMA):
+        result = (await call("work", version, query="é", limit="50")).result
+    # Before 2025-06-18 requests do not name their revision.
+    spoken = max(version, "2025-03-26")
+    whole = {"read": {"query": "é", "limit": 20}, "none": None, "version": spoken}
+    assert result["structuredContent"] == whole
+    text = json.dumps(whole, ensure_ascii=False)
+    assert result["content"] == [{"type": "text", "text": text}]
+    assert "isError" not in result or result["isError"] is False
+
+
+FAILURES: list[tuple[CodeinfoError, int, str]] = [
+    (InvalidInput("No.", details={"details": ["No."]}), -32602, "VALIDATION_FAILED"),
+    (InvalidInput("Folder is gone.", code="NOT_READABLE"), -32602, "NOT_READABLE"),
+    (NotFound("REPO_NOT_FOUND: no", code="REPO_NOT_FOUND", details={"repo": "x"}), 404, "REPO"),
+    (Conflict("INGEST_REQUIRED: run", code="INGEST_REQUIRED"), 409, "INGEST_REQUIRED: run"),
+    (Conflict("Archived.", code="CONVERSATION_ARCHIVED"), 410, "CONVERSATION_ARCHIVED"),
+    (Conflict("One runs.", code="RUN_IN_PROGRESS"), 409, "RUN_IN_PROGRESS: One runs."),
+    (Conflict("One runs.", code="BUSY"), 429, "BUSY: One runs. Wait a moment"),
+    (Unavailable("Not there", code="EMBED_MODEL_MISSING"), 503, "EMBED_MODEL_MISSING: Not there. "),
+    (Unavailable("Not there", code="CHROMA_UNAVAILABLE"), -32603, "CHROMA_UNAVAILABLE: "),
+    (Unavailable("No model", code="CODE_INFO_LLM_UNAVAILABLE"), -32001, "CODE_INFO_LLM"),
+]
+
+
+@pytest.mark.parametrize("version", EVERY)
+@pytest.mark.parametrize(("error", "number", "words"), FAILURES)
+async def test_a_failed_tool_is_a_code_for_early_clients_and_text_for_later_models(
+    version: str, error: CodeinfoError, number: int, words: str
+) -> None:
+    async def fail(arguments: Mapping[str, Any], call: Call) -> JSON:
+        raise error
+
+    async with serving(fail):
+        answer = await call("work", version)
+    assert answer.status == 200
+    if version in EARLY:
+        assert answer.error["code"] == number
+        assert answer.error["data"] == {
+            "code": error.code,
+            "message": error.message,
+            **error.details,
+        }
+        return
+    assert answer.result["isError"] is True
+    assert answer.result["content"][0]["text"].startswith(words)
+    assert "structuredContent" not in answer.result
+
+
+@pytest.mark.parametrize("version", EVERY)
+async def test_wrong_arguments_fail_as_a_tool_does(version: str) -> None:
+    async with serving(_work, SCHEMA):
+        answer = await call("work", version, limit="many")
+    if version in EARLY:
+        assert (answer.error["code"], answer.error["message"]) == (-32602, "VALIDATION_FAILED")
+        assert "query is required" in answer.error["data"]["details"]
+        return
+    text = answer.result["content"][0]["text"]
+    assert answer.result["isError"] is True and text.startswith("VALIDATION_FAILED: ")
+    assert "query is required" in text and text.endswith("call again.")
+
+
+@pytest.mark.parametrize("version", EVERY)
+@pytest.mark.parametrize("method", ["tools/list", "tools/call"])
+async def test_a_closed_gate_has_a_number_for_each_era(version: str, method: str) -> None:
+    async def gate() -> None:
+        details = {"hint": "Set CODEINFO_MCP_PROVIDER."}
+        raise Unavailable("No model.", code="CODE_INFO_LLM_UNAVAILABLE", details=details)
+
+    async with serving(_work, gate=gate):
+        assert (await ask("server/discover")).status == 200
+        params = {"name": "work"} if method == "tools/call" else {}
+        answer = await ask(method, params, version)
+    assert answer.error["message"] == "CODE_INFO_LLM_UNAVAILABLE"
+    assert answer.error["data"] == {
+        "code": "CODE_INFO_LLM_UNAVAILABLE",
+        "reason": "No model.",
+        "hint": "Set CODEINFO_MCP_PROVIDER.",
+    }
+    stateless = version == STATELESS
+    assert (answer.status, answer.error["code"]) == ((503, 503) if stateless else (200, -32001))
+
+
+BUGS = [ZeroDivisionError("secret"), TimeoutError("secret"), {"n": float("nan")}]
+
+
+@pytest.mark.parametrize("version", HANDSHAKE)
+@pytest.mark.parametrize("bug", BUGS, ids=repr)
+async def test_a_bug_is_told_without_its_words(version: str, bug: Exception | JSON) -> None:
+    async def fail(arguments: Mapping[str, Any], call: Call) -> JSON:
+        if isinstance(bug, Exception):
+            raise bug
+        return bug
+
+    async with serving(fail):
+        answer = await call("work", version)
+    assert answer.status == 200 and b"secret" not in answer.body
+    if version in EARLY:
+        assert (answer.error["code"], answer.error["message"]) == (-32603, "Internal error")
+    else:
+        assert answer.result["content"][0]["text"].startswith("INTERNAL_ERROR: ")
+    assert answer.headers["x-request-id"].encode() in answer.body
+
+
+async def test_a_name_that_is_no_text_is_answered_all_the_same() -> None:
+    async def odd(arguments: Mapping[str, Any], call: Call) -> JSON:
+        return {"relPath": "caf\udce9.py"}
+
+    async with serving(odd):
+        result = (await call("work")).result
+    assert result["structuredContent"] == {"relPath": "caf?.py"}
+    assert json.loads(result["content"][0]["text"]) == {"relPath": "caf?.py"}
+
+
+async def test_a_database_that_is_away_says_so() -> None:
+    async def fail(arguments: Mapping[str, Any], call: Call) -> JSON:
+        raise OperationalError("database is locked")
+
+    async with serving(fail):
+        text = (await call("work")).result["content"][0]["text"]
+    assert text == "DATABASE_UNAVAILABLE: The database is busy or away. Call again in a moment."
+
+
+async def test_a_capability_that_is_missing_is_named(suite_tools: None) -> None:
+    answer = await call("test_missing_capability")
+    assert (answer.status, answer.error["code"]) == (400, -32021)
+    assert answer.error["data"] == {"requiredCapabilities": {"sampling": {}}}
+
+
+async def test_a_call_is_ended_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = []
+
+    async def never(arguments: Mapping[str, Any], call: Call) -> JSON:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(call.version)
+        return {}
+
+    monkeypatch.setattr("apps.mcp.calls.CALL_SECONDS", 0.01)
+    async with serving(never):
+        late = (await call("work")).result
+        early = (await call("work", "2025-03-26")).error
+    assert late["content"][0]["text"].startswith("TIMED_OUT: ")
+    assert (early["code"], early["data"]["code"]) == (504, "TIMED_OUT")
+    assert ended == [STATELESS, "2025-03-26"]

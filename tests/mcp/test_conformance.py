@@ -1,0 +1,80 @@
+"""The official judges, against the real server: the conformance suite in both eras, the inspector.
+
+A baseline lists the checks that may fail, each by the feature it is about, which we do not offer:
+prompts, resources, completion, sampling, elicitation, multi-round requests, tasks, log
+notifications and headers made of arguments. A check that begins to pass must leave the list.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.product import Product
+
+HERE = Path(__file__).parent
+PROGRAMS = HERE / "node_modules" / ".bin"
+MINUTES = 120
+REVISIONS = ("2026-07-28", "2025-11-25")
+ERAS = ("modern", "legacy")
+
+pytestmark = pytest.mark.skipif(
+    not (PROGRAMS / "node").exists() and os.environ.get("CI") != "true",
+    reason="the judges are not installed: make conformance",
+)
+
+
+def node(program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(PROGRAMS / "node"), str(PROGRAMS / program), *arguments]
+    own = {"PATH": os.environ["PATH"], "HOME": str(cwd), "NO_COLOR": "1"}
+    return subprocess.run(
+        command, cwd=cwd, env=own, capture_output=True, text=True, timeout=MINUTES, check=False
+    )
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_nothing_fails_but_what_we_do_not_offer(
+    served: Product, tmp_path: Path, revision: str
+) -> None:
+    baseline = HERE / f"conformance-{revision}.yml"
+    done = node(
+        "conformance",
+        *("server", "--url", f"{served.url}/mcp", "--requirements", revision),
+        *("--expected-failures", str(baseline), "-o", str(tmp_path / "out")),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr + served.log()
+    assert "Baseline check passed" in done.stdout
+
+
+def inspect(served: Product, folder: Path, era: str, *arguments: str) -> Any:
+    server = (f"{served.url}/mcp", "--transport", "http", "--protocol-era", era)
+    done = node("mcp-inspector", "--cli", *server, *arguments, cwd=folder)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_inspector_finds_the_tools_and_their_schemas_sound(
+    served: Product, tmp_path: Path, era: str
+) -> None:
+    listing = ("--method", "tools/list", "--strict", "--format", "json")
+    code, found = inspect(served, tmp_path, era, *listing)
+    assert code == 0
+    assert "VectorSearch" in {tool["name"] for tool in found["result"]["tools"]}
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_inspector_calls_a_tool_and_sees_its_failure(
+    served: Product, tmp_path: Path, era: str
+) -> None:
+    listing = ("--method", "tools/call", "--tool-name", "ListIngestedRepositories")
+    code, found = inspect(served, tmp_path, era, *listing, "--format", "json")
+    assert (code, found["result"]["structuredContent"]["repos"]) == (0, [])
+    search = ("--method", "tools/call", "--tool-name", "VectorSearch", "--format", "json")
+    code, found = inspect(served, tmp_path, era, *search, "--tool-args-json", '{"query": "x"}')
+    assert code == 5
+    assert "INGEST_REQUIRED" in json.dumps(found)

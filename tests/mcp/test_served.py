@@ -1,0 +1,80 @@
+"""Over a real socket: who hangs up ends the call, and the ports are what they should be."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from tests.browser.product import Product
+from tests.mcp.speech import BOTH, EVERY, STATELESS, headers_for, request
+
+PATIENCE = 20
+
+
+def headers(body: Any, version: str) -> dict[str, str]:
+    return {"accept": BOTH, **headers_for(body, version)}
+
+
+def waiting(served: Product) -> list[str]:
+    body = request("tools/call", {"name": "who_waits"})
+    answer = httpx.post(f"{served.url}/mcp", json=body, headers=headers(body, STATELESS))
+    found: list[str] = answer.json()["result"]["structuredContent"]["waiting"]
+    return found
+
+
+@contextmanager
+def calling(served: Product, version: str, id: str, meta: Any) -> Iterator[httpx.Response]:
+    body = request("tools/call", {"name": "wait"} | meta, version)
+    sent = headers(body, version) | {"x-request-id": id}
+    with httpx.stream(
+        "POST", f"{served.url}/mcp", json=body, headers=sent, timeout=PATIENCE
+    ) as answer:
+        yield answer
+
+
+@pytest.mark.parametrize("version", EVERY)
+def test_closing_a_stream_ends_the_call(served: Product, version: str) -> None:
+    id = f"stream-{version}"
+    with calling(served, version, id, {"_meta": {"progressToken": 1}}) as answer:
+        lines = (line for line in answer.iter_lines() if line.startswith("data: "))
+        assert "Waiting" in next(lines)
+        assert id in waiting(served)
+    while id in waiting(served):
+        pass
+
+
+@pytest.mark.parametrize("version", EVERY)
+def test_closing_the_connection_before_an_answer_ends_the_call(
+    served: Product, version: str
+) -> None:
+    id = f"object-{version}"
+    body = request("tools/call", {"name": "wait"}, version)
+    content = httpx.Request("POST", f"{served.url}/mcp", json=body).read()
+    sent = headers(body, version) | {"x-request-id": id, "content-type": "application/json"}
+    host, port = served.url.removeprefix("http://").split(":")
+    head = [f"POST /mcp HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(content)}"]
+    head += [f"{name}: {value}" for name, value in sent.items()]
+    with socket.create_connection((host, int(port)), PATIENCE) as line:
+        line.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + content)
+        while id not in waiting(served):
+            pass
+    while id in waiting(served):
+        pass
+
+
+def test_the_port_of_questions_serves_nothing_else(served: Product) -> None:
+    host, port = served.url.rsplit(":", 1)
+    url = f"{host}:{int(port) + 1}"
+    body = request("server/discover")
+    sent = headers(body, STATELESS)
+    for path in ("/", "/mcp", "/any/path"):
+        result = httpx.post(url + path, json=body, headers=sent).json()["result"]
+        assert "codebase_question" in result["instructions"]
+    assert httpx.get(f"{url}/health").status_code == 405
+    with pytest.raises(InvalidStatus), connect(f"{url.replace('http', 'ws')}/ws"):
+        pass
