@@ -61,6 +61,13 @@ def tools(error: CodeinfoError) -> dict[str, Any]:
     return {"error": error.code, "message": error.message, **error.details}
 
 
+def symbols(error: CodeinfoError) -> dict[str, Any]:
+    """As `tools`, but an unknown repository is told of in words, with the ids there are."""
+    if error.code == "REPO_NOT_FOUND":
+        return {"error": error.code, "message": error.message, **error.details}
+    return tools(error)
+
+
 # §1.2: the conversation routes name their errors in words of their own.
 CONVERSATION_WORDS = {
     "NOT_FOUND": "not_found",
@@ -103,6 +110,8 @@ def chat_stream(error: CodeinfoError) -> dict[str, Any]:
 # First match wins; a family is the beginning of a path.
 FAMILIES: tuple[tuple[str, Envelope], ...] = (
     ("/ingest/", ingest),
+    ("/tools/symbol-", symbols),
+    ("/tools/file-", symbols),
     ("/tools/", tools),
     ("/conversations/bulk/", plain),
     ("/conversations", conversations),

@@ -73,8 +73,38 @@ def _repositories(payload: JSON) -> JSON:
     return {"repos": [{key: repo.get(key) for key in wanted} for repo in payload.get("repos", [])]}
 
 
+def _symbols(payload: JSON) -> JSON:
+    """Definitions or references: what tells them apart, and how each is cited."""
+    about = {key: payload[key] for key in ("match", "truncated") if payload.get(key)}
+    return {**about, "results": [_symbol(found) for found in payload.get("results", [])]}
+
+
+def _symbol(found: JSON) -> JSON:
+    about = {key: found[key] for key in ("kind", "symbol", "match") if found.get(key)}
+    lines = found.get("startLine"), found.get("endLine")
+    where = place(found.get("repo", ""), found.get("relPath", ""), *lines)
+    return {"citation": where, **about, "chunk": found.get("chunk", "")}
+
+
+def _outline(payload: JSON) -> JSON:
+    """One line for each definition, those inside another one further in."""
+    lines: list[str] = []
+    waiting = [(0, symbol) for symbol in reversed(payload.get("symbols", []))]
+    while waiting:
+        depth, symbol = waiting.pop()
+        head = symbol.get("signature") or symbol.get("name")
+        span = f"{symbol.get('startLine')}-{symbol.get('endLine')}"
+        lines.append(f"{'  ' * depth}{span} {symbol.get('kind')}: {head}")
+        waiting.extend((depth + 1, child) for child in reversed(symbol.get("children", [])))
+    file = place(payload.get("repo", ""), payload.get("relPath", ""), None, None)
+    return {"file": file, "outline": "\n".join(lines)}
+
+
 # Paths of this machine, ids and summaries are of no use to a model.
 CONDENSED: dict[str, Callable[[JSON], JSON]] = {
     "VectorSearch": _passages,
+    "FindDefinitions": _symbols,
+    "FindReferences": _symbols,
+    "FileOutline": _outline,
     "ListIngestedRepositories": _repositories,
 }

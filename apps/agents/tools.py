@@ -26,10 +26,11 @@ def _scoped(tool: Tool, repository: str) -> Tool:
         return tool.run({**arguments, "repository": repository})
 
     left = {name: schema for name, schema in properties.items() if name != "repository"}
+    needed = [name for name in tool.parameters.get("required", ()) if name != "repository"]
     return replace(
         tool,
         description=f"{tool.description} Here it looks into the repository {repository!r} only.",
-        parameters={**tool.parameters, "properties": left},
+        parameters={**tool.parameters, "properties": left, "required": needed},
         run=run,
     )
 

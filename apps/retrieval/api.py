@@ -16,10 +16,11 @@ log = logging.getLogger("codeinfo.retrieval")
 
 
 class VectorSearchView(APIView):
-    """`POST /tools/vector-search {query, repository?, limit?}`; other keys are ignored."""
+    """`POST /tools/vector-search {query, repository?, path?, language?, limit?}`; other keys are
+    ignored."""
 
     def post(self, request: Request) -> Response:
-        query = SearchQuery.parse(_body(request))
+        query = SearchQuery.parse(object_of(request))
         result = search(query)
         facts = {**query.as_log(), "results": len(result.matches), "modelId": result.model_id}
         log.info("tools vector search", extra={"context": facts})
@@ -33,7 +34,7 @@ class IngestedReposView(APIView):
         return Response(list_repositories())
 
 
-def _body(request: Request) -> dict[str, Any]:
+def object_of(request: Request) -> dict[str, Any]:
     """The body, which must be a JSON object. Raises InvalidInput."""
     body = request.data
     if not isinstance(body, dict):

@@ -11,11 +11,12 @@ from django.utils.safestring import SafeString
 
 from apps.ingest.chunking import decode, lines_of
 from apps.ingest.finding.discovery import read_file
-from apps.ingest.models import Root, SourceFile
+from apps.ingest.models import SourceFile
 from apps.ingest.paths import map_path
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines
+from apps.retrieval.ingested import live_file
 from apps.retrieval.repositories import repo_id, the_one
-from codeinfo.errors import InvalidInput, NotFound
+from codeinfo.errors import InvalidInput
 
 # A longer file is shown in windows: this many lines before and after what was asked for.
 WHOLE = 2000
@@ -123,7 +124,7 @@ def open_source(request: SourceRequest) -> SourceView:
     is gone, too large, or no longer a regular file inside its root.
     """
     root = the_one(request.repo)
-    row = _live_file(root, request.path)
+    row = live_file(root, request.path)
     data = read_file(Path(root.path), row.path)
     lines = lines_of(decode(data))
     first, last = _window(len(lines), request)
@@ -148,16 +149,6 @@ def _line(value: Any) -> int | None:
     if number is not None and number < 1:
         raise ValueError
     return number
-
-
-def _live_file(root: Root, path: str) -> SourceFile:
-    # Exactly a path that an ingest wrote: `..`, absolute or made-up ones never reach the disk.
-    row = SourceFile.objects.live().ingested().filter(root=root, path=path).first()
-    if row is None:
-        raise NotFound(
-            f"{path} is not among the ingested files of {repo_id(root)}.", code="FILE_NOT_FOUND"
-        )
-    return row
 
 
 def _window(total: int, request: SourceRequest) -> tuple[int, int]:

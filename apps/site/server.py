@@ -11,6 +11,7 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
 from apps.conversations import runner
+from apps.ingest.chunking.finder import reset_finder
 from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
 from apps.site import sockets
@@ -74,5 +75,6 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         server.run()
     finally:
         queue.stop_worker()
+        reset_finder()
         reset_store()
         logger.info("server stopped")

@@ -1,6 +1,7 @@
 """The tools of an answer, and their results as a model reads them."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,10 @@ def data_of(text: str) -> JSON:
 
 
 def test_all_tools_are_offered_under_the_contracts_names() -> None:
-    assert {tool.name for tool in toolset()} == {"ListIngestedRepositories", "VectorSearch"}
+    assert {tool.name for tool in toolset()} == {
+        *["ListIngestedRepositories", "VectorSearch"],
+        *["FindDefinitions", "FindReferences", "FileOutline"],
+    }
     assert toolset() == REAL_TOOLS
 
 
@@ -33,6 +37,7 @@ def test_a_scoped_question_hides_the_choice_of_repository() -> None:
     scoped = {tool.name: tool for tool in toolset("acme")}
     assert "repository" not in scoped["VectorSearch"].parameters["properties"]
     assert "'acme'" in scoped["VectorSearch"].description
+    assert scoped["FileOutline"].parameters["required"] == ["path"]
     assert "repository" in REAL_TOOLS[1].parameters["properties"], "the tool itself is unchanged"
 
 
@@ -69,6 +74,31 @@ def test_a_passage_is_told_with_the_reference_to_cite_it_by() -> None:
             }
         ]
     }
+
+
+def test_a_definition_is_told_with_its_kind_and_the_reference_to_cite_it_by() -> None:
+    row = match(kind="method", symbol="Net.retry", name="retry", signature="def retry()")
+    payload = {"name": "retry", "match": "last-part", "results": [row], "truncated": False}
+    told = data_of(as_data(ToolResult(replace(CALL, name="FindDefinitions"), payload)))
+    assert told == {
+        "match": "last-part",
+        "results": [
+            {
+                "citation": "acme/src/net.py:12-14",
+                "kind": "method",
+                "symbol": "Net.retry",
+                "chunk": match()["chunk"],
+            }
+        ],
+    }
+
+
+def test_an_outline_is_told_in_lines() -> None:
+    inner = {"name": "get", "kind": "method", "startLine": 3, "endLine": 4, "signature": ""}
+    outer = {**inner, "name": "Net", "kind": "class", "startLine": 2, "signature": "class Net"}
+    payload = {"repo": "acme", "relPath": "net.py", "symbols": [{**outer, "children": [inner]}]}
+    told = data_of(as_data(ToolResult(replace(CALL, name="FileOutline"), payload)))
+    assert told == {"file": "acme/net.py", "outline": "2-4 class: class Net\n  3-4 method: get"}
 
 
 def test_an_error_is_told_with_its_code() -> None:

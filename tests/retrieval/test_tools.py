@@ -12,13 +12,18 @@ pytestmark = pytest.mark.django_db
 
 
 def test_the_tools_have_the_contracts_names_and_strict_schemas() -> None:
-    assert [tool.name for tool in TOOLS] == ["ListIngestedRepositories", "VectorSearch"]
+    assert [tool.name for tool in TOOLS] == [
+        *["ListIngestedRepositories", "VectorSearch"],
+        *["FindDefinitions", "FindReferences", "FileOutline"],
+    ]
     for tool in TOOLS:
         assert tool.parameters["type"] == "object"
         assert tool.parameters["additionalProperties"] is False
         assert len(tool.description) > 100
     assert VECTOR_SEARCH.parameters["required"] == ["query"]
-    assert set(VECTOR_SEARCH.parameters["properties"]) == {"query", "repository", "limit"}
+    assert set(VECTOR_SEARCH.parameters["properties"]) == {
+        *["query", "repository", "path", "language", "limit"]
+    }
     assert LIST_REPOSITORIES.parameters["properties"] == {}
 
 

@@ -21,7 +21,10 @@ WHOLE_REFERENCE = re.compile(r"(?P<path>[^\n]+?)" + _LINES)
 
 @dataclass(frozen=True)
 class Passage:
-    """Lines of one file that a tool returned: 1-based, both ends included."""
+    """Lines of one file that a tool returned: 1-based, both ends included.
+
+    `kind` says what they are where a name was looked up (`class`, `reference`), "" where a search
+    found them."""
 
     repo: str
     path: str
@@ -31,6 +34,7 @@ class Passage:
     distance: float | None
     language: str = ""
     host_path: str = ""
+    kind: str = ""
 
     @property
     def full_path(self) -> str:
@@ -162,10 +166,26 @@ def source_url(repo: str, path: str, start: int | None, end: int | None) -> str:
 
 def passages_of(result: Any) -> list[Passage]:
     """The passages in a tool's result; entries without repository, path or text are left out."""
-    rows = result.get("results") if isinstance(result, Mapping) else None
+    if not isinstance(result, Mapping):
+        return []
+    rows = result.get("results", _outline_rows(result))
     if not isinstance(rows, list):
         return []
     return [passage for row in rows if (passage := _passage(row)) is not None]
+
+
+def _outline_rows(result: Mapping[str, Any]) -> list[Any]:
+    """An outline as rows: of each definition only the line where it begins was told."""
+    rows: list[Any] = []
+    waiting = list(reversed(result.get("symbols") or []))
+    while waiting:
+        symbol = waiting.pop()
+        if not isinstance(symbol, Mapping):
+            continue
+        line, text = symbol.get("startLine"), symbol.get("signature") or symbol.get("name")
+        rows.append({**result, **symbol, "endLine": line, "chunk": text})
+        waiting.extend(reversed(symbol.get("children") or []))
+    return rows
 
 
 def _passage(row: Any) -> Passage | None:
@@ -186,6 +206,7 @@ def _passage(row: Any) -> Passage | None:
         distance=float(score) if isinstance(score, int | float) else None,
         language=str(row.get("language") or ""),
         host_path=str(row.get("hostPath") or ""),
+        kind=str(row.get("kind") or ""),
     )
 
 

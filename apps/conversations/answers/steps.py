@@ -14,6 +14,12 @@ from apps.retrieval.highlight import highlight_lines
 
 State = Literal["running", "ok", "failed"]
 STATES: dict[str, State] = {"started": "running", "success": "ok", "error": "failed"}
+# What the results of a tool are called; matches where it is not here.
+RESULT_WORDS = {
+    "FindDefinitions": ("definition", "definitions"),
+    "FindReferences": ("line", "lines"),
+    "FileOutline": ("definition", "definitions"),
+}
 STAGE_WORDS: dict[State, str] = {"running": "Running", "ok": "Success", "failed": "Failed"}
 
 
@@ -71,6 +77,11 @@ class FoundFile:
         return distance(min(known)) if known else "—"
 
     @property
+    def measured(self) -> bool:
+        """Whether they were found by distance, not looked up by name."""
+        return not self.first.kind
+
+    @property
     def lines(self) -> int:
         return sum(match.passage.text.count("\n") + 1 for match in self.matches)
 
@@ -96,7 +107,9 @@ class ToolStep:
 
     @property
     def query(self) -> str:
-        return str(self.parameters.get("query") or "")
+        """What was asked: a question, a name or a path."""
+        asked = (self.parameters.get(key) for key in ("query", "name", "path"))
+        return str(next(filter(None, asked), ""))
 
     @property
     def parameters_json(self) -> str:
@@ -116,8 +129,11 @@ class ToolStep:
     @property
     def summary(self) -> str:
         """`5 matches`, `2 repositories`; nothing for other results."""
-        if isinstance(self.result, Mapping) and isinstance(self.result.get("results"), list):
-            return counted(len(passages_of(self.result)), "match", "matches")
+        result = self.result if isinstance(self.result, Mapping) else {}
+        if any(isinstance(result.get(key), list) for key in ("results", "symbols")):
+            more = "at least " if result.get("truncated") else ""
+            words = RESULT_WORDS.get(self.name, ("match", "matches"))
+            return more + counted(len(passages_of(result)), *words)
         if self.repositories is not None:
             return counted(len(self.repositories), "repository", "repositories")
         return ""

@@ -1,0 +1,117 @@
+"""Where a name is defined."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from apps.ingest.lexical import StoredSymbol, get_lexical
+from apps.ingest.models import Root
+from apps.retrieval.ingested import ingested_lines
+from apps.retrieval.live import live_files
+from apps.retrieval.ranking.paths import kinds
+from apps.retrieval.repositories import repo_id, roots_named
+from apps.retrieval.scope import fits
+from apps.retrieval.symbols.types import (
+    SEPARATORS,
+    Definition,
+    Definitions,
+    MatchedName,
+    Place,
+    SymbolQuery,
+)
+
+# Names of prose and data: in outlines only, since they define nothing that code could mean.
+OUTLINE_ONLY = frozenset({"heading", "key"})
+# What only declares, or is a part of something else, comes after what defines.
+MINOR = frozenset({"prototype", "variable", "field", "member", "element", "selector", "target"})
+ASIDE = frozenset({"test", "example", "legacy"})
+# A long definition shows its beginning.
+MAX_TEXT = 2_000
+
+
+class _Found(NamedTuple):
+    root: Root
+    symbol: StoredSymbol
+
+
+def find_definitions(query: SymbolQuery) -> Definitions:
+    """The definitions of a name, best first: as it is written, else in any case.
+
+    With `Client.get` those whose surroundings fit, in their symbol path or the path of their file;
+    where none do, all of `get`, marked `last-part`. Raises Conflict INGEST_REQUIRED and NotFound
+    REPO_NOT_FOUND.
+    """
+    roots = roots_named(query.repositories)
+    found = [each for root in roots for each in _of_root(root, query)]
+    found, match = _best_named(found, query)
+    order = {root.id: index for index, root in enumerate(roots)}
+    # What ranks alike stands in the order of the roots, and as each root gives it: by path and line.
+    found.sort(key=lambda each: (*_rank(each.symbol), order[each.root.id]))
+    shown = tuple(_definition(each) for each in found[: query.limit])
+    return Definitions(query.name, shown, truncated=len(found) > query.limit, match=match)
+
+
+def _of_root(root: Root, query: SymbolQuery) -> Iterator[_Found]:
+    live = live_files(root)
+    for symbol in get_lexical().definitions(root.id, query.last):
+        if symbol.kind in OUTLINE_ONLY or symbol.source_file not in live:
+            continue
+        if fits(query.filters, symbol.file_path, symbol.language):
+            yield _Found(root, symbol)
+
+
+def _best_named(found: Sequence[_Found], query: SymbolQuery) -> tuple[list[_Found], MatchedName]:
+    """Those that fit the name best, and how well that is."""
+    around = query.parts[:-1]
+    fitting = [each for each in found if _surrounds(around, each)]
+    exact = [each for each in fitting or found if each.symbol.name == query.last]
+    if found and not fitting:
+        return exact or list(found), "last-part"
+    return (exact, "exact") if exact or not found else (fitting, "case-insensitive")
+
+
+def _surrounds(around: Sequence[str], found: _Found) -> bool:
+    """Whether these names stand around a symbol: the last ones right before it in its path, the
+    others, in order, in the path of its file."""
+    *scopes, _ = _parts(found.symbol.path) or [""]
+    rest = [part.lower() for part in around]
+    while rest and scopes and rest[-1] == scopes[-1]:
+        rest.pop()
+        scopes.pop()
+    folders = iter([repo_id(found.root).lower(), *_parts(found.symbol.file_path)])
+    return all(part in folders for part in rest)
+
+
+def _parts(path: str) -> list[str]:
+    return [part.lower() for part in SEPARATORS.split(path) if part]
+
+
+def _rank(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
+    """Tests and examples last, what defines before what declares, public before private, top-level
+    before nested."""
+    return (
+        bool(kinds(symbol.file_path) & ASIDE),
+        symbol.kind in MINOR,
+        symbol.name.startswith("_") or "private" in symbol.signature.split(),
+        len(_parts(symbol.path)),
+    )
+
+
+def _definition(found: _Found) -> Definition:
+    symbol = found.symbol
+    return Definition(
+        place=Place(found.root, symbol.file_path, symbol.language),
+        name=symbol.name,
+        path=symbol.path,
+        kind=symbol.kind,
+        start_line=symbol.start_line,
+        end_line=symbol.end_line,
+        signature=symbol.signature,
+        chunk=_text(found) or symbol.signature,
+    )
+
+
+def _text(found: _Found) -> str:
+    lines = ingested_lines(found.root, found.symbol.source_file)
+    if lines is None:
+        return ""
+    return "\n".join(lines[found.symbol.start_line - 1 : found.symbol.end_line])[:MAX_TEXT]

@@ -1,0 +1,49 @@
+"""What a file defines, nested as it stands there."""
+
+from collections.abc import Iterable
+
+from apps.ingest.lexical import StoredSymbol, get_lexical
+from apps.retrieval.ingested import live_file
+from apps.retrieval.repositories import required_lock, the_one
+from apps.retrieval.symbols.types import Outline, OutlineItem, OutlineQuery, Place
+
+# Between the parts of a symbol path, of code and of documents.
+SEPARATORS = (".", " > ")
+
+
+def file_outline(query: OutlineQuery) -> Outline:
+    """The outline of a live file; empty where it defines nothing.
+
+    Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, NotFound FILE_NOT_FOUND.
+    """
+    required_lock()
+    root = the_one(query.repository)
+    file = live_file(root, query.path)
+    symbols = get_lexical().outline(root.id, file.id)
+    return Outline(Place(root, file.path, file.language), nested(symbols))
+
+
+def nested(symbols: Iterable[StoredSymbol]) -> list[OutlineItem]:
+    """Symbols in the order of their lines, each inside the one around it."""
+    top: list[OutlineItem] = []
+    around: list[OutlineItem] = []
+    for symbol in sorted(symbols, key=lambda each: (each.start_line, -each.end_line)):
+        item = OutlineItem(
+            name=symbol.name,
+            path=symbol.path,
+            kind=symbol.kind,
+            start_line=symbol.start_line,
+            end_line=symbol.end_line,
+            signature=symbol.signature,
+        )
+        while around and not _holds(around[-1], item):
+            around.pop()
+        (around[-1].children if around else top).append(item)
+        around.append(item)
+    return top
+
+
+def _holds(outer: OutlineItem, inner: OutlineItem) -> bool:
+    """By lines, and by path: on one line stands more than one thing."""
+    inside = tuple(f"{outer.path}{separator}" for separator in SEPARATORS)
+    return outer.end_line >= inner.end_line and inner.path.startswith(inside)

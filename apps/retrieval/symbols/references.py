@@ -1,0 +1,85 @@
+"""Where a name is used: the lines in which it stands as an identifier."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
+from typing import NamedTuple
+
+from apps.ingest.chunking.finder import Sighting, SourceText, get_finder
+from apps.ingest.languages import FILE_TYPES
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import Root
+from apps.retrieval.ingested import ingested_lines
+from apps.retrieval.live import live_files
+from apps.retrieval.ranking.paths import kinds
+from apps.retrieval.repositories import roots_named
+from apps.retrieval.scope import fits
+from apps.retrieval.symbols.definitions import ASIDE
+from apps.retrieval.symbols.types import WORD, Place, Reference, References, SymbolQuery
+
+KINDS = {kind.name: kind for kind in FILE_TYPES}
+# What one question may cost: chunks looked up of each root, files read and parsed.
+MAX_CHUNKS = 5_000
+MAX_FILES = 200
+FILES_AT_ONCE = 16
+MAX_LINE = 300
+
+
+class _File(NamedTuple):
+    place: Place
+    source_file: str
+
+
+def find_references(query: SymbolQuery) -> References:
+    """The lines where the last part of a name stands, its definitions among them and marked, files
+    in the order of their paths, tests last. At most `query.limit`.
+
+    Comments and strings do not count where the language has a grammar. Raises Conflict
+    INGEST_REQUIRED, NotFound REPO_NOT_FOUND.
+    """
+    files = [file for root in roots_named(query.repositories) for file in _files(root, query)]
+    files.sort(key=lambda file: bool(kinds(file.place.path) & ASIDE))
+    found = list(islice(_references(query.last, files[:MAX_FILES]), query.limit + 1))
+    truncated = len(found) > query.limit or len(files) > MAX_FILES
+    return References(query.last, tuple(found[: query.limit]), truncated)
+
+
+def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
+    """The live files that have the name, by path. The index knows words: of `valid?` it knows
+    `valid`."""
+    word = max(WORD.findall(query.last), key=len)
+    store, live = get_lexical(), live_files(root)
+    facts = store.facts(root.id, store.chunks_naming(root.id, word, MAX_CHUNKS))
+    seen = {each.source_file: each for each in facts.values() if each.source_file in live}
+    for each in sorted(seen.values(), key=lambda each: each.path):
+        prose = (kind := KINDS.get(each.language)) and kind.prose
+        if not prose and fits(query.filters, each.path, each.language):
+            yield _File(Place(root, each.path, each.language), each.source_file)
+
+
+def _references(name: str, files: Sequence[_File]) -> Iterator[Reference]:
+    for start in range(0, len(files), FILES_AT_ONCE):
+        some = files[start : start + FILES_AT_ONCE]
+        texts = [_source_text(file) for file in some]
+        sightings = get_finder().find(name, texts)
+        for file, text, sighting in zip(some, texts, sightings, strict=True):
+            yield from _lines(file.place, text.lines, sighting)
+
+
+def _source_text(file: _File) -> SourceText:
+    kind = KINDS.get(file.place.language)
+    lines = ingested_lines(file.place.root, file.source_file) or []
+    return SourceText(file.place.path, kind.grammar if kind else "", lines)
+
+
+def _lines(place: Place, lines: Sequence[str], sighting: Sighting) -> Iterator[Reference]:
+    for row, group in groupby(sighting.occurrences, key=lambda each: each.row):
+        here = list(group)
+        yield Reference(
+            place=place,
+            line=row + 1,
+            columns=tuple(each.column + 1 for each in here),
+            text=lines[row][:MAX_LINE],
+            symbol=here[0].symbol,
+            defines=any(each.defines for each in here),
+            parsed=sighting.parsed,
+        )

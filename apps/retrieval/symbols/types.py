@@ -1,0 +1,258 @@
+"""What is asked of the symbols and what comes back, as values that check themselves."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from apps.ingest.models import Root
+from apps.ingest.paths import map_path
+from apps.ingest.types import Filters
+from apps.retrieval.repositories import repo_id
+from apps.retrieval.scope import parse_filters
+from apps.retrieval.types import encodable, parse_limit, parse_repositories
+from codeinfo.errors import InvalidInput
+
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+MAX_NAME = 200
+# `Client.get`, `Client::get`, `Client#get`, `client->get`, `pkg/client.get`
+SEPARATORS = re.compile(r"::|->|[.#:/\\]")
+WORD = re.compile(r"\w+")
+
+# How a name was found: as it is written, in another case, or only its last part.
+MatchedName = Literal["exact", "case-insensitive", "last-part"]
+
+
+@dataclass(frozen=True)
+class SymbolQuery:
+    """A name to look up, alone (`get`) or after what is around it (`Client.get`)."""
+
+    name: str
+    repositories: tuple[str, ...] = ()
+    limit: int = DEFAULT_LIMIT
+    filters: Filters = field(default_factory=Filters)
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "SymbolQuery":
+        """Check `{name, repository?, path?, language?, limit?}`; unknown keys are ignored.
+
+        Raises InvalidInput whose details.details lists everything that is wrong.
+        """
+        problems: list[str] = []
+        name = data.get("name")
+        if not isinstance(name, str) or not WORD.search(name):
+            problems.append("name is required")
+        elif len(name) > MAX_NAME or "\n" in name.strip():
+            problems.append(f"name must be one line of at most {MAX_NAME} characters")
+        repositories = parse_repositories(data.get("repository"), problems)
+        filters = parse_filters(data, problems)
+        limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
+        if problems:
+            raise InvalidInput(", ".join(problems), details={"details": problems})
+        return cls(_bare(encodable(str(name))), repositories, limit, filters)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The name and what is around it, outermost first. An operator's name is one part."""
+        parts = [part for part in SEPARATORS.split(self.name) if part.strip()]
+        return tuple(parts) if parts and WORD.search(parts[-1]) else (self.name,)
+
+    @property
+    def last(self) -> str:
+        return self.parts[-1]
+
+    def as_log(self) -> dict[str, Any]:
+        """What may be logged of a question: its scope and size, not the name."""
+        filtered = {"filtered": True} if self.filters != Filters() else {}
+        return {
+            "repository": ", ".join(self.repositories) or "all",
+            "limit": self.limit,
+            **filtered,
+        }
+
+
+def _bare(name: str) -> str:
+    """Without what one copies along: backticks, and the brackets of a call."""
+    return re.sub(r"\(.*\)?\Z", "", name.strip().strip("`"), flags=re.DOTALL).strip() or name
+
+
+@dataclass(frozen=True)
+class OutlineQuery:
+    """Which file: `repository` is an id, `path` as the index has it."""
+
+    repository: str
+    path: str
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "OutlineQuery":
+        """Check `{repository, path}`. Raises InvalidInput with all that is wrong."""
+        values = {key: data.get(key) for key in ("repository", "path")}
+        problems = [
+            f"{key} is required"
+            for key, value in values.items()
+            if not (isinstance(value, str) and value.strip())
+        ]
+        if "\0" in str(values["path"]):
+            problems.append("path must not hold a NUL")
+        if problems:
+            raise InvalidInput(", ".join(problems), details={"details": problems})
+        repository, path = (encodable(str(value)).strip() for value in values.values())
+        return cls(repository, path.removeprefix("./"))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file of a root."""
+
+    root: Root
+    path: str
+    language: str
+
+    @property
+    def repo(self) -> str:
+        return repo_id(self.root)
+
+    def as_wire(self) -> dict[str, Any]:
+        mapped = map_path(self.root, self.path)
+        wire: dict[str, Any] = {
+            "repo": self.repo,
+            "relPath": self.path,
+            "containerPath": mapped.container_path,
+            "hostPath": mapped.host_path,
+        }
+        if mapped.warning:
+            wire["hostPathWarning"] = mapped.warning
+        return wire | ({"language": self.language} if self.language else {})
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A name where it is defined. Lines are 1-based, both included; `chunk` is their text, or the
+    beginning of it, or the signature where the text cannot be had."""
+
+    place: Place
+    name: str
+    path: str
+    kind: str
+    start_line: int
+    end_line: int
+    signature: str
+    chunk: str = ""
+
+    def as_wire(self) -> dict[str, Any]:
+        return {
+            **self.place.as_wire(),
+            "name": self.name,
+            "symbol": self.path,
+            "kind": self.kind,
+            "startLine": self.start_line,
+            "endLine": self.end_line,
+            "signature": self.signature,
+            "chunk": self.chunk,
+        }
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A line where a name stands. `columns` are 1-based; `defines`: the name is defined here;
+    `symbol` is the definition around it; `parsed`: told from comments and strings by the grammar,
+    else each whole word counts."""
+
+    place: Place
+    line: int
+    columns: tuple[int, ...]
+    text: str
+    symbol: str
+    defines: bool
+    parsed: bool
+
+    def as_wire(self) -> dict[str, Any]:
+        wire = {
+            **self.place.as_wire(),
+            "startLine": self.line,
+            "endLine": self.line,
+            "columns": list(self.columns),
+            "kind": "definition" if self.defines else "reference",
+            "match": "identifier" if self.parsed else "word",
+            "chunk": self.text,
+        }
+        return wire | ({"symbol": self.symbol} if self.symbol else {})
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """The answer to a question for definitions, best first. `truncated`: there are more."""
+
+    name: str
+    results: tuple[Definition, ...]
+    truncated: bool
+    match: MatchedName = "exact"
+
+    def as_wire(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "match": self.match,
+            "results": [each.as_wire() for each in self.results],
+            "truncated": self.truncated,
+        }
+
+
+@dataclass(frozen=True)
+class References:
+    """The answer to a question for references; `name` is the identifier that was looked for."""
+
+    name: str
+    results: tuple[Reference, ...]
+    truncated: bool
+
+    def as_wire(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "results": [each.as_wire() for each in self.results],
+            "truncated": self.truncated,
+        }
+
+
+@dataclass(frozen=True)
+class OutlineItem:
+    """A definition of a file with those inside it, in the order of their lines."""
+
+    name: str
+    path: str
+    kind: str
+    start_line: int
+    end_line: int
+    signature: str
+    children: "list[OutlineItem]" = field(default_factory=list)
+
+    def as_wire(self) -> dict[str, Any]:
+        wire: dict[str, Any] = {
+            "name": self.name,
+            "symbol": self.path,
+            "kind": self.kind,
+            "startLine": self.start_line,
+            "endLine": self.end_line,
+            "signature": self.signature,
+        }
+        children = [child.as_wire() for child in self.children]
+        return wire | ({"children": children} if children else {})
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a file defines, nested."""
+
+    place: Place
+    items: Sequence[OutlineItem]
+
+    def as_wire(self) -> dict[str, Any]:
+        return {**self.place.as_wire(), "symbols": [item.as_wire() for item in self.items]}
+
+    def flat(self) -> Iterator[tuple[int, OutlineItem]]:
+        """Each item with its depth, outer before inner."""
+        waiting = [(0, item) for item in reversed(self.items)]
+        while waiting:
+            depth, item = waiting.pop()
+            yield depth, item
+            waiting.extend((depth + 1, child) for child in reversed(item.children))

@@ -1,0 +1,67 @@
+"""Definitions, references and outlines in an answer: a row each, and citations of their lines."""
+
+from typing import Any
+
+import pytest
+from django.test import AsyncClient
+
+from tests.conversations.test_page import answered, page, visible
+
+pytestmark = pytest.mark.usefixtures("nothing_left_running")
+
+
+def step(name: str, parameters: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    called = {"type": "tool", "callId": "1", "name": name, "parameters": parameters}
+    return {**called, "stage": "success", "result": result, "error": None, "seconds": 0.01}
+
+
+def row(line: int, end: int, chunk: str, kind: str) -> dict[str, Any]:
+    where = {"repo": "httpx", "relPath": "httpx/_client.py", "language": "python"}
+    return {**where, "startLine": line, "endLine": end, "chunk": chunk, "kind": kind}
+
+
+async def test_definitions_are_rows_with_their_kind_and_can_be_cited(
+    async_client: AsyncClient,
+) -> None:
+    found = {"results": [row(371, 372, "def build():\n    return 5", "method")], "truncated": False}
+    await answered(
+        step("FindDefinitions", {"name": "Client.build"}, found),
+        {"type": "text", "text": "It is a method (`httpx/httpx/_client.py:371-372`)."},
+    )
+    html = await page(async_client)
+    text = visible(html)
+    assert "FindDefinitions Success 1 definition" in text
+    assert "“Client.build”" in text
+    assert 'class="tmatch__d">method<' in html
+    assert "Best distance" not in text
+    assert "Citations (1)" in text
+
+
+async def test_references_that_are_not_all_say_so(async_client: AsyncClient) -> None:
+    lines = [row(line, line, "build()", "reference") for line in (3, 9)]
+    await answered(
+        step("FindReferences", {"name": "build"}, {"results": lines, "truncated": True}),
+        {"type": "text", "text": "Twice."},
+    )
+    assert "FindReferences Success at least 2 lines" in visible(await page(async_client))
+
+
+async def test_an_outline_is_rows_of_which_the_first_line_can_be_cited(
+    async_client: AsyncClient,
+) -> None:
+    method = {"name": "get", "kind": "method", "startLine": 12, "endLine": 20, "signature": "get()"}
+    outer = {"name": "Client", "kind": "class", "startLine": 9, "endLine": 40, "signature": ""}
+    place = {"repo": "httpx", "relPath": "httpx/_client.py"}
+    await answered(
+        step(
+            "FileOutline",
+            {"repository": "httpx", "path": "httpx/_client.py"},
+            {**place, "symbols": [{**outer, "children": [method]}]},
+        ),
+        {"type": "text", "text": "It begins there (`httpx/httpx/_client.py:9-40`)."},
+    )
+    html = await page(async_client)
+    text = visible(html)
+    assert "FileOutline Success 2 definitions" in text
+    assert 'class="tmatch__d">class<' in html
+    assert "Source 1: _client.py line 9" in html

@@ -1,0 +1,83 @@
+"""POST /tools/file-outline: what a file defines, nested."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.ingest.lexical import StoredSymbol
+from apps.retrieval.symbols.outline import nested
+from apps.retrieval.symbols.types import OutlineItem
+from tests.retrieval.symbols.conftest import Post
+
+pytestmark = pytest.mark.django_db
+
+
+def tree(items: list[dict[str, Any]]) -> list[Any]:
+    return [
+        [f"{each['kind']} {each['name']} {each['startLine']}-{each['endLine']}"]
+        + tree(each.get("children", []))
+        for each in items
+    ]
+
+
+def test_the_outline_is_nested_and_in_order(harbour: Path, post: Post) -> None:
+    status, answer = post("file-outline", repository="harbour", path="src/harbour/client.py")
+    assert status == 200
+    assert tree(answer.pop("symbols")) == [
+        ["constant TIMEOUT 5-5"],
+        [
+            "class Client 8-18",
+            ["method moor 11-15", ["function helper 13-14"]],
+            ["method _secret 17-18"],
+        ],
+    ]
+    path = f"{harbour}/src/harbour/client.py"
+    assert answer == {
+        "repo": "harbour",
+        "relPath": "src/harbour/client.py",
+        "containerPath": path,
+        "hostPath": path,
+        "language": "python",
+    }
+
+
+def test_a_definition_bears_its_path_and_signature(harbour: Path, post: Post) -> None:
+    _, answer = post("file-outline", repository="quay", path="./main.go")
+    assert answer["symbols"][1] == {
+        "name": "Moor",
+        "symbol": "Ship.Moor",
+        "kind": "method",
+        "startLine": 6,
+        "endLine": 8,
+        "signature": "func (s *Ship) Moor() error",
+    }
+
+
+def test_headings_are_the_outline_of_a_document(harbour: Path, post: Post) -> None:
+    _, answer = post("file-outline", repository="harbour", path="docs/guide.md")
+    assert tree(answer["symbols"]) == [["heading Moor 1-5", ["heading Ship 3-5"]]]
+
+
+def test_a_file_that_defines_nothing_has_an_empty_outline(harbour: Path, post: Post) -> None:
+    status, answer = post("file-outline", repository="harbour", path="notes.txt")
+    assert (status, answer["symbols"]) == (200, [])
+
+
+def test_what_stands_on_one_line_is_told_apart_by_its_path() -> None:
+    symbols = [stored(path, 1, 1) for path in ("Kind", "Kind.A", "Kind.B", "Kinds")]
+    kind, kinds = nested(symbols)
+    assert [child.path for child in kind.children] == ["Kind.A", "Kind.B"]
+    assert kinds.children == []
+
+
+def test_what_only_ends_later_is_not_inside() -> None:
+    outer, inner, after = nested([stored("A", 1, 9), stored("A.b", 10, 12), stored("C", 20, 21)])
+    assert not outer.children
+    assert [each.path for each in (inner, after)] == ["A.b", "C"]
+    assert isinstance(inner, OutlineItem)
+
+
+def stored(path: str, start: int, end: int) -> StoredSymbol:
+    name = path.rpartition(".")[2]
+    return StoredSymbol("file", "a.py", "python", name, path, "class", start, end, "")
