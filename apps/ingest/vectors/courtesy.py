@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 # Rows in one call: 55 ms of work; 200 would be 5 % faster in all, and hold others up twice as long.
 WRITE_SLICE = 100
-# 20 ms of work, at half the rows a second.
-SHORT_SLICE = 25
+# 30 ms of work; at 25 rows it would be 22, at half the rows a second of long slices.
+SHORT_SLICE = 50
 # How long after a question slices stay short, and how long after one another may belong to it.
-SHORT_SECONDS, GAP_SECONDS = 2.0, 0.01
+SHORT_SECONDS, GAP_SECONDS = 1.0, 0.01
 # However many ask, writing goes on.
 PATIENCE_SECONDS = 0.1
 PAUSE_SECONDS = 0.002
