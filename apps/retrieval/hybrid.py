@@ -39,11 +39,18 @@ def hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> Found:
 def by_words(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> Found:
     """The answer of the words alone, marked so, since the vectors cannot be had: `error` says why,
     and is raised where there is no word index."""
-    if not any(get_lexical().count(root.id) for root in roots):
+    if not any(map(_has_words, roots)):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
     chosen = _ranked(query, roots, gather(roots, Asked(query.text, None, query.filters)))
     return _found(chosen, source_texts(chosen), degraded=WORDS_ONLY)
+
+
+def _has_words(root: Root) -> bool:
+    try:
+        return get_lexical().count(root.id) > 0
+    except Unavailable:
+        return False
 
 
 def _ranked(
@@ -58,7 +65,10 @@ def _question(text: str, roots: Sequence[Root]) -> Question:
     counts: Counter[str] = Counter()
     total = 0
     for root in roots:
-        found, chunks = get_lexical().frequencies(root.id, telling_stems(text))
+        try:
+            found, chunks = get_lexical().frequencies(root.id, telling_stems(text))
+        except Unavailable:
+            continue  # then its candidates have no words either, and `gather` has said so
         counts.update(found)
         total += chunks
     return Question.of(text, counts, total)

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from apps.retrieval import pipeline
 from apps.retrieval.pipeline import Limits
-from apps.retrieval.types import Row
+from apps.retrieval.types import MatchedBy, Row
 
 SCORES = st.none() | st.sampled_from([0.0, 0.2, 0.2, 1.0, 1.4, 1.5, 3.9])
+
+MATCHED_BY: tuple[MatchedBy, ...] = ("vector", "words", "both")
 
 
 @st.composite
@@ -31,6 +33,7 @@ def rows(draw: st.DrawFn) -> list[Row]:
                 chunk_id=draw(st.sampled_from(["1", "2", "3", "4", "5"])),
                 model_id="m",
                 score=draw(SCORES),
+                matched_by=draw(st.sampled_from(MATCHED_BY)),
             )
         )
     return made
@@ -42,6 +45,7 @@ LIMITS = st.builds(
     fallback=st.integers(1, 4),
     chunk_chars=st.integers(1, 200),
     total_chars=st.integers(1, 400),
+    ranked=st.booleans(),
 )
 
 
@@ -102,8 +106,13 @@ def test_beyond_the_cutoff_there_is_only_the_fallback(
     matches, _ = pipeline.apply(given_rows, limits)
     if limits.cutoff is None:
         return
-    if any(row.score is not None and row.score <= limits.cutoff for row in given_rows):
-        assert all(match.score is not None and match.score <= limits.cutoff for match in matches)
+
+    def passes(row: Row) -> bool:
+        near = row.score is not None and row.score <= limits.cutoff
+        return near or row.matched_by in ("words", "both")
+
+    if any(map(passes, given_rows)):
+        assert all(map(passes, matches))
     else:
         assert len(matches) <= limits.fallback
 

@@ -1,0 +1,446 @@
+"""Mode `hybrid` at the door: what both sides find, how they stand in for each other, filters."""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from apps.ingest.lexical import get_lexical, reset_lexical
+from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from apps.ingest.types import StoredMatch, VectorRecord, Vectors
+from apps.retrieval import gather
+from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
+from tests.retrieval.conftest import MODEL, Ask
+
+pytestmark = pytest.mark.django_db
+
+SEARCH = "/tools/vector-search"
+AWAY = Unavailable("chroma is away", code="CHROMA_UNAVAILABLE")
+
+
+@dataclass
+class Stage:
+    """Published roots with files on disk, a word index of them, and a store that is told the
+    distance of each chunk. It stands where `get_store()` does; all else is real."""
+
+    folder: Path
+    chunks: dict[uuid.UUID, dict[str, tuple[StoredMatch, float]]] = field(default_factory=dict)
+    away: Unavailable | None = None
+    embedder_fails: Unavailable | None = None
+    asked: list[int] = field(default_factory=list)
+
+    def root(self, name: str = "repo") -> Root:
+        root, _ = Root.objects.get_or_create(
+            name=name,
+            defaults={
+                "path": str(self.folder / name),
+                "model": MODEL,
+                "generation": 1,
+                "last_ingest_at": timezone.now(),
+            },
+        )
+        self.chunks.setdefault(root.id, {})
+        return root
+
+    def put(
+        self,
+        path: str,
+        text: str,
+        distance: float,
+        *,
+        repo: str = "repo",
+        names: str = "",
+        language: str = "python",
+        words: bool = True,
+        since: int = 1,
+        until: int | None = None,
+    ) -> SourceFile:
+        """A file of one chunk. `words`: the word index has it too."""
+        root = self.root(repo)
+        run = IngestRun.objects.create(
+            root=root, operation="start", path=root.path, name=repo, model=MODEL
+        )
+        on_disk = self.folder / repo / path
+        on_disk.parent.mkdir(parents=True, exist_ok=True)
+        on_disk.write_text(text)
+        file = SourceFile.objects.create(
+            root=root, run=run, path=path, language=language, since=since, until=until,
+            sha256=sha256(text.encode()).hexdigest(),
+        )  # fmt: skip
+        record = VectorRecord(
+            f"{run.id}:{path}:0",
+            text,
+            {
+                "runId": str(run.id),
+                "sourceFile": str(file.id),
+                "relPath": path,
+                "chunkHash": path,
+                "chunkIndex": 0,
+                "startLine": 1,
+                "endLine": text.count("\n") + 1,
+                "symbol": "",
+                "names": names,
+                "signature": "",
+                "language": language,
+            },
+        )
+        match = StoredMatch(record.id, text, record.metadata, None)
+        self.chunks[root.id][record.id] = match, distance
+        if words:
+            get_lexical().add(root.id, [record])
+        return file
+
+    # --- the verbs of a VectorStore ---
+
+    def nearest(self, root_id: uuid.UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
+        self._check()
+        self.asked.append(n)
+        distances = {i: distance for i, (_, distance) in self.chunks[root_id].items()}
+        return sorted(distances.items(), key=lambda item: item[1])[:n]
+
+    def distances(
+        self, root_id: uuid.UUID, vector: Vectors, ids: Sequence[str]
+    ) -> dict[str, float]:
+        self._check()
+        return {i: self.chunks[root_id][i][1] for i in ids}
+
+    def get(self, root_id: uuid.UUID, ids: Sequence[str]) -> dict[str, StoredMatch]:
+        self._check()
+        return {i: self.chunks[root_id][i][0] for i in ids}
+
+    def _check(self) -> None:
+        if self.away:
+            raise self.away
+
+    # --- the verb of an Embedder ---
+
+    def embed_query(self, text: str) -> Vectors:
+        if self.embedder_fails:
+            raise self.embedder_fails
+        return np.array([1.0, 0.0], dtype=np.float32)
+
+
+@pytest.fixture
+def stage(db: None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    IndexLock.objects.create(model=MODEL, dimension=2)
+    made = Stage(folder)
+    for place in ("gather", "texts", "nearest"):
+        monkeypatch.setattr(f"apps.retrieval.{place}.get_store", lambda: made)
+    monkeypatch.setattr("apps.retrieval.candidates.get_embedder", lambda model_id: made)
+    yield made
+    reset_lexical()
+
+
+def narrow(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    """Take so few candidates of each side that a small stage has more."""
+    monkeypatch.setattr(gather, "WIDTH", width)
+    monkeypatch.setattr(gather, "ENOUGH", 1)
+
+
+def paths(answer: dict) -> list[str]:
+    return [result["relPath"] for result in answer["results"]]
+
+
+def error_of(client: Client, **body: object) -> tuple[int, str]:
+    response = client.post(SEARCH, {"query": "x", **body}, content_type="application/json")
+    return response.status_code, response.json()["error"]
+
+
+# --- both sides -----------------------------------------------------------------------------------
+
+
+def test_each_match_tells_what_found_it_and_its_true_distance(
+    stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow(monkeypatch, 2)
+    stage.put("both.py", "def retry(): backoff", 0.2)
+    stage.put("near.py", "def again(): wait", 0.3)
+    stage.put("words.py", "backoff", 1.9)
+    for i in range(4):
+        stage.put(f"other{i}.py", "nothing of the kind", 1.0)
+    found = ask(query="backoff retry")["results"]
+    assert {r["relPath"]: (r["matchedBy"], r["score"]) for r in found} == {
+        "both.py": ("both", 0.2),
+        "near.py": ("vector", 0.3),
+        "words.py": ("words", 1.9),
+    }
+
+
+def test_words_lift_what_vectors_alone_would_put_second(stage: Stage, ask: Ask, turn_knobs) -> None:
+    stage.put("a.py", "def wait(): pass", 0.50)
+    stage.put("b.py", "class ExponentialBackoff: pass", 0.52, names="ExponentialBackoff")
+    stage.put("c.py", "nothing of the kind", 1.2)
+    assert paths(ask(query="ExponentialBackoff"))[0] == "b.py"
+    turn_knobs(retrieval_mode="vector")
+    stage_query(stage)
+    assert paths(ask(query="ExponentialBackoff"))[0] == "a.py"
+
+
+def stage_query(stage: Stage) -> None:
+    """Mode `vector` asks the store by another verb."""
+
+    def query(root_id: uuid.UUID, vector: Vectors, n: int) -> list[StoredMatch]:
+        return [
+            StoredMatch(
+                i, stage.chunks[root_id][i][0].text, stage.chunks[root_id][i][0].metadata, d
+            )
+            for i, d in stage.nearest(root_id, vector, n)
+        ]
+
+    stage.query = query  # type: ignore[attr-defined]
+
+
+def test_the_cutoff_is_for_what_has_none_of_the_words(stage: Stage, ask: Ask) -> None:
+    stage.put("near.py", "alpha", 0.5)
+    stage.put("far.py", "beta", 1.8)
+    stage.put("far_words.py", "backoff", 1.9)
+    assert set(paths(ask(query="backoff"))) == {"near.py", "far_words.py"}
+
+
+def test_where_nothing_passes_the_first_of_the_ranking_are_shown(stage: Stage, ask: Ask) -> None:
+    # The test is nearer, but held back: the fallback goes by the ranking.
+    stage.put("tests/test_a.py", "alpha", 1.50)
+    stage.put("src/b.py", "beta", 1.55)
+    stage.put("src/c.py", "gamma", 1.60)
+    assert paths(ask(query="quokka")) == ["src/b.py", "src/c.py"]
+
+
+def test_the_limit_counts_after_ranking(stage: Stage, ask: Ask) -> None:
+    for i in range(6):
+        stage.put(f"tests/test_{i}.py", "backoff", 0.30 + i / 100)
+    stage.put("src/backoff.py", "backoff", 0.4, names="backoff")
+    assert paths(ask(query="backoff", limit=1)) == ["src/backoff.py"]
+
+
+# --- what is live ---------------------------------------------------------------------------------
+
+
+def test_chunks_of_files_that_are_not_live_are_dropped(stage: Stage, ask: Ask) -> None:
+    stage.put("live.py", "backoff", 0.5)
+    stage.put("unpublished.py", "backoff", 0.1, since=2)
+    stage.put("replaced.py", "backoff", 0.1, until=1)
+    assert paths(ask(query="backoff")) == ["live.py"]
+
+
+def test_what_is_published_between_two_searches_is_found_by_the_second(
+    stage: Stage, ask: Ask
+) -> None:
+    stage.put("old.py", "backoff", 0.5, until=2)
+    stage.put("new.py", "backoff", 0.1, since=2)
+    assert paths(ask(query="backoff")) == ["old.py"]
+    Root.objects.update(generation=2)
+    assert paths(ask(query="backoff")) == ["new.py"]
+
+
+def test_more_is_asked_for_while_too_little_is_live(
+    stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "WIDTH", 2)
+    for i in range(9):
+        stage.put(f"dead{i}.py", "alpha", 0.1, since=2)
+    stage.put("live.py", "beta", 0.9)
+    assert paths(ask(query="quokka")) == ["live.py"]
+    assert stage.asked == [2, 10, 50]
+
+
+# --- one side is missing --------------------------------------------------------------------------
+
+
+def test_a_root_without_a_word_index_is_answered_by_its_vectors(stage: Stage, ask: Ask) -> None:
+    stage.put("tests/test_retry.py", "backoff", 0.30, names="test_retry", words=False)
+    stage.put("src/retry.py", "backoff", 0.35, names="retry", words=False)
+    answer = ask(query="retry after failure")
+    # What the store knows of path and names ranks them all the same.
+    assert paths(answer) == ["src/retry.py", "tests/test_retry.py"]
+    assert {r["matchedBy"] for r in answer["results"]} == {"vector"}
+    assert "degraded" not in answer
+
+
+def test_a_word_index_that_fails_leaves_the_vectors(
+    stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.put("a.py", "backoff", 0.3)
+    _break(stage.root())
+    assert [(r["relPath"], r["matchedBy"]) for r in ask(query="backoff")["results"]] == [
+        ("a.py", "vector")
+    ]
+
+
+def _break(root: Root) -> None:
+    """Make its word index something else."""
+    reset_lexical()
+    path = knobs().data_dir / "lexical" / f"{root.id.hex}.sqlite3"
+    path.write_bytes(b"no database at all, but long enough to be read as one" * 100)
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def test_while_the_vectors_are_away_the_words_answer_and_say_so(stage: Stage, ask: Ask) -> None:
+    stage.put("a.py", "def backoff():\n    return 1", 0.3)
+    stage.put("b.py", "nothing of the kind", 0.1)
+    stage.away = AWAY
+    answer = ask(query="backoff")
+    assert answer["degraded"] == "words only"
+    assert [
+        (r["relPath"], r["matchedBy"], r["score"], r["chunk"], r["startLine"], r["endLine"])
+        for r in answer["results"]
+    ] == [("a.py", "words", None, "def backoff():\n    return 1", 1, 2)]
+    assert answer["files"][0]["highestMatch"] is None
+
+
+def test_the_page_says_that_words_alone_answer(stage: Stage, client: Client) -> None:
+    stage.put("a.py", "backoff", 0.3)
+    stage.away = AWAY
+    page = client.get("/search", {"q": "backoff"}).content.decode()
+    assert "a.py" in page
+    assert "words alone" in page
+
+
+def test_a_file_that_changed_since_is_not_quoted_while_the_vectors_are_away(
+    stage: Stage, ask: Ask
+) -> None:
+    stage.put("same.py", "backoff", 0.3)
+    stage.put("changed.py", "backoff", 0.3)
+    stage.put("gone.py", "backoff", 0.3)
+    (stage.folder / "repo/changed.py").write_text("something else")
+    (stage.folder / "repo/gone.py").unlink()
+    stage.away = AWAY
+    assert paths(ask(query="backoff")) == ["same.py"]
+
+
+def test_while_both_are_away_the_failure_is_the_stores(stage: Stage, client: Client) -> None:
+    stage.put("a.py", "backoff", 0.3, words=False)
+    stage.away = AWAY
+    assert error_of(client) == (502, "CHROMA_UNAVAILABLE")
+
+
+def test_in_mode_vector_nothing_stands_in_for_the_vectors(
+    stage: Stage, client: Client, turn_knobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn_knobs(retrieval_mode="vector")
+    stage.put("a.py", "backoff", 0.3)
+    stage_query(stage)
+    stage.away = AWAY
+    assert error_of(client) == (502, "CHROMA_UNAVAILABLE")
+
+
+def test_while_the_embedding_server_is_away_the_words_answer(stage: Stage, ask: Ask) -> None:
+    stage.put("a.py", "backoff", 0.3)
+    stage.embedder_fails = Unavailable("no answer", code="EMBEDDER_UNAVAILABLE")
+    answer = ask(query="backoff")
+    assert (paths(answer), answer["degraded"]) == (["a.py"], "words only")
+
+
+def test_a_missing_model_is_said_however_many_words_there_are(stage: Stage, client: Client) -> None:
+    stage.put("a.py", "backoff", 0.3)
+    stage.embedder_fails = Unavailable("gone", code="EMBED_MODEL_MISSING", retryable=False)
+    assert error_of(client, query="backoff") == (503, "EMBED_MODEL_MISSING")
+
+
+# --- several repositories -------------------------------------------------------------------------
+
+
+def test_repositories_may_be_listed(stage: Stage, ask: Ask) -> None:
+    for repo in ("one", "two", "three"):
+        stage.put(f"{repo}.py", "backoff", 0.3, repo=repo)
+    assert set(paths(ask(query="backoff", repository=["one", "three", "one"]))) == {
+        "one.py", "three.py",
+    }  # fmt: skip
+    assert paths(ask(query="backoff", repository=["two"])) == ["two.py"]
+    assert len(paths(ask(query="backoff", repository=[]))) == 3
+
+
+def test_one_unknown_repository_of_several_is_said(stage: Stage, client: Client) -> None:
+    stage.put("a.py", "backoff", 0.3)
+    assert error_of(client, repository=["repo", "nope"]) == (404, "REPO_NOT_FOUND")
+
+
+def test_a_repository_in_which_all_is_far_does_not_fill_the_list(
+    stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow(monkeypatch, 3)
+    for i in range(5):
+        stage.put(f"good{i}.py", f"alpha {i}", 0.3 + i / 100, repo="good")
+        stage.put(f"weak{i}.py", f"beta {i}", 1.3 + i / 100, repo="weak")
+    assert all(path.startswith("good") for path in paths(ask(query="quokka", limit=20)))
+
+
+# --- filters --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tree(stage: Stage) -> Stage:
+    stage.put("src/api/users.py", "backoff", 0.3)
+    stage.put("src/api/users.ts", "backoff", 0.4, language="typescript")
+    stage.put("src/db/users.py", "nothing", 0.2)
+    stage.put("tests/users.py", "backoff", 0.1)
+    return stage
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"path": "src/"}, {"src/api/users.py", "src/api/users.ts", "src/db/users.py"}),
+        ({"path": "./src/api"}, {"src/api/users.py", "src/api/users.ts"}),
+        ({"path": "*.ts"}, {"src/api/users.ts"}),
+        ({"path": "src/*/users.py"}, {"src/api/users.py", "src/db/users.py"}),
+        ({"path": "src/[!d]*/users.py"}, {"src/api/users.py"}),
+        ({"path": "src/??/users.py"}, {"src/db/users.py"}),
+        ({"language": "typescript"}, {"src/api/users.ts"}),
+        ({"language": "TS"}, {"src/api/users.ts"}),
+        ({"language": "python", "path": "src/api"}, {"src/api/users.py"}),
+        ({"path": "nowhere/"}, set()),
+        ({"path": None, "language": ""}, {"src/api/users.py", "src/api/users.ts",
+                                          "src/db/users.py", "tests/users.py"}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("mode", ["hybrid", "vector"])
+def test_filters_leave_only_the_files_that_fit(
+    tree: Stage, ask: Ask, turn_knobs, mode: str, filters: dict, found: set[str]
+) -> None:
+    turn_knobs(retrieval_mode=mode)
+    stage_query(tree)
+    assert set(paths(ask(query="backoff", **filters))) == found
+
+
+def test_a_filter_finds_what_is_far_down_the_list(
+    stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gather, "WIDTH", 2)
+    for i in range(20):
+        stage.put(f"src/{i}.py", "alpha", 0.1)
+    stage.put("docs/a.md", "beta", 0.9, language="markdown")
+    assert paths(ask(query="quokka", path="docs/")) == ["docs/a.md"]
+
+
+@pytest.mark.parametrize(
+    ("filters", "problem"),
+    [
+        ({"path": "../other"}, "path must not hold .."),
+        ({"path": "src/../../x"}, "path must not hold .."),
+        ({"path": "..\\x"}, "path must not hold .."),
+        ({"path": "/etc"}, "path must be relative to the repository"),
+        ({"path": "C:\\src"}, "path must be relative to the repository"),
+        ({"path": "src\0"}, "path must not hold a NUL"),
+        ({"path": 7}, "path must be a non-empty string when provided"),
+        ({"path": "  "}, "path must be a non-empty string when provided"),
+        ({"path": ["src"]}, "path must be a non-empty string when provided"),
+        ({"language": {"a": 1}}, "language must be a non-empty string when provided"),
+        ({"language": "klingon"}, "language is not known: klingon"),
+    ],
+)
+def test_a_filter_that_cannot_be_right_is_refused(
+    stage: Stage, client: Client, filters: dict, problem: str
+) -> None:
+    response = client.post(SEARCH, {"query": "x", **filters}, content_type="application/json")
+    assert (response.status_code, response.json()) == (
+        400,
+        {"error": "VALIDATION_FAILED", "details": [problem]},
+    )
