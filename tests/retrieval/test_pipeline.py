@@ -104,11 +104,12 @@ def test_beyond_the_cutoff_there_is_only_the_fallback(
     given_rows: list[Row], limits: Limits
 ) -> None:
     matches, _ = pipeline.apply(given_rows, limits)
-    if limits.cutoff is None:
+    cutoff = limits.cutoff
+    if cutoff is None:
         return
 
     def passes(row: Row) -> bool:
-        near = row.score is not None and row.score <= limits.cutoff
+        near = row.score is not None and row.score <= cutoff
         return near or row.matched_by in ("words", "both")
 
     if any(map(passes, given_rows)):
