@@ -127,10 +127,10 @@ async def test_hanging_up_stops_the_model_and_keeps_what_was_said(
             http.post(f"{product.url}/mcp/chat", json=body, headers={"accept": accept})
         )
         async with asyncio.timeout(PATIENCE):
-            while "half" not in (await http.get(turns)).text:
+            while (await http.get(turns)).json().get("inflight", {}).get("assistantText") != "half":
                 assert not call.done(), call.result().text
-        call.cancel()
         exchange = model.chats[-1]
+        call.cancel()
         assert await asyncio.to_thread(exchange.client_left.wait, PATIENCE)
         async with asyncio.timeout(PATIENCE):
             while "inflight" in (await http.get(turns)).json():
