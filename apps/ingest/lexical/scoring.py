@@ -25,6 +25,8 @@ B = 0.75
 # A word that stands in more of the chunks than this tells them apart hardly, and costs most: it is
 # left out where a rarer one is asked for as well.
 COMMON = 0.4
+# In so few chunks no word costs much.
+FEW = 1_000
 
 # One posting: the number of a chunk, and how often the word stands in each of its fields.
 HIT = np.dtype([("chunk", "<u4"), ("times", "u1", (len(FIELDS),))])
@@ -120,7 +122,7 @@ def _scores(seen: Snapshot, postings: Sequence[Hits]) -> Scores:
     """The score of every chunk."""
     scores = np.zeros(len(seen.norms), np.float32)
     weights = np.array([WEIGHTS[field] for field in FIELDS], np.float32)
-    rare = [hits for hits in postings if len(hits) <= COMMON * seen.live]
+    rare = [hits for hits in postings if len(hits) <= max(FEW, COMMON * seen.live)]
     for hits in rare or postings:
         at = hits["chunk"].astype(np.intp) - seen.first
         often = hits["times"].astype(np.float32) @ weights

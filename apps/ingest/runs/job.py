@@ -51,10 +51,6 @@ class Job:
         for thing in waiting:
             self._close(thing)
 
-    def wait(self, seconds: float) -> bool:
-        """Pause; True, and at once, when the run was cancelled."""
-        return self._cancelled.wait(seconds)
-
     def check(self) -> None:
         """Raises Stopped once the run was cancelled. Called between any two steps."""
         if self.cancelled:

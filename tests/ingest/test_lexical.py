@@ -1,0 +1,279 @@
+"""What the word index keeps of chunks, and how it finds them by their words."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+
+from apps.ingest.lexical import ChunkFacts, LexicalStore, scoring, store, words
+from apps.ingest.models import SourceFile
+from apps.ingest.types import ChunkedFile, Filters, Symbol, VectorRecord
+
+ROOT = uuid4()
+
+
+@pytest.fixture
+def lexical(tmp_path: Path) -> Iterator[LexicalStore]:
+    kept = LexicalStore(tmp_path / "lexical")
+    yield kept
+    kept.close()
+
+
+def record(
+    path: str, text: str, number: int = 0, run: str = "r", names: str = "", symbol: str = ""
+) -> VectorRecord:
+    return VectorRecord(
+        id=f"{run}:{path}:{number}",
+        text=text,
+        metadata={
+            "runId": run,
+            "sourceFile": f"{run}/{path}",
+            "relPath": path,
+            "chunkIndex": number,
+            "startLine": 10 * number + 1,
+            "endLine": 10 * number + 9,
+            "symbol": symbol,
+            "names": names,
+            "signature": f"def {names}" if names else "",
+            "language": "python" if path.endswith(".py") else "markdown",
+            "chunkHash": f"hash of {path}",
+        },
+    )
+
+
+def found(
+    lexical: LexicalStore, question: str, n: int = 10, where: Filters | None = None
+) -> list[str]:
+    hits = lexical.search(ROOT, list(words(question)), n, where)
+    return [hit.id.split(":")[1] for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("parsing parsed", ["pars", "pars"]),
+        ("HTTPAdapter", ["http", "adapter", "httpadapter"]),
+        ("http_adapter", ["http", "adapter", "httpadapter"]),
+        ("httpadapter", ["httpadapter"]),
+        ("__init__", ["init"]),
+        ("utf8", ["utf", "8", "utf8"]),
+        ("Straße", ["stra", "e", "straß"]),
+        ("a" * 200, ["a" * 24]),
+        ("- 'x' \x00 😀", ["x"]),
+        ("", []),
+    ],
+)
+def test_a_text_falls_into_words_and_whole_identifiers(text: str, expected: list[str]) -> None:
+    assert list(words(text)) == expected
+
+
+def test_a_chunk_is_found_by_any_of_the_words_rarest_first(lexical: LexicalStore) -> None:
+    texts = {"a.py": "open the socket", "b.py": "open the door", "c.py": "shut the door"}
+    lexical.add(ROOT, [record(path, text) for path, text in texts.items()])
+    assert found(lexical, "socket door") == ["a.py", "b.py", "c.py"]
+    assert found(lexical, "nothing here") == []
+    (hit,) = lexical.search(ROOT, ["socket"], 10)
+    assert hit.id == "r:a.py:0"
+    assert hit.score > 0
+
+
+def test_a_word_in_path_or_name_weighs_more_than_one_in_the_text(lexical: LexicalStore) -> None:
+    lexical.add(
+        ROOT,
+        [
+            record("a.py", "one retry here and some more words"),
+            record("retry.py", "one thing here and some more words"),
+            record("c.py", "one thing here and some more words", names="retry"),
+            record("d.py", "one thing here and some more words", symbol="Retry.run"),
+            *(record(f"other{n}.py", "one thing here and some more words") for n in range(9)),
+        ],
+    )
+    assert set(found(lexical, "retry")[:3]) == {"retry.py", "c.py", "d.py"}
+    assert found(lexical, "retry")[3] == "a.py"
+
+
+def test_of_chunks_with_the_same_words_the_shorter_is_better(lexical: LexicalStore) -> None:
+    lexical.add(ROOT, [record("a.py", "retry " + "filler " * 50), record("b.py", "retry it")])
+    assert found(lexical, "retry") == ["b.py", "a.py"]
+
+
+def test_a_word_that_most_of_many_chunks_have_counts_only_alone(
+    lexical: LexicalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lexical.add(ROOT, [record(f"f{n}.py", f"self word{n}") for n in range(10)])
+    assert len(found(lexical, "self word3", n=99)) == 10
+    monkeypatch.setattr(scoring, "FEW", 0)
+    assert found(lexical, "self word3") == ["f3.py"]
+    assert len(found(lexical, "self", n=99)) == 10
+
+
+def test_equal_chunks_come_in_the_order_of_writing(lexical: LexicalStore) -> None:
+    for name in "dcba":
+        lexical.add(ROOT, [record(f"{name}.py", "the same words")])
+    assert found(lexical, "same") == ["d.py", "c.py", "b.py", "a.py"]
+    assert found(lexical, "same", n=2) == ["d.py", "c.py"]
+    assert found(lexical, "same", n=0) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (Filters(), {"src/a.py", "src/deep/b.py", "docs/a.md", "a.py"}),
+        (Filters(path="src/"), {"src/a.py", "src/deep/b.py"}),
+        (Filters(path="SRC/"), set()),
+        (Filters(path="*.py"), {"src/a.py", "src/deep/b.py", "a.py"}),
+        (Filters(path="src/?.py"), {"src/a.py"}),
+        (Filters(language="markdown"), {"docs/a.md"}),
+        (Filters(path="src/", language="markdown"), set()),
+        (Filters(path="src/' OR 1=1"), set()),
+    ],
+)
+def test_filters_say_which_files_may_answer(
+    lexical: LexicalStore, where: Filters, expected: set[str]
+) -> None:
+    paths = ("src/a.py", "src/deep/b.py", "docs/a.md", "a.py")
+    lexical.add(ROOT, [record(path, "the same words") for path in paths])
+    assert set(found(lexical, "same", where=where)) == expected
+
+
+def test_facts_come_back_as_they_went_in(lexical: LexicalStore) -> None:
+    lexical.add(ROOT, [record("src/größe.py", "x", 2, names="get put", symbol="Client.get")])
+    chunk_id = "r:src/größe.py:2"
+    assert lexical.facts(ROOT, [chunk_id, "r:other.py:0"]) == {
+        chunk_id: ChunkFacts(
+            id=chunk_id,
+            source_file="r/src/größe.py",
+            path="src/größe.py",
+            chunk_index=2,
+            start_line=21,
+            end_line=29,
+            symbol="Client.get",
+            names=("get", "put"),
+            signature="def get put",
+            language="python",
+            chunk_hash="hash of src/größe.py",
+        )
+    }
+
+
+def test_rarity_is_told_by_counting(lexical: LexicalStore) -> None:
+    lexical.add(ROOT, [record("a.py", "open close"), record("b.py", "open open")])
+    assert lexical.frequencies(ROOT, ["open", "clos", "never"]) == ({"open": 2, "clos": 1}, 2)
+
+
+def test_an_identifier_is_found_as_it_is_written_and_whole(lexical: LexicalStore) -> None:
+    texts = ["Session()", "session = sessions", "class SessionPool", "a Session here", "Größe"]
+    lexical.add(ROOT, [record("a.py", text, number) for number, text in enumerate(texts)])
+    assert lexical.chunks_naming(ROOT, "Session", 9) == ["r:a.py:0", "r:a.py:3"]
+    assert lexical.chunks_naming(ROOT, "Session", 1) == ["r:a.py:0"]
+    assert lexical.chunks_naming(ROOT, "session", 9) == ["r:a.py:1"]
+    assert lexical.chunks_naming(ROOT, "Größe", 9) == ["r:a.py:4"]
+    assert lexical.chunks_naming(ROOT, "Sess", 9) == []
+
+
+def described(path: str, *symbols: Symbol) -> tuple[SourceFile, ChunkedFile]:
+    row = SourceFile(id=uuid4(), run_id=uuid4(), path=path, language="python", since=1)
+    return row, ChunkedFile(path, "", "python", (), symbols)
+
+
+def test_definitions_and_outlines_come_from_the_symbols(lexical: LexicalStore) -> None:
+    client = Symbol("Client", "Client", "class", 1, 9, "class Client:")
+    get = Symbol("get", "Client.get", "method", 2, 4, "def get(self):")
+    one, other = described("b.py", get, client), described("a.py", Symbol("GET", "GET", "x", 1, 1))
+    lexical.add_symbols(ROOT, [one, other, described("c.py")])
+    outline = lexical.outline(ROOT, one[0].id)
+    assert [(s.path, s.kind, s.start_line, s.end_line) for s in outline] == [
+        ("Client", "class", 1, 9),
+        ("Client.get", "method", 2, 4),
+    ]
+    (found_get,) = lexical.definitions(ROOT, "get")
+    assert (found_get.file_path, found_get.signature) == ("b.py", "def get(self):")
+    assert found_get.source_file == str(one[0].id)
+    # As written where it is; else in any case.
+    assert [s.name for s in lexical.definitions(ROOT, "Get")] == ["GET", "get"]
+    assert lexical.definitions(ROOT, "put") == []
+    assert lexical.delete_run(ROOT, one[0].run_id) == 0
+    assert lexical.outline(ROOT, one[0].id) == []
+    assert [s.name for s in lexical.definitions(ROOT, "get")] == ["GET"]
+
+
+def test_an_id_that_is_there_already_stays_as_it_is(lexical: LexicalStore) -> None:
+    lexical.add(ROOT, [record("a.py", "first")])
+    lexical.add(ROOT, [record("a.py", "second"), record("b.py", "third")])
+    assert found(lexical, "first third") == ["a.py", "b.py"]
+    assert found(lexical, "second") == []
+    assert lexical.count(ROOT) == 2
+
+
+def test_what_a_run_wrote_is_deleted_and_the_rest_answers_as_if_alone(
+    lexical: LexicalStore, tmp_path: Path
+) -> None:
+    old = [record(f"f{n}.py", f"retry old{n} " * n, run="old") for n in range(1, 20)]
+    new = [record(f"f{n}.py", f"retry new{n} " * n, run="new") for n in range(1, 20)]
+    lexical.add(ROOT, old[:9] + new[:5])
+    lexical.add(ROOT, old[9:])
+    lexical.add(ROOT, new[5:])
+    assert lexical.delete_run(ROOT, "old") == 19
+    alone = LexicalStore(tmp_path / "alone")
+    alone.add(ROOT, new)
+    for question in ("retry", "new3 old3", "f7 py"):
+        asked = list(words(question))
+        assert lexical.search(ROOT, asked, 50) == alone.search(ROOT, asked, 50)
+    assert lexical.ids(ROOT) == {each.id for each in new}
+    assert lexical.frequencies(ROOT, ["old3", "retry"]) == ({"retry": 19}, 19)
+    assert lexical.chunks_naming(ROOT, "old3", 9) == []
+    assert lexical.delete_run(ROOT, "old") == 0
+    alone.close()
+
+
+def test_single_files_are_deleted(lexical: LexicalStore) -> None:
+    lexical.add(
+        ROOT, [record(path, f"same {path}", n) for path in ("a.py", "b.py") for n in (0, 1)]
+    )
+    assert lexical.delete_files(ROOT, ["r/a.py", "r/nowhere.py"]) == 2
+    assert lexical.ids(ROOT) == {"r:b.py:0", "r:b.py:1"}
+    assert found(lexical, "same") == ["b.py", "b.py"]
+    assert lexical.delete_files(ROOT, []) == 0
+
+
+def test_settling_many_writes_changes_no_answer(
+    lexical: LexicalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MOST_SEGMENTS", 3)
+    for n in range(8):
+        lexical.add(ROOT, [record(f"f{n}.py", f"retry it{n % 3} " * (n + 1), run=f"r{n % 2}")])
+    lexical.delete_files(ROOT, ["r1/f3.py"])
+    questions = ("retry", "it1 it2", "f5")
+    before = [lexical.search(ROOT, list(words(question)), 9) for question in questions]
+    lexical.settle(ROOT)
+    assert [lexical.search(ROOT, list(words(question)), 9) for question in questions] == before
+    assert lexical.chunks_naming(ROOT, "it1", 9) == ["r1:f1.py:0", "r0:f4.py:0", "r1:f7.py:0"]
+    lexical.add(ROOT, [record("late.py", "retry late")])
+    assert found(lexical, "late") == ["late.py"]
+    assert lexical.delete_run(ROOT, "r0") == 4
+    assert lexical.ids(ROOT) == {"r1:f1.py:0", "r1:f5.py:0", "r1:f7.py:0", "r:late.py:0"}
+
+
+def test_roots_do_not_see_each_other(lexical: LexicalStore) -> None:
+    other = uuid4()
+    lexical.add(ROOT, [record("a.py", "here")])
+    lexical.add(other, [record("b.py", "here")])
+    assert found(lexical, "here") == ["a.py"]
+    assert lexical.roots() == {ROOT, other}
+    lexical.drop(ROOT)
+    assert lexical.roots() == {other}
+    assert found(lexical, "here") == []
+    lexical.drop(ROOT)
+
+
+@pytest.mark.parametrize("verb", ["ids", "count"])
+def test_a_root_without_an_index_holds_nothing(lexical: LexicalStore, verb: str) -> None:
+    nobody: UUID = uuid4()
+    assert not getattr(lexical, verb)(nobody)
+    assert lexical.search(nobody, ["a"], 5) == []
+    assert lexical.facts(nobody, ["a"]) == {}
+    assert lexical.frequencies(nobody, ["a"]) == ({}, 0)
+    assert lexical.chunks_naming(nobody, "a", 5) == lexical.definitions(nobody, "a") == []
+    assert lexical.delete_run(nobody, "r") == lexical.delete_files(nobody, ["f"]) == 0
+    assert lexical.roots() == set()
