@@ -10,7 +10,7 @@ import pytest
 
 from apps.mcp.chat import CHAT
 from apps.mcp.failures import HINTS, NUMBERS
-from apps.mcp.reingest import REINGEST_REPOSITORY
+from apps.mcp.search import SEARCH
 from tests.browser.product import running
 from tests.support.ingested import SAMPLE, write_files
 
@@ -40,13 +40,13 @@ def test_the_python_of_the_document_runs_as_it_stands(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*(tool.name for tool in CHAT.registry()), REINGEST_REPOSITORY.name, *WORDS]
+    "name", [*(tool.name for tool in (*CHAT.registry(), *SEARCH.registry())), *WORDS]
 )
 def test_every_tool_and_word_is_told_of(name: str) -> None:
     assert f"`{name}`" in DOC
 
 
-@pytest.mark.parametrize("tool", [*CHAT.registry(), REINGEST_REPOSITORY], ids=lambda t: t.name)
+@pytest.mark.parametrize("tool", [*CHAT.registry(), *SEARCH.registry()], ids=lambda t: t.name)
 def test_every_argument_and_result_is_told_of(tool) -> None:
     assert tool.output_schema is not None
     for name in (*tool.input_schema["properties"], *tool.output_schema["properties"]):

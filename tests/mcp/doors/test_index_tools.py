@@ -1,0 +1,71 @@
+"""The tools of /mcp, each on a real repository: what they answer is what their schemas say."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from apps.ingest import services
+from apps.ingest.models import IngestRun
+from apps.mcp.search import SEARCH
+from tests.mcp.speech import STATELESS, ask, call
+from tests.support.ingested import ingest_sample
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CALLS: dict[str, dict[str, Any]] = {
+    "ListIngestedRepositories": {},
+    "VectorSearch": {"query": "How long does a retry wait?"},
+    "FindDefinitions": {"name": "should_retry"},
+    "FindReferences": {"name": "attempt"},
+    "FileOutline": {"repository": "lighthouse", "path": "src/retry.py"},
+}
+
+
+@pytest.fixture
+def lighthouse(folder: Path, transactional_db: None) -> None:
+    ingest_sample(folder)
+
+
+def test_every_tool_that_reads_is_tried_here() -> None:
+    tools = {tool.name for tool in SEARCH.registry()}
+    assert tools == {*CALLS, "reingest_repository"}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.usefixtures("lighthouse")
+async def test_a_result_is_as_its_schema_says(name: str) -> None:
+    listed = (await ask("tools/list")).result["tools"]
+    (tool,) = [tool for tool in listed if tool["name"] == name]
+    assert tool["title"] != name
+    params = {"name": name, "arguments": CALLS[name]}
+    answer = (await ask("tools/call", params)).result["structuredContent"]
+    schema = tool["outputSchema"]
+    assert schema["required"]
+    jsonschema.validate(answer, schema)
+    # Nothing is answered that the schema does not tell of.
+    assert set(answer) <= set(schema["properties"])
+    for key, rows in answer.items():
+        if isinstance(rows, list):
+            told = set(schema["properties"][key]["items"]["properties"])
+            assert rows
+            assert all(set(row) <= told for row in rows)
+
+
+@pytest.mark.parametrize("name", ["FindDefinitions", "FindReferences"])
+@pytest.mark.usefixtures("lighthouse")
+async def test_nothing_found_is_no_failure_and_says_what_to_try(name: str) -> None:
+    answer = (await call(name, STATELESS, name="nowhere_to_be_found")).result
+    assert not answer.get("isError")
+    assert answer["structuredContent"]["results"] == []
+    assert "leave out `repository`" in answer["structuredContent"]["hint"]
+
+
+@pytest.mark.usefixtures("lighthouse")
+async def test_a_repository_that_is_being_ingested_says_so(folder: Path) -> None:
+    await asyncio.to_thread(services.reembed, str(folder))
+    answer = (await call("ListIngestedRepositories")).result["structuredContent"]
+    assert answer["repos"][0]["state"] == "queued"
+    await IngestRun.objects.live().aupdate(state="cancelled", slot=None)
