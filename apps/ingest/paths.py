@@ -1,6 +1,8 @@
 """Where a file of a root is, as this process and as the user's machine call it."""
 
+import posixpath
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from apps.ingest.models import Root
@@ -26,9 +28,19 @@ def map_path(root: Root, rel_path: str = "") -> MappedPath:
     whole path (contracts.md §4.5, decisions.md 15).
     """
     k = knobs()
-    here = PurePosixPath(root.path)
-    host = here
-    if k.host_ingest_dir and here.is_relative_to(CONTAINER_BASE):
-        host = PurePosixPath(k.host_ingest_dir) / here.relative_to(CONTAINER_BASE)
+    here, host = _mapped(root.path, k.host_ingest_dir)
     warning = UNMAPPED if k.in_container and not k.host_ingest_dir else None
-    return MappedPath(str(here / rel_path), str(host / rel_path), warning)
+    return MappedPath(_join(here, rel_path), _join(host, rel_path), warning)
+
+
+@lru_cache
+def _mapped(root: str, host_dir: str) -> tuple[str, str]:
+    """A root's own two paths: a search asks for them with every row."""
+    here = PurePosixPath(root)
+    if not host_dir or not here.is_relative_to(CONTAINER_BASE):
+        return str(here), str(here)
+    return str(here), str(PurePosixPath(host_dir) / here.relative_to(CONTAINER_BASE))
+
+
+def _join(folder: str, rel_path: str) -> str:
+    return posixpath.join(folder, rel_path) if rel_path else folder

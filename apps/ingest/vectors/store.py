@@ -22,7 +22,6 @@ import numpy as np
 from apps.ingest.types import StoredMatch, VectorRecord, Vectors
 from apps.ingest.vectors import chroma
 from apps.ingest.vectors.collections import SPACE, Collections, pages
-from apps.ingest.vectors.courtesy import WRITE_SLICE as WRITE_SLICE
 from apps.ingest.vectors.courtesy import Courtesy
 from apps.ingest.vectors.process import Embedded
 from codeinfo.conf import knobs
