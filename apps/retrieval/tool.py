@@ -22,7 +22,9 @@ class Tool:
 
 _ID: JSON = {"type": "string", "minLength": 1}
 REPOSITORY: JSON = {
-    "anyOf": [_ID, {"type": "array", "items": _ID}],
+    "type": ["string", "array"],
+    "minLength": 1,
+    "items": _ID,
     "description": (
         "Look into this repository only: an `id` exactly as ListIngestedRepositories gives it, or "
         "a list of them. Leave it out to look into all of them."
