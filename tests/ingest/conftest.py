@@ -1,14 +1,20 @@
 """Ingests are real here: real files, the built-in embedder, the embedded store."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
 from apps.ingest.models import Root, SourceFile
+from apps.ingest.runs import stores
 from apps.ingest.vectors.store import get_store
+from tests.ports import free_ports
 from tests.support.ingested import SAMPLE, write_files
 
 Contents = dict[str, str]
@@ -22,11 +28,11 @@ def repo(folder: Path) -> Path:
 
 @pytest.fixture
 def store() -> Iterator[Any]:
-    """The real store; what the test's roots left in it is dropped afterwards."""
+    """The real store; what the test's roots left in it, and of words, is dropped afterwards."""
     yield get_store()
     # The test may have closed the one it was given.
-    for root_id in get_store().collections():
-        get_store().drop(root_id)
+    for root_id in stores.roots():
+        stores.drop(root_id)
 
 
 @pytest.fixture
@@ -53,3 +59,26 @@ def everything(root: Root) -> list[Any]:
     """Every match in the store, live or not."""
     question = get_embedder(DEFAULT_MODEL).embed_query("anything")
     return get_store().query(root.id, question, get_store().count(root.id))
+
+
+@dataclass(frozen=True)
+class Server:
+    url: str
+    process: subprocess.Popen[bytes]
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[Server]:
+    """Chroma's own server, as `CHROMA_URL` would name it."""
+    port = free_ports()
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(
+        [Path(sys.executable).with_name("chroma"), "run", "--path", folder, "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        # It is tried until it listens, after pauses that grow to a minute in all.
+        with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as client:
+            client.get(f"{url}/api/v2/heartbeat").raise_for_status()
+        yield Server(url, process)
+        process.kill()

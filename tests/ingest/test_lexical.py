@@ -274,6 +274,7 @@ def test_a_root_without_an_index_holds_nothing(lexical: LexicalStore, verb: str)
     assert lexical.search(nobody, ["a"], 5) == []
     assert lexical.facts(nobody, ["a"]) == {}
     assert lexical.frequencies(nobody, ["a"]) == ({}, 0)
-    assert lexical.chunks_naming(nobody, "a", 5) == lexical.definitions(nobody, "a") == []
+    assert lexical.chunks_naming(nobody, "a", 5) == []
+    assert lexical.definitions(nobody, "a") == []
     assert lexical.delete_run(nobody, "r") == lexical.delete_files(nobody, ["f"]) == 0
     assert lexical.roots() == set()

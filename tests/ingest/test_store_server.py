@@ -1,13 +1,8 @@
 """The same store on a Chroma server, and one that is not there."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from uuid import uuid4
 
-import httpx
 import numpy as np
 import pytest
 
@@ -16,33 +11,10 @@ from apps.ingest.vectors.chroma import open_server
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.store import VectorStore, get_store, reset_store
 from codeinfo.errors import Unavailable
-from tests.ports import free_ports
+from tests.ingest.conftest import Server
 
 Turn = Callable[..., None]
 PREFIX = "ingest_vectors"
-
-
-@dataclass(frozen=True)
-class Server:
-    url: str
-    process: subprocess.Popen[bytes]
-
-
-@pytest.fixture
-def server(folder: Path) -> Iterator[Server]:
-    """Chroma's own server, as `CHROMA_URL` would name it."""
-    port = free_ports()
-    url = f"http://127.0.0.1:{port}"
-    with subprocess.Popen(
-        [Path(sys.executable).with_name("chroma"), "run", "--path", folder, "--port", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        # It is tried until it listens, after pauses that grow to a minute in all.
-        with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as client:
-            client.get(f"{url}/api/v2/heartbeat").raise_for_status()
-        yield Server(url, process)
-        process.kill()
 
 
 @pytest.fixture(autouse=True)

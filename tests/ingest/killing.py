@@ -1,0 +1,167 @@
+"""Workers that are killed (kill -9) one after the other.
+
+`main` forks them from a process that has loaded all that takes long; they work on the database,
+data folder and Chroma server that its environment names. Each does what a start does, sees that
+both stores hold exactly the chunks of the live files, changes files and ingests them; somewhere in
+all this it dies, at another step each time, spread over all steps of such a life. A step is a
+statement of either database, or the beginning or end of a call of the vector store.
+"""
+
+import functools
+import itertools
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from django.db import connection
+
+from apps.ingest import services
+from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
+from apps.ingest.lexical import files, get_lexical
+from apps.ingest.models import IngestRun, Root, SourceFile
+from apps.ingest.runs import batches, queue, recovery, stores, sweep
+from apps.ingest.vectors.store import VectorStore, get_store, reset_store
+
+# One for each posting: hundreds, of which each is like the other.
+MANY = ("INSERT INTO posting", "INSERT INTO naming")
+FILES = 12
+
+
+class Steps:
+    """Counts steps, and kills this process at one of them."""
+
+    def __init__(self, die_at: int) -> None:
+        self.die_at = die_at
+        self.count = itertools.count(1)
+        self.paused = False
+        # What a Chroma server was sent it may do after the next start has swept. The embedded one
+        # does not: it ends first. So nobody is killed while a call is under way.
+        self.calling = threading.Lock()
+
+    def __call__(self) -> None:
+        if not self.paused and next(self.count) == self.die_at:
+            with self.calling:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def change(folder: Path, number: int) -> None:
+    """Of a few files one is new, one is gone and one has other words, each time others."""
+    for file in range(FILES):
+        path = folder / f"notes_{file}.txt"
+        if (file + number) % FILES == 0:
+            path.unlink(missing_ok=True)
+        elif number % FILES == file or not path.exists():
+            path.write_text(f"Note {file}, written in round {number}.\n\nWordOf{number} stands.\n")
+
+
+def watch(steps: Steps) -> None:
+    """Have `steps` called at every step of this process."""
+    for verb in ("add", "delete_run", "delete_files", "drop"):
+        setattr(VectorStore, verb, _around(getattr(VectorStore, verb), steps))
+    connect = files._open
+
+    def traced(path: Path, mode: str) -> Any:
+        database = connect(path, mode)
+        database.set_trace_callback(lambda sql: None if sql.startswith(MANY) else steps())
+        return database
+
+    files._open = traced
+    connection.execute_wrappers.append(_before(steps))
+
+
+def _before(steps: Steps) -> Callable[..., Any]:
+    def wrapper(execute: Callable[..., Any], *statement: Any) -> Any:
+        steps()
+        return execute(*statement)
+
+    return wrapper
+
+
+def _around(real: Callable[..., Any], steps: Steps) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def stepping(*args: Any) -> Any:
+        steps()
+        with steps.calling:
+            result = real(*args)
+        steps()
+        return result
+
+    return stepping
+
+
+def start() -> None:
+    """What a start does."""
+    recovery.OWNER = f"{recovery.HOST}:{os.getpid()}:{uuid4().hex[:8]}"
+    recovery.recover()
+    sweep.sweep()
+
+
+def check() -> None:
+    """Both stores hold what the rows say, and nothing else."""
+    for root in Root.objects.all():
+        live = SourceFile.objects.filter(root=root).live()
+        told = {f"{file.run_id}:{file.path}:{n}" for file in live for n in range(file.chunks)}
+        assert get_store().ids(root.id) == told, "vectors"
+        assert get_lexical().ids(root.id) == told, "words"
+        assert SourceFile.objects.filter(root=root).count() == live.count(), "rows"
+    assert stores.roots() == {root.id for root in Root.objects.all()}, "roots"
+
+
+def work(folder: Path, number: int, die_at: int) -> int:
+    """One life of a worker; how many steps it took, where none of them was its last."""
+    batches.READ_AT_ONCE, batches.ROWS_PER_WRITE = 3, 3
+    steps = Steps(die_at)
+    watch(steps)
+    start()
+    steps.paused = True
+    check()
+    change(folder, number)
+    if not IngestRun.objects.live().exists():
+        services.start_run(path=str(folder), name="notes", model="static-code-256")
+    steps.paused = False
+    queue.drain()
+    return next(steps.count) - 1
+
+
+def forked(call: Callable[[], int]) -> int | None:
+    """What `call` answers in a process of its own; None where that was killed."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.write(theirs, str(call()).encode())
+            status = 0
+        finally:
+            if status:
+                traceback.print_exc()
+            os._exit(status)
+    os.close(theirs)
+    with open(ours, "rb") as answer:
+        said = answer.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status not in (0, -signal.SIGKILL):
+        sys.exit("a worker failed")
+    return int(said) if status == 0 else None
+
+
+def main(folder: Path, kills: int) -> None:
+    """Prints the steps of a life and how many lives were cut short."""
+    get_embedder(DEFAULT_MODEL).embed_query("warm")
+    get_store()
+    reset_store()
+    work_in_peace = [forked(functools.partial(work, folder, number, 0)) for number in (0, 1)]
+    # The second has an old generation to delete as well.
+    steps = work_in_peace[1] or 0
+    deaths = [
+        forked(functools.partial(work, folder, number + 2, 1 + number * steps // kills)) is None
+        for number in range(kills)
+    ]
+    forked(functools.partial(work, folder, kills + 2, 0))
+    print(steps, sum(deaths))

@@ -1,0 +1,74 @@
+"""A hundred kill -9 in a row, at every kind of moment: vectors, words and rows always agree."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from apps.ingest import queries
+from apps.ingest.lexical import get_lexical, reset_lexical
+from apps.ingest.models import Root
+from apps.ingest.vectors.store import get_store, reset_store
+from tests.ingest.conftest import Server
+from tests.support.ingested import ingest, write_files
+
+HOME = Path(__file__).resolve().parents[2]
+KILLS = 100
+MAIN = """
+import sys
+from pathlib import Path
+import django
+django.setup()
+from tests.ingest import killing
+killing.main(Path(sys.argv[1]), int(sys.argv[2]))
+"""
+
+
+@pytest.fixture
+def own_stores(server: Server, turn_knobs: Callable[..., None]) -> Iterator[None]:
+    """A server for Chroma: to fork with, since an embedded one takes a second to open."""
+    reset_store()
+    reset_lexical()
+    turn_knobs(chroma_url=server.url)
+    yield
+    reset_store()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_after_each_of_a_hundred_kills_vectors_words_and_rows_agree(
+    folder: Path,
+    server: Server,
+    own_stores: None,
+    contents: Callable[[Root], dict[str, str]],
+) -> None:
+    repo = folder / "notes"
+    repo.mkdir()
+    environ = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
+        "CODEINFO_DATA_DIR": str(settings.DATA_DIR),
+        "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+        "CHROMA_URL": server.url,
+        "INGEST_FLUSH_EVERY": "1",
+        "LOG_LEVEL": "error",
+    }
+    command = [sys.executable, "-c", MAIN, str(repo), str(KILLS)]
+    done = subprocess.run(
+        command, cwd=HOME, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    steps, deaths = map(int, done.stdout.split())
+    assert steps > KILLS
+    # A run that has less to do than the first may be over before its end comes.
+    assert deaths >= KILLS * 0.9
+    root = queries.find_root(str(repo))
+    files = {file.name: file.read_bytes() for file in repo.iterdir()}
+    clean = ingest(write_files(folder / "clean", files))
+    assert contents(root) == contents(clean)
+    for each in (root, clean):
+        assert get_lexical().ids(each.id) == get_store().ids(each.id)
+        assert len(get_store().ids(each.id)) == each.chunks > 0
