@@ -33,7 +33,7 @@ screenshots: .venv/dev.stamp ## write each page, light, dark and phone, to docs/
 	$(BIN)/python -m tests.browser.screenshots
 
 benchmarks: .venv/dev.stamp ## the tables of docs/benchmarks.md
-	$(BIN)/python -m benchmarks.embedder
+	$(BIN)/python -m benchmarks.docstrings
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.search
 

@@ -1,0 +1,220 @@
+"""Pairs as arrays of word numbers and weights, ready to train on.
+
+Words that the vocabulary lacks are told by the buckets of their character 4-grams, exactly as the
+product reads a text.
+"""
+
+import pickle
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from multiprocessing import Pool
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.ingest.embedding.words import stems
+from training.corpus import Folders
+from training.extract import Pair
+from training.manifest import Package
+
+FIELDS = ("body", "path", "symbol", "signature")
+MOST_COUNT = 255
+# The same question asks of this many pairs of one kind at most.
+MOST_ASKED = 3
+
+
+@dataclass
+class Counts:
+    """Words of many pairs: `words` numbers them; row r of the questions is entries
+    question_at[r]:question_at[r+1] of question_word and question_count; the documents' counts
+    have a column for each of FIELDS."""
+
+    words: list[str]
+    question_at: NDArray[np.int64]
+    question_word: NDArray[np.int32]
+    question_count: NDArray[np.uint8]
+    text_at: NDArray[np.int64]
+    text_word: NDArray[np.int32]
+    text_count: NDArray[np.uint8]
+    kind: NDArray[np.str_]
+    language: NDArray[np.str_]
+    package: NDArray[np.int32]
+    develop: NDArray[np.bool_]
+    question_sum: NDArray[np.uint32]
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def save(self, path: Path) -> None:
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "words"}
+        np.savez(path, **arrays)
+        path.with_suffix(".words").write_text("\n".join(self.words), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        with np.load(path) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        words = path.with_suffix(".words").read_text(encoding="utf-8").split("\n")
+        return cls(words=words, **arrays)
+
+
+class _Builder:
+    """Gathers pairs; words are numbered as they come."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.question: tuple[list[int], list[int], list[int]] = [0], [], []
+        self.text: tuple[list[int], list[int], list[list[int]]] = [0], [], []
+        self.kinds: list[str] = []
+        self.languages: list[str] = []
+        self.sums: list[int] = []
+        self.bodies: list[int] = []
+
+    def _number(self, word: str) -> int:
+        return self.numbers.setdefault(word, len(self.numbers))
+
+    def add(self, pair: Pair) -> None:
+        at, words, counts = self.question
+        for word, count in Counter(stems(pair.question)).items():
+            words.append(self._number(word))
+            counts.append(min(count, MOST_COUNT))
+        at.append(len(words))
+        rows: dict[str, list[int]] = {}
+        for column, text in enumerate((pair.body, pair.path, pair.symbol, pair.signature)):
+            for word, count in Counter(stems(text)).items():
+                rows.setdefault(word, [0, 0, 0, 0])[column] = min(count, MOST_COUNT)
+        text_at, text_words, text_counts = self.text
+        text_words.extend(map(self._number, rows))
+        text_counts.extend(rows.values())
+        text_at.append(len(text_words))
+        self.kinds.append(pair.kind)
+        self.languages.append(pair.language)
+        self.sums.append(zlib.crc32(re.sub(r"\W+", " ", pair.question.lower()).strip().encode()))
+
+    def counts(self, package: int, develop: bool) -> Counts:
+        return Counts(
+            words=list(self.numbers),
+            question_at=np.array(self.question[0], np.int64),
+            question_word=np.array(self.question[1], np.int32),
+            question_count=np.array(self.question[2], np.uint8),
+            text_at=np.array(self.text[0], np.int64),
+            text_word=np.array(self.text[1], np.int32),
+            text_count=np.array(self.text[2], np.uint8).reshape(-1, len(FIELDS)),
+            kind=np.array(self.kinds, dtype="U10"),
+            language=np.array(self.languages, dtype="U10"),
+            package=np.full(len(self.kinds), package, np.int32),
+            develop=np.full(len(self.kinds), develop),
+            question_sum=np.array(self.sums, np.uint32),
+        )
+
+
+def _counted(task: tuple[int, Path, bool]) -> tuple[Counts, NDArray[np.uint32]]:
+    """The words of one package's pairs, and a sum of each pair's code, by which copies show."""
+    number, path, develop = task
+    builder = _Builder()
+    codes = []
+    for pair in pickle.loads(path.read_bytes()):
+        builder.add(pair)
+        codes.append(
+            zlib.crc32(f"{pair.kind} {' '.join(pair.body.split())}".encode("utf-8", "replace"))
+        )
+    return builder.counts(number, develop), np.array(codes, np.uint32)
+
+
+def count(packages: Iterable[Package], folders: Folders, processes: int = 2) -> Counts:
+    """The words of all pairs, without copies: of equal code the first in the manifest counts."""
+    tasks = [
+        (number, folders.pairs_of(package), package.role == "develop")
+        for number, package in enumerate(packages)
+        if folders.pairs_of(package).exists()
+    ]
+    with Pool(processes) as pool:
+        parts = list(_distinct(pool.imap(_counted, tasks, chunksize=8)))
+    return _joined(parts)
+
+
+def _distinct(parts: Iterable[tuple[Counts, NDArray[np.uint32]]]) -> Iterator[Counts]:
+    seen: set[int] = set()
+    asked: Counter[tuple[str, int]] = Counter()
+    for counts, codes in parts:
+        keep = []
+        for row, code in enumerate(codes.tolist()):
+            question = str(counts.kind[row]), int(counts.question_sum[row])
+            asked[question] += 1
+            if code not in seen and asked[question] <= MOST_ASKED:
+                keep.append(row)
+            seen.add(code)
+        if keep:
+            yield rows_of(counts, np.array(keep))
+
+
+def entries(
+    at: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the entries of some rows stand, and the new offsets of these rows."""
+    lengths = at[rows + 1] - at[rows]
+    new = np.concatenate(([0], np.cumsum(lengths)))
+    places = np.arange(new[-1]) + np.repeat(at[rows] - new[:-1], lengths)
+    return places, new
+
+
+def rows_of(counts: Counts, rows: NDArray[np.int64]) -> Counts:
+    """Some of the rows, in the given order."""
+    questions, question_at = entries(counts.question_at, rows)
+    texts, text_at = entries(counts.text_at, rows)
+    return Counts(
+        words=counts.words,
+        question_at=question_at,
+        question_word=counts.question_word[questions],
+        question_count=counts.question_count[questions],
+        text_at=text_at,
+        text_word=counts.text_word[texts],
+        text_count=counts.text_count[texts],
+        kind=counts.kind[rows],
+        language=counts.language[rows],
+        package=counts.package[rows],
+        develop=counts.develop[rows],
+        question_sum=counts.question_sum[rows],
+    )
+
+
+def _joined(parts: list[Counts]) -> Counts:
+    """One table of all, with one numbering of words."""
+    numbers: dict[str, int] = {}
+    new = [
+        np.array([numbers.setdefault(word, len(numbers)) for word in part.words], np.int32)
+        for part in parts
+    ]
+
+    def offsets(name: str) -> NDArray[np.int64]:
+        lengths = [np.diff(getattr(part, name)) for part in parts]
+        return np.concatenate(([0], np.cumsum(np.concatenate(lengths))))
+
+    def together(name: str) -> NDArray[np.generic]:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    kept = {
+        name: together(name)
+        for name in (
+            "kind",
+            "language",
+            "package",
+            "develop",
+            "question_sum",
+            "question_count",
+            "text_count",
+        )
+    }
+    return Counts(
+        words=list(numbers),
+        question_at=offsets("question_at"),
+        question_word=np.concatenate([n[p.question_word] for n, p in zip(new, parts, strict=True)]),
+        text_at=offsets("text_at"),
+        text_word=np.concatenate([n[p.text_word] for n, p in zip(new, parts, strict=True)]),
+        **kept,  # type: ignore[arg-type]
+    )

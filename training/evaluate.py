@@ -1,0 +1,72 @@
+"""How well a model finds the documented definitions of packages that it was not trained on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from training.arrays import Counts
+from training.bags import Bags
+from training.model import Parameters, question_vectors, text_vectors
+
+GROUPS = {
+    "python": ("python",),
+    "js": ("javascript", "typescript", "jsx", "tsx"),
+    "other": (
+        "go",
+        "rust",
+        "ruby",
+        "php",
+        "java",
+        "c",
+        "cpp",
+        "kotlin",
+        "swift",
+        "csharp",
+        "scala",
+        "haskell",
+        "lua",
+    ),
+}
+ASKED, POOL = {"python": 600, "js": 400, "other": 600}, 3_600
+FEWEST_WORDS = 4
+
+
+@dataclass(frozen=True)
+class Set:
+    """Rows whose questions are asked, which come first in the pool, and all rows searched."""
+
+    asked: NDArray[np.int64]
+    pool: NDArray[np.int64]
+
+
+def development_sets(counts: Counts) -> dict[str, Set]:
+    random = np.random.default_rng(3)
+    found = {}
+    for name, languages in GROUPS.items():
+        rows = np.flatnonzero(
+            counts.develop & np.isin(counts.language, languages) & (counts.kind == "definition")
+        )
+        rows = random.permutation(rows)[:POOL]
+        words = np.diff(counts.question_at)[rows]
+        asked = rows[words >= FEWEST_WORDS][: ASKED[name]]
+        found[name] = Set(asked, np.concatenate([asked, np.setdiff1d(rows, asked)]))
+    return found
+
+
+def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """1/rank of the right answer, which is column r for row r; 0 beyond the tenth."""
+    right = scores[np.arange(len(scores)), np.arange(len(scores))][:, None]
+    rank = (scores >= right).sum(1)
+    return np.where(rank <= 10, 1 / np.maximum(rank, 1), 0.0)
+
+
+def judge(parameters: Parameters, questions: Bags, texts: Bags, sets: dict[str, Set]) -> str:
+    """MRR@10 of each set, in one line."""
+    figures = []
+    for name, each in sets.items():
+        asked = question_vectors(questions.pick(each.asked), parameters)
+        told = text_vectors(texts.pick(each.pool), parameters)
+        ranks = reciprocal_ranks(asked @ told.T)
+        figures.append(f"{name} {ranks.mean():.3f} ({len(each.asked)}/{len(each.pool)})")
+    return ", ".join(figures)

@@ -1,0 +1,116 @@
+"""Fetches the packages of the manifest through their registries' own clients, and checks each hash.
+
+pip, npm and apt-get know where their registries are; nothing here does. apt-get is given the
+machine's own sources, with those of source packages added, in a folder of the rebuild.
+"""
+
+import hashlib
+import logging
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from training.corpus import Folders
+from training.manifest import Kind, Package
+
+log = logging.getLogger("training")
+
+PARALLEL = 4
+AT_ONCE = {"pypi": 20, "npm": 15, "deb": 60, "deb-src": 20}
+# Wheels for one Python and platform, whatever machine asks: the hashes are of these files.
+PIP = (  # noqa: SIM905
+    "download --quiet --no-deps --require-hashes --only-binary :all: --implementation cp"
+    " --python-version 3.11 --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64"
+    " --platform manylinux2014_x86_64 --platform any"
+).split()
+APT_SOURCES = Path("/etc/apt")
+
+
+class FetchFailed(Exception):
+    """Files of the manifest could not be had, or are not what was pinned."""
+
+
+def fetch(packages: Iterable[Package], folders: Folders) -> None:
+    """Download what is not there yet. Raises FetchFailed for what is missing or different."""
+    packages = list(packages)
+    wanted = [package for package in packages if not _is_there(package, folders)]
+    kinds: tuple[Kind, ...] = ("pypi", "npm", "deb", "deb-src")
+    with ThreadPoolExecutor(PARALLEL) as threads:
+        for kind in kinds:
+            of_kind = [package for package in wanted if package.kind == kind]
+            if not of_kind:
+                continue
+            target = folders.root / "archives" / kind
+            target.mkdir(parents=True, exist_ok=True)
+            environment = _apt(folders) if kind.startswith("deb") else dict(os.environ)
+            log.info("fetching %d files: %s", len(of_kind), kind)
+            commands = _commands(kind, of_kind, target)
+            list(threads.map(lambda c, t=target, e=environment: _run(c, t, e), commands))
+    lost = [package.file for package in wanted if not _is_there(package, folders)]
+    if lost:
+        raise FetchFailed(f"{len(lost)} files are missing or not as pinned: {', '.join(lost[:20])}")
+
+
+def _is_there(package: Package, folders: Folders) -> bool:
+    path = folders.archive(package)
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == package.sha256
+
+
+def _commands(kind: Kind, packages: Sequence[Package], target: Path) -> Iterator[list[str]]:
+    names = list(dict.fromkeys((package.name, package.version) for package in packages))
+    for number, batch in enumerate(_batches(names, AT_ONCE[kind])):
+        if kind == "pypi":
+            hashes = {(p.name, p.version): p.sha256 for p in packages}
+            pins = target / f"pins-{number}.txt"
+            pins.write_text("".join(f"{n}=={v} --hash=sha256:{hashes[n, v]}\n" for n, v in batch))
+            yield ["pip", *PIP, "--dest", ".", "--requirement", pins.name]
+        elif kind == "npm":
+            yield ["npm", "pack", "--silent", *(f"{name}@{version}" for name, version in batch)]
+        elif kind == "deb":
+            yield ["apt-get", "download", "-qq", *(f"{name}={version}" for name, version in batch)]
+        else:
+            pinned = [f"{name}={version}" for name, version in batch]
+            yield ["apt-get", "source", "-qq", "--only-source", "--download-only", *pinned]
+
+
+def _batches(items: Sequence[tuple[str, str]], size: int) -> Iterator[Sequence[tuple[str, str]]]:
+    for at in range(0, len(items), size):
+        yield items[at : at + size]
+
+
+def _run(command: list[str], folder: Path, environment: dict[str, str]) -> None:
+    """What fails is told once all were tried, by what is missing then."""
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        log.warning("%s: %s", " ".join(command[:4]), done.stderr.strip()[-300:])
+
+
+def _apt(folders: Folders) -> dict[str, str]:
+    """An environment in which apt-get knows source packages too, once its lists are read."""
+    root = folders.root / "apt"
+    config = root / "apt.conf"
+    if not config.exists():
+        for folder in ("sources.list.d", "lists/partial", "cache/archives/partial"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        for path in APT_SOURCES.glob("sources.list.d/*.sources"):
+            text = re.sub(r"^Types: deb$", "Types: deb deb-src", path.read_text(), flags=re.M)
+            (root / "sources.list.d" / path.name).write_text(text)
+        lines = APT_SOURCES / "sources.list"
+        if lines.exists():
+            text = re.sub(r"^(deb)( .*)$", r"\1\2\n\1-src\2", lines.read_text(), flags=re.M)
+            (root / "sources.list").write_text(text)
+        config.write_text(
+            f'Dir::Etc::SourceList "{root}/sources.list";\n'
+            f'Dir::Etc::SourceParts "{root}/sources.list.d";\n'
+            f'Dir::State::Lists "{root}/lists";\nDir::Cache "{root}/cache";\n'
+            'APT::Sandbox::User "root";\n'
+        )
+        environment = {**os.environ, "APT_CONFIG": str(config)}
+        subprocess.run(["apt-get", "update", "-qq"], env=environment, check=True)
+    return {**os.environ, "APT_CONFIG": str(config)}

@@ -1,0 +1,42 @@
+"""The pinned list of packages: what each is for, its version, file, hash and licence."""
+
+import csv
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Literal
+
+MANIFEST = Path(__file__).parent / "manifest.tsv"
+
+Role = Literal["train", "develop", "guard", "names"]
+Kind = Literal["pypi", "npm", "deb", "deb-src"]
+
+
+@dataclass(frozen=True, order=True)
+class Package:
+    """One file of one package.
+
+    `train` packages give the weights; `develop` ones are searched to judge a training, and give
+    nothing; `guard` ones are what an evaluation may use, fetched to leave out what resembles them;
+    `names` ones list personal names. `licence` is as the package states it.
+    """
+
+    role: Role
+    kind: Kind
+    name: str
+    version: str
+    file: str
+    sha256: str
+    licence: str
+
+
+def read_manifest(path: Path = MANIFEST) -> list[Package]:
+    with path.open(encoding="utf-8", newline="") as rows:
+        return [Package(**row) for row in csv.DictReader(rows, delimiter="\t")]  # type: ignore[arg-type]
+
+
+def write_manifest(packages: Iterable[Package], path: Path = MANIFEST) -> None:
+    with path.open("w", encoding="utf-8", newline="") as rows:
+        writer = csv.writer(rows, delimiter="\t", lineterminator="\n")
+        writer.writerow([field.name for field in fields(Package)])
+        writer.writerows(astuple(package) for package in sorted(set(packages)))

@@ -1,0 +1,139 @@
+"""Makes the manifest: `python -m training pin FOLDER`, over freshly downloaded archives.
+
+FOLDER holds pypi/, npm/, deb/ and deb-src/, each with what the registry's own client downloads
+(`pip download --no-deps`, `npm pack`, `apt-get download`, `apt-get source --download-only`). Every
+package whose licence is permissive is recorded, and nothing else, but for those that an evaluation
+uses: these are kept under any licence, to know what to leave out.
+"""
+
+import email
+import hashlib
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from email.message import Message
+from pathlib import Path
+from urllib.parse import unquote
+
+from training import archives
+from training.exclusions import is_never
+from training.licences import DebianCopyright, is_permissive, of_npm, of_wheel
+from training.manifest import Kind, Package, Role
+
+# Searched to judge a training, in several languages; chosen by hand, never looked at by training.
+DEVELOP = frozenset(
+    """
+    anyio cherrypy docker gunicorn mistune paramiko parsel peewee pip prompt-toolkit tornado trio
+    twisted w3lib bluebird bookshelf commander d3-array d3-scale immutable knex koa luxon mobx mocha
+    moment rxjs shelljs winston yargs
+    golang-github-gorilla-mux-dev golang-github-labstack-echo-dev golang-github-urfave-cli-dev
+    librust-hyper-dev librust-clap-dev librust-bytes-dev ruby-grape ruby-faraday ruby-thor
+    php-twig php-league-commonmark php-symfony-console lua-penlight libspdlog-dev libcli11-dev
+    jsoup netty okio libjoda-time-java lighttpd libevent memcached scala-xml kotlinx-atomicfu
+    haskell-conduit @capacitor/filesystem expo-file-system react-native-vision-camera mono-addins
+    """.split()  # noqa: SIM905
+)
+NAMES = frozenset({"names", "wamerican"})
+
+
+def pinned(folder: Path) -> Iterator[Package]:
+    """The rows of all archives in the folder that may be used."""
+    for kind in ("pypi", "npm", "deb"):
+        for archive in sorted((folder / kind).iterdir()):
+            name, version, licence = _READERS[kind](archive)
+            row = _row(kind, name, version, licence, [archive])
+            yield from row
+    for description in sorted((folder / "deb-src").glob("*.dsc")):
+        yield from _source(description)
+
+
+def _row(kind: Kind, name: str, version: str, licence: str, parts: list[Path]) -> Iterator[Package]:
+    role = _role(name)
+    if role == "guard" or (licence and is_permissive(licence)):
+        for part in parts:
+            digest = hashlib.sha256(part.read_bytes()).hexdigest()
+            stated = " ".join(licence.split())[:300] or "not stated"
+            yield Package(role, kind, name, version, part.name, digest, stated)
+
+
+def _role(name: str) -> Role:
+    if name in NAMES:
+        return "names"
+    if is_never(name):
+        return "guard"
+    return "develop" if name.lower() in DEVELOP else "train"
+
+
+def _wheel(archive: Path) -> tuple[str, str, str]:
+    metadata = wheel_metadata(archive)
+    return str(metadata["Name"]), str(metadata["Version"]), of_wheel(metadata)
+
+
+def wheel_metadata(archive: Path) -> Message:
+    for path, content in archives.files(archive):
+        if path.endswith(".dist-info/METADATA") and path.count("/") == 1:
+            return email.message_from_bytes(content)
+    return Message()
+
+
+def _npm(archive: Path) -> tuple[str, str, str]:
+    description = npm_description(archive)
+    return description.get("name", ""), description.get("version", ""), of_npm(description)
+
+
+def npm_description(archive: Path) -> dict[str, str]:
+    for path, content in archives.files(archive):
+        if path.count("/") == 1 and path.endswith("/package.json"):
+            found: dict[str, str] = json.loads(content)
+            return found
+    return {}
+
+
+def _deb(archive: Path) -> tuple[str, str, str]:
+    name, version, _ = archive.name.split("_", 2)
+    rules = next(
+        (
+            content.decode("utf-8", "replace")
+            for path, content in archives.files(archive)
+            if re.fullmatch(r"usr/share/doc/[^/]+/copyright", path)
+        ),
+        "",
+    )
+    return name, unquote(version), DebianCopyright(rules).whole()
+
+
+_READERS = {"pypi": _wheel, "npm": _npm, "deb": _deb}
+
+
+def _source(description: Path) -> Iterator[Package]:
+    """A source package: its tarballs, and the one of the packaging, which has the licences."""
+    text = description.read_text(encoding="utf-8", errors="replace")
+    name = _field(text, "Source")
+    parts = [
+        description.parent / file
+        for file in dict.fromkeys(re.findall(r"^ [0-9a-f]{64} \d+ (\S+)$", text, re.M))
+    ]
+    parts = [
+        part for part in parts if part.exists() and ".tar." in part.name and part.suffix != ".asc"
+    ]
+    packaging = next((part for part in parts if ".debian.tar." in part.name), None)
+    if packaging and len(parts) > 1:
+        licences = DebianCopyright(source_rules(packaging))
+        licence = licences.of("*") or licences.whole()
+        yield from _row("deb-src", name, _field(text, "Version"), licence, parts)
+
+
+def source_rules(packaging: Path) -> str:
+    """The copyright file of a Debian source package."""
+    with tarfile.open(packaging) as opened:
+        try:
+            content = opened.extractfile("debian/copyright")
+        except KeyError:
+            return ""
+        return content.read().decode("utf-8", "replace") if content else ""
+
+
+def _field(text: str, name: str) -> str:
+    match = re.search(rf"^{name}:\s*(\S+)", text, re.MULTILINE)
+    return match.group(1) if match else ""

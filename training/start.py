@@ -1,0 +1,60 @@
+"""Where training starts: vectors of words that stand in the same texts, from the corpus alone.
+
+The singular vectors of the matrix of pairs and words (a question and its code are one row), found
+by random projection and a few rounds of power iteration.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from training.bags import Bags
+from training.vocabulary import Vocabulary
+
+MOST_PAIRS = 120_000
+EXTRA = 16
+ROUNDS = 2
+RARE_TEXTS = 50  # a bucket of grams is weighed as a word of this many texts
+
+
+def rarity(vocabulary: Vocabulary) -> NDArray[np.float32]:
+    """How much less often than the commonest word each row is seen; the mean is 1."""
+    texts = np.concatenate([vocabulary.texts, np.full(vocabulary.buckets, RARE_TEXTS)])
+    found = np.log1p(texts.max() / texts)
+    return np.asarray(found / found.mean(), np.float32)
+
+
+def start_vectors(
+    questions: Bags, texts: Bags, vocabulary: Vocabulary, dimension: int, seed: int
+) -> NDArray[np.float32]:
+    """A vector for each row of the vocabulary, of length 1 on average."""
+    random = np.random.default_rng(seed)
+    chosen = np.sort(random.permutation(len(questions))[:MOST_PAIRS])
+    asked, told = questions.pick(chosen), texts.pick(chosen)
+    weight = rarity(vocabulary)
+    both = _matrix(asked, asked.amount[:, 0], weight) + _matrix(told, told.amount.max(1), weight)
+    lengths = np.sqrt(np.asarray(both.multiply(both).sum(1)).ravel()) + 1e-6
+    both = csr_matrix(both.multiply((1 / lengths)[:, None]), dtype=np.float32)
+    found = _singular_vectors(both, dimension, random)
+    noise = random.standard_normal(found.shape).astype(np.float32)
+    found /= np.sqrt((found**2).sum(1, keepdims=True)) + np.float32(1e-8)
+    found += np.float32(0.1 / dimension**0.5) * noise
+    return np.asarray(found / np.sqrt((found**2).sum(1)).mean(), np.float32)
+
+
+def _matrix(bags: Bags, amount: NDArray[np.float16], weight: NDArray[np.float32]) -> csr_matrix:
+    data = amount.astype(np.float32) * weight[bags.row]
+    return csr_matrix((data, bags.row, bags.at), shape=(len(bags), len(weight)))
+
+
+def _singular_vectors(
+    matrix: csr_matrix, dimension: int, random: np.random.Generator
+) -> NDArray[np.float32]:
+    """Right singular vectors, each scaled by the square root of its singular value."""
+    probe = random.standard_normal((matrix.shape[1], dimension + EXTRA)).astype(np.float32)
+    for _ in range(ROUNDS):
+        probe, _ = np.linalg.qr(matrix.T @ (matrix @ probe))
+    left, _ = np.linalg.qr(matrix @ probe)
+    _, values, right = np.linalg.svd(np.asarray(matrix.T @ left).T, full_matrices=False)
+    kept = np.sqrt(values[1 : dimension + 1])[:, None] * right[1 : dimension + 1]
+    return np.asarray(kept.T, np.float32)
