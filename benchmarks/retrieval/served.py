@@ -50,26 +50,21 @@ def system(client: httpx.Client) -> Ask:
 def latencies(
     client: httpx.Client, repositories: Sequence[Repository], rounds: int
 ) -> dict[str, list[float]]:
-    """Milliseconds of every question, asked of its repository and of all together."""
-    scopes: dict[str, Callable[[Repository], str | None]] = {
-        "one repository": lambda repository: repository.name,
-        "all repositories": lambda repository: None,
+    """Milliseconds of every question, asked of its repository and of all together, and of a health
+    check after each: what HTTP and the machine take in this run without any search."""
+    calls: dict[str, Callable[[str, str], object]] = {
+        "one repository": lambda text, repository: _search(client, text, repository),
+        "all repositories": lambda text, repository: _search(client, text, None),
+        "/health": lambda text, repository: product.answer(client.get("/health")),
     }
-    asked = [(repository, q.text) for repository in repositories for q in repository.questions]
-    return {
-        name: [
-            _timed(client, text, scope(repository))
-            for _ in range(rounds)
-            for repository, text in asked
-        ]
-        for name, scope in scopes.items()
-    }
-
-
-def _timed(client: httpx.Client, text: str, repository: str | None) -> float:
-    started = time.perf_counter()
-    _search(client, text, repository)
-    return (time.perf_counter() - started) * 1000
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    asked = [(question.text, each.name) for each in repositories for question in each.questions]
+    for text, repository in asked * rounds:
+        for name, call in calls.items():
+            started = time.perf_counter()
+            call(text, repository)
+            taken[name].append((time.perf_counter() - started) * 1000)
+    return taken
 
 
 def _search(client: httpx.Client, text: str, repository: str | None) -> dict[str, Any]:
