@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: run serve test conformance check fix lock screenshots benchmarks clean
+.PHONY: run serve test conformance check fix lock screenshots benchmarks train clean
 .DEFAULT_GOAL := run
 
 run: .venv/run.stamp ## install, then serve; ingests this checkout in the background at first
@@ -37,6 +37,9 @@ benchmarks: .venv/dev.stamp ## the tables of docs/benchmarks.md
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.search
 
+train: .venv/train.stamp ## rebuild the weights of the built-in embedder from public packages
+	$(BIN)/python -m training
+
 clean: ## remove the virtual environment; data stays
 	rm -rf .venv
 
@@ -47,6 +50,11 @@ clean: ## remove the virtual environment; data stays
 	@echo "Installing what codeinfo needs (once; about a minute)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@
+
+.venv/train.stamp: requirements-training.txt requirements.txt | .venv/bin/python
+	@echo "Installing what training needs (once)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-training.txt
+	@touch $@ .venv/run.stamp
 
 .venv/dev.stamp: requirements-dev.txt requirements.txt | .venv/bin/python
 	@echo "Installing what the tests need (once)"

@@ -51,7 +51,8 @@ class Encoded:
     def sums(self, gradient: Floats) -> Floats:
         """From the gradient of the unit vectors to that of the sums they were made of."""
         inner = np.einsum("ij,ij->i", gradient, self.unit)[:, None]
-        return ((gradient - inner * self.unit) / self.length[:, None]).astype(np.float32)
+        raw = (gradient - inner * self.unit) / self.length[:, None]
+        return np.asarray(raw, np.float32)
 
     def back(self, gradient: Floats, vectors: Floats) -> tuple[Floats, Floats]:
         """From the gradient of the unit vectors to that of `vectors[rows]`, and to that of each
