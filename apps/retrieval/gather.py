@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest, nsmallest
+from uuid import UUID
 
 from apps.ingest.lexical import ChunkFacts, get_lexical, words
 from apps.ingest.models import Root
@@ -28,6 +29,7 @@ WIDTH = 200
 # Where fewer are left, more are asked for, this many times as many.
 ENOUGH = 40
 WIDEN = 5
+EVERYTHING = Filters()
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Asked:
     filters: Filters
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A live chunk that may answer. `distance` None: not known. `words`: its score by words, 0.0
     where it has none of them, None where its root has no word index."""
@@ -74,10 +76,11 @@ def gather(roots: Sequence[Root], asked: Asked) -> list[Candidate]:
     there is no vector and the words cannot be had either."""
     n = WIDTH
     while True:
-        found = [_ask(root, asked, n) for root in roots]
+        near = _near(roots, asked, n)
+        found = [_ask(root, near[root.id], asked, n) for root in roots]
         kept = [each for root in _best(found, n) for each in _candidates(root, asked)]
         if len(kept) >= ENOUGH or not any(root.more for root in found):
-            return kept
+            return _measured(kept, asked)
         n *= WIDEN
 
 
@@ -87,10 +90,16 @@ def question_words(text: str) -> list[str]:
     return [word for word in found if word not in FILLERS] or found
 
 
-def _ask(root: Root, asked: Asked, n: int) -> _Found:
-    near: dict[str, float] = {}
-    if asked.vector is not None:
-        near = dict(get_store().nearest(root.id, asked.vector, n))
+def _near(roots: Sequence[Root], asked: Asked, n: int) -> dict[UUID, dict[str, float]]:
+    """The nearest of each root: distance by id."""
+    ids = [root.id for root in roots]
+    if asked.vector is None:
+        return {root_id: {} for root_id in ids}
+    found = get_store().nearest_each(ids, asked.vector, n)
+    return {root_id: dict(rows) for root_id, rows in found.items()}
+
+
+def _ask(root: Root, near: Mapping[str, float], asked: Asked, n: int) -> _Found:
     try:
         answer = get_lexical().search(root.id, question_words(asked.text), n, asked.filters)
     except Unavailable as error:
@@ -119,24 +128,21 @@ def _best(found: Sequence[_Found], n: int) -> list[_Found]:
 
 
 def _candidates(found: _Found, asked: Asked) -> list[Candidate]:
-    """Those that are live and pass the filters, with all that is known of them."""
+    """Those that are live and pass the filters, each with what its root told of it."""
     root, live = found.root, live_files(found.root)
     # The near ones first: of two that rank alike the nearer leads.
     ids = list(dict.fromkeys((*found.near, *found.hits)))
     facts = {} if found.wordless else get_lexical().facts(root.id, ids)
     wordless = not facts
     facts |= _stored_facts(root, [i for i in found.near if i not in facts])
-    kept = [
-        each
-        for each in (facts[i] for i in ids if i in facts)
-        if each.source_file in live and fits(asked.filters, each.path, each.language)
-    ]
-    distances = {**found.near, **_distances(root, asked, [each.id for each in kept], found.near)}
+    kept = [facts[i] for i in ids if i in facts and facts[i].source_file in live]
+    if asked.filters != EVERYTHING:
+        kept = [each for each in kept if fits(asked.filters, each.path, each.language)]
     return [
         Candidate(
             root=root,
             facts=each,
-            distance=distances.get(each.id),
+            distance=found.near.get(each.id),
             words=None if wordless else found.hits.get(each.id, 0.0),
             near=each.id in found.near,
         )
@@ -144,13 +150,19 @@ def _candidates(found: _Found, asked: Asked) -> list[Candidate]:
     ]
 
 
-def _distances(
-    root: Root, asked: Asked, ids: Sequence[str], known: Mapping[str, float]
-) -> dict[str, float]:
-    """The distances of what only its words found."""
-    if asked.vector is None:
-        return {}
-    return get_store().distances(root.id, asked.vector, [i for i in ids if i not in known])
+def _measured(candidates: Sequence[Candidate], asked: Asked) -> list[Candidate]:
+    """The same, with the distances of those that only their words found."""
+    unknown: dict[UUID, list[str]] = {}
+    for each in candidates:
+        if not each.near:
+            unknown.setdefault(each.root.id, []).append(each.facts.id)
+    if asked.vector is None or not unknown:
+        return list(candidates)
+    found = get_store().distances_each(unknown, asked.vector)
+    return [
+        each if each.near else replace(each, distance=found[each.root.id].get(each.facts.id))
+        for each in candidates
+    ]
 
 
 def _stored_facts(root: Root, ids: Sequence[str]) -> dict[str, ChunkFacts]:

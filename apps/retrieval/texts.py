@@ -18,8 +18,8 @@ def stored_texts(chosen: Sequence[Candidate]) -> Texts:
         ids.setdefault(each.root.id, []).append(each.facts.id)
     return {
         (root_id, match.id): match.text
-        for root_id, of_root in ids.items()
-        for match in get_store().get(root_id, of_root).values()
+        for root_id, of_root in get_store().get_each(ids).items()
+        for match in of_root.values()
     }
 
 

@@ -129,6 +129,25 @@ def test_the_nearest_are_those_of_a_query_without_their_texts(
     assert store.nearest(root, vectors[3] * 0, 5) == []
 
 
+def test_several_roots_are_asked_at_once_and_told_apart(store: VectorStore, root: UUID) -> None:
+    other, nobody = uuid4(), uuid4()
+    vectors = spread(30)
+    store.add(root, MODEL, [record(i) for i in range(20)], vectors[:20])
+    store.add(other, MODEL, [record(i) for i in range(20, 30)], vectors[20:])
+    roots = [root, nobody, other]
+    assert store.nearest_each(roots, vectors[3], 4) == {
+        each: store.nearest(each, vectors[3], 4) for each in roots
+    }
+    ids = {each: [i for i, _ in store.nearest(each, vectors[3], 4)] for each in roots}
+    assert store.distances_each(ids, vectors[3]) == {
+        each: store.distances(each, vectors[3], ids[each]) for each in roots
+    }
+    assert {each: set(found) for each, found in store.get_each(ids).items()} == {
+        root: set(ids[root]), nobody: set(), other: set(ids[other]),
+    }  # fmt: skip
+    assert store.nearest_each([], vectors[3], 4) == store.get_each({}) == {}
+
+
 def test_distances_of_chosen_records_are_exact(store: VectorStore, root: UUID) -> None:
     vectors = fill(store, root, 300)
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -6,6 +6,7 @@ numbers and lists. A collection that is not there is no error: it holds nothing.
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -24,6 +25,8 @@ SPACE = "l2"
 # to be written to its files makes every call slower, so it writes at 400 rows, not at 1,000.
 INDEX = {"space": SPACE, "ef_search": 200, "sync_threshold": 400}
 NAMES_PAGE = 500
+# Questions to several collections at once: Chroma lets go of Python's lock while it looks.
+ASKERS = 4
 
 
 class Collections:
@@ -35,6 +38,7 @@ class Collections:
         self._folder = folder
         self._lock = threading.Lock()
         self._known: dict[str, Any] = {}
+        self._askers = ThreadPoolExecutor(ASKERS, thread_name_prefix="chroma-ask")
 
     def ask(
         self,
@@ -44,6 +48,12 @@ class Collections:
     ) -> Result:
         """Do one verb here, as `process.Embedded` has it done elsewhere."""
         return verb(self, *args, **options)
+
+    def each(self, verb: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
+        """What a verb that reads answers to each of some calls, in one go."""
+        if len(calls) < 2:
+            return [verb(self, *call) for call in calls]
+        return list(self._askers.map(lambda call: verb(self, *call), calls))
 
     def add(
         self, name: str, about: Facts, ids: Sequence[str], vectors: Vectors, facts: Sequence[Facts]
@@ -119,6 +129,7 @@ class Collections:
 
     def close(self) -> None:
         """Let go of Chroma's files or connections."""
+        self._askers.shutdown()
         self._client.close()
 
     def _in(

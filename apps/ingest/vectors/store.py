@@ -89,31 +89,54 @@ class VectorStore:
 
     def nearest(self, root_id: UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
         """Ids and distances of the n nearest, nearest first: a third of the time of `query`."""
+        return self.nearest_each([root_id], vector, n)[root_id]
+
+    def nearest_each(
+        self, root_ids: Sequence[UUID], vector: Vectors, n: int
+    ) -> dict[UUID, list[tuple[str, float]]]:
+        """The n nearest of each of these roots, asked for all at once."""
         units, good = unit_rows(vector.reshape(1, -1))
         if n < 1 or not good[0]:
-            return []
-        with self._courtesy.question():
-            return self._client.ask(Collections.nearest, self._name(root_id), units[0], n)
+            return {root_id: [] for root_id in root_ids}
+        calls = [(self._name(root_id), units[0], n) for root_id in root_ids]
+        return dict(zip(root_ids, self._each(Collections.nearest, calls), strict=True))
 
     def distances(self, root_id: UUID, vector: Vectors, ids: Sequence[str]) -> dict[str, float]:
         """The exact distance of each of these records; ids that are not there are left out.
 
         Empty for a vector of zero, which has none.
         """
+        return self.distances_each({root_id: ids}, vector)[root_id]
+
+    def distances_each(
+        self, ids: Mapping[UUID, Sequence[str]], vector: Vectors
+    ) -> dict[UUID, dict[str, float]]:
+        """The same for records of several roots, asked for all at once."""
         units, good = unit_rows(vector.reshape(1, -1))
-        if not ids or not good[0]:
-            return {}
-        name, names = self._name(root_id), list(ids)
-        with self._courtesy.question():
-            return self._client.ask(Collections.distances, name, units[0], names)
+        asked = {root_id: list(of_root) for root_id, of_root in ids.items() if of_root and good[0]}
+        calls = [(self._name(root_id), units[0], of_root) for root_id, of_root in asked.items()]
+        found = dict(zip(asked, self._each(Collections.distances, calls), strict=True))
+        return {root_id: found.get(root_id, {}) for root_id in ids}
 
     def get(self, root_id: UUID, ids: Sequence[str]) -> dict[str, StoredMatch]:
         """Text and metadata of these records, without a distance; unknown ids are left out."""
-        if not ids:
-            return {}
+        return self.get_each({root_id: ids})[root_id]
+
+    def get_each(self, ids: Mapping[UUID, Sequence[str]]) -> dict[UUID, dict[str, StoredMatch]]:
+        """The same for records of several roots, asked for all at once."""
+        asked = {root_id: list(of_root) for root_id, of_root in ids.items() if of_root}
+        calls = [(self._name(root_id), of_root) for root_id, of_root in asked.items()]
+        found = dict(zip(asked, self._each(Collections.get, calls), strict=True))
+        return {
+            root_id: {i: _match(i, packed, None) for i, packed in found.get(root_id, [])}
+            for root_id in ids
+        }
+
+    def _each(self, verb: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
+        if not calls:
+            return []
         with self._courtesy.question():
-            found = self._client.ask(Collections.get, self._name(root_id), list(ids))
-        return {vector_id: _match(vector_id, packed, None) for vector_id, packed in found}
+            return self._client.ask(Collections.each, verb, calls)
 
     def records(self, root_id: UUID) -> Iterator[StoredMatch]:
         """Every record that is there at the call and still there when its turn comes."""

@@ -11,7 +11,7 @@ from apps.retrieval.ranking.weights import Weights
 
 # Words by which a question asks for files of a kind, so that they are not held back.
 ASKED_BY: Mapping[str, frozenset[str]] = {
-    kind: frozenset(stems_of(words))
+    kind: stems_of(words)
     for kind, words in {
         "test": "test testing mock spec fixture",
         "example": "example demo sample tutorial bench benchmark",

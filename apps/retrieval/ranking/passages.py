@@ -66,18 +66,22 @@ class _NameScores:
 
     def of(self, names: Sequence[str]) -> tuple[float, float]:
         """The best of some names: as the definition asked for, and by agreement of words."""
-        if not names:
-            return 0.0, 0.0
-        scores = [self._known.get(name) or self._of_one(name) for name in names]
-        return max(defined for defined, _ in scores), max(agreed for _, agreed in scores)
+        best_defined = best_agreed = 0.0
+        for name in names:
+            defined, agreed = self._known.get(name) or self._of_one(name)
+            best_defined = max(best_defined, defined)
+            best_agreed = max(best_agreed, agreed)
+        return best_defined, best_agreed
 
     def _of_one(self, name: str) -> tuple[float, float]:
         score = self._known[name] = self._defined(name), self._question.agreement(name)
         return score
 
     def _defined(self, name: str) -> float:
+        if not self._parts:
+            return 0.0
         if name in self._question.names:
             return EXACT
         if name.lower() in self._lower:
             return OTHER_CASE
-        return SAME_PARTS if self._parts and stems_of(name) in self._parts else 0.0
+        return SAME_PARTS if stems_of(name) in self._parts else 0.0

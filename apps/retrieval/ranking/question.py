@@ -24,19 +24,21 @@ _SPELT = re.compile(r"[a-z0-9][A-Z]|_|::|->|[.#]\w\w|^[A-Z]{2,}[a-z]")
 
 
 @lru_cache(maxsize=50_000)
-def stems_of(name: str) -> tuple[str, ...]:
+def stems_of(name: str) -> frozenset[str]:
     """The stems of a declared name or a path's part; the same ones are met in every search."""
-    return tuple(stems(name))
+    return frozenset(stems(name))
 
 
 @dataclass(frozen=True)
 class Question:
-    """`rarity` is the weight of each word that tells something (a stem), `rarest` that of a word
-    which stands nowhere; `names` are the identifiers it spells, `is_name` that it is only one."""
+    """`words` are the stems that tell something, `rarity` is the weight of each, `rarest` that of a
+    word which stands nowhere; `names` are the identifiers it spells, `is_name` that it is one."""
 
     text: str
+    words: frozenset[str]
     rarity: Mapping[str, float]
     rarest: float
+    weight: float
     names: frozenset[str]
     is_name: bool
 
@@ -46,13 +48,17 @@ class Question:
     ) -> "Question":
         """`frequencies`: in how many of `total` passages each stem stands; without them all words
         count alike."""
-        found = telling_stems(text)
         known = frequencies or {}
+        rarity = {
+            stem: _rarity(min(known.get(stem, 0), total), total) for stem in telling_stems(text)
+        }
         names = frozenset(_names(text))
         return cls(
             text=text,
-            rarity={stem: _rarity(min(known.get(stem, 0), total), total) for stem in found},
+            words=frozenset(rarity),
+            rarity=rarity,
             rarest=_rarity(0, total),
+            weight=sum(rarity.values()),
             names=names,
             is_name=bool(names) and len(text.split()) == 1,
         )
@@ -63,16 +69,17 @@ class Question:
         The harmonic mean of the share of the name that the question says and the share of the
         question that the name says, words weighed by their rarity.
         """
-        parts = set(stems_of(name))
-        both = sum(self.rarity[part] for part in parts if part in self.rarity)
-        if not both:
+        parts = stems_of(name)
+        shared = parts & self.words
+        if not shared:
             return 0.0
-        of_name = both + self.rarest * sum(part not in self.rarity for part in parts)
-        return 2 * both / (of_name + sum(self.rarity.values()))
+        both = sum(self.rarity[part] for part in shared)
+        of_name = both + self.rarest * (len(parts) - len(shared))
+        return 2 * both / (of_name + self.weight)
 
     def asks_for(self, words: frozenset[str]) -> bool:
         """Whether it says one of these stems."""
-        return not words.isdisjoint(self.rarity)
+        return not words.isdisjoint(self.words)
 
 
 def telling_stems(text: str) -> tuple[str, ...]:
