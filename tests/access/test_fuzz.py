@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from apps.conversations import runner
 from apps.conversations.models import Conversation
+from apps.ingest.embedding.static import MODEL_ID
 from codeinfo.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +29,7 @@ TURN = {"role": "assistant", "content": "x", "model": "m", "provider": "builtin"
 TURN_MORE = ("source", "toolCalls", "command", "usage", "timing")
 CHAT = {"provider": "builtin", "model": "search", "conversationId": "c1", "message": "x"}
 CHAT_MORE = ("messages", "inflightId", "threadId", "sandboxMode", "networkAccessEnabled")
-START = {"path": "/tmp/none", "name": "n", "model": "static-code-256"}
+START = {"path": "/tmp/none", "name": "n", "model": MODEL_ID}
 IDS = {"conversationIds": ["c1"]}
 POSTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "/ingest/start": (START, ("description", "dryRun")),

@@ -10,11 +10,12 @@ import pytest
 from django.test import Client
 
 from apps.conversations.models import Conversation, Turn
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MODEL = "static-code-256"
+MODEL = MODEL_ID
 NO_RUN = "00000000-0000-4000-8000-000000000000"
 TURN = {"role": "user", "content": "x", "model": "m", "provider": "builtin", "status": "ok"}
 CHAT = {"provider": "builtin", "model": "search", "message": "Why?"}

@@ -21,6 +21,7 @@ from apps.agents.loop import run
 from apps.agents.messages import Message, ToolResult
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest, Provider
+from apps.ingest.embedding.static import MODEL_ID
 from apps.retrieval.tools import Tool
 from codeinfo.errors import Conflict
 
@@ -38,7 +39,7 @@ def match(**changes: Any) -> JSON:
         "hostPath": "/srv/acme/src/net.py",
         "chunk": "\n".join(LINES),
         "chunkId": "c1",
-        "modelId": "static-code-256",
+        "modelId": MODEL_ID,
         "score": 0.51,
         "lineCount": 3,
         "startLine": 12,
@@ -48,7 +49,7 @@ def match(**changes: Any) -> JSON:
 
 
 def found(*matches: JSON) -> JSON:
-    return {"results": list(matches), "files": [], "modelId": "static-code-256"}
+    return {"results": list(matches), "files": [], "modelId": MODEL_ID}
 
 
 def tool(name: str, payload: JSON | Exception, calls: list[JSON] | None = None) -> Tool:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
+from apps.ingest.embedding.static import MODEL_ID
 from tests.browser.chromium import PHONE, Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
@@ -70,9 +71,9 @@ def test_a_folder_becomes_a_root_without_a_reload(open_page: OpenPage, make_repo
     start(page, folder)
     for each in (page, watching):
         expect(row(each, "lighthouse")).to_contain_text("Completed", timeout=LONG_WAIT)
-        expect(each.get_by_text("Model locked to static-code-256", exact=True)).to_be_visible()
+        expect(each.get_by_text(f"Model locked to {MODEL_ID}", exact=True)).to_be_visible()
     expect(page.get_by_label("Embedding model")).to_be_disabled()
-    expect(page.get_by_text("Embedding model locked to static-code-256")).to_be_visible()
+    expect(page.get_by_text(f"Embedding model locked to {MODEL_ID}")).to_be_visible()
     expect(page.get_by_label("Folder path")).to_have_value("")
 
 
@@ -134,7 +135,7 @@ def test_details_tell_about_the_root(open_page: OpenPage, make_repo: MakeRepo) -
     row(page, "quay").get_by_role("button", name="Details").click()
     drawer = page.get_by_role("dialog", name="quay")
     expect(drawer).to_contain_text(str(folder))
-    expect(drawer).to_contain_text("static-code-256")
+    expect(drawer).to_contain_text(MODEL_ID)
     drawer.get_by_text("Excluded names").click()
     expect(drawer.get_by_text("node_modules", exact=True)).to_be_visible()
     drawer.get_by_role("button", name="Close").click()

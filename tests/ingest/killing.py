@@ -23,6 +23,7 @@ from django.db import connection
 
 from apps.ingest import services
 from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.lexical import files, get_lexical
 from apps.ingest.models import IngestRun, Root, SourceFile
 from apps.ingest.runs import batches, queue, recovery, stores, sweep
@@ -123,7 +124,7 @@ def work(folder: Path, number: int, die_at: int) -> int:
     check()
     change(folder, number)
     if not IngestRun.objects.live().exists():
-        services.start_run(path=str(folder), name="notes", model="static-code-256")
+        services.start_run(path=str(folder), name="notes", model=MODEL_ID)
     steps.paused = False
     queue.drain()
     return next(steps.count) - 1

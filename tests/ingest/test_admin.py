@@ -8,6 +8,7 @@ from django.db import connection
 from django.test import Client
 
 from apps.ingest import services
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import queue, sweep
 from codeinfo.errors import CodeinfoError, Conflict, Unavailable
@@ -121,7 +122,7 @@ def test_whoever_hears_of_a_removal_finds_it_done(
     "address",
     [
         "root/?q=light",
-        "root/?last_state__exact=completed&model__exact=static-code-256",
+        f"root/?last_state__exact=completed&model__exact={MODEL_ID}",
         "ingestrun/?q=light&state__exact=completed&dry_run__exact=0",
         "sourcefile/?q=retry&language__exact=python",
         "sourcefile/?root__id__exact={root}",

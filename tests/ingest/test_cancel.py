@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from apps.ingest import queries, services
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import queue
 from codeinfo.conf import knobs
@@ -111,7 +112,7 @@ def test_a_dry_run_can_be_cancelled(
 
 @pytest.mark.django_db
 def test_a_queued_run_is_cancelled_at_once(client: Client, repo: Path, store: Any) -> None:
-    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "cleanup": "complete"})
     assert queue.drain() == []
@@ -178,7 +179,7 @@ def test_cancel_returns_when_the_worker_has_stopped(
         assert go_on.wait(20)
 
     hook("storing", Nth(1, wait), monkeypatch.setattr)
-    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     assert reached.wait(20)
     assert client.get(f"/ingest/status/{run.id}").json()["state"] == "embedding"
     assert services.cancel(run.id, patience=0) == "pending"
@@ -205,7 +206,7 @@ def test_a_flag_set_by_another_process_is_seen(
 
     monkeypatch.setattr("apps.ingest.runs.heart.BEAT_SECONDS", 0.01)
     hook("chunking", Nth(1, chunk_for_ever), monkeypatch.setattr)
-    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     assert reached.wait(20)
     IngestRun.objects.filter(id=run.id).update(cancel_requested=True)
     queue.stop_run(run.id, 20)

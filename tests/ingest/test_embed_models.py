@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from apps.ingest.embedding import DEFAULT_MODEL, available_models, get_embedder, resolve
+from apps.ingest.embedding.static import MODEL_ID
 from codeinfo.errors import InvalidInput, Unavailable
 from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply
 
@@ -24,10 +25,10 @@ def ids() -> list[str]:
 
 def test_the_built_in_model_needs_no_server() -> None:
     (model,) = available_models()
-    assert (model.id, model.context_length) == ("static-code-256", None)
+    assert (model.id, model.context_length) == (MODEL_ID, None)
     assert model.size
     assert model.size > 1_000_000
-    assert resolve("static-code-256") == DEFAULT_MODEL
+    assert resolve(MODEL_ID) == DEFAULT_MODEL
     assert get_embedder(DEFAULT_MODEL) is get_embedder(DEFAULT_MODEL)
 
 
@@ -37,14 +38,14 @@ def test_the_servers_embedding_models_follow(server: EmbeddingsServer) -> None:
         {"id": "nomic-embed-text", "max_model_len": 2048},
         {"id": "bge", "type": "embeddings"},
     ]
-    assert ids() == ["static-code-256", "openai:nomic-embed-text", "openai:bge"]
+    assert ids() == [MODEL_ID, "openai:nomic-embed-text", "openai:bge"]
     assert available_models()[1].context_length == 2048
     assert available_models()[1].display_name == "nomic-embed-text"
 
 
 def test_all_are_offered_where_none_says_that_it_embeds(server: EmbeddingsServer) -> None:
     server.models = [{"id": "bge-m3"}, {"id": "gte"}]
-    assert ids() == ["static-code-256", "openai:bge-m3", "openai:gte"]
+    assert ids() == [MODEL_ID, "openai:bge-m3", "openai:gte"]
 
 
 @pytest.mark.parametrize(
@@ -52,12 +53,12 @@ def test_all_are_offered_where_none_says_that_it_embeds(server: EmbeddingsServer
 )
 def test_a_failing_server_leaves_the_built_in_model(server: EmbeddingsServer, reply: Reply) -> None:
     server.script.append(reply)
-    assert ids() == ["static-code-256"]
+    assert ids() == [MODEL_ID]
 
 
 def test_the_chat_server_stands_in_with_its_key(server: EmbeddingsServer, turn_knobs: Turn) -> None:
     turn_knobs(embedding_base_url="", openai_base_url=server.url, openai_api_key="sesame")
-    assert ids() == ["static-code-256", "openai:text-embedding-small"]
+    assert ids() == [MODEL_ID, "openai:text-embedding-small"]
     assert server.requests[0].headers["Authorization"] == "Bearer sesame"
 
 

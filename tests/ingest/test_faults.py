@@ -17,7 +17,7 @@ from django.db import OperationalError, connection, connections
 from django.test import Client
 
 from apps.ingest import queries, services
-from apps.ingest.embedding.static import StaticCodeEmbedder
+from apps.ingest.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import patience, queue, sweep
 from apps.ingest.runs.generation import Generation
@@ -26,7 +26,7 @@ from codeinfo.errors import CodeinfoError, Unavailable
 from tests.ingest.stages import Nth, hook
 from tests.support.ingested import ingest, run_ingest, write_files
 
-MODEL = "static-code-256"
+MODEL = MODEL_ID
 
 
 def all_at_once(count: int, call: Callable[[int], Any]) -> list[Any]:
@@ -295,6 +295,6 @@ def test_no_usable_vector_at_all_is_an_error(
         lambda self, texts: np.full((len(texts), 256), np.nan, "f4"),
     )
     run = run_ingest(repo)
-    assert (run.state, run.last_error) == ("error", "static-code-256 gave no usable vector")
+    assert (run.state, run.last_error) == ("error", f"{MODEL_ID} gave no usable vector")
     assert queries.locked_model() is None
     assert not store.collections()

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from apps.ingest import panels, skips
 from apps.ingest.consumers import IngestPageConsumer
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.stream import run_changed
 
@@ -21,12 +22,12 @@ HTMX = {"HX-Request": "true"}
 
 
 def make_run(**fields: object) -> IngestRun:
-    own = {"operation": "start", "path": "/code/redis", "name": "redis", "model": "static-code-256"}
+    own = {"operation": "start", "path": "/code/redis", "name": "redis", "model": MODEL_ID}
     return IngestRun.objects.create(**own | fields)
 
 
 def make_root(name: str = "httpx", **fields: object) -> Root:
-    own = {"path": f"/code/{name}", "model": "static-code-256", "generation": 1}
+    own = {"path": f"/code/{name}", "model": MODEL_ID, "generation": 1}
     return Root.objects.create(name=name, **own | fields)
 
 
@@ -115,7 +116,7 @@ def test_names_cannot_become_markup(client: Client) -> None:
     [("path", "Path is required"), ("name", "Name is required"), ("model", "Select a model")],
 )
 def test_a_missing_field_is_named(client: Client, missing: str, text: str) -> None:
-    form = {"path": "/code", "name": "code", "model": "static-code-256"}
+    form = {"path": "/code", "name": "code", "model": MODEL_ID}
     response = client.post("/ui/ingest/start", form | {missing: ""}, headers=HTMX)
     assert response.status_code == 422
     assert text in response.content.decode()
@@ -126,7 +127,7 @@ def test_a_refusal_stands_at_its_field_and_keeps_what_was_typed(
     client: Client, folder: Path
 ) -> None:
     make_root("taken", path="/elsewhere")
-    form = {"path": str(folder), "name": "taken", "model": "static-code-256"}
+    form = {"path": str(folder), "name": "taken", "model": MODEL_ID}
     response = client.post("/ui/ingest/start", form, headers=HTMX)
     assert response.status_code == 422
     assert response.context["form"].errors.keys() == {"name"}
@@ -134,19 +135,19 @@ def test_a_refusal_stands_at_its_field_and_keeps_what_was_typed(
 
 
 def test_starting_works_without_scripts(client: Client, folder: Path) -> None:
-    form = {"path": str(folder), "name": "plain", "model": "static-code-256"}
+    form = {"path": str(folder), "name": "plain", "model": MODEL_ID}
     response = client.post("/ui/ingest/start", form)
     assert (response.status_code, response["Location"]) == (302, "/ingest")
     assert IngestRun.objects.get().name == "plain"
 
 
 def test_a_locked_model_need_not_be_sent(client: Client, folder: Path) -> None:
-    IndexLock.objects.create(model="static-code-256", dimension=256)
+    IndexLock.objects.create(model=MODEL_ID, dimension=256)
     response = client.post(
         "/ui/ingest/start", {"path": str(folder), "name": "locked"}, headers=HTMX
     )
     assert response.status_code == 200
-    assert IngestRun.objects.get().model == "static-code-256"
+    assert IngestRun.objects.get().model == MODEL_ID
 
 
 def test_posts_without_the_pages_token_are_refused(folder: Path) -> None:

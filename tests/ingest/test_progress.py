@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from apps.ingest import services
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IngestRun
 from apps.ingest.runs import queue
 from apps.ingest.runs.job import Job, Stopped
@@ -113,7 +114,7 @@ def test_the_states_and_messages_of_a_run(
         if (told["state"], told["message"]) not in seen:
             seen.append((told["state"], told["message"]))
 
-    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     look()
     for stage in ("discovery", "chunking", "publishing"):
         hook(stage, look, monkeypatch.setattr)

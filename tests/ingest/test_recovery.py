@@ -17,6 +17,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from apps.ingest import queries, services
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import queue, recovery, sweep
 from apps.ingest.types import VectorRecord
@@ -65,7 +66,7 @@ def only_what_is_live(root: Root) -> bool:
 def test_a_first_ingest_that_was_killed_leaves_nothing(
     repo: Path, store: Any, contents: Contents, stage: str, call: int
 ) -> None:
-    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     die_at(stage, call)
     assert queries.published_roots() == []
     start_anew()
@@ -133,11 +134,11 @@ def test_a_run_that_waits_behind_a_killed_one_publishes_only_its_own(
         ingest(repo)
         services.reembed(str(repo))
     else:
-        services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+        services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     die_at("publishing", 1)
     recovery.recover()
     change(repo)
-    services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     if swept:
         sweep.sweep()
     queue.drain()
@@ -162,7 +163,7 @@ def assert_equals_clean(folder: Path, repo: Path, contents: Contents) -> None:
 
 @pytest.mark.django_db
 def test_queued_runs_stay_queued(repo: Path, store: Any) -> None:
-    run = services.start_run(path=str(repo), name="lighthouse", model="static-code-256")
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     start_anew()
     queue.drain()
     run.refresh_from_db()
@@ -188,7 +189,7 @@ def test_a_removal_that_was_cut_off_is_finished(repo: Path, store: Any) -> None:
 @pytest.mark.django_db
 def test_vectors_of_a_root_nobody_knows_are_dropped(store: Any) -> None:
     record = VectorRecord("r:a.py:0", "text", {"runId": "r", "sourceFile": "s"})
-    store.add(uuid4(), "static-code-256", [record], np.ones((1, 256), dtype=np.float32))
+    store.add(uuid4(), MODEL_ID, [record], np.ones((1, 256), dtype=np.float32))
     start_anew()
     assert not store.collections()
 
@@ -200,7 +201,7 @@ def test_a_sweep_leaves_what_is_live(repo: Path, store: Any, contents: Contents)
     start_anew()
     assert contents(root) == before
     assert only_what_is_live(root)
-    assert queries.locked_model() == "static-code-256"
+    assert queries.locked_model() == MODEL_ID
 
 
 def running(owner: str, **values: object) -> IngestRun:

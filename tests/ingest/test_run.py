@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from apps.ingest import queries, services
-from apps.ingest.embedding.static import StaticCodeEmbedder
+from apps.ingest.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.ingest.finding.discovery import read_file
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import queue
@@ -42,7 +42,7 @@ def test_a_folder_becomes_searchable(client: Client, repo: Path, store: Any) -> 
     }
     assert store.count(root.id) == counts["chunks"] >= 4
     listed = client.get("/ingest/roots").json()
-    assert listed["lockedModelId"] == "static-code-256"
+    assert listed["lockedModelId"] == MODEL_ID
     (row,) = listed["roots"]
     assert (row["runId"], row["status"], row["counts"]) == (str(run.id), "completed", counts)
     assert (row["name"], row["description"], row["path"]) == ("lighthouse", "Ships", str(repo))
@@ -60,7 +60,7 @@ def test_every_chunk_says_where_it_is_from(repo: Path, store: Any) -> None:
         assert facts["fileHash"] == sha256(SAMPLE[path].encode()).hexdigest()
         file = SourceFile.objects.live().get(id=facts["sourceFile"])
         assert (file.path, file.sha256) == (path, facts["fileHash"])
-        assert (facts["root"], facts["model"]) == (str(repo), "static-code-256")
+        assert (facts["root"], facts["model"]) == (str(repo), MODEL_ID)
 
 
 def test_completed_means_that_every_eligible_file_is_there(repo: Path, store: Any) -> None:
@@ -238,7 +238,7 @@ def test_the_lock_stays_while_another_root_has_chunks(folder: Path, repo: Path, 
     ingest(repo)
     other = ingest(write_files(folder / "other", {"o.py": "o = 1\n"}), "other")
     assert services.remove(other.path) is False
-    assert queries.locked_model() == "static-code-256"
+    assert queries.locked_model() == MODEL_ID
     assert services.remove(str(repo)) is True
 
 

@@ -11,11 +11,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun, Root
 
 pytestmark = pytest.mark.django_db
 
-MODEL = "static-code-256"
+MODEL = MODEL_ID
 
 
 def post(client: Client, address: str, body: Any = None) -> tuple[int, dict[str, Any]]:

@@ -10,13 +10,14 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.types import StoredMatch, VectorRecord, Vectors
 from apps.ingest.vectors.chroma import FolderLock, open_embedded
 from apps.ingest.vectors.store import VectorStore, claim_store, get_store, reset_store
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
 
-MODEL = "static-code-256"
+MODEL = MODEL_ID
 FIRST, SECOND = str(uuid4()), str(uuid4())
 
 

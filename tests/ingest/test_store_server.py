@@ -6,6 +6,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.types import VectorRecord
 from apps.ingest.vectors.chroma import open_server
 from apps.ingest.vectors.collections import Collections
@@ -50,7 +51,7 @@ def test_a_server_keeps_finds_and_deletes(server: Server, turn_knobs: Turn) -> N
 def test_what_another_process_dropped_is_made_anew(server: Server, turn_knobs: Turn) -> None:
     def fill(count: int) -> None:
         records = [VectorRecord(f"r:{n}", "text", {"runId": "r"}) for n in range(count)]
-        store.add(root, "static-code-256", records, np.ones((count, 8), np.float32))
+        store.add(root, MODEL_ID, records, np.ones((count, 8), np.float32))
 
     turn_knobs(chroma_url=server.url)
     store, other, root = (

@@ -10,10 +10,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.types import StoredMatch, Vectors
 
-MODEL = "static-code-256"
+MODEL = MODEL_ID
 
 
 class Question:

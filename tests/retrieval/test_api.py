@@ -9,6 +9,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.core.asgi import get_asgi_application
 from django.test import Client
 
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun
 from codeinfo.errors import NotFound, Unavailable
 from tests.retrieval.conftest import Ask, Shelf
@@ -199,9 +200,8 @@ def test_a_missing_model_is_named(
         503,
         {
             "error": "EMBED_MODEL_MISSING",
-            "message": "EMBED_MODEL_MISSING: static-code-256 not available"
-            " (no server is configured)",
-            "modelId": "static-code-256",
+            "message": f"EMBED_MODEL_MISSING: {MODEL_ID} not available (no server is configured)",
+            "modelId": MODEL_ID,
         },
     )
 
@@ -242,7 +242,7 @@ def test_repositories_are_listed_last_ingested_first(shelf: Shelf, client: Clien
                 "containerPath": "/src/ newer ",
                 "hostPath": "/src/ newer ",
                 "lastIngestAt": "2025-02-01T00:00:00.000Z",
-                "modelId": "static-code-256",
+                "modelId": MODEL_ID,
                 "counts": {"files": 3, "chunks": 7, "embedded": 6},
                 "lastError": "Interrupted",
             },
@@ -252,12 +252,12 @@ def test_repositories_are_listed_last_ingested_first(shelf: Shelf, client: Clien
                 "containerPath": "/src/older",
                 "hostPath": "/src/older",
                 "lastIngestAt": "2025-01-02T03:04:05.678Z",
-                "modelId": "static-code-256",
+                "modelId": MODEL_ID,
                 "counts": {"files": 0, "chunks": 0, "embedded": 0},
                 "lastError": None,
             },
         ],
-        "lockedModelId": "static-code-256",
+        "lockedModelId": MODEL_ID,
     }
 
 
@@ -265,7 +265,7 @@ def test_a_repository_that_is_being_ingested_again_says_so(shelf: Shelf, client:
     root = shelf.root("one")
     shelf.root("two")
     run = {"operation": "reembed", "root": root, "path": root.path, "name": "one"}
-    IngestRun.objects.create(**run, model="static-code-256", state="embedding")
+    IngestRun.objects.create(**run, model=MODEL_ID, state="embedding")
     listed = client.get("/tools/ingested-repos").json()["repos"]
     assert {repo["id"]: repo.get("state") for repo in listed} == {"one": "embedding", "two": None}
 
@@ -287,7 +287,7 @@ def test_a_search_logs_its_size_and_never_its_words(
     with caplog.at_level(logging.DEBUG, "codeinfo"):
         ask(query="my own words", limit=3)
     logged = [(record.getMessage(), record.context) for record in caplog.records]
-    facts = {"repository": "all", "limit": 3, "results": 1, "modelId": "static-code-256"}
+    facts = {"repository": "all", "limit": 3, "results": 1, "modelId": MODEL_ID}
     assert ("tools vector search", facts) in logged
     everything = json.dumps([record.__dict__ for record in caplog.records], default=str)
     assert "my own words" not in everything

@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from apps.ingest.embedding.static import MODEL_ID
 from tests.retrieval.conftest import Ask, Shelf
 
 pytestmark = pytest.mark.django_db
@@ -298,7 +299,7 @@ def test_files_name_the_least_distance_of_each(shelf: Shelf, ask: Ask) -> None:
             "chunkCount": 1,
             "lineCount": 1,
             "repo": "repo",
-            "modelId": "static-code-256",
+            "modelId": MODEL_ID,
         },
         {
             "hostPath": "/src/repo/b.py",
@@ -306,7 +307,7 @@ def test_files_name_the_least_distance_of_each(shelf: Shelf, ask: Ask) -> None:
             "chunkCount": 2,
             "lineCount": 3,
             "repo": "repo",
-            "modelId": "static-code-256",
+            "modelId": MODEL_ID,
         },
     ]
 
@@ -357,7 +358,7 @@ def test_a_result_has_exactly_these_fields(shelf: Shelf, ask: Ask, turn_knobs) -
             "score": 0.5,
             "chunk": "x = 1",
             "chunkId": "abc",
-            "modelId": "static-code-256",
+            "modelId": MODEL_ID,
             "lineCount": 1,
             "startLine": 7,
             "endLine": 7,
@@ -370,7 +371,7 @@ def test_a_result_has_exactly_these_fields(shelf: Shelf, ask: Ask, turn_knobs) -
 
 def test_no_rows_are_an_empty_answer(shelf: Shelf, ask: Ask) -> None:
     shelf.root()
-    assert ask() == {"results": [], "files": [], "modelId": "static-code-256"}
+    assert ask() == {"results": [], "files": [], "modelId": MODEL_ID}
 
 
 @pytest.mark.parametrize("distance", [math.nan, math.inf, -math.inf])
@@ -386,7 +387,7 @@ def test_malformed_metadata_does_no_harm(shelf: Shelf, ask: Ask) -> None:
     [result] = ask()["results"]
     assert result["relPath"] == "a.py"  # from the source file's row
     assert result["chunkId"] == "vector-0"
-    assert result["modelId"] == "static-code-256"
+    assert result["modelId"] == MODEL_ID
     assert (result["startLine"], result["endLine"]) == (None, None)
     assert "symbol" not in result
 

@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from apps.ingest.embedding.static import MODEL_ID
 from apps.retrieval.tools import LIST_REPOSITORIES, TOOLS, VECTOR_SEARCH
 from codeinfo.errors import Conflict, InvalidInput, NotFound
 from tests.retrieval.conftest import Ask, Shelf
@@ -67,7 +68,7 @@ def test_a_call_logs_its_size_and_never_its_words(
             "repository": "all",
             "limit": 5,
             "results": 1,
-            "modelId": "static-code-256",
+            "modelId": MODEL_ID,
         },
         {"tool": "ListIngestedRepositories", "results": 1},
     ]

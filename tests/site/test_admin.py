@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from apps.conversations.models import Conversation
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IngestRun, Root
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +18,7 @@ MODELS = [
 
 @pytest.fixture
 def root() -> Root:
-    return Root.objects.create(name="repo", path="/src/repo", model="static-code-256")
+    return Root.objects.create(name="repo", path="/src/repo", model=MODEL_ID)
 
 
 @pytest.mark.parametrize("path", ["", *(f"{model}/" for model in MODELS)])

@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from apps.ingest import services
+from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import queue, recovery
 from apps.site import first_start
@@ -91,5 +92,5 @@ def test_a_dead_ingest_of_another_folder_is_not_the_first_root(settings: Any, fo
     for each in (other, first):
         each.mkdir()
         (each / "a.py").write_text("def f(): pass\n")
-    killed(services.start_run(path=str(other), name="other", model="static-code-256"))
+    killed(services.start_run(path=str(other), name="other", model=MODEL_ID))
     assert first_start.ensure_first_root(replace(settings.KNOBS, first_root=str(first))) is None

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from apps.ingest.embedding.static import MODEL_ID
 from tests.browser.product import Product, running
 from tests.stand_ins.openai_scripts import Script, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
@@ -61,7 +62,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 def use(caller: Caller, repos: Path) -> None:
     repo = write_files(repos / "lighthouse", {**SAMPLE, **SECRET_FILES})
-    start = {"path": str(repo), "name": "lighthouse", "model": "static-code-256"}
+    start = {"path": str(repo), "name": "lighthouse", "model": MODEL_ID}
     run = caller.post("/ingest/start", start).json()["runId"]
     while (state := caller.get(f"/ingest/status/{run}").json()["state"]) != "completed":
         assert state in ("queued", "scanning", "embedding"), state

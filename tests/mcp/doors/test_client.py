@@ -14,6 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from apps.ingest.embedding.static import MODEL_ID
 from codeinfo.asgi import django_application
 from tests.browser.product import Product, running
 from tests.stand_ins.openai_scripts import Script, answer_from_tools, call, end, question
@@ -52,7 +53,7 @@ def product(model: OpenAIStandIn, tmp_path_factory: pytest.TempPathFactory) -> I
     knobs = {"CODEINFO_OPENAI_BASE_URL": model.url, "CODEINFO_MCP_PROVIDER": "openai"}
     with running(tmp_path_factory.mktemp("mcp"), **knobs) as served:
         folder = write_files(served.repos / "lighthouse", SAMPLE)
-        body = {"path": str(folder), "name": "lighthouse", "model": "static-code-256"}
+        body = {"path": str(folder), "name": "lighthouse", "model": MODEL_ID}
         run = httpx.post(f"{served.url}/ingest/start", json=body).json()["runId"]
         while (state := run_state(served, run)) != "completed":
             assert state in ("queued", "scanning", "embedding"), state

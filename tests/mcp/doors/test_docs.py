@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from apps.ingest.embedding.static import MODEL_ID
 from apps.mcp.chat import CHAT
 from apps.mcp.failures import HINTS, NUMBERS
 from apps.mcp.search import SEARCH
@@ -23,7 +24,7 @@ def test_the_python_of_the_document_runs_as_it_stands(tmp_path: Path) -> None:
     (snippet,) = SNIPPETS
     with running(tmp_path, CODEINFO_MCP_PROVIDER="builtin") as product:
         folder = write_files(product.repos / "repo", SAMPLE)
-        body = {"path": str(folder), "name": "repo", "model": "static-code-256"}
+        body = {"path": str(folder), "name": "repo", "model": MODEL_ID}
         run = httpx.post(f"{product.url}/ingest/start", json=body).json()["runId"]
         status = f"{product.url}/ingest/status/{run}"
         while (state := httpx.get(status).json()["state"]) != "completed":
