@@ -10,8 +10,9 @@ from django.test import Client
 
 from apps.ingest import queries, services
 from apps.ingest.embedding.static import MODEL_ID
+from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.runs import queue
+from apps.ingest.runs import queue, stores
 from codeinfo.conf import knobs
 from codeinfo.errors import Conflict
 from tests.ingest.stages import STAGES, Nth, hook
@@ -53,7 +54,7 @@ def test_a_first_ingest_leaves_nothing(
     assert not Root.objects.exists()
     assert not SourceFile.objects.exists()
     assert not IndexLock.objects.exists()
-    assert not store.collections()
+    assert not stores.roots()
     assert not index_folders()
 
 
@@ -80,7 +81,7 @@ def test_a_reembed_keeps_the_old_answers_and_a_later_one_equals_a_clean_ingest(
     root.refresh_from_db()
     assert (root.generation, root.name, root.last_state) == (1, "lighthouse", "cancelled")
     assert contents(root) == before
-    assert store.count(root.id) == len(before)
+    assert store.count(root.id) == get_lexical().count(root.id) == len(before)
     assert {file.run_id for file in SourceFile.objects.all()} == {root.last_run_id}
     again = ingest(repo)
     clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
@@ -156,7 +157,7 @@ def test_nothing_is_removed_while_a_run_is_active(
     assert refused == ["BUSY"]
     assert services.remove(str(repo)) is True
     assert store.count(root.id) == 0
-    assert not store.collections()
+    assert not stores.roots()
     assert not index_folders()
 
 
@@ -188,7 +189,7 @@ def test_cancel_returns_when_the_worker_has_stopped(
     assert answer.json() == {"status": "ok", "cleanup": "complete"}
     run.refresh_from_db()
     assert run.state == "cancelled"
-    assert not store.collections()
+    assert not stores.roots()
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
 
 

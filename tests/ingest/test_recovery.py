@@ -18,8 +18,9 @@ from django.utils import timezone
 
 from apps.ingest import queries, services
 from apps.ingest.embedding.static import MODEL_ID
+from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.runs import queue, recovery, sweep
+from apps.ingest.runs import queue, recovery, stores, sweep
 from apps.ingest.types import VectorRecord
 from apps.ingest.vectors.store import get_store, reset_store
 from tests.ingest.stages import STAGES
@@ -53,8 +54,9 @@ def start_anew() -> None:
 
 
 def only_what_is_live(root: Root) -> bool:
-    """The store holds the chunks of the live files, and the rows no other files."""
+    """Both stores hold the chunks of the live files, and the rows no other files."""
     root.refresh_from_db()
+    assert get_lexical().ids(root.id) == get_store().ids(root.id)
     files = SourceFile.objects.filter(root=root)
     return get_store().count(root.id) == root.chunks and files.count() == files.live().count()
 
@@ -75,7 +77,7 @@ def test_a_first_ingest_that_was_killed_leaves_nothing(
     assert not Root.objects.exists()
     assert not SourceFile.objects.exists()
     assert not IndexLock.objects.exists()
-    assert not get_store().collections()
+    assert not stores.roots()
     assert len(contents(ingest(repo))) >= 4
 
 

@@ -1,0 +1,227 @@
+"""Word indexes that were lost, broken or of an earlier version come back from the vectors."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.ingest import queries, services
+from apps.ingest.lexical import get_lexical, words
+from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs import mend, queue, sweep
+from apps.ingest.vectors.store import get_store
+from codeinfo.errors import Unavailable
+from tests.ingest.stages import Nth, hook
+from tests.ingest.test_lexical_files import spoil
+from tests.support.ingested import ingest, run_ingest, write_files
+
+QUESTION = list(words("seconds to wait before an attempt"))
+
+
+def never() -> bool:
+    return False
+
+
+def answers(root: Root) -> Any:
+    return get_lexical().search(root.id, QUESTION, 50)
+
+
+def outlines(root: Root) -> dict[str, list[str]]:
+    files = queries.live_files(root).ingested()
+    return {f.path: [s.path for s in get_lexical().outline(root.id, f.id)] for f in files}
+
+
+def lose(root: Root) -> None:
+    get_lexical().drop(root.id)
+
+
+def break_it(root: Root) -> None:
+    spoil(get_lexical()._files.path(root.id))
+
+
+def forget_a_file(root: Root) -> None:
+    get_lexical().delete_files(root.id, [queries.live_files(root).ingested()[0].id])
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("harm", [lose, break_it, forget_a_file])
+def test_an_index_that_was_harmed_is_built_again_as_it_was(
+    repo: Path, store: Any, harm: Callable[[Root], None]
+) -> None:
+    root = ingest(repo)
+    assert mend.wanting() == []
+    before, outline = {hit.id: hit.score for hit in answers(root)}, outlines(root)
+    facts = get_lexical().facts(root.id, before)
+    assert "RetryPolicy.should_retry" in outline["src/retry.py"]
+    harm(root)
+    assert mend.wanting() == [root]
+    mend.rebuild(root, stop=never)
+    assert mend.wanting() == []
+    assert {hit.id: hit.score for hit in answers(root)} == before
+    assert get_lexical().facts(root.id, before) == facts
+    assert outlines(root) == outline
+    assert get_lexical().ids(root.id) == get_store().ids(root.id)
+
+
+@pytest.mark.django_db
+def test_symbols_of_a_file_that_has_changed_since_are_left_out(
+    repo: Path, store: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = ingest(repo)
+    lose(root)
+    write_files(repo, {"src/retry.py": "def other() -> None: ...\n"})
+    (repo / "README.md").unlink()
+    with caplog.at_level(logging.INFO, logger="codeinfo.ingest"):
+        mend.rebuild(root, stop=never)
+    assert outlines(root)["src/retry.py"] == []
+    assert outlines(root)["src/store.js"] == ["saveShip", "loadShip"]
+    (line,) = (r for r in caplog.records if r.message == "word index built again")
+    assert vars(line)["context"]["filesChanged"] == 2
+    # Words come from what was ingested.
+    assert answers(root)
+
+
+@pytest.mark.django_db
+def test_a_run_that_waits_goes_first(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    lose(root)
+    with pytest.raises(mend.GivenUp):
+        mend.rebuild(root, stop=lambda: True)
+    assert mend.wanting() == [root]
+    assert answers(root) == []
+
+
+@pytest.mark.django_db
+def test_a_root_under_way_or_removed_meanwhile_is_not_built(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    lose(root)
+    run = IngestRun.objects.create(
+        operation="reembed", path=root.path, name=root.name, state="embedding"
+    )
+    assert mend.wanting() == []
+    run.delete()
+    Root.objects.all().delete()
+    mend.rebuild(root, stop=never)
+    assert get_lexical().roots() == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_worker_mends_at_its_start(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    before = {hit.id for hit in answers(root)}
+    break_it(root)
+    worker = queue.Worker()
+    sweep.due.set()
+    assert worker._turn() is True
+    assert {hit.id for hit in answers(root)} == before
+    assert worker._turn() is False
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_store_that_is_away_is_told_and_the_worker_goes_on(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = ingest(repo)
+    lose(root)
+    worker = queue.Worker()
+    worker._to_mend = [root]
+
+    def away(*args: object) -> None:
+        raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
+
+    monkeypatch.setattr(type(get_store()), "records", away)
+    sweep.due.clear()
+    assert worker._turn() is True
+    assert "word index not built again" in caplog.text
+    assert worker._turn() is False
+
+
+@pytest.mark.django_db
+def test_a_run_of_a_root_without_words_brings_them(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    lose(root)
+    root = ingest(repo)
+    assert get_lexical().ids(root.id) == get_store().ids(root.id)
+    assert len(get_lexical().ids(root.id)) == root.chunks
+
+
+@pytest.mark.django_db
+def test_a_broken_word_index_does_not_stop_a_run(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    break_it(root)
+    root = ingest(repo)
+    assert get_lexical().ids(root.id) == get_store().ids(root.id)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("verb", ["add", "add_symbols"])
+def test_words_that_cannot_be_written_fail_the_run_and_the_old_answers_stay(
+    repo: Path,
+    store: Any,
+    contents: Callable[[Root], dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+) -> None:
+    root = ingest(repo)
+    before, words_before = contents(root), answers(root)
+
+    def full(*args: object) -> None:
+        raise Unavailable("The word index failed: database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(get_lexical()), verb, full)
+        run = run_ingest(repo)
+    assert (run.state, run.last_error) == (
+        "error",
+        "The word index failed: database or disk is full",
+    )
+    assert contents(root) == before
+    assert answers(root) == words_before
+    assert get_lexical().ids(root.id) == get_store().ids(root.id)
+    assert ingest(repo).generation == 2
+
+
+@pytest.mark.django_db
+def test_removing_a_root_removes_its_words_even_while_chroma_is_away(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+
+    def away(*args: object) -> None:
+        raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store), "drop", away)
+        with pytest.raises(Unavailable):
+            services.remove(root.path)
+    assert get_lexical().roots() == set()
+    sweep.sweep()
+    assert not store.collections()
+
+
+@pytest.mark.django_db
+def test_words_of_a_root_nobody_knows_are_dropped(repo: Path, store: Any) -> None:
+    ingest(repo)
+    Root.objects.all().delete()
+    sweep.sweep()
+    assert get_lexical().roots() == set()
+
+
+@pytest.mark.django_db
+def test_until_it_publishes_a_run_leaves_the_words_of_the_last_one(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+    live = {hit.id for hit in answers(root)}
+    seen: list[set[str]] = []
+    hook(
+        "publishing",
+        Nth(1, lambda: seen.append({h.id for h in answers(root)})),
+        monkeypatch.setattr,
+    )
+    ingest(repo)
+    # Both generations are there, and the rows say which counts.
+    assert live < seen[0]
+    assert not live & {hit.id for hit in answers(root)}
