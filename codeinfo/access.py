@@ -154,7 +154,8 @@ class AccessMiddleware:
 
     async def _mcp(self, request: HttpRequest) -> HttpResponse:
         # A browser asks before it posts JSON from another origin; only those configured are told.
-        if request.method == "OPTIONS" and "Origin" in request.headers:
+        origin = request.headers.get("Origin")
+        if request.method == "OPTIONS" and origin in knobs().allowed_origins:
             return HttpResponse(status=204)
         response = await self.get_response(request)
         response.headers.setdefault("X-Content-Type-Options", "nosniff")

@@ -127,16 +127,22 @@ async def _understand(exchange: Exchange, request: HttpRequest) -> Work | None:
     if message.is_notification:
         exchange.method = "notification"
         return None
-    handlers = methods_of(era)
-    if message.method != "tools/call" and message.method not in handlers:
+    if message.method != "tools/call" and message.method not in methods_of(era):
         raise RpcError(METHOD_NOT_FOUND, "Method not found")
     exchange.method = message.method
     _check_params(message, era)
-    if message.method == "tools/call":
-        return await _tool_call(exchange, message, era)
+    call = message.method == "tools/call"
+    work = await _tool_call(exchange, message, era) if call else _lookup(exchange, message, era)
 
+    async def sealed(report: Report) -> JSON:
+        return _sealed(exchange, era, await work(report))
+
+    return sealed
+
+
+def _lookup(exchange: Exchange, message: Message, era: Era) -> Work:
     async def answer(report: Report) -> JSON:
-        return await handlers[message.method](exchange.endpoint, era, message)
+        return await methods_of(era)[message.method](exchange.endpoint, era, message)
 
     return answer
 
@@ -182,24 +188,19 @@ def _stream(exchange: Exchange, work: Work, token: int | str) -> StreamingHttpRe
 
 async def _reply(exchange: Exchange, work: Work, report: Report) -> Reply:
     """The answer to a request that has been understood."""
-    reply = await _attempt(exchange, _finish(exchange, work, report))
+    reply = await _attempt(exchange, work(report))
     if not isinstance(reply, Reply):
         exchange.end("ok")
         reply = Reply(wire.success(exchange.id, reply))
     return reply
 
 
-async def _finish(exchange: Exchange, work: Work, report: Report) -> JSON:
-    return _sealed(exchange, await work(report))
-
-
-def _sealed(exchange: Exchange, result: JSON) -> JSON:
+def _sealed(exchange: Exchange, era: Era, result: JSON) -> JSON:
     """A result as its revision has it: what that does not know is left out."""
-    assert exchange.era is not None
-    if exchange.era.modern:
+    if era.modern:
         result = in_modern_words(exchange.endpoint, result)
     try:
-        return methods.serialize_server_result(exchange.method, exchange.era.version, result)
+        return methods.serialize_server_result(exchange.method, era.version, result)
     except KeyError:
         return result
 
@@ -227,7 +228,7 @@ def _failure(exchange: Exchange, error: CodeinfoError) -> Reply:
     if not exchange.tool or exchange.era is None:
         return _refusal(exchange, failures.rpc_error(error), error.code)
     try:
-        result = _sealed(exchange, failures.tool_failure(error, exchange.era))
+        result = _sealed(exchange, exchange.era, failures.tool_failure(error, exchange.era))
     except RpcError as refusal:
         return _refusal(exchange, refusal, error.code)
     exchange.end("failed", error.code)

@@ -70,6 +70,7 @@ async def test_an_origin_that_is_configured_may_ask_and_is_told_so(
     answer = await asked(origin="https://tool.example")
     assert answer.headers["access-control-allow-origin"] == "https://tool.example"
     refused(await asked(origin="https://other.example"), 403)
+    refused(await asked(b"", "OPTIONS", origin="https://other.example"), 405)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -1,30 +1,39 @@
-"""The suite's tools are for tests: the product does not start with them."""
+"""The conformance suite's tools are for tests: the product does not start with them."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
+from apps.mcp.search import tools
 from tests.house.sources import HOME
+from tests.mcp.suite_tools import TOOLS
 
-SCRIPT = "import django; django.setup(); from apps.mcp.search import tools; print(len(tools()))"
 
-
-def started(**more: str) -> subprocess.CompletedProcess[str]:
+def started(settings: str) -> subprocess.CompletedProcess[str]:
     own = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": os.environ["CODEINFO_DATA_DIR"]}
-    command = [sys.executable, "-c", SCRIPT]
-    return subprocess.run(
-        command, cwd=HOME, env=own | more, capture_output=True, text=True, check=False
-    )
+    own |= {"DJANGO_SETTINGS_MODULE": settings, "CODEINFO_TEST_TOOLS": "true"}
+    script = "from django.conf import settings; print(settings.KNOBS.test_tools)"
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, cwd=HOME, env=own, capture_output=True, text=True, check=False)
 
 
-def test_the_product_refuses_to_start_with_the_suites_tools() -> None:
-    settings = {"DJANGO_SETTINGS_MODULE": "codeinfo.settings"}
-    refused = started(**settings, CODEINFO_TEST_TOOLS="true")
+def test_the_product_refuses_to_start_with_them() -> None:
+    refused = started("codeinfo.settings")
     assert refused.returncode != 0
     assert "CODEINFO_TEST_TOOLS is for the tests' settings only" in refused.stderr
 
 
-def test_the_settings_of_the_tests_offer_them_only_when_asked() -> None:
-    settings = {"DJANGO_SETTINGS_MODULE": "tests.mcp.settings"}
-    without, with_them = started(**settings), started(**settings, CODEINFO_TEST_TOOLS="true")
-    assert int(with_them.stdout) > int(without.stdout) > 0
+def test_the_settings_of_the_tests_accept_them() -> None:
+    assert started("tests.mcp.settings").stdout == "True\n"
+
+
+def test_they_are_offered_only_when_asked_for(
+    settings: Any, turn_knobs: Callable[..., None]
+) -> None:
+    own = tools()
+    settings.MCP_TEST_TOOLS = "tests.mcp.suite_tools.TOOLS"
+    assert [tool.name for tool in tools()] == [tool.name for tool in own]
+    turn_knobs(test_tools=True)
+    assert tools()[len(own) :] == TOOLS
