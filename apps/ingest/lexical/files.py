@@ -120,13 +120,16 @@ class Files:
         if database is None:
             yield None
             return
+        whole = False
         try:
             yield database
-        except BaseException:
-            database.close()
-            raise
-        with self._lock:
-            self._idle.setdefault(root_id, []).append((number, database))
+            whole = True
+        finally:
+            if whole:
+                with self._lock:
+                    self._idle.setdefault(root_id, []).append((number, database))
+            else:
+                database.close()
 
     def _taken(self, root_id: UUID, number: int) -> sqlite3.Connection | None:
         with self._lock:
