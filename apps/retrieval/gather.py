@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest, nsmallest
+from typing import NamedTuple
 from uuid import UUID
 
 from apps.ingest.lexical import ChunkFacts, get_lexical, words
@@ -41,8 +42,7 @@ class Asked:
     filters: Filters
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A live chunk that may answer. `distance` None: not known. `words`: its score by words, 0.0
     where it has none of them, None where its root has no word index."""
 
@@ -135,7 +135,7 @@ def _candidates(found: _Found, asked: Asked) -> list[Candidate]:
     facts = {} if found.wordless else get_lexical().facts(root.id, ids)
     wordless = not facts
     facts |= _stored_facts(root, [i for i in found.near if i not in facts])
-    kept = [facts[i] for i in ids if i in facts and facts[i].source_file in live]
+    kept = [each for i in ids if (each := facts.get(i)) and each.source_file in live]
     if asked.filters != EVERYTHING:
         kept = [each for each in kept if fits(asked.filters, each.path, each.language)]
     return [
@@ -160,7 +160,7 @@ def _measured(candidates: Sequence[Candidate], asked: Asked) -> list[Candidate]:
         return list(candidates)
     found = get_store().distances_each(unknown, asked.vector)
     return [
-        each if each.near else replace(each, distance=found[each.root.id].get(each.facts.id))
+        each if each.near else each._replace(distance=found[each.root.id].get(each.facts.id))
         for each in candidates
     ]
 

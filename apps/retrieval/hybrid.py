@@ -77,7 +77,7 @@ def _question(text: str, roots: Sequence[Root]) -> Question:
 def _passage(candidate: Candidate) -> Passage:
     distance = candidate.distance
     return Passage(
-        root=candidate.root.id,
+        root=candidate.root.path,  # hashed once, where an id is hashed at each use
         path=candidate.facts.path,
         names=candidate.facts.names,
         similarity=None if distance is None else 1 - distance / 2,

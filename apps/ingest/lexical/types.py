@@ -1,6 +1,7 @@
 """What the word index answers with."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -12,8 +13,7 @@ class LexicalHit:
     score: float
 
 
-@dataclass(frozen=True)
-class ChunkFacts:
+class ChunkFacts(NamedTuple):
     """What is known of a chunk without its text. `id` is that of the vector store, `source_file`
     the id of its SourceFile row, `path` relative to the root; lines are 1-based, both included."""
 

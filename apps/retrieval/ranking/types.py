@@ -1,11 +1,10 @@
 """What ranking is told of a candidate."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """One candidate. Root and path together say which file it is of.
 
     `similarity` is the cosine of question and passage, `words` the score by its words (BM25, 0.0
