@@ -10,14 +10,15 @@ order: what the parent has still to write must find it.
 """
 
 import signal
+import socket
 import sys
 from contextlib import closing, suppress
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from apps.ingest.vectors import chroma
 from apps.ingest.vectors.collections import Collections
+from apps.ingest.vectors.pipe import Pipe
 from codeinfo.errors import Unavailable
 
 LOCK = "child.lock"
@@ -26,11 +27,10 @@ LOCK = "child.lock"
 def main() -> None:
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.SIG_IGN)
-    parent: Connection[Any, Any] = Connection(int(sys.argv[1]))
     # The parent may end at any moment, while it is read from or written to.
-    with suppress(EOFError, ConnectionError), parent:
+    with suppress(EOFError, ConnectionError), closing(Pipe(_socket())) as parent:
         while True:
-            folder = parent.recv()
+            folder = parent.receive()
             try:
                 _serve(parent, folder)
             except Unavailable as error:
@@ -39,14 +39,18 @@ def main() -> None:
                 parent.send((True, None))
 
 
-def _serve(parent: "Connection[Any, Any]", folder: Path) -> None:
+def _socket() -> socket.socket:
+    return socket.socket(fileno=int(sys.argv[1]))
+
+
+def _serve(parent: Pipe, folder: Path) -> None:
     """One folder from its opening to its closing. Raises Unavailable where it cannot be opened."""
     with (
         chroma.FolderLock(folder, LOCK, wait=True),
         closing(Collections(chroma.open_embedded(folder), folder)) as collections,
     ):
         parent.send((True, None))
-        while (request := parent.recv()) is not None:
+        while (request := parent.receive()) is not None:
             parent.send(_answer(collections, *request))
 
 

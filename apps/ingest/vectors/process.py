@@ -2,19 +2,20 @@
 
 import atexit
 import os
+import socket
 import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import Pipe
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from apps.ingest.vectors.chroma import CALL_SECONDS, unavailable
 from apps.ingest.vectors.collections import Collections
+from apps.ingest.vectors.pipe import Pipe
 from codeinfo.errors import Unavailable
 
 Asked = ParamSpec("Asked")
@@ -93,7 +94,8 @@ class Child:
     """One process and the socket to it. Not for use by several threads at once."""
 
     def __init__(self) -> None:
-        self._socket, theirs = Pipe()
+        ours, theirs = socket.socketpair()
+        self._pipe = Pipe(ours)
         # It needs no key of ours, and no Chroma settings that happen to lie about.
         environ = {
             "PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, sys.path)]),
@@ -110,6 +112,7 @@ class Child:
                 start_new_session=True,
             )
         except OSError as error:
+            self._pipe.close()
             raise unavailable(f"Chroma's process cannot be started: {error}") from error
         finally:
             theirs.close()
@@ -126,14 +129,12 @@ class Child:
         """
         answered = False
         try:
-            self._socket.send(request)
-            if not self._socket.poll(CALL_SECONDS):
-                raise TimeoutError(f"no answer in {CALL_SECONDS:.0f} s")
-            good, value = self._socket.recv()
+            self._pipe.limit(CALL_SECONDS)
+            self._pipe.send(request)
+            good, value = self._pipe.receive()
             answered = True
         except (EOFError, OSError) as error:
-            reason = str(error) or "it ended"
-            raise unavailable(f"Chroma's process was lost ({reason}): try again") from error
+            raise unavailable(f"Chroma's process was lost ({error}): try again") from error
         finally:
             if not answered:
                 self._process.kill()
@@ -145,7 +146,7 @@ class Child:
     def end(self) -> None:
         """Let the process end, as it does when its socket does; its lock is free then."""
         atexit.unregister(self.end)
-        self._socket.close()
+        self._pipe.close()
         try:
             self._process.wait(CALL_SECONDS)
         except subprocess.TimeoutExpired:
