@@ -8,24 +8,23 @@ from apps.ingest.embedding import get_embedder
 from apps.ingest.types import Vectors
 from apps.retrieval.hybrid import by_words, hybrid
 from apps.retrieval.nearest import nearest
-from apps.retrieval.repositories import required_lock, roots_for
+from apps.retrieval.repositories import roots_for
 from apps.retrieval.types import Found, SearchQuery
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, NotFound, Unavailable
 
 
-def candidates(query: SearchQuery) -> Found:
-    """At most `query.limit` rows, best first.
+def candidates(query: SearchQuery, model_id: str) -> Found:
+    """At most `query.limit` rows, best first, of an index that is locked to this model.
 
-    Raises, in this order: Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, Unavailable
-    EMBED_MODEL_MISSING, then Unavailable for whatever the embedder's server or the stores cannot do
-    (in mode `hybrid` only where the words cannot answer alone).
+    Raises, in this order: NotFound REPO_NOT_FOUND, Unavailable EMBED_MODEL_MISSING, then
+    Unavailable for whatever the embedder's server or the stores cannot do (in mode `hybrid` only
+    where the words cannot answer alone).
     """
-    lock = required_lock()
-    roots = roots_for(query.repositories, lock.model)
+    roots = roots_for(query.repositories, model_id)
     ranked = knobs().retrieval_mode == "hybrid"
     try:
-        vector = _embedded(query.text, lock.model)
+        vector = _embedded(query.text, model_id)
     except Unavailable as error:
         if not ranked or error.code == "EMBED_MODEL_MISSING":
             raise

@@ -6,7 +6,8 @@ little is left, more is asked for.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from heapq import nlargest, nsmallest
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from uuid import UUID
 from apps.ingest.lexical import ChunkFacts, get_lexical, words
 from apps.ingest.models import Root
 from apps.ingest.types import Filters, Vectors
-from apps.ingest.vectors.store import get_store
+from apps.ingest.vectors.store import VectorStore, get_store
 from apps.retrieval.live import live_files
 from apps.retrieval.ranking.question import FILLERS
 from apps.retrieval.rows import facts_of
@@ -31,6 +32,8 @@ WIDTH = 200
 ENOUGH = 40
 WIDEN = 5
 EVERYTHING = Filters()
+# Searches that wait for the vector store at once; it does one thing at a time.
+_askers = ThreadPoolExecutor(8, thread_name_prefix="search-near")
 
 
 @dataclass(frozen=True)
@@ -61,14 +64,18 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class _Found:
-    """What a root gave: distances and word scores by chunk id. `more`: it may have more to give.
-    `wordless`: it could not be asked for words."""
+    """What a root gave when asked for `n` of each side: distances and word scores by chunk id.
+    `hits` None: it could not be asked for words."""
 
     root: Root
     near: Mapping[str, float]
-    hits: Mapping[str, float]
-    more: bool
-    wordless: bool = False
+    hits: Mapping[str, float] | None
+    n: int
+
+    @property
+    def more(self) -> bool:
+        """Whether it may have more to give."""
+        return len(self.near) >= self.n or len(self.hits or ()) >= self.n
 
 
 def gather(roots: Sequence[Root], asked: Asked) -> list[Candidate]:
@@ -76,8 +83,11 @@ def gather(roots: Sequence[Root], asked: Asked) -> list[Candidate]:
     there is no vector and the words cannot be had either."""
     n = WIDTH
     while True:
-        near = _near(roots, asked, n)
-        found = [_ask(root, near[root.id], asked, n) for root in roots]
+        # Chroma looks in a process of its own, or elsewhere: words are looked for meanwhile.
+        near = _asking(roots, asked.vector, n)
+        hits = {root.id: _hits(root, asked, n) for root in roots}
+        distances = near()
+        found = [_Found(root, distances.get(root.id, {}), hits[root.id], n) for root in roots]
         kept = [each for root in _best(found, n) for each in _candidates(root, asked)]
         if len(kept) >= ENOUGH or not any(root.more for root in found):
             return _measured(kept, asked)
@@ -90,25 +100,33 @@ def question_words(text: str) -> list[str]:
     return [word for word in found if word not in FILLERS] or found
 
 
-def _near(roots: Sequence[Root], asked: Asked, n: int) -> dict[UUID, dict[str, float]]:
+def _asking(
+    roots: Sequence[Root], vector: Vectors | None, n: int
+) -> Callable[[], dict[UUID, dict[str, float]]]:
+    """Begin to ask for what is near; the call that waits for the answer."""
+    if vector is None:
+        return dict
+    return _askers.submit(_near, get_store(), roots, vector, n).result
+
+
+def _near(
+    store: VectorStore, roots: Sequence[Root], vector: Vectors, n: int
+) -> dict[UUID, dict[str, float]]:
     """The nearest of each root: distance by id."""
-    ids = [root.id for root in roots]
-    if asked.vector is None:
-        return {root_id: {} for root_id in ids}
-    found = get_store().nearest_each(ids, asked.vector, n)
+    found = store.nearest_each([root.id for root in roots], vector, n)
     return {root_id: dict(rows) for root_id, rows in found.items()}
 
 
-def _ask(root: Root, near: Mapping[str, float], asked: Asked, n: int) -> _Found:
+def _hits(root: Root, asked: Asked, n: int) -> dict[str, float] | None:
+    """The best of a root by words: score by id; None where it cannot be asked for words."""
     try:
-        answer = get_lexical().search(root.id, question_words(asked.text), n, asked.filters)
+        found = get_lexical().search(root.id, question_words(asked.text), n, asked.filters)
     except Unavailable as error:
         if asked.vector is None:
             raise
         log.warning("no word index", extra={"context": {"reason": error.message}})
-        return _Found(root, near, {}, more=len(near) >= n, wordless=True)
-    hits = {hit.id: hit.score for hit in answer}
-    return _Found(root, near, hits, more=len(near) >= n or len(hits) >= n)
+        return None
+    return {hit.id: hit.score for hit in found}
 
 
 def _best(found: Sequence[_Found], n: int) -> list[_Found]:
@@ -116,12 +134,12 @@ def _best(found: Sequence[_Found], n: int) -> list[_Found]:
     if len(found) < 2:
         return list(found)
     near = nsmallest(n, (distance for root in found for distance in root.near.values()))
-    hits = nlargest(n, (score for root in found for score in root.hits.values()))
+    hits = nlargest(n, (score for root in found for score in (root.hits or {}).values()))
     return [
         replace(
             root,
             near={i: distance for i, distance in root.near.items() if distance <= near[-1]},
-            hits={i: score for i, score in root.hits.items() if score >= hits[-1]},
+            hits=root.hits and {i: score for i, score in root.hits.items() if score >= hits[-1]},
         )
         for root in found
     ]
@@ -131,8 +149,9 @@ def _candidates(found: _Found, asked: Asked) -> list[Candidate]:
     """Those that are live and pass the filters, each with what its root told of it."""
     root, live = found.root, live_files(found.root)
     # The near ones first: of two that rank alike the nearer leads.
-    ids = list(dict.fromkeys((*found.near, *found.hits)))
-    facts = {} if found.wordless else get_lexical().facts(root.id, ids)
+    hits = found.hits or {}
+    ids = list(dict.fromkeys((*found.near, *hits)))
+    facts = {} if found.hits is None else get_lexical().facts(root.id, ids)
     wordless = not facts
     facts |= _stored_facts(root, [i for i in found.near if i not in facts])
     kept = [each for i in ids if (each := facts.get(i)) and each.source_file in live]
@@ -143,7 +162,7 @@ def _candidates(found: _Found, asked: Asked) -> list[Candidate]:
             root=root,
             facts=each,
             distance=found.near.get(each.id),
-            words=None if wordless else found.hits.get(each.id, 0.0),
+            words=None if wordless else hits.get(each.id, 0.0),
             near=each.id in found.near,
         )
         for each in kept

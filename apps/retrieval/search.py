@@ -19,7 +19,7 @@ def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
     limits = limits or Limits.in_force()
     model_id = required_lock().model
     try:
-        found = candidates(query)
+        found = candidates(query, model_id)
     except Unavailable as error:
         raise _as_contracted(error, model_id) from error
     matches, files = pipeline.apply(found.rows, limits)
