@@ -212,6 +212,9 @@ async def test_a_capability_that_is_missing_is_named(suite_tools: None) -> None:
     answer = await call("test_missing_capability")
     assert (answer.status, answer.error["code"]) == (400, -32021)
     assert answer.error["data"] == {"requiredCapabilities": {"sampling": {}}}
+    # Older revisions have no number for it.
+    text = (await call("test_missing_capability", "2025-11-25")).result["content"][0]["text"]
+    assert text == "MISSING_CLIENT_CAPABILITY: Sampling is needed."
 
 
 async def test_a_call_is_ended_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:

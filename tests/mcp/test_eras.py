@@ -96,6 +96,15 @@ async def test_a_call_of_the_wrong_shape_names_what_is_wrong(version: str, param
     assert error["data"]["details"]
 
 
+@pytest.mark.parametrize("version", HANDSHAKE)
+async def test_a_tool_is_named_by_a_text(version: str) -> None:
+    error = (await ask("tools/call", {"name": 5}, version)).error
+    assert (error["code"], error["data"]) == (
+        -32602,
+        {"details": ["params.name is missing or wrong"]},
+    )
+
+
 @pytest.mark.parametrize("version", EVERY)
 async def test_an_answer_is_text_and_the_same_object(version: str, suite_tools: None) -> None:
     result = (await call("test_simple_text", version)).result
