@@ -3,9 +3,13 @@
 import re
 
 from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 
 from apps.ingest.embedding.words import stems
+from apps.ingest.syntax.pieces import whole_word
 
+# What stands between tags, and the tags.
+TAGS = re.compile(r"(<[^>]*>)")
 NAMES = re.compile(r"(\w+)")
 SHORTEST = 3
 # What questions are made of; in code these words say nothing.
@@ -30,3 +34,11 @@ def marked(text: str, words: frozenset[str]) -> str:
         f"<mark>{part}</mark>" if words.intersection(stems(part)) else escape(part)
         for part in NAMES.split(text)
     )
+
+
+def name_marked(html: SafeString, name: str) -> SafeString:
+    """A highlighted line with each whole `name` in its text inside `<mark>`."""
+    word = whole_word(escape(name))
+    parts = TAGS.split(html)
+    parts[::2] = [word.sub(r"<mark>\g<0></mark>", text) for text in parts[::2]]
+    return mark_safe("".join(parts))

@@ -110,6 +110,11 @@ class SourceView:
         """The window after this one."""
         return self._url(min(self.total, self.total - self.after + MARGIN))
 
+    def url_of(self, line: int) -> str:
+        """Another line: within the window an anchor, else the window around it."""
+        shown = self.before < line <= self.total - self.after
+        return f"#L{line}" if shown else f"{self._url(line)}#L{line}"
+
     def _url(self, around: int) -> str:
         params: dict[str, str | int] = {"repo": self.repo, "path": self.path}
         if self.start is not None and self.end is not None:

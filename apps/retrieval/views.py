@@ -1,10 +1,9 @@
 """The search page and the source viewer, as HTML."""
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import islice
 from typing import Any
-from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,64 +11,30 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from apps.ingest import queries
+from apps.retrieval.facets import Spot, facets, languages
 from apps.retrieval.hits import Hit, hit_of
 from apps.retrieval.marks import words_of
+from apps.retrieval.page_query import PAGE_LIMITS, PageQuery
 from apps.retrieval.pipeline import Limits
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.search import search
-from apps.retrieval.source import SourceRequest, open_source
+from apps.retrieval.source import SourceRequest, SourceView, open_source
+from apps.retrieval.symbol_hits import definition_hit, reference_files
+from apps.retrieval.symbols import (
+    OutlineQuery,
+    SymbolQuery,
+    file_outline,
+    find_definitions,
+    find_references,
+)
 from apps.retrieval.types import SearchQuery, SearchResult
 from codeinfo.error_map import status_of
 from codeinfo.errors import CodeinfoError
 
-PAGE_LIMITS = (5, 10, 20)
-DEFAULT_PAGE_LIMIT = 10
-
-
-@dataclass(frozen=True)
-class PageQuery:
-    """The page's state, which is its address: `?q=&repository=&limit=&weaker=`."""
-
-    q: str
-    repository: str
-    limit: int
-    weaker: bool
-
-    @classmethod
-    def read(cls, data: Mapping[str, str]) -> "PageQuery":
-        """What cannot be right is read as left out: an address is not a form to be scolded for."""
-        limit = data.get("limit", "")
-        return cls(
-            q=data.get("q", "").strip(),
-            repository=data.get("repository", "").strip(),
-            limit=int(limit) if limit in map(str, PAGE_LIMITS) else DEFAULT_PAGE_LIMIT,
-            weaker=data.get("weaker") == "1",
-        )
-
-    def url(self, **changes: Any) -> str:
-        """The address of this state with some of it changed."""
-        state = replace(self, **changes)
-        params = {"q": state.q, "repository": state.repository, "limit": state.limit}
-        given = {key: value for key, value in params.items() if value}
-        return f"/search?{urlencode(given | ({'weaker': 1} if state.weaker else {}))}"
-
-    @property
-    def all_url(self) -> str:
-        return self.url(repository="")
-
-    @property
-    def weaker_url(self) -> str:
-        return self.url(weaker=True)
-
-    @property
-    def chat_url(self) -> str:
-        """The same question in the same scope, ready to be asked in a new conversation."""
-        given = {"q": self.q, "repository": self.repository}
-        return f"/chat?{urlencode({key: value for key, value in given.items() if value})}"
-
-    @property
-    def strict_url(self) -> str:
-        return self.url(weaker=False)
+# Lines of references that the page shows.
+MOST_REFERENCES = 100
+MOST_OUTLINED = 500
+DEEPEST = 4
 
 
 @require_safe
@@ -77,31 +42,58 @@ def search_page(request: HttpRequest) -> HttpResponse:
     """`GET /search`: the page, or only its results for htmx."""
     query = PageQuery.read(request.GET)
     roots = queries.published_roots()
+    chosen = [root for root in roots if repo_id(root) in query.repositories] or roots
     context = {
         "query": query,
         "limits": PAGE_LIMITS,
-        "repositories": sorted(repo_id(root) for root in roots),
+        "repositories": sorted({*map(repo_id, roots), *query.repositories}),
+        "languages": languages(chosen),
+        "ingested": bool(roots),
         **(_results(query) if query.q else {}),
     }
-    return _page_or_part(request, "retrieval/page.html", "retrieval/_results.html", context)
+    response = _page_or_part(request, "retrieval/page.html", "retrieval/_results.html", context)
+    if "X-Live" in request.headers:
+        # Each letter typed is not a page to go back to.
+        response["HX-Replace-Url"] = query.url()
+    return response
 
 
 def _results(query: PageQuery) -> dict[str, Any]:
-    """The results' part of the context: hits and how they came about, or what went wrong."""
+    """The results' part of the context, or what went wrong, and how long it took."""
+    started = time.perf_counter()
+    try:
+        found = _symbols(query) if query.symbols else _passages(query)
+    except CodeinfoError as error:
+        return {"error": error}
+    spots = found.pop("spots")
+    return {**found, "facets": facets(query, spots), "seconds": time.perf_counter() - started}
+
+
+def _passages(query: PageQuery) -> dict[str, Any]:
     limits = Limits.in_force()
     if query.weaker:
         limits = replace(limits, cutoff=None)
-    started = time.perf_counter()
-    try:
-        asked = {"query": query.q, "repository": query.repository, "limit": query.limit}
-        result = search(SearchQuery.parse(asked), limits)
-    except CodeinfoError as error:
-        return {"error": error}
-    seconds = time.perf_counter() - started
+    result = search(SearchQuery.parse(query.asked("query")), limits)
     cutoff = Limits.in_force().cutoff
     marks = words_of(query.q)
     hits = [hit_of(match, cutoff, marks) for match in result.matches]
-    return {"result": result, "hits": hits, "seconds": seconds} | _cutoff(result, hits, cutoff)
+    spots = [Spot(match.repo, match.rel_path, match.language) for match in result.matches]
+    return {"result": result, "hits": hits, "spots": spots} | _cutoff(result, hits, cutoff)
+
+
+def _symbols(query: PageQuery) -> dict[str, Any]:
+    asked = SymbolQuery.parse(query.asked("name"))
+    definitions = find_definitions(asked)
+    references = find_references(replace(asked, limit=MOST_REFERENCES))
+    places = [each.place for each in definitions.results]
+    places += [each.place for each in references.results]
+    return {
+        "definitions": definitions,
+        "references": references,
+        "definition_hits": [definition_hit(each) for each in definitions.results],
+        "reference_files": reference_files(references.results, references.name),
+        "spots": [Spot(place.repo, place.path, place.language) for place in places],
+    }
 
 
 def _cutoff(result: SearchResult, hits: list[Hit], cutoff: float | None) -> dict[str, Any]:
@@ -119,13 +111,29 @@ def source(request: HttpRequest) -> HttpResponse:
     status = 200
     context: dict[str, Any] = {}
     try:
-        context["source"] = open_source(SourceRequest.parse(request.GET.dict()))
+        wanted = SourceRequest.parse(request.GET.dict())
+        context["source"] = open_source(wanted)
+        context["outline"] = _outline(context["source"])
     except CodeinfoError as error:
         context["error"] = error
         status = status_of(error)
     return _page_or_part(
         request, "retrieval/source.html", "retrieval/_source.html", context, status
     )
+
+
+def _outline(view: SourceView) -> list[dict[str, Any]]:
+    """The definitions of the file that is shown, with their depth; empty where they cannot be had:
+    the lines are worth showing without them."""
+    try:
+        outline = file_outline(OutlineQuery(view.repo, view.path))
+    except CodeinfoError:
+        return []
+    rows = islice(outline.flat(), MOST_OUTLINED)
+    return [
+        {"depth": min(depth, DEEPEST), "item": item, "url": view.url_of(item.start_line)}
+        for depth, item in rows
+    ]
 
 
 def _page_or_part(

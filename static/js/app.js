@@ -7,5 +7,6 @@ import "./copy.js";
 import "./live.js";
 import "./clock.js";
 import "./rows.js";
+import "./outline.js";
 import "./palette.js";
 import "./keys.js";

@@ -55,7 +55,8 @@ def test_the_address_is_the_state_of_the_page(client: Client, shelf: Shelf) -> N
             shelf.put(0.1, f"{i}.py", repo=repo)
     html = get(client, q="a question", repository="two", limit="5")
     assert 'value="a question"' in html
-    assert re.search(r"<option selected>\s*two", html)
+    assert re.search(r'value="two" form="search-form" checked', html)
+    assert not re.search(r'value="one" form="search-form" checked', html)
     assert re.search(r'<option value="5" selected>', html)
     assert html.count('<article class="hit"') == 5
     assert 'class="dir">one/' not in html
@@ -87,7 +88,7 @@ def test_words_of_the_question_are_marked(client: Client, shelf: Shelf) -> None:
 def test_htmx_gets_only_the_results(client: Client, shelf: Shelf) -> None:
     shelf.put(0.1)
     response = client.get("/search", {"q": "x"}, headers={"HX-Request": "true"})
-    assert response.content.startswith(b'<section class="results" id="results"')
+    assert response.content.startswith(b'<section class="results cols-side" id="results"')
     assert b"<html" not in response.content
     assert "HX-Request" in response["Vary"]
 

@@ -44,7 +44,7 @@ def find_definitions(query: SymbolQuery) -> Definitions:
     found = [each for root in roots for each in _of_root(root, query)]
     found, match = _best_named(found, query)
     order = {root.id: index for index, root in enumerate(roots)}
-    # What ranks alike stands in the order of the roots, and as each root gives it: by path and line.
+    # What ranks alike stands as the roots give it: by path and line.
     found.sort(key=lambda each: (*_rank(each.symbol), order[each.root.id]))
     shown = tuple(_definition(each) for each in found[: query.limit])
     return Definitions(query.name, shown, truncated=len(found) > query.limit, match=match)

@@ -1,0 +1,87 @@
+"""The search page in its mode "Symbols", and the outline beside a source file."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+pytestmark = pytest.mark.django_db
+
+
+def get(client: Client, **params: object) -> str:
+    response = client.get("/search", {"mode": "symbols", **params})
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def text(html: str) -> str:
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", "", html)))
+
+
+def test_without_a_name_the_page_says_what_may_be_asked(harbour: Path, client: Client) -> None:
+    html = get(client)
+    assert "Look up a name" in html
+    assert '<input type="radio" name="mode" value="symbols" form="search-form" checked' in html
+
+
+def test_a_name_is_shown_where_it_is_defined_and_used(harbour: Path, client: Client) -> None:
+    html = get(client, q="moor", repository="harbour")
+    assert re.search(r"2 definitions · 8 lines with the name · \d", text(html))
+    assert '<span class="dir">harbour/src/harbour/</span>ships.py:1–2</a>' in html
+    assert "<mark>moor</mark>" in html
+    assert "moor_once" in html
+    assert "<mark>moor</mark>_once" not in html
+    assert "in Client.moor" in text(html)
+    url = "/ui/retrieval/source?repo=harbour&amp;path=src%2Fharbour%2Fclient.py"
+    assert f'{url}&amp;start=15&amp;end=15#L15"' in html
+
+
+def test_lines_found_by_word_are_marked_so(harbour: Path, client: Client) -> None:
+    assert "by word" in text(get(client, q="berth"))
+    assert "by word" not in text(get(client, q="moor"))
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("Vessel.moor", "Nothing named so stands in those surroundings"),
+        ("SHIP", "these are written in another case"),
+    ],
+)
+def test_a_name_that_is_not_found_as_asked_says_how(
+    harbour: Path, client: Client, name: str, note: str
+) -> None:
+    assert note in text(get(client, q=name))
+
+
+def test_a_name_that_is_nowhere_offers_the_other_ways(harbour: Path, client: Client) -> None:
+    html = get(client, q="<nowhere>", language="python")
+    assert "Nothing is named “<nowhere>”" in text(html)
+    assert "<nowhere>" not in html
+    assert 'href="/search?q=%3Cnowhere%3E&amp;mode=symbols&amp;limit=10"' in html
+    assert 'href="/search?q=%3Cnowhere%3E&amp;language=python&amp;limit=10"' in html
+
+
+def test_what_is_typed_replaces_the_address(harbour: Path, client: Client) -> None:
+    params = {"mode": "symbols", "q": "Ship"}
+    headers = {"HX-Request": "true", "X-Live": "1"}
+    response = client.get("/search", params, headers=headers)
+    assert response["HX-Replace-Url"] == "/search?q=Ship&mode=symbols&limit=10"
+    assert "HX-Replace-Url" not in client.get("/search", params, headers={"HX-Request": "true"})
+
+
+def test_the_source_viewer_shows_the_outline(harbour: Path, client: Client) -> None:
+    where = {"repo": "harbour", "path": "src/harbour/client.py"}
+    html = client.get("/ui/retrieval/source", where).content.decode()
+    assert '<nav class="outline" aria-label="Outline of client.py">' in html
+    assert '<li class="outline__1"><a href="#L11" title="method Client.moor, line 11">' in html
+    assert '<option value="#L11">method Client.moor</option>' in html
+
+
+def test_a_file_that_defines_nothing_has_no_outline(harbour: Path, client: Client) -> None:
+    where = {"repo": "harbour", "path": "notes.txt"}
+    html = client.get("/ui/retrieval/source", where).content.decode()
+    assert "Nothing of note." in html
+    assert "outline" not in html

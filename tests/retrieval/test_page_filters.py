@@ -1,0 +1,108 @@
+"""The search page's filters and facets: which files may answer, and what was found."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.ingest.models import SourceFile
+from tests.retrieval.conftest import Shelf
+
+pytestmark = pytest.mark.django_db
+
+
+def get(client: Client, **params: object) -> str:
+    response = client.get("/search", params)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def text(html: str) -> str:
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", html)))
+
+
+def found(html: str) -> list[str]:
+    return re.findall(r'<article class="hit"[^>]*data-row="([^":]+)', html)
+
+
+@pytest.fixture
+def fleet(shelf: Shelf) -> Shelf:
+    """Three repositories with files in two languages."""
+    for repo in ("one", "two", "three"):
+        for number, (path, language) in enumerate(
+            [("src/a.py", "python"), ("web/b.ts", "typescript"), ("c.py", "python")]
+        ):
+            shelf.put(0.1 * number, path, repo=repo, language=language)
+    for file in SourceFile.objects.all():
+        language = "typescript" if file.path.endswith("ts") else "python"
+        SourceFile.objects.filter(id=file.id).update(language=language)
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("filters", "paths"),
+    [
+        ({"repository": ["one", "three"], "path": "src/"}, {"one/src/a.py", "three/src/a.py"}),
+        ({"language": "typescript"}, {f"{repo}/web/b.ts" for repo in ("one", "two", "three")}),
+        ({"path": "*.ts", "repository": "two"}, {"two/web/b.ts"}),
+        ({"path": "nowhere/"}, set()),
+    ],
+)
+def test_filters_say_which_files_may_answer(
+    client: Client, fleet: Shelf, filters: dict[str, Any], paths: set[str]
+) -> None:
+    assert set(found(get(client, q="x", **filters))) == paths
+
+
+def test_the_filters_in_force_are_shown_in_their_fields(client: Client, fleet: Shelf) -> None:
+    html = get(client, q="x", repository=["one", "two"], language="python", path="src/")
+    checked = re.findall(r'name="repository" value="(\w+)" form="search-form" checked', html)
+    assert checked == ["one", "two"]
+    assert '<option value="python" selected>python (4)</option>' in html
+    assert 'name="path" value="src/"' in html
+
+
+def test_languages_are_counted_over_what_may_answer(client: Client, fleet: Shelf) -> None:
+    assert "python (6)" in get(client)
+    assert "typescript (3)" in get(client)
+
+
+def test_what_was_found_is_counted_and_leads_further_in(client: Client, fleet: Shelf) -> None:
+    html = get(client, q="x", repository=["one", "two"])
+    facets = text(html.partition("<aside")[2].partition("</aside>")[0])
+    assert "Repository two 3 one 3 Language python 4 typescript 2 Folder src/ 2 web/ 2" in facets
+    assert (
+        'href="/search?q=x&amp;repository=one&amp;repository=two&amp;language=python&amp;limit=10"'
+        in html
+    )
+
+
+def test_a_choice_leads_back(client: Client, fleet: Shelf) -> None:
+    html = get(client, q="x", language="typescript")
+    chosen = re.search(r'<a href="([^"]*)" aria-current="true"', html)
+    assert chosen
+    assert unescape(chosen[1]) == "/search?q=x&limit=10"
+
+
+@pytest.mark.parametrize(
+    ("filters", "problem"),
+    [
+        ({"path": "../secret"}, "Path must not hold .."),
+        ({"path": "/etc"}, "Path must be relative to the repository"),
+        ({"language": "klingon"}, "Language is not known: klingon"),
+    ],
+)
+def test_a_filter_that_cannot_be_right_is_told_of(
+    client: Client, fleet: Shelf, filters: dict[str, str], problem: str
+) -> None:
+    html = get(client, q="x", **filters)
+    assert problem in text(html)
+    assert "Search without filters" in html
+
+
+def test_nothing_found_under_filters_offers_to_drop_them(client: Client, fleet: Shelf) -> None:
+    html = get(client, q="x", path="nowhere/")
+    assert "as far as the filters go" in text(html)
+    assert 'href="/search?q=x&amp;limit=10">Search without filters' in html
