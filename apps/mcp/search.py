@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.conf import settings
 from django.utils.module_loading import import_string
 
@@ -44,10 +44,12 @@ NOTHING_FOUND = {
 
 
 def adapted(tool: retrieval.Tool) -> McpTool:
-    """A tool of the chat as one of MCP. It reads rows and vectors, so it runs in a thread."""
+    """A tool of the chat as one of MCP. It reads rows and vectors, so it runs in a thread; it only
+    reads, so several run at once."""
+    read = database_sync_to_async(tool.run, thread_sensitive=False)
 
     async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
-        answer = cast(JSON, await sync_to_async(tool.run)(arguments))
+        answer = cast(JSON, await read(arguments))
         hint = NOTHING_FOUND.get(tool.name) if answer.get("results") == [] else None
         return answer | {"hint": hint} if hint else answer
 
