@@ -6,21 +6,44 @@ meaning, which mix the two searches.
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
+from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from benchmarks.retrieval import direct
 from benchmarks.retrieval.questions import Repository
 from benchmarks.retrieval.scores import Score, judged
 
+if TYPE_CHECKING:
+    from apps.ingest.models import Root
+    from apps.retrieval.gather import Asked, Candidate
+
 SHARES = ("meaning", "meaning_of_name")
 
 
 def without_each(repositories: Sequence[Repository]) -> dict[str, list[Score]]:
-    """The scores without each signal, by its name."""
-    return {
-        name: judged(direct.system(weights), repositories) for name, weights in variants().items()
-    }
+    """The scores without each signal, by its name. No weight changes which candidates there are,
+    so those of each question are gathered once."""
+    with patch("apps.retrieval.hybrid.gather", _remembered()):
+        return {
+            name: judged(direct.system(weights), repositories)
+            for name, weights in variants().items()
+        }
+
+
+def _remembered() -> Callable[[Sequence["Root"], "Asked"], Sequence["Candidate"]]:
+    from apps.retrieval.gather import gather
+
+    known: dict[tuple[str, ...], Sequence[Candidate]] = {}
+
+    def remembered(roots: Sequence["Root"], asked: "Asked") -> Sequence["Candidate"]:
+        key = (asked.text, *(root.name for root in roots))
+        if key not in known:
+            known[key] = gather(roots, asked)
+        return known[key]
+
+    return remembered
 
 
 def variants() -> dict[str, dict[str, float]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from apps.ingest.vectors.store import reset_store
-from benchmarks.retrieval import direct, questions, scores, tables
+from benchmarks.retrieval import ablation, direct, questions, scores, tables
 from benchmarks.retrieval.others import bm25, grep
 from benchmarks.retrieval.questions import Question, Repository
 from tests.support.ingested import write_files
@@ -72,6 +72,20 @@ def test_what_was_ingested_is_not_ingested_again(ingested: Repository, folder: P
     direct.ingest_all([ingested], folder / "nowhere", again=False)
     with pytest.raises(SystemExit, match="not a folder"):
         direct.ingest_all([ingested], folder / "nowhere", again=True)
+
+
+def test_each_signal_is_switched_off_by_its_name(ingested: Repository) -> None:
+    without = ablation.without_each([ingested])
+    assert {"the vectors", "the words", "definition", "file_name", "test"} <= set(without)
+    assert all(len(found) == len(ingested.questions) for found in without.values())
+    whole = scores.judged(direct.system(), [ingested])
+    assert len(tables.ablation(whole, without).splitlines()) == len(without) + 2
+
+
+def test_weights_may_be_replaced_for_a_question(ingested: Repository) -> None:
+    """Once a name like the question's counts against a file, the one that answers comes last."""
+    semantic, _ = scores.judged(direct.system({"file_name": -1_000.0}), [ingested])
+    assert semantic.file == pytest.approx(0.631, abs=0.001)
 
 
 def test_plain_bm25_asks_the_same_chunks(ingested: Repository) -> None:
