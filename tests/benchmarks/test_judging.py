@@ -15,6 +15,7 @@ from tests.support.ingested import write_files
 FILES = {
     "src/parcel.py": "class Parcel:\n    def weigh(self, scale):\n        return scale.read()\n",
     "src/crane.py": "def lift_container(crane, container):\n    crane.hook(container)\n",
+    "src/ledger.py": "def note(parcel):\n    return parcel.name\n",
     "README.md": "outside of what is searched: weigh a parcel\n",
 }
 ENTRY = {
