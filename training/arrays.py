@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.ingest.embedding.words import stems
-from training.corpus import Folders
+from training.corpus import MOST_PAIRS, Folders
 from training.extract import Pair
 from training.manifest import Package
 
@@ -118,7 +118,7 @@ def _counted(task: tuple[int, Path, bool]) -> tuple[Counts, NDArray[np.uint32]]:
     number, path, develop = task
     builder = _Builder()
     codes = []
-    for pair in pickle.loads(path.read_bytes()):
+    for pair in pickle.loads(path.read_bytes())[:MOST_PAIRS]:
         builder.add(pair)
         codes.append(
             zlib.crc32(f"{pair.kind} {' '.join(pair.body.split())}".encode("utf-8", "replace"))

@@ -1,14 +1,16 @@
 """Words that only name persons, which leave the vocabulary.
 
 A word is taken for a name when the Faker package lists it as a first or last name, or an author or
-maintainer of a package bears it. It stays all the same when the symbols of many packages use it:
-`mark`, `max` and `grant` are words of code, whoever else is called so.
+maintainer of a package bears it. It stays all the same when it is the name of a package, or when
+the symbols of many packages use it, or the doc comments or texts of still more: `mark`, `max` and
+`grant` are words of code, whoever else is called so.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.ingest.embedding.words import stems
 from training import archives
@@ -18,17 +20,25 @@ from training.manifest import Package
 from training.pin import npm_description, wheel_metadata
 
 LISTING = "faker"
-FEWEST_PACKAGES = 15
+# In so many packages a name is a word.
+IN_SYMBOLS, IN_QUESTIONS, IN_TEXTS = 12, 20, 150
 _SYMBOL = 2  # the column of the symbol's words in the counts of a text
 _QUOTED = re.compile(r"[\"']([^\"'\W\d_][^\"'\d_]{2,20})[\"']")
 _WORD = re.compile(r"[^\W\d_]{3,}")
+_NO_PERSON = re.compile(
+    r"\b(team|authors?|foundation|contributors?|inc|ltd|llc|gmbh|corp|corporation|project|developers?"
+    r"|community|software|labs?|group|company|the|and|maintainers?|development|services?|cloud|sdk"
+    r"|systems?|technolog\w+|networks?|university|institute|open|source|google|microsoft|amazon)\b",
+    re.IGNORECASE,
+)
 
 
 def personal(counts: Counts, packages: Iterable[Package], folders: Folders) -> frozenset[str]:
     """The stems to leave out."""
     packages = [package for package in packages if package.role == "train"]
     found = {stem for word in _names(packages, folders) for stem in stems(word) if len(stem) > 2}
-    return frozenset(found - _words_of_symbols(counts))
+    called = {stem for package in packages for stem in stems(package.name)}
+    return frozenset(found - called - _words_of_code(counts))
 
 
 def _names(packages: Iterable[Package], folders: Folders) -> Iterator[str]:
@@ -39,7 +49,7 @@ def _names(packages: Iterable[Package], folders: Folders) -> Iterator[str]:
         if package.kind == "npm":
             author = npm_description(archive).get("author") or ""
             text = author.get("name", "") if isinstance(author, dict) else author
-            yield from _WORD.findall(text.partition("<")[0])
+            yield from _person(text.partition("<")[0])
         if package.kind == "pypi" and package.name.lower() == LISTING:
             yield from _listed(package, folders)
 
@@ -47,20 +57,47 @@ def _names(packages: Iterable[Package], folders: Folders) -> Iterator[str]:
 def _authors(package: Package, folders: Folders) -> Iterator[str]:
     metadata = wheel_metadata(folders.archive(package))
     for field in ("Author", "Maintainer", "Author-email", "Maintainer-email"):
-        yield from _WORD.findall(re.sub(r"<[^>]*>|\S+@\S+", " ", str(metadata.get(field) or "")))
+        for name in re.split(r"[,;]| and ", str(metadata.get(field) or "")):
+            yield from _person(re.sub(r"<[^>]*>|\S+@\S+|\"", " ", name))
+
+
+def _person(name: str) -> list[str]:
+    """The words of a name that may be a person's: two to four, each with a capital."""
+    words = name.split()
+    capital = all(word[:1].isupper() for word in words)
+    return (
+        _WORD.findall(name)
+        if 2 <= len(words) <= 4 and capital and not _NO_PERSON.search(name)
+        else []
+    )
 
 
 def _listed(package: Package, folders: Folders) -> Iterator[str]:
     """The names that Faker invents persons from, in all its languages with Latin letters."""
-    for path, content in archives.files(folders.archive(package)):
-        if "/providers/person/" in path and path.endswith(".py"):
-            yield from _QUOTED.findall(content.decode("utf-8"))
+    for _, content in archives.files(folders.archive(package), _lists_names):
+        yield from _QUOTED.findall(content.decode("utf-8"))
 
 
-def _words_of_symbols(counts: Counts) -> frozenset[str]:
-    """Words that symbols of at least FEWEST_PACKAGES packages are made of."""
-    package = np.repeat(counts.package, np.diff(counts.text_at))
+def _lists_names(path: str) -> bool:
+    return "/providers/person/" in path and path.endswith(".py")
+
+
+def _words_of_code(counts: Counts) -> frozenset[str]:
+    """Words that the symbols or the questions of many packages are made of."""
     in_symbol = counts.text_count[:, _SYMBOL] > 0
-    both = np.unique(np.stack([counts.text_word[in_symbol], package[in_symbol]]), axis=1)
-    packages = np.bincount(both[0], minlength=len(counts.words))
-    return frozenset(counts.words[word] for word in np.flatnonzero(packages >= FEWEST_PACKAGES))
+    of_text = np.repeat(counts.package, np.diff(counts.text_at))
+    of_question = np.repeat(counts.package, np.diff(counts.question_at))
+    size = len(counts.words)
+    symbols = _packages(counts.text_word[in_symbol], of_text[in_symbol], size)
+    texts = _packages(counts.text_word, of_text, size)
+    questions = _packages(counts.question_word, of_question, size)
+    many = (symbols >= IN_SYMBOLS) | (questions >= IN_QUESTIONS) | (texts >= IN_TEXTS)
+    kept = np.flatnonzero(many)
+    return frozenset(counts.words[word] for word in kept)
+
+
+def _packages(words: NDArray[np.int32], package: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+    """In how many packages each word stands."""
+    most = int(package.max(initial=0)) + 1
+    both = np.unique(words.astype(np.int64) * most + package)
+    return np.bincount(both // most, minlength=size)

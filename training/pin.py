@@ -71,10 +71,13 @@ def _wheel(archive: Path) -> tuple[str, str, str]:
 
 
 def wheel_metadata(archive: Path) -> Message:
-    for path, content in archives.files(archive):
-        if path.endswith(".dist-info/METADATA") and path.count("/") == 1:
-            return email.message_from_bytes(content)
+    for _, content in archives.files(archive, _is_wheel_metadata):
+        return email.message_from_bytes(content)
     return Message()
+
+
+def _is_wheel_metadata(path: str) -> bool:
+    return path.endswith(".dist-info/METADATA") and path.count("/") == 1
 
 
 def _npm(archive: Path) -> tuple[str, str, str]:
@@ -83,11 +86,14 @@ def _npm(archive: Path) -> tuple[str, str, str]:
 
 
 def npm_description(archive: Path) -> dict[str, str]:
-    for path, content in archives.files(archive):
-        if path.count("/") == 1 and path.endswith("/package.json"):
-            found: dict[str, str] = json.loads(content)
-            return found
+    for _, content in archives.files(archive, _is_npm_description):
+        found: dict[str, str] = json.loads(content)
+        return found
     return {}
+
+
+def _is_npm_description(path: str) -> bool:
+    return path.count("/") == 1 and path.endswith("/package.json")
 
 
 def _deb(archive: Path) -> tuple[str, str, str]:
@@ -95,12 +101,15 @@ def _deb(archive: Path) -> tuple[str, str, str]:
     rules = next(
         (
             content.decode("utf-8", "replace")
-            for path, content in archives.files(archive)
-            if re.fullmatch(r"usr/share/doc/[^/]+/copyright", path)
+            for _, content in archives.files(archive, _is_debian_copyright)
         ),
         "",
     )
     return name, unquote(version), DebianCopyright(rules).whole()
+
+
+def _is_debian_copyright(path: str) -> bool:
+    return re.fullmatch(r"usr/share/doc/[^/]+/copyright", path) is not None
 
 
 _READERS = {"pypi": _wheel, "npm": _npm, "deb": _deb}

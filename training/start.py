@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from training.bags import Bags
 from training.vocabulary import Vocabulary
 
-MOST_PAIRS = 120_000
+MOST_PAIRS = 300_000
 EXTRA = 16
 ROUNDS = 2
 RARE_TEXTS = 50  # a bucket of grams is weighed as a word of this many texts

@@ -115,7 +115,7 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> str:
-        """The full model id: `static-code-256`, `openai:<id>`."""
+        """The full model id: that of the built-in embedder, or `openai:<id>`."""
 
     @property
     def max_tokens(self) -> int | None:

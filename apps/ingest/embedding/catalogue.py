@@ -56,7 +56,7 @@ def _server_models() -> list[EmbeddingModel]:
 
 
 def resolve(model_id: str) -> str:
-    """The full id of a model: `static-code-256`, `openai:<id>`.
+    """The full id of a model: that of the built-in embedder, or `openai:<id>`.
 
     A bare id is looked for on the server; a full one is believed, since servers answer to more
     names than they list. Raises InvalidInput for one that nothing here offers, Unavailable where

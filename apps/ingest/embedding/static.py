@@ -1,6 +1,7 @@
-"""static-code-256, the built-in embedder: trained word vectors, summed. numpy and nothing else.
+"""The built-in embedder: trained word vectors, summed. numpy and nothing else.
 
-What the weights are and how a vector comes of them is told in data/static-code-256/README.md.
+What the weights are and how a vector comes of them is told in the README.md beside them; how they
+are made, in docs/embedder.md.
 """
 
 import math
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from apps.ingest.embedding.words import LONGEST_WORD, stems
 from apps.ingest.types import EmbeddingText, Vectors
 
-MODEL_ID = "static-code-256"
+# The id carries the version: vectors of two trainings do not compare. Weights are in data/<id>.
+MODEL_ID = "static-code-256-v2"
 DIMENSION = 256
 FOLDER = Path(__file__).resolve().parent.parent / "data" / MODEL_ID
 GRAM_LENGTH = 4

@@ -1,4 +1,4 @@
-"""The words of a text, as the weights of static-code-256 know them.
+"""The words of a text, as the weights of the built-in embedder know them.
 
 `parseHTTPResponse_v2` gives pars, http, respons, v, 2: identifiers fall into their parts, all is
 lowered, and a light stemmer takes common endings off.
