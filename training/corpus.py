@@ -13,7 +13,7 @@ from pathlib import Path
 from training.extract import Pair, pairs_of
 from training.guard import Guard
 from training.manifest import Package
-from training.pin import source_rules
+from training.metadata import source_rules
 
 log = logging.getLogger("training")
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 MANIFEST = Path(__file__).parent / "manifest.tsv"
 
-Role = Literal["train", "develop", "guard", "names"]
+Role = Literal["train", "develop", "guard", "start"]
 Kind = Literal["pypi", "npm", "deb", "deb-src"]
 
 
@@ -18,7 +18,7 @@ class Package:
 
     `train` packages give the weights; `develop` ones are searched to judge a training, and give
     nothing; `guard` ones are what an evaluation may use, fetched to leave out what resembles them;
-    `names` ones list personal names. `licence` is as the package states it.
+    `start` ones give the words' first vectors. `licence` is as the package states it.
     """
 
     role: Role

@@ -17,7 +17,7 @@ from training import archives
 from training.arrays import Counts
 from training.corpus import Folders
 from training.manifest import Package
-from training.pin import npm_description, wheel_metadata
+from training.metadata import npm_description, wheel_metadata
 
 LISTING = "faker"
 # In so many packages a name is a word.

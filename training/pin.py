@@ -6,13 +6,9 @@ package whose licence is permissive is recorded, and nothing else, but for those
 uses: these are kept under any licence, to know what to leave out.
 """
 
-import email
 import hashlib
-import json
 import re
-import tarfile
 from collections.abc import Iterator
-from email.message import Message
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -20,6 +16,8 @@ from training import archives
 from training.exclusions import is_never
 from training.licences import DebianCopyright, is_permissive, of_npm, of_wheel
 from training.manifest import Kind, Package, Role
+from training.metadata import npm_description, source_rules, wheel_metadata
+from training.word_pieces import MODEL, PIECES
 
 # Searched to judge a training, in several languages; chosen by hand, never looked at by training.
 DEVELOP = frozenset(
@@ -34,7 +32,7 @@ DEVELOP = frozenset(
     haskell-conduit @capacitor/filesystem expo-file-system react-native-vision-camera mono-addins
     """.split()  # noqa: SIM905
 )
-NAMES = frozenset({"names", "wamerican"})
+START = frozenset({MODEL, PIECES})
 
 
 def pinned(folder: Path) -> Iterator[Package]:
@@ -58,8 +56,8 @@ def _row(kind: Kind, name: str, version: str, licence: str, parts: list[Path]) -
 
 
 def _role(name: str) -> Role:
-    if name in NAMES:
-        return "names"
+    if name in START:
+        return "start"
     if is_never(name):
         return "guard"
     return "develop" if name.lower() in DEVELOP else "train"
@@ -70,30 +68,9 @@ def _wheel(archive: Path) -> tuple[str, str, str]:
     return str(metadata["Name"]), str(metadata["Version"]), of_wheel(metadata)
 
 
-def wheel_metadata(archive: Path) -> Message:
-    for _, content in archives.files(archive, _is_wheel_metadata):
-        return email.message_from_bytes(content)
-    return Message()
-
-
-def _is_wheel_metadata(path: str) -> bool:
-    return path.endswith(".dist-info/METADATA") and path.count("/") == 1
-
-
 def _npm(archive: Path) -> tuple[str, str, str]:
     description = npm_description(archive)
     return description.get("name", ""), description.get("version", ""), of_npm(description)
-
-
-def npm_description(archive: Path) -> dict[str, str]:
-    for _, content in archives.files(archive, _is_npm_description):
-        found: dict[str, str] = json.loads(content)
-        return found
-    return {}
-
-
-def _is_npm_description(path: str) -> bool:
-    return path.count("/") == 1 and path.endswith("/package.json")
 
 
 def _deb(archive: Path) -> tuple[str, str, str]:
@@ -131,16 +108,6 @@ def _source(description: Path) -> Iterator[Package]:
         licences = DebianCopyright(source_rules(packaging))
         licence = licences.of("*") or licences.whole()
         yield from _row("deb-src", name, _field(text, "Version"), licence, parts)
-
-
-def source_rules(packaging: Path) -> str:
-    """The copyright file of a Debian source package."""
-    with tarfile.open(packaging) as opened:
-        try:
-            content = opened.extractfile("debian/copyright")
-        except KeyError:
-            return ""
-        return content.read().decode("utf-8", "replace") if content else ""
 
 
 def _field(text: str, name: str) -> str:

@@ -11,8 +11,10 @@ from training.export import Facts, export
 from training.fetch import fetch
 from training.manifest import Package, read_manifest
 from training.names import personal
-from training.start import start_vectors
+from training.start import joined, start_vectors
+from training.surfaces import surfaces
 from training.train import Recipe, initial, train, usable_data
+from training.word_pieces import word_vectors
 
 log = logging.getLogger("training")
 
@@ -29,7 +31,9 @@ def rebuild(folders: Folders, processes: int, recipe: Recipe | None = None) -> N
     words = vocabulary.choose(counts, recipe.words, recipe.buckets, names)
     rows = vocabulary.rows_of_words(counts.words, words)
     questions, texts = bags.questions(counts, rows), bags.texts(counts, rows)
-    vectors = start_vectors(questions, texts, words, recipe.dimension, recipe.seed)
+    seen = start_vectors(questions, texts, words, recipe.dimension, recipe.seed)
+    written = surfaces(words.words, packages, folders)
+    vectors = joined(seen, word_vectors(written, words, packages, folders))
     parameters = initial(vectors, words, recipe)
     sets = development_sets(counts)
     data = usable_data(counts, questions, texts, recipe)

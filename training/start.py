@@ -1,4 +1,4 @@
-"""Where training starts: vectors of words that stand in the same texts, from the corpus alone.
+"""Where training starts: vectors of words that stand in the same texts, or mean alike in English.
 
 The singular vectors of the matrix of pairs and words (a question and its code are one row), found
 by random projection and a few rounds of power iteration.
@@ -58,3 +58,17 @@ def _singular_vectors(
     _, values, right = np.linalg.svd(np.asarray(matrix.T @ left).T, full_matrices=False)
     kept = np.sqrt(values[1 : dimension + 1])[:, None] * right[1 : dimension + 1]
     return np.asarray(kept.T, np.float32)
+
+
+def joined(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Two tables of vectors as one of the first's dimension: both at unit length side by side, on
+    their principal axes."""
+    both = np.concatenate([_unit(first), _unit(second)], axis=1)
+    _, axes = np.linalg.eigh((both.T @ both).astype(np.float64))
+    found = both @ axes[:, ::-1][:, : first.shape[1]].astype(np.float32)
+    return np.asarray(found / np.sqrt((found**2).sum(1)).mean(), np.float32)
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.sqrt((vectors**2).sum(1, keepdims=True)) + np.float32(1e-8)
+    return np.asarray(vectors / lengths, np.float32)

@@ -25,7 +25,7 @@ class Recipe:
     dimension: int = 256
     words: int = 59_000
     buckets: int = 8_192
-    batch: int = 1_024
+    batch: int = 2_048
     group: int = 64  # pairs of one package that go together, so that their answers compete
     epochs: float = 2.0
     rate: float = 3e-3
