@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -69,7 +70,7 @@ def _commands(kind: Kind, packages: Sequence[Package], target: Path) -> Iterator
             hashes = {(p.name, p.version): p.sha256 for p in packages}
             pins = target / f"pins-{number}.txt"
             pins.write_text("".join(f"{n}=={v} --hash=sha256:{hashes[n, v]}\n" for n, v in batch))
-            yield ["pip", *PIP, "--dest", ".", "--requirement", pins.name]
+            yield [sys.executable, "-m", "pip", *PIP, "--dest", ".", "--requirement", pins.name]
         elif kind == "npm":
             yield ["npm", "pack", "--silent", *(f"{name}@{version}" for name, version in batch)]
         elif kind == "deb":
