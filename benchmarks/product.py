@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apps.ingest.models import IngestRun
 
 HERE = Path(__file__).resolve().parent.parent
-START_SECONDS, STOP_SECONDS, LOOK_SECONDS = 60, 30, 0.05
+START_SECONDS, STOP_SECONDS, LOOK_SECONDS = 180, 60, 0.05
 ENDED = ("completed", "failed", "cancelled")
 
 
