@@ -374,7 +374,7 @@ def test_a_long_answer_waits_at_its_place_for_a_reader_who_scrolled_away(
 ) -> None:
     text = [f"Paragraph {n} of many.\n\n" for n in range(60)]
     # Slowly at first, so that it is seen to stream however busy the machine is.
-    slow, fast = say("".join(text[:6]), 12, 0.15), say("".join(text[6:]), 24, 0.02)
+    slow, fast = say("".join(text[:6]), 12, 0.15), say("".join(text[6:]), 24, 0.05)
     model.scripts["plain"] = Script([[*slow, *fast, *end()]])
     page = open_page("/chat", size=(1000, 600))
     ask(page, model="plain")

@@ -74,7 +74,7 @@ document.addEventListener("htmx:wsBeforeMessage", (event) => event.target.id ===
 document.addEventListener("htmx:wsAfterMessage", (event) => event.target.id === "chat-live" && follow());
 transcript.addEventListener("scroll", () => {
   look();
-  if (stuck) jump.hidden = true;
+  jump.hidden = stuck || atEnd() || !turns().length;
 });
 jump.addEventListener("click", () => {
   toEnd();
