@@ -28,9 +28,15 @@ def repo(folder: Path) -> Path:
 
 @pytest.fixture
 def store() -> Iterator[Any]:
-    """The real store; what the test's roots left in it, and of words, is dropped afterwards."""
+    """The real store, empty, and so are the words: before the test and after it."""
+    drop_everything()
     yield get_store()
     # The test may have closed the one it was given.
+    drop_everything()
+
+
+def drop_everything() -> None:
+    """Other files' tests, too, may have left roots in this worker's folder."""
     for root_id in stores.roots():
         stores.drop(root_id)
 
