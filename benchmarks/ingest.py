@@ -1,7 +1,7 @@
 """How fast a folder becomes searchable, and where the time goes.
 
-    python benchmarks/ingest.py            ingests the installed Django
-    python benchmarks/ingest.py FOLDER     ingests that folder
+    python -m benchmarks.ingest            ingests the installed Django
+    python -m benchmarks.ingest FOLDER     ingests that folder
 
 Prints one table. The same rows are then added to an empty store, nothing else being done, in the
 same run: the ratio of the two rates is the figure to look at, since seconds depend on the machine.
@@ -10,7 +10,6 @@ All state is in a temporary folder. Exits 1 on any failure.
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
 
-import os
 import shutil
 import sys
 import tempfile
@@ -20,11 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from benchmarks import product
+
 if TYPE_CHECKING:
     from apps.ingest.models import IngestRun, Root
     from apps.ingest.runs.job import Job
 
-HERE = Path(__file__).resolve().parent.parent
 STAGES = ("discovery", "chunking", "embedding", "rows", "store", "words")
 
 
@@ -37,26 +37,6 @@ def folder_to_ingest(data: str) -> Path:
     assert spec is not None and spec.origin is not None
     ignored = shutil.ignore_patterns("__pycache__")
     return Path(shutil.copytree(Path(spec.origin).parent, f"{data}/django", ignore=ignored))
-
-
-def set_up(data: str, folder: Path) -> None:
-    """An empty product in `data`, which may ingest `folder`."""
-    os.environ |= {
-        "CODEINFO_DATA_DIR": data,
-        "CODEINFO_INGEST_BASE": str(folder),
-        "CODEINFO_FIRST_ROOT": "none",
-        "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
-        "LOG_LEVEL": "error",
-    }
-    for name in ("DATABASE_URL", "MONGO_URI", "CHROMA_URL"):
-        os.environ[name] = ""
-    sys.path.insert(0, str(HERE))
-
-    import django
-    from django.core.management import call_command
-
-    django.setup()
-    call_command("migrate", verbosity=0)
 
 
 def ingest(folder: Path) -> tuple["IngestRun", "Job", float]:
@@ -128,7 +108,7 @@ def main() -> None:
         folder = folder_to_ingest(data)
         if not folder.is_dir():
             raise SystemExit(f"{folder} is not a folder.")
-        set_up(data, folder)
+        product.set_up(Path(data), [folder])
         from apps.ingest import queries
         from apps.ingest.vectors.store import reset_store
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent.parent
 START_SECONDS, STOP_SECONDS, LOOK_SECONDS = 180, 60, 0.05
-ENDED = ("completed", "failed", "cancelled")
 
 
 def environment(data: Path, folders: Sequence[Path]) -> dict[str, str]:
@@ -114,11 +113,13 @@ def _await(server: "subprocess.Popen[bytes]", client: httpx.Client) -> None:
 def ingest_over_http(client: httpx.Client, folder: Path, name: str) -> dict[str, Any]:
     """Ingest a folder through the API and wait for it; the status that it ended with. Raises
     RuntimeError with the reason where it does not complete."""
+    from apps.ingest.types import TERMINAL_STATES
+
     models = answer(client.get("/ingest/models"))
     model = models["lockedModelId"] or models["models"][0]["id"]
     body = {"path": str(folder), "name": name, "model": model}
     run = answer(client.post("/ingest/start", json=body))["runId"]
-    while (status := answer(client.get(f"/ingest/status/{run}")))["state"] not in ENDED:
+    while (status := answer(client.get(f"/ingest/status/{run}")))["state"] not in TERMINAL_STATES:
         time.sleep(LOOK_SECONDS)
     if status["state"] != "completed":
         raise RuntimeError(f"ingest of {folder}: {status}")

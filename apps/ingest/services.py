@@ -52,17 +52,20 @@ def reembed(path: str) -> IngestRun:
     """
     root = queries.find_root(path)
     folders.resolve(root.path)
-    _allowed_model(queries.locked_model() or root.model)
-    return _enter(**_again(root))
+    model = queries.locked_model() or root.model
+    _allowed_model(model)
+    return _enter(**_again(root, model))
 
 
 def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:
     """Queue another ingest of several roots, whatever is under way; one that waits already is not
     queued twice. Returns the runs that were queued."""
     waiting = set(IngestRun.objects.live().values_list("path", flat=True))
+    locked = queries.locked_model()
     runs = []
     for root in Root.objects.published().filter(id__in=list(root_ids)).order_by("name"):
-        if root.path not in waiting and (run := _insert(f"root:{root.id}", **_again(root))):
+        again = _again(root, locked or root.model)
+        if root.path not in waiting and (run := _insert(f"root:{root.id}", **again)):
             runs.append(run)
     return runs
 
@@ -113,7 +116,7 @@ def remove(path: str) -> bool:
     """
     root = queries.find_root(path)
     run = _enter(
-        **_again(root)
+        **_again(root, queries.locked_model() or root.model)
         | {
             "operation": IngestRun.Operation.REMOVE,
             "root": None,
@@ -150,14 +153,14 @@ def busy() -> Conflict:
     return Conflict("Another ingest is queued or under way.", code="BUSY")
 
 
-def _again(root: Root) -> dict[str, object]:
+def _again(root: Root, model: str) -> dict[str, object]:
     return {
         "operation": IngestRun.Operation.REEMBED,
         "root": root,
         "path": root.path,
         "name": root.name,
         "description": root.description,
-        "model": queries.locked_model() or root.model,
+        "model": model,
     }
 
 

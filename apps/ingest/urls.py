@@ -1,5 +1,7 @@
 """Addresses of this app: the API, the page with its fragments, and the page's websocket."""
 
+from collections.abc import Callable
+
 from django.http import HttpRequest, HttpResponse
 from django.urls import path, re_path, register_converter
 from django.urls.converters import StringConverter
@@ -25,13 +27,12 @@ class AbsolutePath(StringConverter):
 register_converter(AbsolutePath, "absolute")
 
 
-def removal(request: HttpRequest) -> HttpResponse:
+View = Callable[[HttpRequest], HttpResponse]
+
+
+def asked_first(dialog: View, act: View) -> View:
     """The dialog that asks, and the act: one address, as for any form."""
-    return views.remove(request) if request.method == "POST" else views.confirm_remove(request)
-
-
-def model_change(request: HttpRequest) -> HttpResponse:
-    return views.change_model(request) if request.method == "POST" else views.ask_model(request)
+    return lambda request: (act if request.method == "POST" else dialog)(request)
 
 
 api_urlpatterns: list[URLPattern] = [
@@ -50,10 +51,10 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/ingest/start", views.start),
     path("ui/ingest/cancel/<str:run_id>", views.cancel),
     path("ui/ingest/reembed", views.reembed),
-    path("ui/ingest/remove", removal),
+    path("ui/ingest/remove", asked_first(views.confirm_remove, views.remove)),
     path("ui/ingest/parts", views.living_parts),
     path("ui/ingest/models", views.models),
-    path("ui/ingest/model", model_change),
+    path("ui/ingest/model", asked_first(views.ask_model, views.change_model)),
     path("ui/ingest/folders", views.folder_picker),
     path("ui/ingest/root/<str:root_id>", views.details),
     path("ui/ingest/skipped", views.skipped),

@@ -15,6 +15,7 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.ingest import folders, languages, panels, queries, services, skips
+from apps.ingest.embedding import available_models
 from apps.ingest.finding import eligibility
 from apps.ingest.forms import StartForm
 from apps.ingest.models import Root, SourceFileQuerySet
@@ -106,8 +107,6 @@ def remove(request: HttpRequest) -> HttpResponse:
 def ask_model(request: HttpRequest) -> HttpResponse:
     """The dialog that chooses another embedding model for the whole index."""
     # The embedding package loads heavy modules; it is imported when it is first needed.
-    from apps.ingest.embedding import available_models  # noqa: PLC0415
-
     context = {**panels.context(), "models": available_models()}
     return render(request, "ingest/_change_model.html", context)
 
@@ -135,8 +134,6 @@ def living_parts(request: HttpRequest) -> HttpResponse:
 def models(request: HttpRequest) -> HttpResponse:
     """The model field with every model that can be had now; a server may have to be asked."""
     # The embedding package loads heavy modules; it is imported when it is first needed.
-    from apps.ingest.embedding import available_models  # noqa: PLC0415
-
     context = {
         "models": available_models(),
         "locked_model": queries.locked_model(),

@@ -24,6 +24,8 @@ export function toEnd() {
   jump.hidden = true;
 }
 
+const offerJump = () => (jump.hidden = stuck || atEnd() || !turns().length);
+
 // Any place but the one set here is the reader's choice. Asked before each change of the content,
 // because scroll events come late: after one that would take the reader back to the end.
 function look() {
@@ -67,14 +69,14 @@ function follow() {
     stuck = atEnd();
   }
   if (stuck) moveToEnd();
-  jump.hidden = stuck || atEnd();
+  offerJump();
 }
 
 document.addEventListener("htmx:wsBeforeMessage", (event) => event.target.id === "chat-live" && look());
 document.addEventListener("htmx:wsAfterMessage", (event) => event.target.id === "chat-live" && follow());
 transcript.addEventListener("scroll", () => {
   look();
-  jump.hidden = stuck || atEnd() || !turns().length;
+  offerJump();
 });
 jump.addEventListener("click", () => {
   toEnd();
