@@ -9,10 +9,8 @@ In a test:
         server.exchanges[-1].client_left.wait(5)   # True once the client hung up before the end
 
 The script is chosen by the model's name: those of `openai_scripts.SCRIPTS` and `NUMBERED`, and
-those that a test adds: `server.scripts["mine"] = Script([[*say("Hi"), *end()]])`. A wait in a
-script lasts its seconds times `server.pace` (0: none, 1: as written), which may be changed while it
-runs; `server.hold()` makes it stop before each frame until `server.step(n)` lets n more through, so
-that a test decides how far an answer has come.
+those that a test adds: `server.scripts["mine"] = Script([[*say("Hi"), *end()]])`. How it is paced
+and held is told in `tests.stand_ins.server`.
 
 By hand, and for browser tests:
 
@@ -33,9 +31,9 @@ import math
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from tests.stand_ins.openai_scripts import (
     SCRIPTS,
@@ -52,6 +50,7 @@ from tests.stand_ins.openai_scripts import (
     script_for,
     steps_of,
 )
+from tests.stand_ins.server import Hangup, StandIn
 
 JSON = dict[str, Any]
 EMBEDDING_MODEL = "text-embedding-standin"
@@ -71,90 +70,34 @@ class Exchange:
     done: threading.Event = field(default_factory=threading.Event)
 
 
-class Hangup(Exception):
-    """The script drops the connection."""
-
-
-class OpenAIStandIn:
-    """The server, in a thread of its own; a context manager."""
+class OpenAIStandIn(StandIn):
+    """The server; see `StandIn` for how it is held and paced."""
 
     def __init__(self, *, port: int = 0, pace: float = 0.0, key: str = "") -> None:
-        self.pace = pace
+        super().__init__(port=port, pace=pace)
         self.key = key
         self.scripts: dict[str, Script] = {}
         self.models = [*SCRIPTS, EMBEDDING_MODEL]
         self.exchanges: list[Exchange] = []
-        self.port = port
-        self._gate: asyncio.Semaphore | None = None
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"http://{self.address}/v1"
 
     @property
     def chats(self) -> list[Exchange]:
         """The requests for an answer, in order."""
         return [item for item in self.exchanges if item.path == "/v1/chat/completions"]
 
-    def hold(self) -> None:
-        """Send no frame of an answer until `step` lets it through."""
-        self._gate = asyncio.Semaphore(0)
-
-    def step(self, frames: int = 1) -> None:
-        assert self._gate is not None, "hold() first"
-        for _ in range(frames):
-            self._loop.call_soon_threadsafe(self._gate.release)
-
-    def release(self) -> None:
-        """Let everything through again."""
-        gate, self._gate = self._gate, None
-        if gate is not None:
-            for _ in range(10_000):
-                self._loop.call_soon_threadsafe(gate.release)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._ready.wait(10), "the stand-in did not start"
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.release()
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
-
-    async def _serve(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", self.port)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await self._stop.wait()
-        server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, Hangup):
-                await Answer(self, reader, writer).give()
-        finally:
-            self._tasks.discard(task)
-            writer.close()
-
-    async def gate(self) -> None:
-        """Wait until a held server may send one more frame."""
-        if self._gate is not None:
-            await self._gate.acquire()
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await Answer(self, reader, writer).give()
 
 
 class Answer:
     """One connection: one request and its answer."""
+
+    # What ends a stream that was not cut.
+    last = b"data: [DONE]\n\n"
 
     def __init__(
         self, server: OpenAIStandIn, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -176,9 +119,13 @@ class Answer:
             return
         self.server.exchanges.append(self.exchange)
         given = headers.get("authorization", "").removeprefix("Bearer ")
+        if self.server.key and given != self.server.key:
+            await self.refuse(Status(401, f"Incorrect API key provided: {given}"))
+        else:
+            await self.route(method, body)
+
+    async def route(self, method: str, body: Any) -> None:
         match method, self.exchange.path:
-            case _ if self.server.key and given != self.server.key:
-                await self.refuse(Status(401, f"Incorrect API key provided: {given}"))
             case "GET", "/v1/models":
                 entries = [{"id": name, "object": "model"} for name in self.server.models]
                 await self.send(200, {"object": "list", "data": entries})
@@ -215,19 +162,28 @@ class Answer:
         self.exchange.done.set()
 
     async def chat(self, body: JSON) -> None:
-        script = script_for(body["model"], self.server.scripts)
+        await self.play(script_for(body["model"], self.server.scripts), body)
+
+    async def play(self, script: Script | None, body: JSON) -> None:
         steps: list[Step] = []
         if script is None:
             steps = [Status(404, f"The model {body['model']!r} does not exist")]
         elif refused := [name for name in script.refuses if name in body]:
             steps = [Status(400, f"Unrecognized request argument: {refused[0]}")]
         else:
-            steps = list(steps_of(script, body))
+            steps = list(self.steps_of(script, body))
             self.cut_after, self.chunked = script.cut_after, not script.quiet
         if steps and isinstance(steps[0], Status):
             await self.refuse(steps[0])
         else:
             await self.stream_until_left(steps)
+
+    def steps_of(self, script: Script, body: JSON) -> Iterable[Step]:
+        """The steps of the round that a request opens."""
+        return steps_of(script, body)
+
+    def frame(self, step: Step, body: JSON) -> bytes:
+        return frame(step, body["model"])
 
     async def stream_until_left(self, steps: list[Step]) -> None:
         framing = "Transfer-Encoding: chunked\r\n" if self.chunked else ""
@@ -247,8 +203,8 @@ class Answer:
 
     async def stream(self, steps: list[Step], body: JSON) -> None:
         for step in steps:
-            if isinstance(step, Delta) and step.wait * self.server.pace > 0:
-                await asyncio.sleep(step.wait * self.server.pace)
+            if isinstance(step, Delta):
+                await self.server.pause(step.wait)
             if isinstance(step, Stall):
                 await asyncio.Event().wait()
             if isinstance(step, Cut):
@@ -256,9 +212,9 @@ class Answer:
             if isinstance(step, Usage) and not body.get("stream_options"):
                 continue
             await self.server.gate()
-            await self.write(frame(step, body["model"]))
+            await self.write(self.frame(step, body))
             self.exchange.frames += 1
-        await self.write(b"data: [DONE]\n\n")
+        await self.write(self.last)
         if self.chunked:
             self.writer.write(b"0\r\n\r\n")
         await self.writer.drain()
