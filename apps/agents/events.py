@@ -42,6 +42,22 @@ class Heartbeat:
 
 
 @dataclass(frozen=True)
+class ThreadNamed:
+    """The provider keeps the conversation itself, under this id. Saying it again does no harm."""
+
+    thread_id: str
+    kind: Literal["thread"] = "thread"
+
+
+@dataclass(frozen=True)
+class Warned:
+    """Passing trouble (`Reconnecting... 1/3`): shown while the answer is made, never stored."""
+
+    message: str
+    kind: Literal["warning"] = "warning"
+
+
+@dataclass(frozen=True)
 class UsageReported:
     usage: Usage
     kind: Literal["usage"] = "usage"
@@ -98,6 +114,17 @@ ModelEvent = (
     | UsageReported
     | ToolStarted
     | ToolFinished
+    | ThreadNamed
+    | Warned
 )
 Terminal = TurnFinished | TurnFailed | TurnStopped
-ChatEvent = TurnStarted | TextDelta | ReasoningDelta | ToolStarted | ToolFinished | Terminal
+ChatEvent = (
+    TurnStarted
+    | TextDelta
+    | ReasoningDelta
+    | ToolStarted
+    | ToolFinished
+    | ThreadNamed
+    | Warned
+    | Terminal
+)

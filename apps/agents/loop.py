@@ -21,6 +21,7 @@ from apps.agents.events import (
     ModelEvent,
     ReasoningDelta,
     TextDelta,
+    ThreadNamed,
     ToolCallRequested,
     ToolFinished,
     ToolStarted,
@@ -28,6 +29,7 @@ from apps.agents.events import (
     TurnFinished,
     TurnStarted,
     UsageReported,
+    Warned,
 )
 from apps.agents.history import tool_message
 from apps.agents.messages import Message, ToolCall
@@ -100,12 +102,15 @@ class _Answer:
             patience = knobs().first_byte_seconds
             while (event := await _next(stream, patience)) is not None:
                 patience = knobs().idle_seconds
-                self.meter.tick()
+                if not isinstance(event, ThreadNamed | Warned):
+                    self.meter.tick()
                 match event:
                     case TextDelta(text=text):
                         self.pieces.append(text)
                         yield event
                     case ReasoningDelta() | ToolStarted() | ToolFinished():
+                        yield event
+                    case ThreadNamed() | Warned():
                         yield event
                     case ToolCallRequested(call=call):
                         self.calls.append(self._named(call))

@@ -71,7 +71,7 @@ async def event_stream(log: RunLog, *, ends_with_stream: bool) -> AsyncIterator[
                 yield sse.HEARTBEAT
             for envelope in log.envelopes[after:]:
                 after = envelope.seq
-                for frame in sse.frames(envelope.event, log.transcript.parts):
+                for frame in sse.frames(envelope.event, log.transcript):
                     yield frame
     finally:
         if after < log.seq or not log.finished:

@@ -18,12 +18,14 @@ from apps.agents.events import (
     ChatEvent,
     ReasoningDelta,
     TextDelta,
+    ThreadNamed,
     ToolFinished,
     ToolStarted,
     TurnFailed,
     TurnFinished,
     TurnStarted,
     TurnStopped,
+    Warned,
 )
 from apps.agents.messages import ToolResult
 
@@ -31,10 +33,16 @@ Part = dict[str, Any]
 
 
 class Transcript:
-    """Folds ChatEvents into parts."""
+    """Folds ChatEvents into parts; what is no part of an answer stands beside them.
+
+    `warnings` are the passing troubles in order, each text once; `thread_id` is the provider's own
+    name of the conversation, once it has told it.
+    """
 
     def __init__(self, parts: Sequence[Part] = ()) -> None:
         self.parts: list[Part] = [dict(part) for part in parts]
+        self.warnings: list[str] = []
+        self.thread_id: str | None = None
         self._thinking_since: float | None = None
 
     def apply(self, event: ChatEvent) -> None:
@@ -65,10 +73,18 @@ class Transcript:
             case TurnFinished() | TurnFailed() | TurnStopped():
                 self._close_reasoning()
                 self._close_tools()
+            case ThreadNamed() | Warned():
+                self._note(event)
             case TurnStarted():
                 pass
             case _:
                 assert_never(event)
+
+    def _note(self, event: ThreadNamed | Warned) -> None:
+        if isinstance(event, ThreadNamed):
+            self.thread_id = event.thread_id
+        elif event.message not in self.warnings:
+            self.warnings.append(event.message)
 
     def _extend(self, kind: str, text: str) -> None:
         if self.parts and self.parts[-1]["type"] == kind:

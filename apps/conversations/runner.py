@@ -21,7 +21,7 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from apps.agents import loop
-from apps.agents.events import Terminal, TurnFailed, TurnStopped
+from apps.agents.events import Terminal, ThreadNamed, TurnFailed, TurnStopped
 from apps.agents.messages import Message
 from apps.agents.metering import Meter
 from apps.agents.prompts import SYSTEM_PROMPT
@@ -30,7 +30,7 @@ from apps.agents.providers.base import ModelRequest, Provider
 from apps.agents.tools import toolset
 from apps.conversations import recovery, services
 from apps.conversations.stream import RunLog, live_runs
-from apps.conversations.types import Outcome, StartTurn
+from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn
 from apps.retrieval.tools import Tool
 from codeinfo.conf import PROVIDERS, knobs
 from codeinfo.errors import CodeinfoError, Unavailable
@@ -106,7 +106,9 @@ async def start(request: StartTurn) -> RunLog:
             code="PROVIDER_UNAVAILABLE",
             details={"provider": provider.id},
         )
-    tools = toolset(request.repository) if availability.tools_available else ()
+    allowed = request.agent.tools if request.agent else None
+    limits = request.repositories, allowed
+    tools = toolset(*limits) if availability.tools_available else ()
     return await asyncio.shield(_spawn(_begin(request, provider, tools)))
 
 
@@ -132,19 +134,38 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
         provider=provider.id,
         model=request.model,
         started_at=started.started_at,
+        command=request.command,
     )
-    messages = [
-        Message("system", SYSTEM_PROMPT),
-        *started.history,
-        Message("user", request.message),
-    ]
-    run = Run(log, provider, ModelRequest(request.model, messages, tools, started.flags))
+    run = Run(log, provider, _request(request, started, provider, tools))
     _runs[log.turn_id] = run
     live_runs.add(log)
     _spawn(_supervise(run))
     hub.notify(f"conversation:{log.conversation_id}")
     logger.info("chat run started", extra={"context": run.context | {"source": request.source}})
     return log
+
+
+def _request(
+    asked: StartTurn, started: StartedTurn, provider: Provider, tools: Sequence[Tool]
+) -> ModelRequest:
+    system = getattr(provider, "system_prompt", SYSTEM_PROMPT)
+    agent = asked.agent or AgentRun("")
+    messages = [
+        Message("system", agent.system_prompt or system),
+        *started.history,
+        Message("user", asked.message),
+    ]
+    return ModelRequest(
+        asked.model,
+        messages,
+        tools,
+        flags=started.flags,
+        repositories=asked.repositories,
+        home=agent.home,
+        folder=agent.folder,
+        config=agent.config,
+        conversation_id=asked.conversation_id,
+    )
 
 
 async def cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
@@ -212,6 +233,11 @@ async def _answer(run: Run) -> Terminal:
                     break
                 if isinstance(event, Terminal):
                     return event
+                if isinstance(event, ThreadNamed):
+                    # At once: without it the next question would begin another thread.
+                    await _saved(
+                        run, services.name_thread, run.log.conversation_id, event.thread_id
+                    )
                 run.log.append(event)
     except CodeinfoError as error:
         retryable = isinstance(error, Unavailable) and error.retryable
@@ -238,7 +264,8 @@ async def _finish(run: Run, event: Terminal) -> None:
     log = run.log
     log.transcript.apply(event)
     outcome = Outcome.of(event, log.snapshot().parts)
-    if not await _saved(run, outcome):
+    ids = log.conversation_id, log.turn_id
+    if not await _saved(run, services.finish_turn, *ids, outcome):
         event = replace(NOT_SAVED, usage=event.usage, timing=event.timing)
     live_runs.remove(log)
     log.append(event)
@@ -252,10 +279,10 @@ async def _finish(run: Run, event: Terminal) -> None:
     )
 
 
-async def _saved(run: Run, outcome: Outcome) -> bool:
+async def _saved(run: Run, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
     for seconds in (*SAVE_PAUSES, None):
         try:
-            await _database(services.finish_turn, run.log.conversation_id, run.log.turn_id, outcome)
+            await _database(save, *args, **kwargs)
         except DatabaseError as error:
             logger.warning("chat run not saved: %s", error, extra={"context": run.context})
         else:

@@ -151,7 +151,8 @@ def append_turn(conversation_id: str, **fields: Any) -> Turn:
 def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     """Take the conversation's run lock and save the question; the conversation is made if new.
 
-    Raises Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS; then nothing has changed.
+    Raises InvalidInput AGENT_MISMATCH, Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS; then
+    nothing has changed.
     """
     conversation = _conversation_for(request)
     recovery.recover_stale(conversation.id)
@@ -163,9 +164,11 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
             turn.delete()
             raise
         history = queries.history(conversation.id)
+        # Read under the lock: the run before may just have named its thread.
+        kept = Conversation.objects.values_list("flags", flat=True).get(pk=conversation.id)
         Turn.objects.filter(pk=turn.pk).update(created_at=asked_at + MILLISECOND)
         user_turn = _save_question(request, asked_at)
-        flags = {**conversation.flags, **request.flags}
+        flags = {**kept, **request.flags}
         Conversation.objects.filter(pk=conversation.id).update(
             model=request.model, flags=flags, updated_at=now_ms()
         )
@@ -181,6 +184,7 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
 
 
 def _conversation_for(request: StartTurn) -> Conversation:
+    agent_name = request.agent.name if request.agent else ""
     conversation, _ = Conversation.objects.get_or_create(
         id=request.conversation_id,
         defaults={
@@ -189,8 +193,12 @@ def _conversation_for(request: StartTurn) -> Conversation:
             "title": request.title or title_for(request.message),
             "flags": dict(request.flags),
             "source": request.source,
+            "agent_name": agent_name,
         },
     )
+    if conversation.agent_name != agent_name:
+        message = "Conversation belongs to a different agent."
+        raise InvalidInput(message, code="AGENT_MISMATCH")
     if conversation.archived:
         raise _archived()
     return conversation
@@ -206,6 +214,7 @@ def _take_lock(request: StartTurn, owner: str) -> Turn:
                 model=request.model,
                 source=request.source,
                 status=Turn.Status.RUNNING,
+                command=request.command,
                 inflight_id=request.inflight_id or str(uuid.uuid4()),
                 owner=owner,
                 heartbeat_at=timezone.now(),
@@ -222,6 +231,7 @@ def _save_question(request: StartTurn, asked_at: datetime) -> Turn:
         provider=request.provider,
         model=request.model,
         source=request.source,
+        command=request.command,
         created_at=asked_at,
     )
 
@@ -278,6 +288,16 @@ def request_cancel(conversation_id: str, inflight_id: str | None = None) -> bool
     if inflight_id is not None:
         running = running.filter(inflight_id=inflight_id)
     return bool(running.update(cancel_requested=True))
+
+
+def name_thread(conversation_id: str, thread_id: str) -> None:
+    """Keep the provider's own name of a conversation; the flags beside it stay as they are.
+
+    For the run that holds the lock: nobody else writes flags meanwhile.
+    """
+    rows = Conversation.objects.filter(pk=conversation_id)
+    for flags in rows.values_list("flags", flat=True):
+        rows.update(flags={**flags, "threadId": thread_id})
 
 
 def finish_turn(conversation_id: str, turn_id: str, outcome: Outcome) -> None:

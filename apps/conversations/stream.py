@@ -8,10 +8,11 @@ conversation changed (key: its id), "conversation:<id>" that a run began or ende
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
 
@@ -33,6 +34,7 @@ class Snapshot:
 
     seq: int
     parts: list[Part]
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -41,7 +43,7 @@ class RunLog:
 
     Belongs to the event loop that runs the turn: `append` and `wait` are called there;
     `snapshot` from any thread. `started_at` is the time of the assistant turn, one millisecond
-    after the user's.
+    after the user's; `command` says which step of an agent's command this is.
     """
 
     conversation_id: str
@@ -52,6 +54,7 @@ class RunLog:
     provider: str
     model: str
     started_at: datetime = field(default_factory=timezone.now)
+    command: Mapping[str, Any] | None = None
     envelopes: list[Envelope] = field(default_factory=list)
     transcript: Transcript = field(default_factory=Transcript)
     finished: bool = False
@@ -93,7 +96,8 @@ class RunLog:
     def snapshot(self) -> Snapshot:
         """The run so far, all of one moment."""
         with self._lock:
-            return Snapshot(self.seq, [dict(part) for part in self.transcript.parts])
+            parts = [dict(part) for part in self.transcript.parts]
+            return Snapshot(self.seq, parts, tuple(self.transcript.warnings))
 
     async def wait(self, after: int) -> None:
         """Return once there is an event numbered above `after`, or the run has finished."""

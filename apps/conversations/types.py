@@ -4,12 +4,33 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any, assert_never
 
 from apps.agents.events import Terminal, TurnFailed, TurnFinished, TurnStopped
 from apps.agents.messages import Message, Timing, Usage
 from apps.conversations.models import Source, Turn
 from apps.conversations.parts import Part
+
+
+@dataclass(frozen=True)
+class AgentRun:
+    """What an agent brings to an answer; its conversations are its own.
+
+    `system_prompt` takes the place of the provider's (empty: the provider's stays) and is never
+    stored. `tools` are the names of those it may use (None: all), `repositories` the names of the
+    roots that it may search (empty: all). `home`, `folder` and `config` go to the provider as they
+    are. `command` is `{name, stepIndex, totalSteps}`, kept with both turns.
+    """
+
+    name: str
+    system_prompt: str = ""
+    tools: tuple[str, ...] | None = None
+    repositories: tuple[str, ...] = ()
+    home: Path | None = None
+    folder: Path | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    command: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -29,6 +50,20 @@ class StartTurn:
     source: str = Source.REST
     repository: str | None = None
     title: str | None = None
+    agent: AgentRun | None = None
+
+    @property
+    def command(self) -> Mapping[str, Any] | None:
+        """The step of an agent's command that this is."""
+        return self.agent.command if self.agent else None
+
+    @property
+    def repositories(self) -> tuple[str, ...]:
+        """The names of the only roots to search; empty: all. An agent's limit is never widened."""
+        allowed = self.agent.repositories if self.agent else ()
+        if self.repository and (not allowed or self.repository in allowed):
+            return (self.repository,)
+        return allowed
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,8 @@ def _inflight(row: Turn, log: RunLog | None) -> tuple[Sequence[Part], JSON]:
     if log is not None and log.turn_id == str(row.pk):
         now = log.snapshot()
         return now.parts, inflight_of(log, now)
-    return row.parts, inflight(row.inflight_id, row.parts, wire_time(row.created_at), 0)
+    at = wire_time(row.created_at)
+    return row.parts, inflight(row.inflight_id, row.parts, at, 0, row.command)
 
 
 def _order(row: Turn) -> tuple[Any, ...]:

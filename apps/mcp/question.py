@@ -103,9 +103,12 @@ async def _stop(log: RunLog) -> None:
 
 async def _follow(log: RunLog, call: Call) -> None:
     """Wait for the end, telling of each step as it begins; the wire itself breaks a silence."""
-    said = ""
+    said, warned = "", 0
     while not log.finished:
         seen, step = log.seq, doing(log.transcript.parts)
+        for warning in log.transcript.warnings[warned:]:
+            await call.progress(warning)
+            warned += 1
         if step != said:
             await call.progress(step)
             said = step

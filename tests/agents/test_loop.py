@@ -11,12 +11,14 @@ from apps.agents.events import (
     ModelEvent,
     ReasoningDelta,
     TextDelta,
+    ThreadNamed,
     ToolCallRequested,
     ToolFinished,
     ToolStarted,
     TurnFinished,
     TurnStarted,
     UsageReported,
+    Warned,
 )
 from apps.agents.loop import run
 from apps.agents.messages import ToolCall, ToolResult, Usage
@@ -241,3 +243,10 @@ async def test_the_first_event_comes_before_the_provider_is_asked() -> None:
     async with aclosing(run(puppet, asked("m", TOOLS), 5)) as events:
         assert await anext(events) == TurnStarted()
         assert puppet.requests == []
+
+
+async def test_a_thread_and_a_warning_pass_through() -> None:
+    puppet = Puppet([[ThreadNamed("t"), Warned("Reconnecting... 1/3"), TextDelta("So.")]])
+    heard = await hear(puppet, asked("m"))
+    assert [event.kind for event in heard.events[1:-1]] == ["thread", "warning", "text"]
+    assert isinstance(heard.end, TurnFinished)

@@ -24,6 +24,8 @@ class Exchange:
     timing: Mapping[str, float] = field(default_factory=dict)
     provider: str = ""
     model: str = ""
+    command: Mapping[str, Any] | None = None
+    warnings: Sequence[str] = ()
     asked: bool = True
     answered: bool = True
 
@@ -64,6 +66,7 @@ def exchange_of(question: Turn | None, answer: Turn) -> Exchange:
         timing=answer.timing or {},
         provider=answer.provider,
         model=answer.model,
+        command=answer.command,
         asked=question is not None,
     )
 

@@ -21,9 +21,8 @@ from django.template.loader import render_to_string
 from apps.conversations import queries
 from apps.conversations.answers.exchange import Exchange, exchange_of, exchanges_of
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.parts import Part
 from apps.conversations.renderers import html
-from apps.conversations.stream import RunLog, live_runs
+from apps.conversations.stream import RunLog, Snapshot, live_runs
 from apps.conversations.types import Outcome
 from codeinfo.errors import CodeinfoError
 from codeinfo.hub import hub
@@ -108,7 +107,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
     async def _follow(self, log: RunLog) -> None:
         """A run of this process, from what it has said so far to its end."""
         live, now = html.LiveExchange(), log.snapshot()
-        view = view_of(log, now.parts)
+        view = view_of(log, now)
         # Drawing is for threads: a long list or block of code takes its time.
         article = await asyncio.to_thread(live.whole, view)
         await self._put(view, article, _action(running=True))
@@ -117,7 +116,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
                 async with asyncio.timeout(live.thinking_due()):
                     await log.wait(now.seq)
             now = log.snapshot()
-            fragments = await asyncio.to_thread(live.changes, view_of(log, now.parts))
+            fragments = await asyncio.to_thread(live.changes, view_of(log, now))
             if fragments:
                 await self.send("".join(fragments))
             await pause(UPDATE_SECONDS)
@@ -165,25 +164,26 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         await super().send(text_data=text_data, **more)
 
 
-def view_of(log: RunLog, parts: list[Part]) -> Exchange:
-    """A run of this process when it had said `parts`."""
+def view_of(log: RunLog, now: Snapshot) -> Exchange:
+    """A run of this process when it had said so much."""
     return Exchange(
         id=log.turn_id,
         conversation_id=log.conversation_id,
         question=log.user_text,
         at=log.started_at,
         status=Turn.Status.RUNNING,
-        parts=parts,
+        parts=now.parts,
         provider=log.provider,
         model=log.model,
+        command=log.command,
+        warnings=now.warnings,
     )
 
 
 def _as_logged(log: RunLog) -> Exchange:
     """A run whose end could not be saved."""
-    now = log.snapshot()
     end = Outcome.of(log.end)
-    return replace(view_of(log, now.parts), status=end.status, error=end.error)
+    return replace(view_of(log, log.snapshot()), status=end.status, error=end.error)
 
 
 def _turns_of(text: str) -> dict[str, str] | None:

@@ -143,6 +143,7 @@ class LiveExchange:
     _visible: int = 0
     _visible_at: float = field(default_factory=time.monotonic)
     _said: int = 0
+    _warned: int = 0
 
     def whole(self, view: Exchange) -> str:
         """The article as it stands, to be continued by `changes`."""
@@ -150,6 +151,7 @@ class LiveExchange:
         self._sections = len(sections)
         self._said = len(view.answer_text)
         self._visible = self._said
+        self._warned = len(view.warnings)
         return _article(view, sections, self.renderer, thinking=False)
 
     def changes(self, view: Exchange) -> list[str]:
@@ -166,7 +168,7 @@ class LiveExchange:
                 )
                 fragments.append(append(html, f"body-{view.id}"))
         self._sections = len(groups)
-        return fragments + self._placeholder(view) + self._speech(view)
+        return fragments + self._warnings(view) + self._placeholder(view) + self._speech(view)
 
     def thinking_due(self) -> float | None:
         """Seconds until the placeholder may have to appear; None while it stands."""
@@ -235,6 +237,12 @@ class LiveExchange:
         return [*finished, inner(block, f"open-{name}")]
 
     # What stands beside the text
+
+    def _warnings(self, view: Exchange) -> list[str]:
+        fresh = view.warnings[self._warned :]
+        self._warned = len(view.warnings)
+        chips = [render_to_string("conversations/_warning.html", {"text": text}) for text in fresh]
+        return [append("".join(chips), f"warnings-{view.id}")] if chips else []
 
     def _placeholder(self, view: Exchange) -> list[str]:
         """ "Thinking…" once a second passed without a word and no tool is at work."""

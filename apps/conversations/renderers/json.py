@@ -4,7 +4,7 @@ Frames of a run are numbered from 1: `user_turn`, `inflight_snapshot`, and event
 frame n + 2. A frame that stands for several events carries the number of the last.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -13,12 +13,14 @@ from apps.agents.events import (
     ReasoningDelta,
     Terminal,
     TextDelta,
+    ThreadNamed,
     ToolFinished,
     ToolStarted,
     TurnFailed,
     TurnFinished,
     TurnStarted,
     TurnStopped,
+    Warned,
 )
 from apps.agents.messages import ToolCall, ToolResult
 from apps.conversations.parts import Part, content, reasoning, tool_event
@@ -77,7 +79,9 @@ class RunFrames:
                 return self._frame("tool_event", seq, **of_run, event=tool_result(result))
             case TurnFinished() | TurnFailed() | TurnStopped():
                 return self._frame("turn_final", seq, **of_run, **self._end(event))
-            case TurnStarted():
+            case Warned(message=message):
+                return self._frame("stream_warning", seq, **of_run, message=message)
+            case TurnStarted() | ThreadNamed():
                 return None
             case _:
                 assert_never(event)
@@ -85,7 +89,8 @@ class RunFrames:
     def _end(self, event: Terminal) -> Frame:
         outcome = Outcome.of(event)
         end: Frame = {"status": str(outcome.status)}
-        optional = {"error": outcome.error, "usage": outcome.usage, "timing": outcome.timing}
+        optional: Frame = {"threadId": self.log.transcript.thread_id}
+        optional |= {"error": outcome.error, "usage": outcome.usage, "timing": outcome.timing}
         return end | {name: value for name, value in optional.items() if value}
 
     def _frame(self, kind: str, seq: int, **fields: Any) -> Frame:
@@ -114,10 +119,17 @@ def joined(envelopes: Sequence[Envelope]) -> Iterator[tuple[ChatEvent, int]]:
 
 def inflight_of(log: RunLog, now: Snapshot) -> Frame:
     """The `inflight` of a run that this process makes, at one moment."""
-    return inflight(log.inflight_id, now.parts, wire_time(log.started_at), now.seq + FRAMES_BEFORE)
+    seq = now.seq + FRAMES_BEFORE
+    return inflight(log.inflight_id, now.parts, wire_time(log.started_at), seq, log.command)
 
 
-def inflight(inflight_id: str, parts: Sequence[Part], started_at: str, seq: int) -> Frame:
+def inflight(
+    inflight_id: str,
+    parts: Sequence[Part],
+    started_at: str,
+    seq: int,
+    command: Mapping[str, Any] | None = None,
+) -> Frame:
     return {
         "inflightId": inflight_id,
         "assistantText": content(parts),
@@ -125,6 +137,7 @@ def inflight(inflight_id: str, parts: Sequence[Part], started_at: str, seq: int)
         "toolEvents": [tool_event(part) for part in parts if part["type"] == "tool"],
         "startedAt": started_at,
         "seq": seq,
+        **({"command": dict(command)} if command else {}),
     }
 
 

@@ -8,27 +8,29 @@ from apps.agents.events import (
     ChatEvent,
     ReasoningDelta,
     TextDelta,
+    ThreadNamed,
     ToolFinished,
     ToolStarted,
     TurnFailed,
     TurnFinished,
     TurnStarted,
     TurnStopped,
+    Warned,
 )
-from apps.conversations.parts import Part, content
+from apps.conversations.parts import Transcript, content
 from apps.conversations.renderers.json import tool_request, tool_result
 
 HEARTBEAT = ":\n\n"
 
 
-def frames(event: ChatEvent, parts: list[Part]) -> Iterator[str]:
-    """The frames of one event; `parts` are the turn's, for the full text at its end."""
-    for message in messages(event, parts):
+def frames(event: ChatEvent, said: Transcript) -> Iterator[str]:
+    """The frames of one event; `said` is the whole turn, for the full text at its end."""
+    for message in messages(event, said):
         # json.dumps writes no line breaks, so one data line holds it all.
         yield f"data: {json.dumps(message, allow_nan=False)}\n\n"
 
 
-def messages(event: ChatEvent, parts: list[Part]) -> list[dict[str, Any]]:
+def messages(event: ChatEvent, said: Transcript) -> list[dict[str, Any]]:
     match event:
         case TextDelta(text=text):
             return [{"type": "token", "content": text}]
@@ -39,13 +41,16 @@ def messages(event: ChatEvent, parts: list[Part]) -> list[dict[str, Any]]:
         case ToolFinished(result=result):
             return [tool_result(result)]
         case TurnFinished():
-            message = {"role": "assistant", "content": content(parts)}
-            return [{"type": "final", "message": message}, {"type": "complete"}]
+            message = {"role": "assistant", "content": content(said.parts)}
+            thread = {"threadId": said.thread_id} if said.thread_id else {}
+            return [{"type": "final", "message": message}, {"type": "complete", **thread}]
         case TurnFailed(message=text):
             return [{"type": "error", "message": text}]
         case TurnStopped():
             return [{"type": "error", "message": "generation stopped"}]
-        case TurnStarted():
+        case ThreadNamed(thread_id=thread_id):
+            return [{"type": "thread", "threadId": thread_id}]
+        case TurnStarted() | Warned():
             return []
         case _:
             assert_never(event)
