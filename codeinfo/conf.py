@@ -173,6 +173,8 @@ class Knobs:
     first_byte_seconds: float = knob("CODEINFO_PROVIDER_FIRST_BYTE_SECONDS", float, 60.0, "Time a provider has to begin its answer")
     idle_seconds: float = knob("CODEINFO_PROVIDER_IDLE_SECONDS", float, 120.0, "Silence after which an answer is given up")
     max_tool_rounds: int = knob("CODEINFO_MAX_TOOL_ROUNDS", integer(1, 100), 12, "Rounds of tool calls in one answer")
+    # agents
+    agents_home: Path = knob("CODEINFO_AGENTS_HOME", path, BASE_DIR / "agents", "Folder that holds one folder for each agent. CODEINFO_CODEX_AGENT_HOME is an alias")
     # logs
     log_level: str = knob("LOG_LEVEL", choice("error", "warn", "info", "debug"), "info", "Least level that is logged")
     log_file_path: Path = knob("LOG_FILE_PATH", path, _in_data("logs", "server.log"), "Log file (logs/server.log in the data folder)")
@@ -196,7 +198,10 @@ class Knobs:
         return cls(**known)
 
 
-ALIASES = {"DATABASE_URL": "MONGO_URI"}
+ALIASES = {
+    "DATABASE_URL": "MONGO_URI",
+    "CODEINFO_AGENTS_HOME": "CODEINFO_CODEX_AGENT_HOME",
+}
 
 
 def _value(meta: Mapping[str, Any], environ: Mapping[str, str], known: dict[str, Any]) -> Any:

@@ -8,19 +8,29 @@ from typing import Any
 from channels.db import database_sync_to_async
 
 from apps.agents.messages import ToolCall, ToolResult
-from apps.retrieval.tools import JSON, TOOLS, Tool
-from codeinfo.errors import CodeinfoError
+from apps.retrieval.tools import JSON, LIST_REPOSITORIES, TOOLS, Tool
+from codeinfo.errors import CodeinfoError, InvalidInput
 
 
-def toolset(repository: str | None = None) -> tuple[Tool, ...]:
-    """All tools; those that take a repository search this one only, whatever the model asks for."""
-    return TOOLS if repository is None else tuple(_scoped(tool, repository) for tool in TOOLS)
+def toolset(
+    repositories: tuple[str, ...] = (), names: tuple[str, ...] | None = None
+) -> tuple[Tool, ...]:
+    """The tools called `names` (None: all), which look into `repositories` only (empty: all).
+
+    A single repository takes the choice from the model; of several it may choose.
+    """
+    chosen = [tool for tool in TOOLS if names is None or tool.name in names]
+    if not repositories:
+        return tuple(chosen)
+    limited = _scoped if len(repositories) == 1 else _limited
+    return tuple(limited(tool, repositories) for tool in chosen)
 
 
-def _scoped(tool: Tool, repository: str) -> Tool:
+def _scoped(tool: Tool, repositories: tuple[str, ...]) -> Tool:
+    (repository,) = repositories
     properties: JSON = tool.parameters.get("properties", {})
     if "repository" not in properties:
-        return tool
+        return _listing_only(tool, repositories)
 
     def run(arguments: Mapping[str, Any]) -> JSON:
         return tool.run({**arguments, "repository": repository})
@@ -35,6 +45,51 @@ def _scoped(tool: Tool, repository: str) -> Tool:
     )
 
 
+def _limited(tool: Tool, repositories: tuple[str, ...]) -> Tool:
+    properties: JSON = tool.parameters.get("properties", {})
+    if "repository" not in properties:
+        return _listing_only(tool, repositories)
+    needed = "repository" in tool.parameters.get("required", ())
+
+    def run(arguments: Mapping[str, Any]) -> JSON:
+        asked = arguments.get("repository")
+        if not asked and not needed:
+            return tool.run({**arguments, "repository": list(repositories)})
+        for one in asked if isinstance(asked, list) else [asked]:
+            _check_allowed(one, repositories)
+        return tool.run(arguments)
+
+    words = properties["repository"]["description"]
+    choice = {"type": "string", "enum": list(repositories), "description": words}
+    return replace(
+        tool,
+        description=f"{tool.description} Here it looks into {_listed(repositories)} only.",
+        parameters={**tool.parameters, "properties": {**properties, "repository": choice}},
+        run=run,
+    )
+
+
+def _check_allowed(asked: Any, repositories: tuple[str, ...]) -> None:
+    # What is no text at all the tool itself refuses, in its own words.
+    if asked and isinstance(asked, str) and asked not in repositories:
+        told = f"{asked!r} may not be looked into here; these may: {_listed(repositories)}"
+        raise InvalidInput(told, code="FORBIDDEN_REPOSITORY")
+
+
+def _listing_only(tool: Tool, repositories: tuple[str, ...]) -> Tool:
+    """ListIngestedRepositories, naming no others; any other tool as it is."""
+
+    def run(arguments: Mapping[str, Any]) -> JSON:
+        payload = tool.run(arguments)
+        return payload | {"repos": [r for r in payload["repos"] if r["id"] in repositories]}
+
+    return replace(tool, run=run) if tool.name == LIST_REPOSITORIES.name else tool
+
+
+def _listed(repositories: tuple[str, ...]) -> str:
+    return ", ".join(map(repr, repositories))
+
+
 async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
     """Run a call in a thread, with its own database connection, and time it.
 
@@ -46,8 +101,7 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
     started = time.monotonic()
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:
-        known = ", ".join(tool.name for tool in tools) or "none"
-        return _refused(call, "UNKNOWN_TOOL", f"There is no tool {call.name!r}; there are: {known}")
+        return _without(call, tools)
     if call.error:
         return _refused(call, "VALIDATION_FAILED", call.error)
     # The tools only read, so they need not queue for the one thread that Django's writes share.
@@ -59,6 +113,15 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
     else:
         result = ToolResult(call, payload)
     return replace(result, seconds=round(time.monotonic() - started, 3))
+
+
+def _without(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
+    """The answer to a call of a tool that is not there, or that may not be used here."""
+    known = ", ".join(tool.name for tool in tools) or "none"
+    if call.name in {tool.name for tool in TOOLS}:
+        told = f"{call.name!r} may not be used here; there are: {known}"
+        return _refused(call, "FORBIDDEN_TOOL", told)
+    return _refused(call, "UNKNOWN_TOOL", f"There is no tool {call.name!r}; there are: {known}")
 
 
 def _refused(call: ToolCall, code: str, message: str) -> ToolResult:

@@ -79,6 +79,6 @@ def check(repository: Path, reference: str, text: str) -> None:
 
 async def test_a_scoped_answer_keeps_to_its_repository(repository: Path) -> None:
     await sync_to_async(ingest)(repository / "docs", "papers")
-    request = ModelRequest("search", (Message("user", "providers"),), toolset("papers"))
+    request = ModelRequest("search", (Message("user", "providers"),), toolset(("papers",)))
     heard = await hear(BuiltinProvider(), request)
     assert {match["repo"] for match in heard.results[0].payload["results"]} == {"papers"}

@@ -34,7 +34,7 @@ def test_all_tools_are_offered_under_the_contracts_names() -> None:
 
 
 def test_a_scoped_question_hides_the_choice_of_repository() -> None:
-    scoped = {tool.name: tool for tool in toolset("acme")}
+    scoped = {tool.name: tool for tool in toolset(("acme",))}
     assert "repository" not in scoped["VectorSearch"].parameters["properties"]
     assert "'acme'" in scoped["VectorSearch"].description
     assert scoped["FileOutline"].parameters["required"] == ["path"]
@@ -43,7 +43,7 @@ def test_a_scoped_question_hides_the_choice_of_repository() -> None:
 
 async def test_a_scoped_question_searches_its_repository_whatever_the_model_says() -> None:
     calls: list[JSON] = []
-    scoped = _scoped(tool("VectorSearch", found(), calls), "acme")
+    scoped = _scoped(tool("VectorSearch", found(), calls), ("acme",))
     await execute(ToolCall("c", "VectorSearch", {"query": "x", "repository": "other"}), [scoped])
     assert calls == [{"query": "x", "repository": "acme"}]
 

@@ -145,15 +145,15 @@ def read_up_to(descriptor: int, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def read_file(root: Path, rel_path: str) -> bytes:
+def read_file(root: Path, rel_path: str, limit: int | None = None) -> bytes:
     """The bytes of a regular file below `root`, no component of its path being a link.
 
     Raises NotFound where there is none, and InvalidInput for a path that leads out of the root
     (code INVALID_PATH), for what is not a readable regular file (NOT_READABLE) and for a file above
-    INGEST_MAX_FILE_BYTES (TOO_LARGE).
+    `limit` bytes, INGEST_MAX_FILE_BYTES where none is given (TOO_LARGE).
     """
     _check_path(rel_path)
-    limit = knobs().ingest_max_file_bytes
+    limit = limit or knobs().ingest_max_file_bytes
     try:
         with Beneath(root) as beneath:
             descriptor, _ = beneath.open(rel_path)

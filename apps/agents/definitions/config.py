@@ -1,0 +1,128 @@
+"""An agent's `config.toml`: our keys under `[codeinfo]`, the rest is Codex' own."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from apps.agents.definitions.types import JSON, Rights
+from apps.retrieval.tools import TOOLS
+from codeinfo.conf import PROVIDERS
+from codeinfo.errors import InvalidInput
+
+OURS = "codeinfo"
+# One table: the keys that a folder may set, how each is checked, and what docs/agents.md explains.
+Check = Callable[[str, Any], Any]
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > 255:
+        raise InvalidInput(f"{name} must be a text of 1-255 characters")
+    return value.strip()
+
+
+def _provider(name: str, value: Any) -> str:
+    if value not in PROVIDERS:
+        raise InvalidInput(f"{name} must be one of: {', '.join(PROVIDERS)}")
+    return str(value)
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(v, str) and v.strip() for v in value):
+        raise InvalidInput(f"{name} must be a list of names")
+    return tuple(dict.fromkeys(value))
+
+
+def _tools(name: str, value: Any) -> tuple[str, ...]:
+    names, known = _names(name, value), [tool.name for tool in TOOLS]
+    if unknown := [one for one in names if one not in known]:
+        raise InvalidInput(f"{name}: there is no {unknown[0]!r}; there are: {', '.join(known)}")
+    return names
+
+
+def _repositories(name: str, value: Any) -> tuple[str, ...]:
+    names = _names(name, value)
+    if not names:
+        raise InvalidInput(f"{name} must name one at least; without the key all can be searched")
+    return names
+
+
+def _truth(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} must be true or false")
+    return value
+
+
+KEYS: Mapping[str, Check] = {
+    "provider": _provider,
+    "model": _text,
+    "tools": _tools,
+    "repositories": _repositories,
+    "write": _truth,
+    "run": _truth,
+    "network": _truth,
+}
+RIGHTS = ("write", "run", "network")
+
+
+def parse(text: str) -> JSON:
+    """The fields of an Agent that `config.toml` decides. Raises InvalidInput with what is wrong.
+
+    An unknown key of ours is refused: a limit that is misspelt would be no limit.
+    """
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidInput(f"config.toml is no TOML: {error}") from error
+    ours = document.pop(OURS, {})
+    if not isinstance(ours, dict):
+        raise InvalidInput(f"[{OURS}] must be a table")
+    if unknown := [key for key in ours if key not in KEYS]:
+        raise InvalidInput(f"[{OURS}] has no key {unknown[0]!r}; it has: {', '.join(KEYS)}")
+    given = {key: KEYS[key](f"[{OURS}] {key}", value) for key, value in ours.items()}
+    rights = Rights(**{key: given.pop(key) for key in RIGHTS if key in given})
+    provider = given.setdefault("provider", "codex")
+    # Codex' own key decides where ours is left out, as in the folders that Codex itself reads.
+    if "model" not in given and provider == "codex" and "model" in document:
+        given["model"] = _text("model", document["model"])
+    config, warnings = bounded(document, rights) if provider == "codex" else (document, [])
+    if provider != "codex" and rights.any:
+        warnings.append(f"write, run and network have no effect: {provider} can only read.")
+    return given | {"rights": rights, "config": config, "warnings": tuple(warnings)}
+
+
+def bounded(config: JSON, rights: Rights) -> tuple[JSON, list[str]]:
+    """Codex' configuration within the rights, and what of it was not granted.
+
+    The rights win over whatever the file asks for: an agent is read-only unless it is told
+    otherwise in one place that the page shows.
+    """
+    asked = config.get("sandbox_mode")
+    full = rights.write and rights.run and rights.network
+    sandbox = "read-only"
+    if rights.write:
+        sandbox = "danger-full-access" if full and asked == "danger-full-access" else WRITES
+    warnings = []
+    if asked not in (None, sandbox):
+        warnings.append(f"sandbox_mode = {asked!r} runs as {sandbox!r}: {OURS} grants no more.")
+    features = _table(config, "features") | ({} if rights.run else {"shell_tool": False})
+    workspace = _table(config, "sandbox_workspace_write") | {"network_access": rights.network}
+    search = config.get("web_search", "live") if rights.network else "disabled"
+    within = {
+        "sandbox_mode": sandbox,
+        # Nobody sits there to be asked.
+        "approval_policy": "never",
+        "features": features,
+        "sandbox_workspace_write": workspace,
+        "web_search": search,
+    }
+    return config | within, warnings
+
+
+WRITES = "workspace-write"
+
+
+def _table(config: JSON, name: str) -> JSON:
+    table = config.get(name, {})
+    if not isinstance(table, dict):
+        raise InvalidInput(f"{name} must be a table")
+    return table

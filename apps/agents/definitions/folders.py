@@ -1,0 +1,122 @@
+"""The folders on disk. They are read again on each call, so an edit counts from the next run."""
+
+import os
+import re
+from pathlib import Path
+
+from apps.agents.definitions import commands, config
+from apps.agents.definitions.types import Agent, Command
+from apps.ingest.finding.files import read_file, reason_of
+from codeinfo.conf import knobs
+from codeinfo.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
+
+CONFIG, DESCRIPTION, PROMPT = "config.toml", "description.md", "system_prompt.txt"
+COMMANDS, COMMAND = "commands", ".json"
+# No prompt that a person wrote is longer; what is, was put there by mistake.
+MAX_BYTES = 100_000
+NAME = re.compile(r"\w[\w .-]{0,63}")
+BAD_NAME = "A name is 1-64 letters, digits, spaces and . _ - and begins with a letter or digit."
+
+
+def home() -> Path:
+    """The folder of the agents' folders, by its real path.
+
+    Raises Unavailable AGENTS_UNAVAILABLE where there is none or it cannot be read.
+    """
+    wanted = knobs().agents_home
+    try:
+        real = wanted.resolve(strict=True)
+        os.scandir(real).close()
+    except OSError as error:
+        raise Unavailable(
+            f"The agents' folder {wanted} cannot be read: {error.strerror}.",
+            code="AGENTS_UNAVAILABLE",
+            retryable=False,
+        ) from error
+    return real
+
+
+def all_agents() -> tuple[Agent, ...]:
+    """Every agent by name, those that cannot be used with their `problem`.
+
+    Raises Unavailable AGENTS_UNAVAILABLE.
+    """
+    return tuple(_read(folder) for folder in _folders(home()))
+
+
+def agent_named(name: str) -> Agent:
+    """One agent, usable or not. Raises NotFound AGENT_NOT_FOUND, Unavailable AGENTS_UNAVAILABLE."""
+    for folder in _folders(home()):
+        if folder.name == name:
+            return _read(folder)
+    raise NotFound("Agent not found", code="AGENT_NOT_FOUND")
+
+
+def _folders(where: Path) -> list[Path]:
+    """The direct sub-folders, links to folders among them, by name."""
+    found = (Path(entry.path) for entry in os.scandir(where) if entry.is_dir())
+    return sorted(path for path in found if not path.name.startswith((".", "__")))
+
+
+def _read(folder: Path) -> Agent:
+    name = folder.name.encode(errors="replace").decode()
+    try:
+        if not NAME.fullmatch(name):
+            raise InvalidInput(BAD_NAME)
+        return _agent(name, folder)
+    except (CodeinfoError, OSError) as error:
+        return Agent(name, problem=_why(error))
+
+
+def _agent(name: str, folder: Path) -> Agent:
+    given = config.parse(text_of(folder, CONFIG))
+    return Agent(
+        name=name,
+        description=_optional(folder, DESCRIPTION),
+        system_prompt=_optional(folder, PROMPT),
+        commands=tuple(_commands(folder)),
+        **given,
+    )
+
+
+def text_of(folder: Path, rel_path: str) -> str:
+    """A file's text. Raises NotFound, or InvalidInput: a link, too large, no UTF-8, unreadable."""
+    data = read_file(folder, rel_path, MAX_BYTES)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"No UTF-8: {rel_path}") from error
+    if "\0" in text:
+        raise InvalidInput(f"It holds a NUL: {rel_path}")
+    return text
+
+
+def _optional(folder: Path, rel_path: str) -> str:
+    try:
+        return text_of(folder, rel_path).strip()
+    except NotFound:
+        return ""
+
+
+def _commands(folder: Path) -> list[Command]:
+    within = folder / COMMANDS
+    if within.is_symlink():
+        raise InvalidInput(f"Symbolic link: {COMMANDS}")
+    if not within.is_dir():
+        return []
+    files = sorted(entry.name for entry in os.scandir(within) if entry.name.endswith(COMMAND))
+    return [_command(folder, file) for file in files]
+
+
+def _command(folder: Path, file: str) -> Command:
+    name = file.removesuffix(COMMAND).encode(errors="replace").decode()
+    try:
+        if not NAME.fullmatch(name) or ".." in name:
+            raise InvalidInput(BAD_NAME)
+        return commands.parse(name, text_of(folder, f"{COMMANDS}/{file}"))
+    except CodeinfoError as error:
+        return Command(name, problem=error.message)
+
+
+def _why(error: CodeinfoError | OSError) -> str:
+    return error.message if isinstance(error, CodeinfoError) else reason_of(error)

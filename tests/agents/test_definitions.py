@@ -1,0 +1,287 @@
+"""Agents are folders: what of them is read, what is refused, and in which words."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from apps.agents.definitions import Agent, agent_named, all_agents
+from apps.agents.definitions.config import KEYS
+from apps.agents.definitions.folders import MAX_BYTES
+from codeinfo.conf import BASE_DIR, Knobs
+from codeinfo.errors import InvalidInput, NotFound, Unavailable
+
+STEP = {"type": "message", "role": "user", "content": [" Look. ", "Then tell."]}
+
+
+@pytest.fixture
+def home(tmp_path: Path, turn_knobs: Callable[..., None]) -> Path:
+    turn_knobs(agents_home=tmp_path)
+    return tmp_path
+
+
+def make(
+    home: Path, name: str, config: str = "", commands: Mapping[str, str] = MappingProxyType({})
+) -> Path:
+    """An agent's folder, with the texts of its command files by name."""
+    folder = home / name
+    (folder / "commands").mkdir(parents=True)
+    (folder / "config.toml").write_text(config)
+    for command, text in commands.items():
+        (folder / "commands" / f"{command}.json").write_text(text)
+    return folder
+
+
+def read(home: Path, config: str) -> Agent:
+    make(home, "one", config)
+    return agent_named("one")
+
+
+def command(home: Path, body: Any) -> str:
+    """What is wrong with a command file."""
+    text = body if isinstance(body, str) else json.dumps(body)
+    make(home, "one", commands={"check": text})
+    (found,) = agent_named("one").commands
+    return found.problem
+
+
+def test_a_whole_folder_is_read(home: Path) -> None:
+    make(
+        home,
+        "reviewer",
+        '[codeinfo]\nprovider = "openai"\nmodel = "m"\ntools = ["VectorSearch"]\n'
+        'repositories = ["acme"]\n',
+        {"review_api": json.dumps({"Description": " Looks. ", "items": [STEP, STEP]})},
+    )
+    (home / "reviewer" / "description.md").write_text("# Title\n\nReads *changes*.\n")
+    (home / "reviewer" / "system_prompt.txt").write_text("\ufeffBe brief.\n")
+    agent = agent_named("reviewer")
+    assert (agent.provider, agent.model) == ("openai", "m")
+    assert (agent.tools, agent.repositories) == (("VectorSearch",), ("acme",))
+    assert (agent.system_prompt, agent.summary) == ("Be brief.", "Reads *changes*.")
+    (found,) = agent.commands
+    assert (found.name, found.title, found.description) == ("review_api", "review api", "Looks.")
+    assert found.steps == ("Look.\nThen tell.",) * 2
+    assert not agent.rights.any
+
+
+def test_without_keys_of_ours_it_is_codex_with_its_own_model_and_reads_only(home: Path) -> None:
+    agent = read(home, 'model = "gpt-x"\nmodel_reasoning_effort = "high"\n')
+    assert (agent.provider, agent.model, agent.tools) == ("codex", "gpt-x", None)
+    assert agent.config["model_reasoning_effort"] == "high"
+    assert agent.config["sandbox_mode"] == "read-only"
+    assert agent.config["features"] == {"shell_tool": False}
+    assert agent.config["web_search"] == "disabled"
+    assert agent.config["sandbox_workspace_write"] == {"network_access": False}
+    assert "codeinfo" not in agent.config
+
+
+@pytest.mark.parametrize(
+    ("rights", "asked", "sandbox", "warned"),
+    [
+        ("", "workspace-write", "read-only", True),
+        ("", "read-only", "read-only", False),
+        ("write = true", "read-only", "workspace-write", True),
+        ("write = true", "danger-full-access", "workspace-write", True),
+        (
+            "write = true\nrun = true\nnetwork = true",
+            "danger-full-access",
+            "danger-full-access",
+            False,
+        ),
+        ("run = true", "danger-full-access", "read-only", True),
+    ],
+)
+def test_the_sandbox_is_what_the_rights_grant_whatever_the_file_asks_for(
+    home: Path, rights: str, asked: str, sandbox: str, warned: bool
+) -> None:
+    agent = read(
+        home, f'sandbox_mode = "{asked}"\napproval_policy = "on-request"\n[codeinfo]\n{rights}'
+    )
+    assert agent.config["sandbox_mode"] == sandbox
+    assert agent.config["approval_policy"] == "never"
+    assert bool(agent.warnings) == warned
+    assert ("shell_tool" in agent.config["features"]) == ("run" not in rights)
+
+
+def test_a_feature_that_the_file_switches_on_stays_off_without_the_right(home: Path) -> None:
+    agent = read(home, "[features]\nshell_tool = true\ngoals = true\n")
+    assert agent.config["features"] == {"shell_tool": False, "goals": True}
+
+
+def test_rights_of_a_provider_that_only_reads_are_said_to_have_no_effect(home: Path) -> None:
+    agent = read(home, '[codeinfo]\nprovider = "builtin"\nwrite = true\n')
+    assert "have no effect" in agent.warnings[0]
+
+
+WRONG = {
+    "provider": '"hal"',
+    "model": '""',
+    "tools": '["rm"]',
+    "repositories": "[]",
+    "write": '"yes"',
+    "run": "1",
+    "network": "[]",
+}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_wrong_value_is_told_by_its_key(home: Path, key: str) -> None:
+    agent = read(home, f"[codeinfo]\n{key} = {WRONG[key]}\n")
+    assert f"[codeinfo] {key}" in agent.problem
+    with pytest.raises(InvalidInput, match="AGENT_INVALID|one") as refused:
+        agent.usable()
+    assert refused.value.code == "AGENT_INVALID"
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ("[codeinfo]\nrepositry = ['acme']\n", "[codeinfo] has no key 'repositry'"),
+        ("codeinfo = 3\n", "[codeinfo] must be a table"),
+        ("features = 3\n", "features must be a table"),
+        ("x = [", "config.toml is no TOML"),
+        ("a\0b", "It holds a NUL"),
+        ("x" * (MAX_BYTES + 1), "Too large: config.toml"),
+    ],
+)
+def test_a_broken_file_is_a_reason_beside_the_name(home: Path, config: str, problem: str) -> None:
+    assert read(home, config).problem.startswith(problem)
+
+
+def test_bytes_that_are_no_text_are_told(home: Path) -> None:
+    folder = make(home, "one")
+    (folder / "system_prompt.txt").write_bytes(b"\xff\xfe")
+    assert agent_named("one").problem == "No UTF-8: system_prompt.txt"
+
+
+def test_a_folder_without_config_is_listed_as_broken(home: Path) -> None:
+    (home / "empty").mkdir()
+    assert "config.toml" in agent_named("empty").problem
+
+
+@pytest.mark.parametrize("file", ["config.toml", "description.md", "system_prompt.txt"])
+def test_a_link_is_not_followed_wherever_it_leads(home: Path, tmp_path: Path, file: str) -> None:
+    folder = make(home, "one")
+    secret = folder / "elsewhere.txt"
+    secret.write_text("secret")
+    (folder / file).unlink(missing_ok=True)
+    (folder / file).symlink_to(secret)
+    assert agent_named("one").problem == f"Symbolic link: {file}"
+
+
+def test_a_linked_agent_and_linked_commands_are_refused(home: Path, tmp_path: Path) -> None:
+    outside = tmp_path / ".outside"
+    make(outside, "target", commands={"x": "{}"})
+    (home / "linked").symlink_to(outside / "target")
+    folder = make(home, "one")
+    (folder / "commands").rmdir()
+    (folder / "commands").symlink_to(outside / "target" / "commands")
+    assert {agent.name: agent.problem for agent in all_agents()} == {
+        "linked": "Symbolic link: config.toml",
+        "one": "Symbolic link: commands",
+    }
+
+
+def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(home: Path) -> None:
+    folder = make(home, "one")
+    os.mkfifo(folder / "description.md")
+    assert agent_named("one").problem == "Not a regular file: description.md"
+
+
+def test_agents_are_listed_by_name_without_what_is_hidden_or_no_folder(home: Path) -> None:
+    for name in ("b", "a", ".git", "__pycache__"):
+        make(home, name)
+    (home / "README.md").write_text("not an agent")
+    assert [agent.name for agent in all_agents()] == ["a", "b"]
+
+
+def test_an_edit_counts_from_the_next_look(home: Path) -> None:
+    folder = make(home, "one")
+    assert agent_named("one").description == ""
+    (folder / "description.md").write_text("New.")
+    assert agent_named("one").description == "New."
+
+
+def test_a_name_that_cannot_be_addressed_is_told(home: Path) -> None:
+    make(home, "a;b")
+    assert agent_named("a;b").problem.startswith("A name is")
+
+
+@pytest.mark.parametrize("name", ["none", "..", "../x", "."])
+def test_an_unknown_agent_is_not_found(home: Path, name: str) -> None:
+    with pytest.raises(NotFound) as missing:
+        agent_named(name)
+    assert missing.value.code == "AGENT_NOT_FOUND"
+
+
+def test_a_missing_home_is_unavailable_with_its_path(
+    tmp_path: Path, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(agents_home=tmp_path / "nowhere")
+    with pytest.raises(Unavailable, match="nowhere") as away:
+        all_agents()
+    assert (away.value.code, away.value.retryable) == ("AGENTS_UNAVAILABLE", False)
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("{", "it is no JSON"),
+        ([], "it must be an object"),
+        ({"items": [STEP]}, "it lacks 'Description'"),
+        ({"Description": " ", "items": [STEP]}, "Description must be a text"),
+        ({"Description": "d", "items": []}, "items must be a list"),
+        ({"Description": "d", "items": [STEP], "x": 1}, "it has an unknown key 'x'"),
+        ({"Description": "d", "items": ["s"]}, "items[0] must be an object"),
+        (
+            {"Description": "d", "items": [STEP | {"role": "system"}]},
+            "items[0].role must be 'user'",
+        ),
+        ({"Description": "d", "items": [STEP | {"type": "x"}]}, "items[0].type must be 'message'"),
+        (
+            {"Description": "d", "items": [STEP | {"content": "s"}]},
+            "items[0].content must be a list",
+        ),
+        ({"Description": "d", "items": [STEP | {"content": [" "]}]}, "items[0].content[0] must be"),
+        ({"Description": "d", "items": [STEP | {"extra": 1}]}, "items[0] has an unknown key"),
+    ],
+)
+def test_a_command_file_is_read_strictly(home: Path, body: Any, problem: str) -> None:
+    assert command(home, body).startswith(problem)
+
+
+def test_a_command_is_found_refused_or_missing(home: Path) -> None:
+    make(
+        home,
+        "one",
+        commands={"bad": "{}", "good": json.dumps({"Description": "d", "items": [STEP]})},
+    )
+    agent = agent_named("one")
+    assert agent.command("good").steps
+    for name, code in (("bad", "COMMAND_INVALID"), ("../good", "COMMAND_NOT_FOUND")):
+        with pytest.raises((InvalidInput, NotFound)) as refused:
+            agent.command(name)
+        assert refused.value.code == code
+
+
+def test_the_sources_name_of_the_folder_works_too() -> None:
+    assert Knobs.read({"CODEINFO_CODEX_AGENT_HOME": "/x"}).agents_home == Path("/x")
+    both = {"CODEINFO_CODEX_AGENT_HOME": "/x", "CODEINFO_AGENTS_HOME": "/y"}
+    assert Knobs.read(both).agents_home == Path("/y")
+
+
+def test_the_examples_work_at_once(turn_knobs: Callable[..., None]) -> None:
+    turn_knobs(agents_home=BASE_DIR / "agents")
+    found = {agent.name: agent for agent in all_agents()}
+    assert {"code_tour", "risk_finder"} <= set(found)
+    for agent in found.values():
+        assert (agent.problem, agent.warnings, agent.provider) == ("", (), "builtin")
+        assert agent.description
+        assert agent.system_prompt
+        assert len(agent.commands) == 2
+        assert all(not command.problem for command in agent.commands)

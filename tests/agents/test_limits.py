@@ -1,0 +1,95 @@
+"""Tools within limits: those that an agent names, and the repositories that it may look into."""
+
+from typing import Any
+
+import pytest
+
+from apps.agents import tools as agent_tools
+from apps.agents.messages import ToolCall
+from apps.agents.tools import execute, toolset
+from apps.retrieval.tools import Tool
+from tests.agents.cast import JSON, found, tool
+
+ALLOWED = ("acme", "papers")
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[JSON]:
+    """What reaches the tools themselves; each answers as the real one of its name would."""
+    reached: list[JSON] = []
+    repos = [{"id": name} for name in (*ALLOWED, "secret")]
+    answers: dict[str, Any] = {"ListIngestedRepositories": {"repos": repos, "lockedModelId": None}}
+
+    def recorded(real: Tool) -> Tool:
+        double = tool(real.name, answers.get(real.name, found()), reached)
+        return Tool(real.name, real.description, real.parameters, double.run)
+
+    monkeypatch.setattr(agent_tools, "TOOLS", tuple(map(recorded, agent_tools.TOOLS)))
+    return reached
+
+
+def named(tools: tuple[Tool, ...], name: str) -> Tool:
+    return next(tool for tool in tools if tool.name == name)
+
+
+def test_an_agent_has_the_tools_it_names_and_no_others() -> None:
+    assert [tool.name for tool in toolset(names=("VectorSearch",))] == ["VectorSearch"]
+    assert toolset(names=()) == ()
+
+
+async def test_a_tool_it_does_not_name_is_refused_and_never_run(calls: list[JSON]) -> None:
+    call = ToolCall("c", "FileOutline", {"repository": "acme", "path": "a.py"})
+    result = await execute(call, toolset(names=("VectorSearch",)))
+    assert result.error_code == "FORBIDDEN_TOOL"
+    assert result.error_message == "'FileOutline' may not be used here; there are: VectorSearch"
+    assert calls == []
+
+
+def test_of_several_repositories_the_model_may_choose(calls: list[JSON]) -> None:
+    search = named(toolset(ALLOWED), "VectorSearch")
+    assert search.parameters["properties"]["repository"]["enum"] == ["acme", "papers"]
+    assert "'acme', 'papers' only" in search.description
+
+
+@pytest.mark.parametrize(
+    ("asked", "reaches"),
+    [
+        ({}, ["acme", "papers"]),
+        ({"repository": None}, ["acme", "papers"]),
+        ({"repository": ""}, ["acme", "papers"]),
+        ({"repository": "papers"}, "papers"),
+        ({"repository": ["papers"]}, ["papers"]),
+    ],
+)
+async def test_a_search_reaches_no_other_repository(
+    calls: list[JSON], asked: JSON, reaches: Any
+) -> None:
+    result = await execute(ToolCall("c", "VectorSearch", {"query": "x", **asked}), toolset(ALLOWED))
+    assert result.ok
+    assert [call["repository"] for call in calls] == [reaches]
+
+
+@pytest.mark.parametrize("asked", ["secret", ["acme", "secret"]])
+async def test_another_repository_is_refused_with_those_that_may_be_searched(
+    calls: list[JSON], asked: Any
+) -> None:
+    call = ToolCall("c", "VectorSearch", {"query": "x", "repository": asked})
+    result = await execute(call, toolset(ALLOWED))
+    assert result.error_code == "FORBIDDEN_REPOSITORY"
+    assert "'acme', 'papers'" in (result.error_message or "")
+    assert calls == []
+
+
+@pytest.mark.parametrize("repositories", [("acme",), ALLOWED])
+async def test_the_list_names_no_repository_beyond_the_limit(
+    calls: list[JSON], repositories: tuple[str, ...]
+) -> None:
+    result = await execute(ToolCall("c", "ListIngestedRepositories"), toolset(repositories))
+    assert tuple(repo["id"] for repo in result.payload["repos"]) == repositories
+
+
+async def test_an_outline_still_needs_its_repository(calls: list[JSON]) -> None:
+    assert "repository" in named(toolset(ALLOWED), "FileOutline").parameters["required"]
+    call = ToolCall("c", "FileOutline", {"repository": "secret", "path": "a.py"})
+    result = await execute(call, toolset(ALLOWED))
+    assert result.error_code == "FORBIDDEN_REPOSITORY"
