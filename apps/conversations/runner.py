@@ -3,21 +3,17 @@
     start  → rows (lock, question) → RunLog → task: agents.loop → log; keeper: row, heart, cancel
     end    → the row is saved (lock released) → the one terminal event is logged → readers end
 
-All of it belongs to the server's event loop; rows are reached through `database_sync_to_async`.
-The tasks run in an empty context: they must not use the thread of a request that may end first.
+All of it belongs to the server's event loop; rows are reached through `work.database`.
 """
 
 import asyncio
-import contextvars
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec
 
-from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from apps.agents import loop
@@ -31,6 +27,7 @@ from apps.agents.tools import toolset
 from apps.conversations import recovery, services
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn
+from apps.conversations.work import database, spawn
 from apps.retrieval.tools import Tool
 from codeinfo.conf import PROVIDERS, knobs
 from codeinfo.errors import CodeinfoError, Unavailable
@@ -41,7 +38,6 @@ logger = logging.getLogger("codeinfo.conversations")
 pause = asyncio.sleep  # by this name, so that a test can have a clock of its own
 
 P = ParamSpec("P")
-T = TypeVar("T")
 
 TICK_SECONDS = 0.5  # at most two writes a second, and how late another process's Stop is seen
 HEARTBEAT_SECONDS = 5.0
@@ -82,13 +78,8 @@ class Run:
         }
 
 
-# Rows are written one after the other, as SQLite would have it anyway, by a thread of their own:
-# the one that async Django shares may be held by the very request that waits for this.
-_rows = ThreadPoolExecutor(max_workers=1, thread_name_prefix="chat-rows")
-
-# The strong references: every live run, by its turn, and every task that belongs to one.
+# Every live run, by its turn.
 _runs: dict[str, Run] = {}
-_tasks: set[asyncio.Task[Any]] = set()
 
 
 async def start(request: StartTurn) -> RunLog:
@@ -109,7 +100,7 @@ async def start(request: StartTurn) -> RunLog:
     allowed = request.agent.tools if request.agent else None
     limits = request.repositories, allowed
     tools = toolset(*limits) if availability.tools_available else ()
-    return await asyncio.shield(_spawn(_begin(request, provider, tools)))
+    return await asyncio.shield(spawn(_begin(request, provider, tools)))
 
 
 def _provider(provider_id: str) -> Provider:
@@ -124,7 +115,7 @@ def _provider(provider_id: str) -> Provider:
 
 
 async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) -> RunLog:
-    started = await _database(services.start_turn, request, recovery.owner())
+    started = await database(services.start_turn, request, recovery.owner())
     log = RunLog(
         conversation_id=request.conversation_id,
         inflight_id=started.inflight_id,
@@ -139,7 +130,7 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
     run = Run(log, provider, _request(request, started, provider, tools))
     _runs[log.turn_id] = run
     live_runs.add(log)
-    _spawn(_supervise(run))
+    spawn(_supervise(run))
     hub.notify(f"conversation:{log.conversation_id}")
     logger.info("chat run started", extra={"context": run.context | {"source": request.source}})
     return log
@@ -177,7 +168,7 @@ async def cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
     if log is not None and inflight_id in (None, log.inflight_id):
         stop(log)
         return True
-    return await _database(services.request_cancel, conversation_id, inflight_id)
+    return await database(services.request_cancel, conversation_id, inflight_id)
 
 
 def stop(log: RunLog) -> None:
@@ -198,9 +189,9 @@ async def shutdown() -> None:
 
 async def _supervise(run: Run) -> None:
     """From the first event to the last: exactly one terminal event, exactly one saved end."""
-    answer = _spawn(_answer(run))
-    keeper = _spawn(_keep(run))
-    stopped = _spawn(run.stop.wait())
+    answer = spawn(_answer(run))
+    keeper = spawn(_keep(run))
+    stopped = spawn(run.stop.wait())
     try:
         await asyncio.wait({answer, stopped}, return_when=asyncio.FIRST_COMPLETED)
         if not answer.done():
@@ -282,7 +273,7 @@ async def _finish(run: Run, event: Terminal) -> None:
 async def _saved(run: Run, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
     for seconds in (*SAVE_PAUSES, None):
         try:
-            await _database(save, *args, **kwargs)
+            await database(save, *args, **kwargs)
         except DatabaseError as error:
             logger.warning("chat run not saved: %s", error, extra={"context": run.context})
         else:
@@ -302,26 +293,13 @@ async def _keep(run: Run) -> None:
         try:
             if fresh or time.monotonic() - beat >= HEARTBEAT_SECONDS:
                 parts = snapshot.parts if fresh else None
-                going = await _database(services.keep_alive, run.log.turn_id, parts)
+                going = await database(services.keep_alive, run.log.turn_id, parts)
                 saved, beat = snapshot.seq, time.monotonic()
             else:
-                going = await _database(services.wanted, run.log.turn_id)
+                going = await database(services.wanted, run.log.turn_id)
         except DatabaseError as error:
             logger.warning("chat run not kept: %s", error, extra={"context": run.context})
             continue
         if not going:
             run.stop.set()
             return
-
-
-async def _database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    call = database_sync_to_async(work, thread_sensitive=False, executor=_rows)
-    return cast(T, await call(*args, **kwargs))
-
-
-def _spawn(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """A task that is kept until it ends, in a context of its own."""
-    task = asyncio.create_task(work, context=contextvars.Context())
-    _tasks.add(task)
-    task.add_done_callback(_tasks.discard)
-    return task
