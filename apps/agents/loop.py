@@ -101,8 +101,8 @@ class _Answer:
         async with aclosing(self.provider.stream(request)) as stream:
             patience = knobs().first_byte_seconds
             while (event := await _next(stream, patience)) is not None:
-                patience = knobs().idle_seconds
                 if not isinstance(event, ThreadNamed | Warned):
+                    patience = knobs().idle_seconds
                     self.meter.tick()
                 match event:
                     case TextDelta(text=text):

@@ -81,6 +81,13 @@ def asked(model: str, tools: Sequence[Tool] = TOOLS) -> ModelRequest:
     return ModelRequest(model, (Message("system", SYSTEM_PROMPT), Message("user", QUESTION)), tools)
 
 
+def step_of(event: ToolStarted | ToolFinished) -> tuple[str, int]:
+    """A call and which of its two steps this is."""
+    if isinstance(event, ToolStarted):
+        return event.call.id, 0
+    return event.result.call.id, 1
+
+
 @dataclass
 class Heard:
     """All that an answer said, checked against what every answer must keep to."""
@@ -115,8 +122,10 @@ class Heard:
         terminal = [e for e in self.events if isinstance(e, TurnFinished | TurnFailed)]
         assert terminal == [self.events[-1]], "exactly one terminal event, and it is the last"
         started = [e.call.id for e in self.events if isinstance(e, ToolStarted)]
-        assert [result.call.id for result in self.results] == started
         assert len(set(started)) == len(started), "an id is used once in an answer"
+        steps = [step_of(e) for e in self.events if isinstance(e, ToolStarted | ToolFinished)]
+        assert sorted(steps) == sorted((id, n) for id in started for n in (0, 1))
+        assert all(steps.index((id, 0)) < steps.index((id, 1)) for id in started)
         assert all(e.text for e in self.events if isinstance(e, TextDelta | ReasoningDelta))
 
 

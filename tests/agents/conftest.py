@@ -4,6 +4,8 @@ import pytest
 
 # Imported here, where nobody waits: it takes a second, and some of these tests have no patience.
 import apps.agents.providers.openai_stream  # noqa: F401
+from tests.agents.rigs.base import Stage
+from tests.agents.rigs.openai import OpenAIStage
 from tests.stand_ins.openai_server import OpenAIStandIn
 
 
@@ -13,3 +15,13 @@ def server(turn_knobs: Callable[..., None]) -> Iterator[OpenAIStandIn]:
     with OpenAIStandIn() as server:
         turn_knobs(openai_base_url=server.url)
         yield server
+
+
+@pytest.fixture
+def openai_stage(server: OpenAIStandIn) -> Stage:
+    return OpenAIStage(server)
+
+
+@pytest.fixture
+def builtin_stage() -> Stage:
+    return Stage()

@@ -1,41 +1,77 @@
-"""What every provider must keep to, over the same loop and, where there is one, a real socket."""
+"""What every provider must keep to, over the same loop and, where there is one, a real socket.
+
+`rigs/base.py` tells how a provider joins.
+"""
 
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
-from apps.agents.events import TurnFailed, TurnFinished
+from apps.agents.events import ChatEvent, TurnFailed, TurnFinished
 from apps.agents.loop import run
-from apps.agents.providers.registry import get_provider
-from tests.agents.cast import asked, hear
-from tests.agents.rigs import PLAYS, Play
-from tests.stand_ins.openai_scripts import PLAIN, Script, Stall, end, say, search
-from tests.stand_ins.openai_server import OpenAIStandIn
-
-COMPLETE = [play for play in PLAYS if play.end == "finished" and "10,000" not in play.scene]
-
-
-@pytest.fixture(autouse=True)
-def stage(request: pytest.FixtureRequest, turn_knobs: Callable[..., None]) -> None:
-    """The stand-in for providers that ask a server; little patience for those that fall silent."""
-    play = getattr(request.node, "callspec", None) and request.node.callspec.params.get("play")
-    if play is None or play.provider == "openai":
-        request.getfixturevalue("server")
-    if play is not None and play.end == "PROVIDER_TIMEOUT":
-        turn_knobs(first_byte_seconds=60.0 if play.text else 0.5, idle_seconds=1.0)
+from apps.agents.providers.base import Provider
+from apps.agents.providers.registry import get_provider, providers
+from tests.agents.cast import Heard, asked, hear
+from tests.agents.rigs import RIGS
+from tests.agents.rigs.base import SCENES, Play, Rig, Stage
+from tests.stand_ins.openai_scripts import PLAIN
 
 
-@pytest.mark.parametrize("play", PLAYS, ids=str)
-async def test_an_answer_says_all_of_it_once_and_ends_once(play: Play) -> None:
-    heard = await hear(get_provider(play.provider), play.request)
-    if isinstance(play.text, str):
-        assert heard.text == play.text
-    else:
-        places = [heard.text.find(piece) for piece in play.text]
-        assert -1 not in places, heard.text
-        assert places == sorted(places)
+def cases(wanted: Callable[[Rig, Play], object]) -> Any:
+    chosen = [(rig, play) for rig in RIGS for play in rig.plays if wanted(rig, play)]
+    ids = [f"{rig.provider}: {play.scene}" for rig, play in chosen]
+    return pytest.mark.parametrize(("rig", "play"), chosen, ids=ids)
+
+
+def each_rig(wanted: Callable[[Rig], object] = bool) -> Any:
+    return pytest.mark.parametrize("rig", list(filter(wanted, RIGS)), ids=lambda rig: rig.provider)
+
+
+@pytest.fixture
+def stage(rig: Rig, request: pytest.FixtureRequest) -> Stage:
+    play = request.node.callspec.params.get("play")
+    made: Stage = request.getfixturevalue(rig.stage)
+    if play is not None:
+        made.offer(play.offered)
+        if play.end == "PROVIDER_TIMEOUT":
+            # Little patience with a provider that is to fall silent.
+            patience = {"first_byte_seconds": 60.0 if play.text else 0.5, "idle_seconds": 2.0}
+            request.getfixturevalue("turn_knobs")(**patience)
+    return made
+
+
+@pytest.fixture
+def provider(rig: Rig) -> Provider:
+    return get_provider(rig.provider)
+
+
+def test_every_provider_plays_every_scene_or_says_why_not() -> None:
+    assert {rig.provider for rig in RIGS} == set(providers())
+    for rig in RIGS:
+        played = {s for s in SCENES for play in rig.plays if play.scene.startswith(s)}
+        assert played | set(rig.lacks) == set(SCENES), rig.provider
+        assert not played & set(rig.lacks), rig.provider
+
+
+@each_rig()
+async def test_a_provider_on_its_stage_is_available_and_has_models(
+    stage: Stage, provider: Provider
+) -> None:
+    assert (await provider.availability()).available
+    keys = [model.key for model in await provider.models()]
+    assert keys
+    assert len(set(keys)) == len(keys)
+
+
+@cases(lambda rig, play: True)
+async def test_an_answer_says_all_of_it_once_and_ends_once(
+    stage: Stage, provider: Provider, play: Play
+) -> None:
+    heard = await hear(provider, play.request)
+    assert_text(heard, play)
     assert heard.reasoning == play.reasoning
     assert tuple((r.call.name, r.error_code) for r in heard.results) == play.tools
     if play.end == "finished":
@@ -43,64 +79,91 @@ async def test_an_answer_says_all_of_it_once_and_ends_once(play: Play) -> None:
     else:
         assert (heard.failure.code, heard.failure.retryable) == (play.end, play.retryable)
         assert " " in heard.failure.message
+    assert stage.idle()
 
 
-@pytest.mark.parametrize("play", COMPLETE, ids=str)
-async def test_an_answer_may_be_left_at_any_event(play: Play) -> None:
-    provider = get_provider(play.provider)
+def assert_text(heard: Heard, play: Play) -> None:
+    if isinstance(play.text, str):
+        assert heard.text == play.text
+        return
+    places = [heard.text.find(piece) for piece in play.text]
+    assert -1 not in places, heard.text
+    assert places == sorted(places)
+
+
+@cases(
+    lambda rig, play: (
+        play.end == "finished"
+        and play.scene != "10,000 tokens"
+        and (not rig.slow or play.scene == "one tool")
+    )
+)
+@pytest.mark.parametrize("way", ["close", "cancel"])
+async def test_an_answer_may_be_left_at_any_event(
+    stage: Stage, provider: Provider, play: Play, way: str
+) -> None:
     whole = (await hear(provider, play.request)).events
     for count in sorted({*range(min(len(whole), 6)), len(whole) // 2, len(whole) - 1}):
-        async with aclosing(run(provider, play.request, 5)) as events:
-            heard = [await anext(events) for _ in range(count)]
+        heard = await left(provider, play, count, way)
         assert [event.kind for event in heard] == [event.kind for event in whole[:count]]
+    assert stage.idle()
 
 
+@each_rig(lambda rig: "silence in the middle" not in rig.lacks)
 @pytest.mark.parametrize("way", ["close", "cancel"])
-async def test_leaving_stops_the_generation_on_the_server(way: str, server: OpenAIStandIn) -> None:
-    """Left at each event of an answer that would never end, the server sees the client go."""
-    server.scripts["forever"] = Script([search, [*say("Half an answer"), Stall()]])
-    kinds = ["started", "tool_started", "tool_finished", "text", "text", "text"]
-    for count in range(len(kinds) + 1):
-        server.exchanges.clear()
-        heard: list[str] = []
-        task = asyncio.create_task(_listen(heard, count, way))
-        await asyncio.wait({task})
-        assert heard == kinds[:count]
-        rounds = [exchange for exchange in server.chats if exchange.done.wait(5)]
-        assert len(rounds) == len(server.chats) == (0 if count < 2 else 1 if count < 4 else 2)
-        assert [exchange.client_left.is_set() for exchange in rounds[1:]] == [True] * (count > 3)
+async def test_leaving_stops_an_answer_that_would_never_end(
+    rig: Rig, stage: Stage, provider: Provider, way: str
+) -> None:
+    play = rig.play("silence in the middle")
+    heard: list[ChatEvent] = []
+    while "".join(getattr(event, "text", "") for event in heard) != play.text:
+        heard = await left(provider, play, len(heard) + 1, way)
+        assert stage.idle()
 
 
-async def _listen(heard: list[str], count: int, way: str) -> None:
-    async with aclosing(run(get_provider("openai"), asked("forever"), 5)) as events:
+async def left(provider: Provider, play: Play, count: int, way: str) -> list[ChatEvent]:
+    """The first events of an answer that is left after so many: closed, or cancelled waiting."""
+    heard: list[ChatEvent] = []
+    listening = asyncio.create_task(_listen(provider, play, count, way, heard))
+    await asyncio.wait({listening})
+    assert listening.cancelled() or listening.exception() is None
+    return heard
+
+
+async def _listen(
+    provider: Provider, play: Play, count: int, way: str, heard: list[ChatEvent]
+) -> None:
+    async with aclosing(run(provider, play.request, 5)) as events:
         while len(heard) < count:
-            heard.append((await anext(events)).kind)
+            heard.append(await anext(events))
         if way == "cancel":
             current = asyncio.current_task()
             assert current is not None
             current.cancel()
-            await anext(events)
+            await anext(events, None)
 
 
-@pytest.mark.parametrize("how", ["cut", "quiet-cut"])
-async def test_a_connection_cut_at_any_byte_keeps_what_had_come(
-    how: str, server: OpenAIStandIn
+@each_rig(lambda rig: rig.cuts)
+async def test_a_connection_cut_anywhere_keeps_what_had_come(
+    rig: Rig, stage: Stage, provider: Provider
 ) -> None:
-    texts = []
-    for position in range(0, 1800, 75):
-        heard = await hear(get_provider("openai"), asked(f"{how}-{position}"))
-        assert PLAIN.startswith(heard.text)
-        assert isinstance(heard.end, TurnFailed) or heard.text == PLAIN
-        texts.append(heard.text)
-    assert texts == sorted(texts, key=len), "more bytes never tell less"
-    assert texts[0] == ""
-    assert texts[-1] == PLAIN
+    for models in rig.cuts:
+        texts = []
+        for model in models:
+            heard = await hear(provider, asked(model))
+            assert PLAIN.startswith(heard.text), model
+            assert isinstance(heard.end, TurnFailed) or heard.text == PLAIN, model
+            texts.append(heard.text)
+        assert texts == sorted(texts, key=len), "more bytes never tell less"
+        assert (texts[0], texts[-1]) == ("", PLAIN)
 
 
-async def test_a_marker_cut_anywhere_on_the_wire_does_not_leak(server: OpenAIStandIn) -> None:
+@each_rig(lambda rig: rig.markers)
+async def test_a_marker_cut_anywhere_on_the_wire_does_not_leak(
+    stage: Stage, provider: Provider
+) -> None:
     said = "<think>hm</think>Hello"
     for position in range(1, len(said)):
-        pieces = [*say(said[:position], 99), *say(said[position:], 99)]
-        server.scripts["split"] = Script([[*pieces, *end()]])
-        heard = await hear(get_provider("openai"), asked("split"))
+        model = stage.saying([said[:position], said[position:]])
+        heard = await hear(provider, asked(model))
         assert (heard.text, heard.reasoning) == ("Hello", "hm"), position
