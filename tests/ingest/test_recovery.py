@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -30,21 +30,35 @@ HOME = Path(__file__).resolve().parents[2]
 BEFORE_PUBLISHING = STAGES[: STAGES.index("publishing")]
 
 Contents = Callable[[Root], dict[str, str]]
+DieAt = Callable[[str, int], None]
 
 
-def die_at(stage: str, call: int) -> None:
-    """Let another process work on the queue until it kills itself; the store is ours again then."""
-    reset_store()
+@pytest.fixture(scope="module")
+def mortals(django_db_setup: None) -> Iterator[subprocess.Popen[str]]:
+    """The process that forks those who are to die (see `dying`)."""
     environ = os.environ | {
         "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
         "CODEINFO_DATA_DIR": str(settings.DATA_DIR),
         "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
     }
-    command = [sys.executable, "-m", "tests.ingest.dying", stage, str(call)]
-    done = subprocess.run(
-        command, cwd=HOME, env=environ, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    command = [sys.executable, "-m", "tests.ingest.dying"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=HOME, env=environ, stdin=pipe, stdout=pipe, text=True) as it:
+        yield it
+
+
+@pytest.fixture
+def die_at(mortals: subprocess.Popen[str]) -> DieAt:
+    """die_at(stage, call): another process works on the queue until it kills itself there; the
+    store is ours again then."""
+
+    def die(stage: str, call: int) -> None:
+        reset_store()
+        assert mortals.stdin and mortals.stdout
+        print(stage, call, file=mortals.stdin, flush=True)
+        assert mortals.stdout.readline().strip() == str(-signal.SIGKILL)
+
+    return die
 
 
 def start_anew() -> None:
@@ -66,7 +80,7 @@ def only_what_is_live(root: Root) -> bool:
     ("stage", "call"), [*((stage, 1) for stage in BEFORE_PUBLISHING), ("storing", 2)]
 )
 def test_a_first_ingest_that_was_killed_leaves_nothing(
-    repo: Path, store: Any, contents: Contents, stage: str, call: int
+    repo: Path, store: Any, contents: Contents, die_at: DieAt, stage: str, call: int
 ) -> None:
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     die_at(stage, call)
@@ -87,7 +101,7 @@ def test_a_first_ingest_that_was_killed_leaves_nothing(
     [("discovery", 2), ("rows", 2), ("storing", 1), ("storing", 2), ("publishing", 1)],
 )
 def test_a_reembed_that_was_killed_keeps_the_old_index(
-    folder: Path, repo: Path, store: Any, contents: Contents, stage: str, call: int
+    folder: Path, repo: Path, store: Any, contents: Contents, die_at: DieAt, stage: str, call: int
 ) -> None:
     root = ingest(repo)
     before = contents(root)
@@ -109,7 +123,7 @@ def test_a_reembed_that_was_killed_keeps_the_old_index(
     ("stage", "call"), [("publishing", 2), ("deleting the old", 1), ("deleting the old", 2)]
 )
 def test_a_run_killed_after_it_published_is_completed(
-    folder: Path, repo: Path, store: Any, contents: Contents, stage: str, call: int
+    folder: Path, repo: Path, store: Any, contents: Contents, die_at: DieAt, stage: str, call: int
 ) -> None:
     root = ingest(repo)
     change(repo)
@@ -130,7 +144,13 @@ def test_a_run_killed_after_it_published_is_completed(
 @pytest.mark.parametrize("swept", [True, False])
 @pytest.mark.parametrize("known", [True, False], ids=["known", "first"])
 def test_a_run_that_waits_behind_a_killed_one_publishes_only_its_own(
-    folder: Path, repo: Path, store: Any, contents: Contents, known: bool, swept: bool
+    folder: Path,
+    repo: Path,
+    store: Any,
+    contents: Contents,
+    die_at: DieAt,
+    known: bool,
+    swept: bool,
 ) -> None:
     if known:
         ingest(repo)
