@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from django.test import AsyncClient
 
-from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested
+from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested, Warned
 from apps.agents.messages import ToolCall
 from apps.agents.providers.base import Availability
 from apps.conversations import runner, services
@@ -269,6 +269,18 @@ async def test_progress_tells_each_step_in_plain_words(scripted: Scripted, calle
         failed,
         "Writing the answer",
     ]
+
+
+async def test_a_passing_trouble_is_told_once_and_is_no_end(
+    scripted: Scripted, caller: Caller
+) -> None:
+    trouble, gate = Warned("Reconnecting... 1/3"), Gate()
+    scripted([trouble, trouble, gate, TextDelta("It.")])
+    asked = asyncio.create_task(caller.call(CODEBASE_QUESTION, question="Where?"))
+    await caller.hears("Reconnecting... 1/3")
+    gate.open.set()
+    assert (await asked)["segments"] == [{"type": "answer", "text": "It."}]
+    assert caller.heard.count("Reconnecting... 1/3") == 1
 
 
 async def test_a_provider_that_is_away_is_told_with_what_to_do(

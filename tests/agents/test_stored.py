@@ -1,0 +1,96 @@
+"""What an answer leaves behind, whoever gave it: the turn that is stored is the turn shown."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from apps.agents.events import ReasoningDelta, Terminal, TextDelta, ToolFinished, TurnStopped
+from apps.conversations import runner
+from apps.conversations.models import Turn
+from apps.conversations.parts import Part, content, reasoning
+from apps.conversations.renderers import sse
+from apps.conversations.renderers.json import RunFrames
+from apps.conversations.stream import RunLog, live_runs
+from apps.conversations.types import StartTurn
+from tests.agents.cast import QUESTION
+from tests.agents.rigs import RIGS
+from tests.agents.rigs.base import Play, Rig, Stage
+from tests.agents.test_conformance import cases, each_rig
+from tests.agents.test_conformance import stage as stage
+from tests.conversations.conftest import ended
+from tests.conversations.conftest import nothing_left_running as nothing_left_running
+
+pytestmark = pytest.mark.usefixtures("nothing_left_running")
+
+STATUS = {"finished": "ok", "PROVIDER_ERROR": "failed", "PROVIDER_TIMEOUT": "failed"}
+
+
+@pytest.fixture(autouse=True)
+def tools_of_the_cast(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    play = request.node.callspec.params.get("play")
+    offered = play.offered if play else RIGS[0].plays[0].offered
+    monkeypatch.setattr(runner, "toolset", lambda *limits: offered)
+
+
+async def begun(rig: Rig, play: Play) -> RunLog:
+    return await runner.start(StartTurn("c1", QUESTION, rig.provider, play.model))
+
+
+async def stored(log: RunLog) -> Turn:
+    return await Turn.objects.aget(pk=log.turn_id)
+
+
+@cases(lambda rig, play: not rig.slow or play.end == "finished" or play.text)
+async def test_a_turn_is_stored_as_it_was_shown(rig: Rig, stage: Stage, play: Play) -> None:
+    log = await begun(rig, play)
+    await ended(log)
+    turn = await stored(log)
+    assert turn.status == STATUS[play.end]
+    assert turn.parts == log.transcript.parts
+    shown = [envelope.event for envelope in log.envelopes]
+    assert [type(event) for event in shown if isinstance(event, Terminal)] == [type(shown[-1])]
+    assert content(turn.parts) == joined(shown, TextDelta)
+    assert reasoning(turn.parts) == joined(shown, ReasoningDelta)
+    assert tools(turn.parts) == [e.result.call.id for e in shown if isinstance(e, ToolFinished)]
+    assert_wires_agree(log, turn)
+
+
+def assert_wires_agree(log: RunLog, turn: Turn) -> None:
+    """Both wires have told the same text, in order, and ended once."""
+    frames = list(RunFrames(log).events(log.envelopes))
+    deltas = [f["delta"] for f in frames if f["type"] == "assistant_delta"]
+    finals = [f["status"] for f in frames if f["type"] == "turn_final"]
+    assert ("".join(deltas), finals) == (content(turn.parts), [turn.status])
+    told = [m for e in log.envelopes for m in sse.messages(e.event, log.transcript)]
+    tokens = [m["content"] for m in told if m["type"] == "token"]
+    assert "".join(tokens) == content(turn.parts)
+    assert [m["type"] for m in told].count("error" if turn.status == "failed" else "complete") == 1
+
+
+def joined(events: Sequence[Any], kind: type[TextDelta] | type[ReasoningDelta]) -> str:
+    return "".join(event.text for event in events if isinstance(event, kind))
+
+
+def tools(parts: Sequence[Part]) -> list[str]:
+    return [part["callId"] for part in parts if part["type"] == "tool"]
+
+
+@each_rig(lambda rig: "silence in the middle" not in rig.lacks)
+async def test_a_turn_that_is_stopped_is_stored_up_to_there(rig: Rig, stage: Stage) -> None:
+    """Stopped after each of its events, and once all of them are there."""
+    play, count = rig.play("silence in the middle"), 0
+    whole = False
+    while not whole:
+        log = await begun(rig, play)
+        count += 1
+        await log.wait(count - 1)
+        runner.stop(log)
+        await ended(log)
+        turn = await stored(log)
+        assert isinstance(log.end, TurnStopped)
+        assert (turn.status, turn.parts) == ("stopped", log.transcript.parts)
+        assert str(play.text).startswith(content(turn.parts))
+        assert stage.idle()
+        whole = content(turn.parts) == play.text
+    assert live_runs.all() == []
