@@ -47,13 +47,13 @@ def parse(raw: bytes) -> tuple[StartTurn, bool]:
     cap = knobs().log_max_client_bytes
     if len(raw) > cap:
         raise InvalidInput(f"The body is larger than {cap} bytes.", code="PAYLOAD_TOO_LARGE")
-    body = _object(raw)
+    body = object_of(raw)
     if "messages" in body:
         raise InvalidInput("conversationId required; history is loaded server-side")
-    model = _text(body, "model")
-    message = _text(body, "message")
-    conversation_id = _text(body, "conversationId")
-    _check_id("conversationId", conversation_id)
+    model = required_text(body, "model")
+    message = required_text(body, "message")
+    conversation_id = required_text(body, "conversationId")
+    check_id("conversationId", conversation_id)
     if len(model) > 255:
         raise InvalidInput("model must be at most 255 characters")
     provider = _provider(body)
@@ -75,7 +75,7 @@ def parse(raw: bytes) -> tuple[StartTurn, bool]:
     return question, body.get("cancelOnDisconnect") is True
 
 
-def _object(raw: bytes) -> Mapping[str, Any]:
+def object_of(raw: bytes) -> Mapping[str, Any]:
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError):
@@ -85,7 +85,7 @@ def _object(raw: bytes) -> Mapping[str, Any]:
     return body
 
 
-def _text(body: Mapping[str, Any], name: str) -> str:
+def required_text(body: Mapping[str, Any], name: str) -> str:
     """A string that is not blank, kept as it is but for what no database can hold."""
     value = body.get(name)
     if not isinstance(value, str) or not value.strip():
@@ -93,7 +93,7 @@ def _text(body: Mapping[str, Any], name: str) -> str:
     return UNREADABLE.sub("\ufffd", value)
 
 
-def _check_id(name: str, value: str) -> None:
+def check_id(name: str, value: str) -> None:
     if not AN_ID.match(value):
         raise InvalidInput(f"{name} must be 1-128 characters of A-Z a-z 0-9 . _ : -")
 
@@ -114,7 +114,7 @@ def _inflight_id(body: Mapping[str, Any]) -> str | None:
     value = body["inflightId"]
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput("inflightId must be a non-empty string")
-    _check_id("inflightId", value)
+    check_id("inflightId", value)
     return value
 
 

@@ -114,3 +114,44 @@ class Turn(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role} turn of {self.conversation_id}"
+
+
+class CommandRun(models.Model):
+    """An agent's command under way: its steps are turns, and between two of them nobody else's run
+    may begin in the conversation. Its own partial unique constraint makes it a lock as well.
+
+    `id` is the caller's; `step` counts from 1 and began at `begun_at`; `owner` is the process that
+    goes from step to step. During a step, its turn has a heart of its own.
+    """
+
+    class Status(models.TextChoices):
+        RUNNING = "running"
+        OK = "ok"
+        STOPPED = "stopped"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.CASCADE, related_name="command_runs"
+    )
+    name = models.CharField(max_length=255)
+    step = models.PositiveIntegerField(default=1)
+    steps = models.PositiveIntegerField()
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.RUNNING)
+    owner = models.CharField(max_length=64)
+    begun_at = models.DateTimeField(default=timezone.now)
+    cancel_requested = models.BooleanField(default=False)
+    created_at = models.DateTimeField(default=now_ms)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation"],
+                condition=Q(status="running"),
+                name="one_live_command_per_conversation",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} in {self.conversation_id}"

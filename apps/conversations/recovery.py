@@ -8,20 +8,20 @@ import logging
 import os
 import socket
 import uuid
-from datetime import timedelta
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.agents.events import TurnFailed
-from apps.conversations.models import Turn
+from apps.conversations import leases
+from apps.conversations.models import CommandRun, Turn
 from apps.conversations.parts import Transcript
 from apps.conversations.types import Outcome
 from codeinfo.hub import hub
 
 logger = logging.getLogger("codeinfo.conversations")
 
-STALE = timedelta(seconds=30)
+STALE = leases.STALE
 INTERRUPTED = TurnFailed("INTERRUPTED", "The server stopped before the answer was complete.")
 
 NONCE = uuid.uuid4().hex[:12]
@@ -36,13 +36,20 @@ def recover() -> int:
     """Mark every run whose process is gone; called at start-up. Answers how many."""
     running = Turn.objects.filter(status=Turn.Status.RUNNING)
     dead = [turn.pk for turn in running.only("owner") if _is_dead(turn.owner)]
-    return _interrupt(running.filter(Q(pk__in=dead) | _stale()))
+    marked = _interrupt(running.filter(Q(pk__in=dead) | _stale()))
+    held = CommandRun.objects.filter(status=CommandRun.Status.RUNNING)
+    lost = [row.pk for row in held.only("owner") if _is_dead(row.owner)]
+    _let_go(held.filter(pk__in=lost))
+    _let_go(leases.stale())
+    return marked
 
 
 def recover_stale(conversation_id: str) -> int:
     """Mark the run of one conversation if its heart is still; called before a lock is asked for."""
     running = Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING)
-    return _interrupt(running.filter(_stale()))
+    marked = _interrupt(running.filter(_stale()))
+    _let_go(leases.stale().filter(conversation=conversation_id))
+    return marked
 
 
 def _stale() -> Q:
@@ -51,6 +58,11 @@ def _stale() -> Q:
 
 def _interrupt(turns: QuerySet[Turn]) -> int:
     return sum(_mark(turn) for turn in turns)
+
+
+def _let_go(commands: QuerySet[CommandRun]) -> None:
+    for row in commands:
+        leases.end(str(row.pk), CommandRun.Status.FAILED, leases.INTERRUPTED)
 
 
 def _mark(turn: Turn) -> bool:

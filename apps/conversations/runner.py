@@ -24,7 +24,7 @@ from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers import registry
 from apps.agents.providers.base import ModelRequest, Provider
 from apps.agents.tools import toolset
-from apps.conversations import recovery, services
+from apps.conversations import leases, recovery, services
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn
 from apps.conversations.work import database, spawn
@@ -166,6 +166,8 @@ async def cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
     """
     log = live_runs.of(conversation_id)
     if log is not None and inflight_id in (None, log.inflight_id):
+        if log.command:
+            await database(leases.request_cancel, conversation_id)
         stop(log)
         return True
     return await database(services.request_cancel, conversation_id, inflight_id)

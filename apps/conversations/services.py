@@ -13,7 +13,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from apps.conversations import queries, recovery
+from apps.conversations import leases, queries, recovery
 from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
 from apps.conversations.parts import Part
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
@@ -160,6 +160,7 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
         turn = _take_lock(request, owner)
         try:
             asked_at = _claim_times(conversation.id, 2)
+            leases.claim(request, owner)
         except (Conflict, NotFound):
             turn.delete()
             raise
@@ -196,12 +197,18 @@ def _conversation_for(request: StartTurn) -> Conversation:
             "agent_name": agent_name,
         },
     )
+    check_open(conversation, agent_name)
+    return conversation
+
+
+def check_open(conversation: Conversation, agent_name: str = "") -> None:
+    """Raises InvalidInput AGENT_MISMATCH or Conflict CONVERSATION_ARCHIVED where an agent, or the
+    chat under the name "", may not go on with a conversation."""
     if conversation.agent_name != agent_name:
         message = "Conversation belongs to a different agent."
         raise InvalidInput(message, code="AGENT_MISMATCH")
     if conversation.archived:
         raise _archived()
-    return conversation
 
 
 def _take_lock(request: StartTurn, owner: str) -> Turn:
@@ -220,7 +227,7 @@ def _take_lock(request: StartTurn, owner: str) -> Turn:
                 heartbeat_at=timezone.now(),
             )
     except IntegrityError as error:
-        raise Conflict("Conversation already has an active run.", code="RUN_IN_PROGRESS") from error
+        raise leases.in_progress() from error
 
 
 def _save_question(request: StartTurn, asked_at: datetime) -> Turn:
@@ -285,9 +292,11 @@ def request_cancel(conversation_id: str, inflight_id: str | None = None) -> bool
         return False
     recovery.recover_stale(conversation_id)
     running = Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING)
-    if inflight_id is not None:
-        running = running.filter(inflight_id=inflight_id)
-    return bool(running.update(cancel_requested=True))
+    if inflight_id is not None and not running.filter(inflight_id=inflight_id).exists():
+        return False
+    # The command first: a step that begins meanwhile is refused, or is running already.
+    held = leases.request_cancel(conversation_id)
+    return bool(running.update(cancel_requested=True)) or held
 
 
 def name_thread(conversation_id: str, thread_id: str) -> None:

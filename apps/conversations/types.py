@@ -20,7 +20,8 @@ class AgentRun:
     `system_prompt` takes the place of the provider's (empty: the provider's stays) and is never
     stored. `tools` are the names of those it may use (None: all), `repositories` the names of the
     roots that it may search (empty: all). `home`, `folder` and `config` go to the provider as they
-    are. `command` is `{name, stepIndex, totalSteps}`, kept with both turns.
+    are. `command` is `{name, stepIndex, totalSteps}`, kept with both turns, and `command_run` the
+    id under which its steps hold the conversation (`leases`).
     """
 
     name: str
@@ -31,6 +32,7 @@ class AgentRun:
     folder: Path | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     command: Mapping[str, Any] | None = None
+    command_run: str = ""
 
 
 @dataclass(frozen=True)

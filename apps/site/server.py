@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from apps.conversations import runner
+from apps.conversations.agents import commands
 from apps.ingest.chunking.finder import reset_finder
 from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
@@ -54,7 +54,7 @@ def endpoints(knobs: Knobs) -> list[str]:
 
 def end_live_runs() -> "Deferred[None]":
     """Ends answers in the making with what was said kept; the reactor waits for it."""
-    return Deferred.fromFuture(asyncio.ensure_future(runner.shutdown()))
+    return Deferred.fromFuture(asyncio.ensure_future(commands.shutdown()))
 
 
 def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], None]) -> None:

@@ -9,6 +9,7 @@ Nothing is ever written there. A folder or command that cannot be used is listed
 """
 
 from apps.agents.definitions.folders import agent_named, all_agents
+from apps.agents.definitions.homes import home_of
 from apps.agents.definitions.types import Agent, Command, Rights
 
-__all__ = ["Agent", "Command", "Rights", "agent_named", "all_agents"]
+__all__ = ["Agent", "Command", "Rights", "agent_named", "all_agents", "home_of"]

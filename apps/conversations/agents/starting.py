@@ -1,0 +1,120 @@
+"""From what a caller asks of an agent to the runs that answer it; all that can be refused is
+refused here or by the start of the first run, before anybody is told that it has begun."""
+
+import asyncio
+import uuid
+from dataclasses import dataclass, replace
+
+from channels.db import database_sync_to_async
+
+from apps.agents import definitions
+from apps.agents.definitions import Agent, home_of
+from apps.agents.prompts import agent_prompt
+from apps.agents.providers import registry
+from apps.conversations import services
+from apps.conversations.agents.folders import working_folder
+from apps.conversations.models import Conversation, Source
+from apps.conversations.types import AgentRun, StartTurn
+from codeinfo.errors import Unavailable
+
+
+@dataclass(frozen=True)
+class AgentAsk:
+    """What a caller wants of an agent. Without a conversation's id a new one is begun."""
+
+    agent: str
+    conversation_id: str | None = None
+    working_folder: str | None = None
+    source: str = Source.REST
+
+
+async def instruction(ask: AgentAsk, text: str) -> StartTurn:
+    """The run that answers an instruction.
+
+    Raises NotFound AGENT_NOT_FOUND, InvalidInput (AGENT_INVALID, WORKING_FOLDER_INVALID,
+    WORKING_FOLDER_NOT_FOUND, AGENT_MISMATCH), Conflict CONVERSATION_ARCHIVED, Unavailable
+    PROVIDER_UNAVAILABLE, AGENTS_UNAVAILABLE.
+    """
+    agent = await _agent(ask.agent)
+    return await _turn(ask, agent, text)
+
+
+async def command(ask: AgentAsk, name: str) -> tuple[StartTurn, ...]:
+    """The runs of a command's steps, in order, which hold their conversation together.
+
+    Raises what `instruction` raises, and NotFound COMMAND_NOT_FOUND, InvalidInput COMMAND_INVALID.
+    """
+    agent = await _agent(ask.agent)
+    found = agent.command(name)
+    turn = await _turn(ask, agent, found.steps[0])
+    held, total = str(uuid.uuid4()), len(found.steps)
+    assert turn.agent is not None
+    brings = replace(turn.agent, command_run=held)
+    return tuple(
+        replace(
+            turn,
+            message=text,
+            agent=replace(
+                brings, command={"name": found.name, "stepIndex": number, "totalSteps": total}
+            ),
+        )
+        for number, text in enumerate(found.steps, 1)
+    )
+
+
+async def _agent(name: str) -> Agent:
+    return (await asyncio.to_thread(definitions.agent_named, name)).usable()
+
+
+async def _turn(ask: AgentAsk, agent: Agent, text: str) -> StartTurn:
+    folder = await asyncio.to_thread(working_folder, ask.working_folder)
+    conversation_id = ask.conversation_id or str(uuid.uuid4())
+    kept = await _kept(conversation_id, agent)
+    return StartTurn(
+        conversation_id=conversation_id,
+        message=text,
+        provider=agent.provider,
+        model=await _model(agent, kept.model if kept else ""),
+        source=ask.source,
+        agent=AgentRun(
+            name=agent.name,
+            system_prompt=agent_prompt(agent.system_prompt),
+            tools=agent.tools,
+            repositories=agent.repositories,
+            home=await asyncio.to_thread(home_of, agent),
+            folder=folder,
+            config=agent.config,
+        ),
+    )
+
+
+@database_sync_to_async
+def _kept(conversation_id: str, agent: Agent) -> Conversation | None:
+    """The conversation, where there is one and this agent may go on with it."""
+    conversation = Conversation.objects.filter(pk=conversation_id).first()
+    if conversation is not None:
+        services.check_open(conversation, agent.name)
+    return conversation
+
+
+async def _model(agent: Agent, last: str) -> str:
+    """The model its folder names, else the conversation's last, else the provider's first."""
+    provider = registry.providers().get(agent.provider)
+    if provider is None:
+        raise _away(agent, "This version does not have this provider.")
+    state = await provider.availability()
+    if not state.available:
+        raise _away(agent, state.reason or f"{provider.label} is not available.")
+    if agent.model:
+        return agent.model
+    try:
+        offered = [model.key for model in await provider.models()]
+    except Unavailable as error:
+        raise _away(agent, error.message) from error
+    if not offered:
+        raise _away(agent, f"{provider.label} offers no model.")
+    return last if last in offered else offered[0]
+
+
+def _away(agent: Agent, reason: str) -> Unavailable:
+    return Unavailable(reason, code="PROVIDER_UNAVAILABLE", details={"provider": agent.provider})
