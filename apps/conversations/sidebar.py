@@ -24,12 +24,18 @@ STATE_WORDS = {"active": "Active", "all": "Active & Archived", "archived": "Arch
 
 @dataclass(frozen=True)
 class SidebarQuery:
-    """`?state=&q=&n=&c=`: which conversations, how many, and which one is open."""
+    """`?state=&q=&n=&c=&a=`: which conversations, how many, which one is open, and whose they are:
+    an agent's by its name or, where that is left out, the chat's."""
 
     state: str = "active"
     text: str = ""
     count: int = PAGE
     current: str = ""
+    agent: str = ""
+
+    @property
+    def loaded_more(self) -> bool:
+        return self.count > PAGE
 
     @classmethod
     def read(cls, data: Mapping[str, str]) -> "SidebarQuery":
@@ -40,12 +46,13 @@ class SidebarQuery:
             text=data.get("q", "").strip(),
             count=min(MOST, max(PAGE, int(count))) if count.isdecimal() else PAGE,
             current=data.get("c", ""),
+            agent=data.get("a", ""),
         )
 
 
 def context(query: SidebarQuery) -> dict[str, Any]:
     """For `_convos.html`: conversations by day, newest first, and whether there are more."""
-    rows = _newest(query.state)
+    rows = _newest(query.state).filter(agent_name=query.agent)
     if query.text:
         rows = rows.filter(title__icontains=query.text)
     found = list(rows[: query.count + 1])
@@ -58,7 +65,8 @@ def context(query: SidebarQuery) -> dict[str, Any]:
         "more": len(found) > query.count,
         "next_count": query.count + PAGE,
         "none": not shown,
-        "never_used": not shown and not Conversation.objects.exists(),
+        "never_used": not shown
+        and not Conversation.objects.filter(agent_name=query.agent).exists(),
     }
 
 

@@ -28,7 +28,7 @@ from apps.ingest.models import Root
 from apps.retrieval.repositories import repo_id
 from codeinfo.conf import BASE_DIR
 from codeinfo.error_map import status_of
-from codeinfo.errors import CodeinfoError, InvalidInput
+from codeinfo.errors import CodeinfoError, InvalidInput, NotFound
 
 # Older exchanges are a click away: a page of hundreds takes its time to draw.
 SHOWN_EXCHANGES = 60
@@ -188,14 +188,14 @@ def _toast(text: str, **more: Any) -> HttpResponse:
 def archive(request: HttpRequest) -> HttpResponse:
     conversation_id = request.POST.get("c", "")
     services.archive(conversation_id)
-    return _toast("Conversation archived", **{"chat:changed": {"id": conversation_id}})
+    return _toast("Conversation archived", **{"chat:changed": {"ids": [conversation_id]}})
 
 
 @require_POST
 def restore(request: HttpRequest) -> HttpResponse:
     conversation_id = request.POST.get("c", "")
     services.restore(conversation_id)
-    return _toast("Conversation restored", **{"chat:changed": {"id": conversation_id}})
+    return _toast("Conversation restored", **{"chat:changed": {"ids": [conversation_id]}})
 
 
 @require_POST
@@ -209,7 +209,27 @@ def delete(request: HttpRequest) -> HttpResponse:
     """Only what is archived can be deleted, here as in the API."""
     conversation_id = request.POST.get("c", "")
     services.bulk_delete([conversation_id])
-    return _toast("Conversation deleted", **{"chat:deleted": {"id": conversation_id}})
+    return _toast("Conversation deleted", **{"chat:deleted": {"ids": [conversation_id]}})
+
+
+# Verb → how it is done, how it is told, and what the open page must know of it.
+BULK: dict[str, tuple[Callable[[Sequence[str]], int], str, str]] = {
+    "archive": (services.bulk_archive, "Archived", "chat:changed"),
+    "restore": (services.bulk_restore, "Restored", "chat:changed"),
+    "delete": (services.bulk_delete, "Deleted", "chat:deleted"),
+}
+
+
+@require_POST
+def bulk(request: HttpRequest, verb: str) -> HttpResponse:
+    """`POST /ui/chat/bulk/<verb>` `id=…&id=…`: all of them, or with BATCH_CONFLICT none."""
+    if verb not in BULK:
+        raise NotFound("There is no such bulk operation.")
+    work, told, event = BULK[verb]
+    ids = request.POST.getlist("id")
+    count = work(ids)
+    text = f"{told} {count} conversation{'' if count == 1 else 's'}"
+    return _toast(text, **{event: {"ids": ids}, "chat:bulk": {}})
 
 
 @require_GET

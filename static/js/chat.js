@@ -3,4 +3,5 @@ import "./chat/stream.js";
 import "./chat/composer.js";
 import "./chat/viewer.js";
 import "./chat/menu.js";
+import "./chat/bulk.js";
 import "./chat/diagrams.js";

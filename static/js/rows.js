@@ -1,5 +1,7 @@
-// Tables: j and k walk the rows, a filter hides those that do not match, checkboxes feed a bulk bar.
-const rowsOf = (table) => [...(table?.querySelectorAll("tbody tr[data-row]") ?? [])];
+// Tables and lists: j and k walk the rows, a filter hides those that do not match, checkboxes feed a
+// bulk bar. The bar's [data-ids] holds the chosen values under the name it says; its buttons with
+// [data-needs] want every chosen row to have that [data-state].
+const rowsOf = (table) => [...(table?.querySelectorAll("[data-row]") ?? [])];
 const boxesOf = (table) => rowsOf(table).filter((row) => !row.hidden).map((row) => row.querySelector("[data-select]"));
 
 export function step(by) {
@@ -19,6 +21,8 @@ function filter(input) {
   if (none) none.hidden = !words || rowsOf(table).some((row) => !row.hidden);
 }
 
+const selectable = () => document.querySelector("[data-rows][data-selectable]");
+
 // The chosen rows are kept by value here, since the table is swapped while a run goes on.
 const chosen = new Set();
 
@@ -26,7 +30,7 @@ function refreshSelection() {
   const bar = document.querySelector("[data-bulkbar]");
   if (!bar) return;
   // The table is not there while it has no rows.
-  const table = document.querySelector("[data-rows][data-selectable]");
+  const table = selectable();
   const rows = rowsOf(table);
   const values = new Set(rows.map((row) => row.querySelector("[data-select]").value));
   for (const value of chosen) if (!values.has(value)) chosen.delete(value);
@@ -35,19 +39,22 @@ function refreshSelection() {
     box.checked = chosen.has(box.value);
     row.setAttribute("aria-selected", box.checked);
   }
-  const all = table?.querySelector("[data-select-all]");
+  const all = document.querySelector("[data-select-all]");
   if (all) {
     all.checked = values.size > 0 && chosen.size === values.size;
     all.indeterminate = chosen.size > 0 && !all.checked;
   }
-  bar.hidden = chosen.size === 0;
+  bar.hidden = chosen.size === 0 && !("lasting" in bar.dataset);
   bar.querySelector("[data-count]").textContent = `${chosen.size} selected`;
-  bar.querySelector("[data-ids]").replaceChildren(...[...chosen].map(hidden));
+  const ids = bar.querySelector("[data-ids]");
+  ids.replaceChildren(...[...chosen].map((value) => hidden(ids.dataset.ids, value)));
+  const states = new Set(rows.filter((row) => row.querySelector("[data-select]").checked).map((row) => row.dataset.state));
+  for (const button of bar.querySelectorAll("[data-needs]")) button.disabled = states.size !== 1 || !states.has(button.dataset.needs);
 }
 
-function hidden(value) {
+function hidden(name, value) {
   const input = document.createElement("input");
-  Object.assign(input, { type: "hidden", name: "root", value });
+  Object.assign(input, { type: "hidden", name, value });
   return input;
 }
 
@@ -55,7 +62,7 @@ document.addEventListener("change", (event) => {
   const box = event.target;
   if (box.matches("[data-select]")) box.checked ? chosen.add(box.value) : chosen.delete(box.value);
   else if (box.matches("[data-select-all]")) {
-    for (const each of boxesOf(box.closest("[data-rows]"))) box.checked ? chosen.add(each.value) : chosen.delete(each.value);
+    for (const each of boxesOf(selectable())) box.checked ? chosen.add(each.value) : chosen.delete(each.value);
   } else return;
   refreshSelection();
 });

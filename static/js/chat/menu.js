@@ -5,6 +5,7 @@ const menu = document.getElementById("convo-menu");
 const rename = document.getElementById("rename-dialog");
 const remove = document.getElementById("delete-dialog");
 const current = () => document.getElementById("composer").elements.c.value;
+const home = () => document.querySelector("[data-new]").href;
 const GAP = 4;
 let opener = null;
 
@@ -73,10 +74,10 @@ document.addEventListener("keydown", (event) => {
 
 // The open conversation changed in a way that the whole page shows.
 document.addEventListener("chat:deleted", (event) => {
-  if (event.detail.id === current()) location.assign("/chat");
+  if (event.detail.ids.includes(current())) location.assign(home());
 });
 document.addEventListener("chat:changed", (event) => {
-  if (event.detail.id === current()) location.reload();
+  if (event.detail.ids.includes(current())) location.reload();
 });
 // The title of this page, whoever renamed it.
 const title = document.getElementById("chat-title");

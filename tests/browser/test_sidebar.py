@@ -1,0 +1,102 @@
+"""The list of conversations in a browser: choosing several, and what can be done with them."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.chromium import PHONE
+from tests.browser.conftest import OpenPage
+from tests.browser.product import Product
+
+NAMES = ("Bulk one", "Bulk two", "Bulk three")
+
+
+@pytest.fixture
+def page(open_page: OpenPage, product: Product) -> Iterator[Page]:
+    """The chat page, its list narrowed to three conversations of this test."""
+    page = open_page("/chat")
+    ids = [made(page, title) for title in NAMES]
+    page.get_by_label("Search conversations").fill("Bulk")
+    expect(page.locator("#convos [data-row]")).to_have_count(len(NAMES))
+    yield page
+    listed = page.request.get("/conversations?state=all").json()["items"]
+    left = [one["conversationId"] for one in listed if one["conversationId"] in ids]
+    for verb in ("archive", "delete"):
+        done = page.request.post(f"/conversations/bulk/{verb}", data={"conversationIds": left})
+        assert done.status == 200
+
+
+def made(page: Page, title: str) -> str:
+    body = {"provider": "builtin", "model": "search", "title": title}
+    return str(page.request.post("/conversations", data=body).json()["conversationId"])
+
+
+def bar(page: Page) -> Locator:
+    return page.locator("#convo-bulk")
+
+
+def button(page: Page, name: str) -> Locator:
+    return bar(page).get_by_role("button", name=name)
+
+
+def choose(page: Page, title: str) -> None:
+    page.get_by_label(f"Select {title}", exact=True).check()
+
+
+def show(page: Page, state: str, count: int) -> None:
+    page.locator("#f-state").select_option(state)
+    expect(page.locator("#convos [data-row]")).to_have_count(count)
+
+
+def test_several_are_archived_and_deleted_for_good(page: Page) -> None:
+    everything = page.get_by_label("Select all")
+    expect(everything).to_be_hidden()
+    page.get_by_role("button", name="Select conversations").click()
+    expect(button(page, "Archive selected")).to_be_disabled()
+    choose(page, "Bulk one")
+    expect(bar(page)).to_contain_text("1 selected")
+    assert everything.evaluate("box => box.indeterminate")
+    everything.check()
+    expect(bar(page)).to_contain_text("3 selected")
+    page.get_by_label("Select Bulk two", exact=True).uncheck()
+    expect(button(page, "Restore selected")).to_be_disabled()
+    button(page, "Archive selected").click()
+    expect(page.get_by_text("Archived 2 conversations")).to_be_visible()
+    expect(page.locator("#convos [data-row]")).to_have_count(1)
+    expect(bar(page)).to_contain_text("0 selected")
+
+    show(page, "all", 3)
+    everything.check()
+    expect(button(page, "Archive selected")).to_be_disabled()
+    expect(button(page, "Restore selected")).to_be_disabled()
+    expect(button(page, "Delete selected")).to_be_hidden()
+
+    show(page, "archived", 2)
+    expect(bar(page)).to_contain_text("0 selected")
+    everything.check()
+    button(page, "Delete selected").click()
+    dialog = page.get_by_role("dialog", name="Permanently delete conversations?")
+    expect(dialog).to_contain_text(
+        "This will permanently delete 2 conversations. This action cannot be undone."
+    )
+    dialog.get_by_role("button", name="Delete conversations").click()
+    expect(page.get_by_text("Deleted 2 conversations")).to_be_visible()
+    expect(page.locator("#convos")).to_contain_text("No conversation is called")
+    show(page, "active", 1)
+
+
+def test_choosing_is_left_as_it_was_entered_and_fits_a_phone(
+    open_page: OpenPage, page: Page
+) -> None:
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    page.get_by_label("Open menu").click()
+    page.get_by_role("button", name="Select conversations").click()
+    choose(page, "Bulk one")
+    expect(button(page, "Archive selected")).to_be_enabled()
+    button(page, "Done selecting").click()
+    expect(bar(page)).to_be_hidden()
+    expect(page.get_by_role("button", name="Select conversations")).to_be_focused()
+    page.get_by_role("button", name="Select conversations").click()
+    expect(bar(page)).to_have_text(re.compile("0 selected"))

@@ -1,0 +1,83 @@
+"""Several conversations at once, from the page's list."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import AsyncClient
+from django.utils import timezone
+
+from apps.conversations.models import Conversation
+from tests.conversations.conftest import conversation
+
+pytestmark = pytest.mark.usefixtures("transactional_db")
+
+
+async def do(client: AsyncClient, verb: str, *ids: str) -> dict[str, Any]:
+    """What the page is told of it."""
+    response = await client.post(f"/ui/chat/bulk/{verb}", {"id": list(ids)})
+    assert response.status_code == 204
+    return dict(json.loads(response.headers["HX-Trigger"]))
+
+
+async def archived() -> set[str]:
+    rows = Conversation.objects.exclude(archived_at=None)
+    return {row.pk async for row in rows}
+
+
+async def test_archives_restores_and_deletes_all_that_were_chosen(
+    async_client: AsyncClient,
+) -> None:
+    for name in ("a", "b", "c"):
+        await conversation(id=name)
+    told = await do(async_client, "archive", "a", "b")
+    assert told["toast"]["text"] == "Archived 2 conversations"
+    assert told["chat:changed"] == {"ids": ["a", "b"]}
+    assert await archived() == {"a", "b"}
+    assert (await do(async_client, "restore", "a"))["toast"]["text"] == "Restored 1 conversation"
+    assert await archived() == {"b"}
+    told = await do(async_client, "delete", "b")
+    assert told["toast"]["text"] == "Deleted 1 conversation"
+    assert told["chat:deleted"] == {"ids": ["b"]}
+    assert {row.pk async for row in Conversation.objects.all()} == {"a", "c"}
+
+
+async def test_does_all_or_nothing(async_client: AsyncClient) -> None:
+    await conversation(id="open")
+    await conversation(id="away", archived_at=timezone.now())
+    for verb, ids in (("delete", ["open", "away"]), ("archive", ["open", "gone"])):
+        refused = await async_client.post(f"/ui/chat/bulk/{verb}", {"id": ids})
+        body = refused.json()
+        assert (refused.status_code, body["code"]) == (409, "BATCH_CONFLICT")
+        assert body["message"] == "Bulk operation rejected."
+    assert await archived() == {"away"}
+    assert await Conversation.objects.acount() == 2
+
+
+async def test_knows_three_verbs(async_client: AsyncClient) -> None:
+    response = await async_client.post("/ui/chat/bulk/rename", {"id": ["a"]})
+    assert response.status_code == 404
+
+
+async def test_the_list_says_of_each_row_what_can_be_done_with_it(
+    async_client: AsyncClient,
+) -> None:
+    await conversation(id="open")
+    await conversation(id="away", archived_at=timezone.now())
+    html = (await async_client.get("/ui/chat/sidebar?state=all")).content.decode()
+    assert html.count('data-state="active"') == html.count('data-state="archived"') == 1
+    assert html.count("data-select>") == 2
+
+
+async def test_the_list_says_where_it_ends(async_client: AsyncClient) -> None:
+    for number in range(25):
+        await conversation(id=f"n{number}")
+
+    async def html(query: str) -> str:
+        return (await async_client.get(f"/ui/chat/sidebar?{query}")).content.decode()
+
+    assert "Load more" in await html("")
+    assert "No more" not in await html("")
+    assert "Load more" not in await html("n=40")
+    assert "No more" in await html("n=40")
+    assert "No more" not in await html("q=nothing-like-it")
