@@ -21,6 +21,7 @@ from django.urls import re_path
 
 from apps.conversations.urls import websocket_urlpatterns as conversation_sockets
 from apps.ingest.urls import websocket_urlpatterns as ingest_sockets
+from apps.logs.middleware import SocketLog
 from apps.site.consumers import RefuseConsumer
 from codeinfo.access import WebsocketGate
 from codeinfo.conf import knobs
@@ -37,10 +38,16 @@ async def http(scope: dict[str, Any], receive: Any, send: Any) -> None:
 everything = ProtocolTypeRouter(
     {
         "http": WithStaticFiles(http),
-        "websocket": AuthMiddlewareStack(
-            WebsocketGate(
-                URLRouter(
-                    [*conversation_sockets, *ingest_sockets, re_path("", RefuseConsumer.as_asgi())]
+        "websocket": SocketLog(
+            AuthMiddlewareStack(
+                WebsocketGate(
+                    URLRouter(
+                        [
+                            *conversation_sockets,
+                            *ingest_sockets,
+                            re_path("", RefuseConsumer.as_asgi()),
+                        ]
+                    )
                 )
             )
         ),

@@ -107,6 +107,17 @@ def chat_stream(error: CodeinfoError) -> dict[str, Any]:
     return body
 
 
+# §9: the words of `POST /logs`.
+LOG_WORDS = {
+    "PAYLOAD_TOO_LARGE": "payload too large",
+    "VALIDATION_FAILED": "invalid log entry",
+}
+
+
+def logs(error: CodeinfoError) -> dict[str, Any]:
+    return {"error": LOG_WORDS[error.code]} if error.code in LOG_WORDS else plain(error)
+
+
 # First match wins; a family is the beginning of a path.
 FAMILIES: tuple[tuple[str, Envelope], ...] = (
     ("/ingest/", ingest),
@@ -115,6 +126,8 @@ FAMILIES: tuple[tuple[str, Envelope], ...] = (
     ("/tools/", tools),
     ("/conversations/bulk/", plain),
     ("/conversations", conversations),
+    ("/logs", logs),
+    ("/ui/logs", logs),
 )
 
 
@@ -133,9 +146,12 @@ def respond(error: CodeinfoError, request: HttpRequest) -> HttpResponse:
     return response
 
 
+SMALL_BODIES = ("/chat", "/logs", "/ui/logs/entries")
+
+
 def _status(error: CodeinfoError, request: HttpRequest) -> int:
-    # §2.2: POST /chat answers 400 to a body over its own small cap.
-    if error.code == "PAYLOAD_TOO_LARGE" and request.path == "/chat":
+    # §2.2, §9: these answer 400 to a body over their own small cap.
+    if error.code == "PAYLOAD_TOO_LARGE" and request.path in SMALL_BODIES:
         return 400
     return status_of(error)
 

@@ -8,7 +8,7 @@ channel layer cannot do this job: it drops messages silently after 100.)
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import contextmanager
 
 
@@ -32,7 +32,7 @@ class Subscription:
         self._keys[key] = None
         self._ready.set()
 
-    async def batches(self) -> AsyncIterator[list[str]]:
+    async def batches(self) -> AsyncGenerator[list[str], None]:
         """All that changed since the last look at once, for a reader to whom one read does."""
         while True:
             await self._ready.wait()

@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "csp",
     "apps.logs",
+    "apps.lmstudio",
     "apps.ingest",
     "apps.retrieval",
     "apps.agents",
@@ -177,17 +178,18 @@ LEVEL = {"warn": "WARNING"}.get(KNOBS.log_level, KNOBS.log_level.upper())
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"json": {"()": "apps.logs.formatting.JsonFormatter"}},
+    "formatters": {"console": {"()": "apps.logs.formatting.ConsoleFormatter"}},
     "handlers": {
-        "file": {
-            "()": "apps.logs.formatting.file_handler",
-            "knobs": KNOBS,
-            "formatter": "json",
+        # Numbers the entries, keeps the last of them, and writes the log file.
+        "store": {"()": "apps.logs.store.handler", "knobs": KNOBS},
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "level": "WARNING",
+            "formatter": "console",
         },
-        "stderr": {"class": "logging.StreamHandler", "level": "WARNING"},
     },
     # Under test the expected complaints would drown the real ones.
-    "root": {"handlers": ["file"] if TESTING else ["file", "stderr"], "level": "WARNING"},
+    "root": {"handlers": ["store"] if TESTING else ["store", "stderr"], "level": "WARNING"},
     "loggers": {
         "codeinfo": {"level": LEVEL},
         # A 4xx is an answer, not an event.

@@ -1,5 +1,37 @@
-"""The id of the request being served, for every log line written on its behalf."""
+"""Whose work a log line tells of: the request that began it, and the run that it belongs to."""
 
-from contextvars import ContextVar
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import Context, ContextVar
+from typing import Any
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
+_NONE: Mapping[str, Any] = {}
+run_facts: ContextVar[Mapping[str, Any]] = ContextVar("run_facts", default=_NONE)
+
+
+def remember(**facts: Any) -> None:
+    """Every entry from here on, in this task or thread and in what it starts, has these facts."""
+    run_facts.set({**run_facts.get(), **facts})
+
+
+@contextmanager
+def on_behalf_of(request: str, **facts: Any) -> Iterator[None]:
+    """Entries of the block belong to a request that may have ended long ago, and have `facts`."""
+    tokens = request_id.set(request), run_facts.set(facts)
+    try:
+        yield
+    finally:
+        request_id.reset(tokens[0])
+        run_facts.reset(tokens[1])
+
+
+def carried() -> Context:
+    """A context for background work: empty but for the request id and the facts.
+
+    The rest of a request's context, such as its thread for sync code, ends with the request.
+    """
+    context = Context()
+    context.run(request_id.set, request_id.get())
+    context.run(run_facts.set, run_facts.get())
+    return context

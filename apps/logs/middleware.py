@@ -1,10 +1,11 @@
-"""A request id for every request, and one entry in the log when it has been answered."""
+"""A request id for every request and websocket, and one entry in the log when it has ended."""
 
 import logging
 import re
 import time
 import uuid
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from asgiref.sync import markcoroutinefunction
 from django.http import HttpRequest, HttpResponse
@@ -12,8 +13,13 @@ from django.http import HttpRequest, HttpResponse
 from apps.logs.context import request_id
 
 logger = logging.getLogger("codeinfo.requests")
-QUIET = ("/logs", "/health", "/static/")
+QUIET = ("/logs", "/ui/logs", "/health", "/static/")
 GOOD_ID = re.compile(r"^[A-Za-z0-9._:-]{1,64}$")
+
+
+def id_of(given: str) -> str:
+    """The caller's own id if it is well formed, else a new one."""
+    return given if GOOD_ID.match(given) else uuid.uuid4().hex
 
 
 class RequestLogMiddleware:
@@ -27,25 +33,50 @@ class RequestLogMiddleware:
         markcoroutinefunction(self)
 
     async def __call__(self, request: HttpRequest) -> HttpResponse:
-        given = request.headers.get("X-Request-Id", "")
-        own = given if GOOD_ID.match(given) else uuid.uuid4().hex
+        own = id_of(request.headers.get("X-Request-Id", ""))
         token = request_id.set(own)
         started = time.perf_counter()
         try:
             response = await self.get_response(request)
             response["X-Request-Id"] = own
             if not request.path.startswith(QUIET):
-                logger.info(
-                    "request",
-                    extra={
-                        "context": {
-                            "method": request.method,
-                            "path": request.path,
-                            "status": response.status_code,
-                            "ms": round((time.perf_counter() - started) * 1000, 1),
-                        }
-                    },
-                )
+                known = {"method": request.method, "status": response.status_code}
+                _log("request", request.path, started, **known)
             return response
         finally:
             request_id.reset(token)
+
+
+class SocketLog:
+    """The same for websockets: an id as long as the connection, an entry when it has closed."""
+
+    def __init__(self, app: Callable[..., Awaitable[Any]]) -> None:
+        self.app = app
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        token = request_id.set(id_of(headers.get(b"x-request-id", "")))
+        started = time.perf_counter()
+        closed: dict[str, Any] = {}
+
+        async def heard() -> Any:
+            message = await receive()
+            if message["type"] == "websocket.disconnect":
+                closed.setdefault("code", message.get("code"))
+            return message
+
+        async def said(message: dict[str, Any]) -> None:
+            if message["type"] == "websocket.close":
+                closed.setdefault("code", message.get("code") or 1000)
+            await send(message)
+
+        try:
+            await self.app(scope, heard, said)
+        finally:
+            _log("websocket", scope["path"], started, **closed)
+            request_id.reset(token)
+
+
+def _log(what: str, path: str, started: float, **facts: Any) -> None:
+    milliseconds = round((time.perf_counter() - started) * 1000, 1)
+    logger.info(what, extra={"context": {"path": path, **facts, "ms": milliseconds}})

@@ -1,5 +1,6 @@
 // What every page has. Each module finds its elements by data attributes and listens on the
 // document, so that fragments swapped in later need no wiring.
+import "./log.js";
 import "./theme.js";
 import "./layers.js";
 import "./toasts.js";

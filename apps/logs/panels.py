@@ -1,0 +1,108 @@
+"""The living parts of the Logs page: page, htmx answer and stream render the same partials."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+
+from apps.logs.store import get_store
+from apps.logs.types import LEVELS, MOST, SOURCES, Entry, LogQuery
+
+LONGEST_PREVIEW = 240
+LONGEST_JSON = 8_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """An entry as the page shows it. `preview` is its context on one line."""
+
+    sequence: int
+    level: str
+    source: str
+    message: str
+    moment: datetime
+    preview: str
+    json: str
+    traceback: str
+    request: str
+
+    @classmethod
+    def of(cls, entry: Entry) -> "Row":
+        data = entry.data
+        context = dict(data.get("context", {}))
+        traceback = str(context.pop("traceback", ""))
+        shown = json.dumps({**data, "context": context}, indent=2, ensure_ascii=False)
+        return cls(
+            sequence=entry.sequence,
+            level=entry.level,
+            source=entry.source,
+            message=data["message"],
+            moment=datetime.fromtimestamp(entry.moment / 1000, UTC),
+            preview=" · ".join(_facts(context))[:LONGEST_PREVIEW],
+            json=shown if len(shown) <= LONGEST_JSON else f"{shown[:LONGEST_JSON]}\n…",
+            traceback=traceback,
+            request=str(data.get("requestId", "")),
+        )
+
+    @property
+    def clock(self) -> str:
+        """The time of day to the millisecond; UTC, until the browser knows better."""
+        return f"{self.moment:%H:%M:%S}.{self.moment.microsecond // 1000:03}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A filter that can be switched on and off."""
+
+    name: str
+    on: bool
+    count: int = 0
+
+
+def context(request: HttpRequest) -> dict[str, Any]:
+    """All that the page and its parts draw from. Without a choice of levels all are chosen."""
+    query = LogQuery.read(request.GET)
+    store = get_store()
+    live = request.GET.getlist("live")[-1:] != ["off"]
+    address = "&".join(filter(None, (query.address, "" if live else "live=off")))
+    return {
+        "text": request.GET.get("text", "").strip(),
+        "levels": [
+            Choice(name, not query.levels or name in query.levels, store.counts[name])
+            for name in LEVELS
+        ],
+        "sources": [Choice(name, not query.sources or name in query.sources) for name in SOURCES],
+        "live": live,
+        "filtered": bool(query.address),
+        "stream_query": query.address,
+        "page_address": f"/logs?{address}" if address else "/logs",
+        "rows": rows(store.select(query).entries[::-1]),
+        "most": MOST,
+    }
+
+
+def rows(entries: list[Entry]) -> list[Row]:
+    return [Row.of(entry) for entry in entries]
+
+
+def draw(name: str, entries: list[Entry], *, filtered: bool = False) -> str:
+    """The HTML of an event of the page's stream."""
+    if name == "counts":
+        levels = [Choice(level, True, get_store().counts[level]) for level in LEVELS]
+        return render_to_string("logs/_counts.html", {"levels": levels})
+    template = "logs/_table.html" if name == "all" else "logs/_rows.html"
+    return render_to_string(template, {"rows": rows(entries), "filtered": filtered})
+
+
+def _facts(context: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in context.items():
+        if isinstance(value, dict) and not prefix:
+            yield from _facts(value, f"{name}.")
+        elif isinstance(value, list | dict):
+            yield f"{prefix}{name} ({len(value)})"
+        elif value not in (None, ""):
+            yield f"{prefix}{name} {value}"

@@ -1,0 +1,62 @@
+// The Logs page: lines open and close, the list stays short, and the page says whether it is live.
+const MOST = 200;
+const form = document.getElementById("log-filters");
+const badge = document.querySelector("[data-log-state]");
+const lost = document.querySelector("[data-log-lost]");
+const held = document.querySelector("[data-log-held]");
+const STATES = {
+  live: { text: "Live", style: "badge badge--ok" },
+  paused: { text: "Paused", style: "badge" },
+  lost: { text: "Reconnecting…", style: "badge badge--warn" },
+};
+
+function show(state) {
+  badge.textContent = STATES[state].text;
+  badge.className = STATES[state].style;
+  lost.hidden = state !== "lost";
+}
+
+const isLive = () => form.querySelector("[data-log-live]").checked;
+const openLines = () => document.querySelectorAll('#log-list .expander[aria-expanded="true"]');
+const refresh = () => form.requestSubmit();
+
+function toggle(button, open) {
+  button.setAttribute("aria-expanded", open);
+  button.closest("tr").classList.toggle("is-open", open);
+  document.getElementById(button.getAttribute("aria-controls")).hidden = !open;
+}
+
+function release() {
+  held.hidden = true;
+  refresh();
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest(".expander");
+  if (button) {
+    toggle(button, button.getAttribute("aria-expanded") !== "true");
+    if (!openLines().length && !held.hidden) release();
+  }
+  if (event.target.closest("[data-log-release]")) release();
+});
+
+// A line that is being read stays where it is: what comes meanwhile waits on the server.
+document.addEventListener("htmx:sseBeforeMessage", (event) => {
+  if (event.detail.type === "counts" || !openLines().length) return;
+  event.preventDefault();
+  held.hidden = false;
+});
+document.addEventListener("htmx:sseMessage", () => {
+  const lines = document.querySelector(".table--logs")?.tBodies ?? [];
+  while (lines.length > MOST) lines[lines.length - 1].remove();
+});
+
+document.addEventListener("htmx:sseOpen", () => show("live"));
+document.addEventListener("htmx:sseError", () => isLive() && show("lost"));
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.detail.target?.id !== "log-list") return;
+  held.hidden = true;
+  if (!isLive()) show("paused");
+});
+// The sample comes by itself while the page is live.
+document.addEventListener("logs-changed", () => isLive() || refresh());

@@ -1,0 +1,55 @@
+"""Fixtures of the log's tests: a store with a file of its own, in place of the process's."""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from apps.logs import store as store_module
+from apps.logs.files import LogFile
+from apps.logs.store import LogStore, StoreHandler
+
+MakeStore = Callable[..., LogStore]
+
+
+@pytest.fixture
+def make_store(tmp_path: Path) -> Iterator[MakeStore]:
+    """make_store(): a store over the same file each time, as a process after a restart has it."""
+    made: list[LogStore] = []
+
+    def make(most: int = 5_000, **options: Any) -> LogStore:
+        path = options.pop("path", tmp_path / "logs" / "server.log")
+        knobs = replace(settings.KNOBS, log_file_path=path)
+        made.append(LogStore(LogFile(knobs), most, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.file.close()
+
+
+@pytest.fixture
+def store(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> LogStore:
+    """The store behind the API and the page, with nothing in it but what the test puts there."""
+    made = make_store()
+    monkeypatch.setattr(store_module, "_store", made)
+    return made
+
+
+@pytest.fixture
+def logged(store: LogStore) -> Iterator[LogStore]:
+    """`store`, and this process's own log goes there too: look for what your test made."""
+    handler = StoreHandler(store)
+    logging.getLogger().addHandler(handler)
+    yield store
+    logging.getLogger().removeHandler(handler)
+
+
+@pytest.fixture
+def handler(store: LogStore) -> StoreHandler:
+    """For a logger of the test: its records go to `store`."""
+    return StoreHandler(store)

@@ -1,0 +1,94 @@
+"""Whose work a line tells of: requests, websockets, and what goes on after them."""
+
+import asyncio
+import logging
+import threading
+from typing import Any
+
+import pytest
+from channels.testing import WebsocketCommunicator
+
+from apps.logs.context import carried, on_behalf_of, remember, request_id
+from apps.logs.middleware import SocketLog
+from apps.logs.store import LogStore
+from apps.logs.types import LogQuery
+
+logger = logging.getLogger("codeinfo.test")
+
+
+def told(store: LogStore, text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Request id and context of the entries with `text`."""
+    found = [entry.data for entry in store.select(LogQuery(text=text)).entries]
+    return [(entry.get("requestId", ""), entry.get("context", {})) for entry in found]
+
+
+def test_a_block_on_behalf_of_a_request_ends_with_it(logged: LogStore) -> None:
+    with on_behalf_of("r-1", runId="run-1"):
+        logger.warning("mine inside", extra={"context": {"a": 1}})
+    logger.warning("mine outside")
+    assert told(logged, "mine inside") == [("r-1", {"runId": "run-1", "a": 1})]
+    assert told(logged, "mine outside") == [("", {})]
+
+
+async def test_background_work_keeps_the_id_and_the_facts_and_nothing_else(
+    logged: LogStore,
+) -> None:
+    async def work() -> None:
+        remember(turnId="t")
+        await asyncio.to_thread(logger.warning, "mine in the background")
+
+    with on_behalf_of("r-2", conversationId="c"):
+        task = asyncio.create_task(work(), context=carried())
+        logger.warning("mine before")
+    await task
+    assert told(logged, "mine in the background") == [
+        ("r-2", {"conversationId": "c", "turnId": "t"})
+    ]
+    assert told(logged, "mine before") == [("r-2", {"conversationId": "c"})]
+    assert len(carried()) == 2
+
+
+def test_other_threads_are_not_touched(logged: LogStore) -> None:
+    with on_behalf_of("r-3"):
+        thread = threading.Thread(target=logger.warning, args=("mine elsewhere",))
+        thread.start()
+        thread.join()
+    assert told(logged, "mine elsewhere") == [("", {})]
+
+
+@pytest.fixture
+def info(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    """Says which request id it runs under; refuses under /no."""
+    await receive()
+    if scope["path"] == "/no":
+        await send({"type": "websocket.close", "code": 4404})
+        return
+    await send({"type": "websocket.accept"})
+    while (await receive())["type"] != "websocket.disconnect":
+        await send({"type": "websocket.send", "text": request_id.get()})
+
+
+async def test_a_websocket_has_an_id_and_one_entry_when_it_closes(
+    info: None, logged: LogStore
+) -> None:
+    headers = [(b"x-request-id", b"sock-1")]
+    client = WebsocketCommunicator(SocketLog(echo), "/ws/mine?token=canary", headers)
+    assert (await client.connect())[0]
+    await client.send_to(text_data="who")
+    assert await client.receive_from() == "sock-1"
+    await client.disconnect(code=1001)
+    ((own, context),) = told(logged, "/ws/mine")
+    assert own == "sock-1"
+    assert context.pop("ms") >= 0
+    assert context == {"path": "/ws/mine", "code": 1001}
+
+
+async def test_a_refused_websocket_says_its_code(info: None, logged: LogStore) -> None:
+    client = WebsocketCommunicator(SocketLog(echo), "/no")
+    assert await client.connect() == (False, 4404)
+    ((own, context),) = told(logged, '"/no"')
+    assert len(own) == 32 and context["code"] == 4404
