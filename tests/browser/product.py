@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from tests.ports import free_ports
 HOME = Path(__file__).parent.parent.parent
 START_SECONDS = 60
 STOP_SECONDS = 30
+SERVE = (sys.executable, "manage.py", "serve")
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,13 @@ class Product:
 
 
 @contextmanager
-def running(folder: Path, **environ: str) -> Iterator[Product]:
+def running(
+    folder: Path, home: Path = HOME, command: Sequence[str] = SERVE, **environ: str
+) -> Iterator[Product]:
     """Serve from `folder`/data, with `folder`/repos as the ingest base, until the block ends.
 
     Further knobs come by their variables' names. Nothing of this process's environment leaks in.
+    `home` is where the product's files are, `command` what serves.
     """
     port = free_ports(3)
     product = Product(f"http://127.0.0.1:{port}", folder / "data", folder / "repos")
@@ -47,10 +51,9 @@ def running(folder: Path, **environ: str) -> Iterator[Product]:
         "CODEINFO_INGEST_BASE": str(product.repos),
         "CODEINFO_FIRST_ROOT": "none",
     }
-    command = [sys.executable, "manage.py", "serve"]
     with (folder / "serve.log").open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=HOME, env=own | environ, stdout=log, stderr=subprocess.STDOUT
+            command, cwd=home, env=own | environ, stdout=log, stderr=subprocess.STDOUT
         )
         try:
             _wait_until_it_answers(product, process)

