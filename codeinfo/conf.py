@@ -179,7 +179,11 @@ class Knobs:
     log_level: str = knob("LOG_LEVEL", choice("error", "warn", "info", "debug"), "info", "Least level that is logged")
     log_file_path: Path = knob("LOG_FILE_PATH", path, _in_data("logs", "server.log"), "Log file (logs/server.log in the data folder)")
     log_file_rotate: bool = knob("LOG_FILE_ROTATE", boolean, True, "A new log file each day")
+    log_buffer_max: int = knob("LOG_BUFFER_MAX", integer(1, 1_000_000), 5_000, "Entries that the Logs page and GET /logs can look back at")
     log_max_client_bytes: int = knob("LOG_MAX_CLIENT_BYTES", integer(1, 1 << 20), 32_768, "Largest body of POST /chat and POST /logs")
+    log_progress_ms: int = knob("LOG_INGEST_WS_THROTTLE_MS", integer(0, 3_600_000), 10_000, "Least time between two progress lines of an ingest, in milliseconds")
+    client_log: bool = knob("VITE_LOG_FORWARD_ENABLED", boolean, True, "Pages send their errors to the log")
+    client_log_bytes: int = knob("VITE_LOG_MAX_BYTES", integer(1, 1 << 20), 32_768, "Larger entries of pages are left out")
 
     # tests
     test_tools: bool = knob("CODEINFO_TEST_TOOLS", boolean, False, "For tests: the MCP conformance suite's tools on /mcp; the product refuses to start with it")
@@ -213,11 +217,7 @@ def _value(meta: Mapping[str, Any], environ: Mapping[str, str], known: dict[str,
     try:
         return meta["parse"](raw)
     except ValueError as error:
-    log_buffer_max: int = knob("LOG_BUFFER_MAX", integer(1, 1_000_000), 5_000, "Entries that the Logs page and GET /logs can look back at")
         reason = str(error) if str(error).startswith("must") else f"cannot be {raw!r}"
-    log_progress_ms: int = knob("LOG_INGEST_WS_THROTTLE_MS", integer(0, 3_600_000), 10_000, "Least time between two progress lines of an ingest, in milliseconds")
-    client_log: bool = knob("VITE_LOG_FORWARD_ENABLED", boolean, True, "Pages send their errors to the log")
-    client_log_bytes: int = knob("VITE_LOG_MAX_BYTES", integer(1, 1 << 20), 32_768, "Larger entries of pages are left out")
         raise ImproperlyConfigured(f"{name} {reason}") from error
 
 
