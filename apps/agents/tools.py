@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from channels.db import database_sync_to_async
+from django.db import OperationalError
 
 from apps.agents.messages import ToolCall, ToolResult
 from apps.retrieval.tools import JSON, LIST_REPOSITORIES, TOOLS, Tool
@@ -110,6 +111,9 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
         payload = await run(call.arguments)
     except CodeinfoError as error:
         result = _refused(call, error.code, error.message)
+    except OperationalError:
+        message = "The database is busy or away, so this cannot be looked up now."
+        result = _refused(call, "DATABASE_UNAVAILABLE", message)
     else:
         result = ToolResult(call, payload)
     return replace(result, seconds=round(time.monotonic() - started, 3))

@@ -1,14 +1,14 @@
 """What is read of conversations and turns."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from django.db.models import Q
 
 from apps.agents.messages import Message, Role
 from apps.conversations.models import ID_PATTERN, Conversation, Turn
 from apps.conversations.paging import Cursor, Page, newest_first
-from apps.conversations.parts import content
+from apps.conversations.parts import Part, content
 from codeinfo.errors import NotFound
 
 # What `state` asks for (contracts.md §1.2).
@@ -84,4 +84,9 @@ def history(conversation_id: str) -> Sequence[Message]:
         .order_by("created_at", "id")
         .values_list("role", "parts")
     )
+    return as_messages(rows)
+
+
+def as_messages(rows: Iterable[tuple[str, Sequence[Part]]]) -> list[Message]:
+    """Roles and parts of finished turns as what a model hears of them."""
     return [Message(ROLES[role], content(parts).strip() or NO_ANSWER) for role, parts in rows]

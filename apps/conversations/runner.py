@@ -14,7 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, ParamSpec
 
-from django.db import DatabaseError
+from django.db import DatabaseError, Error
 
 from apps.agents import loop
 from apps.agents.events import Terminal, ThreadNamed, TurnFailed, TurnStopped
@@ -24,9 +24,9 @@ from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers import registry
 from apps.agents.providers.base import ModelRequest, Provider
 from apps.agents.tools import toolset
-from apps.conversations import leases, recovery, services
+from apps.conversations import leases, memory, recovery, services
 from apps.conversations.stream import RunLog, live_runs
-from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn
+from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn, Store
 from apps.conversations.work import database, spawn
 from apps.retrieval.tools import Tool
 from codeinfo.conf import PROVIDERS, knobs
@@ -57,6 +57,7 @@ class Run:
     """A live run and its hands. `closing` is set when the process ends, which is no one's Stop."""
 
     log: RunLog
+    store: Store
     provider: Provider
     request: ModelRequest
     meter: Meter = field(default_factory=Meter)
@@ -115,7 +116,7 @@ def _provider(provider_id: str) -> Provider:
 
 
 async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) -> RunLog:
-    started = await database(services.start_turn, request, recovery.owner())
+    store, started = await _started(request)
     log = RunLog(
         conversation_id=request.conversation_id,
         inflight_id=started.inflight_id,
@@ -126,14 +127,32 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
         model=request.model,
         started_at=started.started_at,
         command=request.command,
+        replaced=started.replaced,
+        stored=store is services,
     )
-    run = Run(log, provider, _request(request, started, provider, tools))
+    run = Run(log, store, provider, _request(request, started, provider, tools))
     _runs[log.turn_id] = run
     live_runs.add(log)
     spawn(_supervise(run))
     hub.notify(f"conversation:{log.conversation_id}")
     logger.info("chat run started", extra={"context": run.context | {"source": request.source}})
     return log
+
+
+async def _started(request: StartTurn) -> tuple[Store, StartedTurn]:
+    """The run's place and lock: in the rows or, while the database is away, in this process."""
+    live = live_runs.of(request.conversation_id)
+    if live is not None and not live.stored:
+        raise leases.in_progress()
+    try:
+        started = await database(services.start_turn, request, recovery.owner())
+    except Error as error:
+        if not await database(memory.database_away):
+            raise
+        logger.warning("the database is away, a chat run is not stored: %s", error)
+        return memory, memory.start_turn(request, recovery.owner())
+    memory.forget(request.conversation_id)
+    return services, started
 
 
 def _request(
@@ -229,7 +248,7 @@ async def _answer(run: Run) -> Terminal:
                 if isinstance(event, ThreadNamed):
                     # At once: without it the next question would begin another thread.
                     await _saved(
-                        run, services.name_thread, run.log.conversation_id, event.thread_id
+                        run, run.store.name_thread, run.log.conversation_id, event.thread_id
                     )
                 run.log.append(event)
     except CodeinfoError as error:
@@ -258,7 +277,7 @@ async def _finish(run: Run, event: Terminal) -> None:
     log.transcript.apply(event)
     outcome = Outcome.of(event, log.snapshot().parts)
     ids = log.conversation_id, log.turn_id
-    if not await _saved(run, services.finish_turn, *ids, outcome):
+    if not await _saved(run, run.store.finish_turn, *ids, outcome):
         event = replace(NOT_SAVED, usage=event.usage, timing=event.timing)
     live_runs.remove(log)
     log.append(event)
@@ -295,10 +314,10 @@ async def _keep(run: Run) -> None:
         try:
             if fresh or time.monotonic() - beat >= HEARTBEAT_SECONDS:
                 parts = snapshot.parts if fresh else None
-                going = await database(services.keep_alive, run.log.turn_id, parts)
+                going = await database(run.store.keep_alive, run.log.turn_id, parts)
                 saved, beat = snapshot.seq, time.monotonic()
             else:
-                going = await database(services.wanted, run.log.turn_id)
+                going = await database(run.store.wanted, run.log.turn_id)
         except DatabaseError as error:
             logger.warning("chat run not kept: %s", error, extra={"context": run.context})
             continue

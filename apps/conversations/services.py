@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from apps.conversations import leases, queries, recovery
 from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
-from apps.conversations.parts import Part
+from apps.conversations.parts import Part, content
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
 from codeinfo.errors import Conflict, InvalidInput, NotFound
 from codeinfo.hub import hub
@@ -164,6 +164,7 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
         except (Conflict, NotFound):
             turn.delete()
             raise
+        replaced = _replace(request)
         history = queries.history(conversation.id)
         # Read under the lock: the run before may just have named its thread.
         kept = Conversation.objects.values_list("flags", flat=True).get(pk=conversation.id)
@@ -181,6 +182,32 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
         started_at=asked_at + MILLISECOND,
         flags=flags,
         history=history,
+        replaced=replaced,
+    )
+
+
+def _replace(request: StartTurn) -> str:
+    """Take away the failed answer that this is another try of; its id, or nothing."""
+    if not request.replaces:
+        return ""
+    turns = Turn.objects.filter(conversation=request.conversation_id)
+    last = turns.exclude(status=Turn.Status.RUNNING).order_by("-created_at", "-id")[:2]
+    if not is_replaceable(request, list(reversed(last))):
+        return ""
+    turns.filter(pk__in=[turn.pk for turn in last]).delete()
+    return request.replaces
+
+
+def is_replaceable(request: StartTurn, last: Sequence[Turn]) -> bool:
+    """Whether the last two turns are the same question and an answer that failed without a word."""
+    if [turn.role for turn in last] != [Turn.Role.USER, Turn.Role.ASSISTANT]:
+        return False
+    question, answer = last
+    return (
+        str(answer.pk) == request.replaces
+        and answer.status == Turn.Status.FAILED
+        and not answer.parts
+        and content(question.parts) == request.message
     )
 
 

@@ -43,7 +43,8 @@ class RunLog:
 
     Belongs to the event loop that runs the turn: `append` and `wait` are called there;
     `snapshot` from any thread. `started_at` is the time of the assistant turn, one millisecond
-    after the user's; `command` says which step of an agent's command this is.
+    after the user's; `command` says which step of an agent's command this is, `replaced` which
+    answer has gone for it. Without `stored` this process alone remembers it.
     """
 
     conversation_id: str
@@ -55,6 +56,8 @@ class RunLog:
     model: str
     started_at: datetime = field(default_factory=timezone.now)
     command: Mapping[str, Any] | None = None
+    replaced: str = ""
+    stored: bool = True
     envelopes: list[Envelope] = field(default_factory=list)
     transcript: Transcript = field(default_factory=Transcript)
     finished: bool = False

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, Protocol, assert_never
 
 from apps.agents.events import Terminal, TurnFailed, TurnFinished, TurnStopped
 from apps.agents.messages import Message, Timing, Usage
@@ -40,7 +40,8 @@ class StartTurn:
     """A question, and who is to answer it. `repository` limits the tools to one root, by name.
 
     `flags` are merged into those kept with the conversation and handed to the provider; `title` is
-    for a conversation that is made by this question.
+    for a conversation that is made by this question. `replaces` is the answer that this is another
+    try of: where it failed without a word it goes, with its question.
     """
 
     conversation_id: str
@@ -53,6 +54,7 @@ class StartTurn:
     repository: str | None = None
     title: str | None = None
     agent: AgentRun | None = None
+    replaces: str = ""
 
     @property
     def command(self) -> Mapping[str, Any] | None:
@@ -72,7 +74,8 @@ class StartTurn:
 class StartedTurn:
     """The rows of a run that holds its conversation's lock, and what was said before.
 
-    `started_at` is the assistant turn's time, one millisecond after the user turn's.
+    `started_at` is the assistant turn's time, one millisecond after the user turn's; `replaced` is
+    the answer that has gone.
     """
 
     turn_id: str
@@ -81,6 +84,7 @@ class StartedTurn:
     started_at: datetime
     flags: dict[str, Any]
     history: Sequence[Message]
+    replaced: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,20 @@ class Outcome:
             case _:
                 assert_never(event)
         return cls(status, parts, error, usage_wire(event.usage), timing_wire(event.timing))
+
+
+class Store(Protocol):
+    """Where a run is kept: the rows (`services`) or, while the database is away, `memory`."""
+
+    def start_turn(self, request: StartTurn, owner: str) -> StartedTurn: ...
+
+    def keep_alive(self, turn_id: str, parts: Sequence[Part] | None) -> bool: ...
+
+    def wanted(self, turn_id: str) -> bool: ...
+
+    def name_thread(self, conversation_id: str, thread_id: str) -> None: ...
+
+    def finish_turn(self, conversation_id: str, turn_id: str, outcome: Outcome) -> None: ...
 
 
 def usage_wire(usage: Usage | None) -> dict[str, int] | None:

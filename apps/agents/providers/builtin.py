@@ -53,6 +53,9 @@ ADVICE = {
         "The search index does not answer, so nothing could be looked up. The start page shows "
         "what is connected; ask again when it is back."
     ),
+    "DATABASE_UNAVAILABLE": (
+        "The database does not answer, so nothing could be looked up. Ask again when it is back."
+    ),
     "VALIDATION_FAILED": "This cannot be searched for. Ask in a sentence or a few words.",
 }
 

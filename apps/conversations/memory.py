@@ -1,0 +1,143 @@
+"""The verbs of a run (see `services`) while the database is away: kept by this process alone.
+
+Nothing of it is written to the database later: the page says so while it lasts. What is kept here
+are rows that were never saved, so that pages draw them as they draw any. A conversation is
+forgotten once the database has answered for it again, or when many others came after it.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import Error, connection
+
+from apps.conversations import leases, queries, services
+from apps.conversations.models import Conversation, Turn, now_ms
+from apps.conversations.parts import Part
+from apps.conversations.stream import live_runs
+from apps.conversations.types import Outcome, StartedTurn, StartTurn
+
+MOST = 200
+
+
+@dataclass(eq=False)
+class Kept:
+    conversation: Conversation
+    turns: list[Turn] = field(default_factory=list)
+
+
+_kept: dict[str, Kept] = {}
+_running: dict[str, Turn] = {}
+
+
+def database_away() -> bool:
+    """Whether the database does not answer at all; one that is locked for a while does."""
+    try:
+        connection.ensure_connection()
+        with connection.cursor() as cursor:
+            # A table of ours: SQLite would make an empty database of a file that has gone.
+            cursor.execute("SELECT 1 FROM conversations_conversation WHERE 1 = 0")
+    except (Error, OSError) as error:
+        return "locked" not in str(error)
+    return False
+
+
+def conversation(conversation_id: str) -> Conversation | None:
+    kept = _kept.get(conversation_id)
+    return kept.conversation if kept else None
+
+
+def turns(conversation_id: str) -> list[Turn]:
+    """All turns as they were said, the running one included."""
+    kept = _kept.get(conversation_id)
+    return list(kept.turns) if kept else []
+
+
+def forget(conversation_id: str) -> None:
+    _kept.pop(conversation_id, None)
+
+
+def start_turn(request: StartTurn, owner: str) -> StartedTurn:
+    """As `services.start_turn`; a run that began before the database went away holds its lock."""
+    if live_runs.of(request.conversation_id) is not None:
+        raise leases.in_progress()
+    kept = _conversation_for(request)
+    replaced = request.replaces if services.is_replaceable(request, kept.turns[-2:]) else ""
+    if replaced:
+        del kept.turns[-2:]
+    history = queries.as_messages((turn.role, turn.parts) for turn in kept.turns)
+    asked_at = max(now_ms(), kept.conversation.last_message_at + services.MILLISECOND)
+    question = _turn(request, role=Turn.Role.USER, created_at=asked_at)
+    question.parts = [{"type": "text", "text": request.message}]
+    answer = _turn(request, role=Turn.Role.ASSISTANT, created_at=asked_at + services.MILLISECOND)
+    answer.status, answer.owner = Turn.Status.RUNNING, owner
+    answer.inflight_id = request.inflight_id or str(uuid.uuid4())
+    kept.turns += [question, answer]
+    _running[str(answer.pk)] = answer
+    kept.conversation.last_message_at = answer.created_at
+    kept.conversation.model = request.model
+    kept.conversation.flags |= request.flags
+    return StartedTurn(
+        turn_id=str(answer.pk),
+        user_turn_id=str(question.pk),
+        inflight_id=answer.inflight_id,
+        started_at=answer.created_at,
+        flags=dict(kept.conversation.flags),
+        history=history,
+        replaced=replaced,
+    )
+
+
+def _conversation_for(request: StartTurn) -> Kept:
+    agent_name = request.agent.name if request.agent else ""
+    kept = _kept.pop(request.conversation_id, None)
+    if kept is None:
+        made = Conversation(
+            id=request.conversation_id,
+            provider=request.provider,
+            model=request.model,
+            title=request.title or services.title_for(request.message),
+            agent_name=agent_name,
+            source=request.source,
+        )
+        kept = Kept(made)
+    # Behind all others: the first is the one that was asked longest ago.
+    _kept[request.conversation_id] = kept
+    while len(_kept) > MOST:
+        del _kept[next(iter(_kept))]
+    services.check_open(kept.conversation, agent_name)
+    return kept
+
+
+def _turn(request: StartTurn, **fields: Any) -> Turn:
+    return Turn(
+        conversation_id=request.conversation_id,
+        provider=request.provider,
+        model=request.model,
+        source=request.source,
+        command=request.command,
+        **fields,
+    )
+
+
+def keep_alive(turn_id: str, parts: Sequence[Part] | None) -> bool:
+    if parts is not None and turn_id in _running:
+        _running[turn_id].parts = list(parts)
+    return True
+
+
+def wanted(turn_id: str) -> bool:
+    return True
+
+
+def name_thread(conversation_id: str, thread_id: str) -> None:
+    kept = _kept.get(conversation_id)
+    if kept is not None:
+        kept.conversation.flags["threadId"] = thread_id
+
+
+def finish_turn(conversation_id: str, turn_id: str, outcome: Outcome) -> None:
+    turn = _running.pop(turn_id)
+    turn.status, turn.parts = outcome.status, list(outcome.parts)
+    turn.error, turn.usage, turn.timing = outcome.error, outcome.usage, outcome.timing

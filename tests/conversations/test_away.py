@@ -1,0 +1,157 @@
+"""A database that is away: its file cannot be opened. Chat goes on, in this process alone."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from asgiref.sync import sync_to_async
+from django.db import connection, connections
+from django.test import AsyncClient
+
+from apps.agents.events import TextDelta, ThreadNamed, ToolCallRequested, TurnFinished
+from apps.agents.messages import ToolCall
+from apps.conversations import memory, runner
+from apps.conversations.models import Conversation, Turn
+from apps.conversations.stream import RunLog
+from apps.conversations.work import database
+from codeinfo.errors import Conflict
+from tests.conversations.conftest import conversation, ended, question, reached
+from tests.support.scripted import Gate, ScriptedProvider
+
+pytestmark = [
+    pytest.mark.usefixtures("nothing_left_running"),
+    pytest.mark.skipif(connection.vendor != "sqlite", reason="SQLite's file is what is taken away"),
+]
+
+Scripted = Callable[..., ScriptedProvider]
+Move = Callable[[str], Awaitable[None]]
+
+
+@pytest_asyncio.fixture
+async def move(transactional_db: None) -> AsyncIterator[Move]:
+    """move("away") and move("back"): every thread opens its next connection there, or fails to."""
+    options = connections.settings["default"]
+    here = {"back": options["NAME"], "away": "/nowhere/at/all/db.sqlite3"}
+
+    async def to(where: str) -> None:
+        options["NAME"] = here[where]
+        for close in (database(connections.close_all), sync_to_async(connections.close_all)()):
+            await close
+
+    yield to
+    await to("back")
+    for kept in list(memory._kept):
+        memory.forget(kept)
+
+
+async def said(**changes: Any) -> RunLog:
+    log = await runner.start(question(**changes))
+    await ended(log)
+    return log
+
+
+async def test_a_turn_streams_and_a_follow_up_knows_the_first(
+    scripted: Scripted, move: Move
+) -> None:
+    provider = scripted(
+        [ThreadNamed("t-1"), TextDelta("First.")], [TextDelta("Second.")], [TextDelta("Third.")]
+    )
+    await move("away")
+    log = await said(message="One?", flags={"sandboxMode": "read-only"})
+    assert isinstance(log.end, TurnFinished)
+    assert not log.stored
+    await said(message="Two?")
+    spoken = [(m.role, m.text) for m in provider.requests[-1].messages if m.role != "system"]
+    assert spoken == [("user", "One?"), ("assistant", "First."), ("user", "Two?")]
+    assert provider.requests[-1].flags == {"sandboxMode": "read-only", "threadId": "t-1"}
+    assert [turn.status for turn in memory.turns("c1")] == ["ok"] * 4
+
+    await move("back")
+    assert (await said(message="Three?")).stored
+    assert memory.turns("c1") == []
+    stored = [turn.parts[0]["text"] async for turn in Turn.objects.order_by("created_at")]
+    assert stored == ["Three?", "Third."], "what was said meanwhile is not written back"
+
+
+async def test_one_run_at_a_time_wherever_it_is_kept(scripted: Scripted, move: Move) -> None:
+    gates = [Gate(), Gate()]
+    scripted([gates[0], TextDelta("a")], [gates[1], TextDelta("b")])
+    first = await runner.start(question())
+    await move("away")
+    with pytest.raises(Conflict):
+        await runner.start(question())
+    await move("back")
+    gates[0].open.set()
+    await ended(first)
+
+    await move("away")
+    second = await runner.start(question())
+    await reached(gates[1].reached)
+    for where in ("away", "back"):
+        await move(where)
+        with pytest.raises(Conflict) as refused:
+            await runner.start(question())
+        assert refused.value.code == "RUN_IN_PROGRESS"
+    gates[1].open.set()
+    await ended(second)
+    assert await Turn.objects.acount() == 2
+
+
+async def test_a_run_that_is_not_stored_can_be_stopped(scripted: Scripted, move: Move) -> None:
+    gate = Gate()
+    scripted([TextDelta("half "), gate])
+    await move("away")
+    log = await runner.start(question())
+    await reached(gate.reached)
+    assert await runner.cancel("c1")
+    await ended(log)
+    (_, answer) = memory.turns("c1")
+    assert (answer.status, answer.parts) == ("stopped", [{"type": "text", "text": "half "}])
+
+
+async def test_a_tool_that_needs_the_database_says_so_and_the_answer_goes_on(
+    scripted: Scripted, move: Move
+) -> None:
+    scripted([ToolCallRequested(ToolCall("t", "ListIngestedRepositories"))], [TextDelta("So.")])
+    await move("away")
+    log = await said()
+    assert isinstance(log.end, TurnFinished)
+    (tool, _) = log.transcript.parts
+    assert tool["error"]["code"] == "DATABASE_UNAVAILABLE"
+
+
+async def test_lists_answer_503(async_client: AsyncClient, scripted: Scripted, move: Move) -> None:
+    scripted()
+    await conversation()
+    await move("away")
+    for path in ("/conversations", "/conversations/c1/turns"):
+        answer = await async_client.get(path)
+        assert (answer.status_code, answer.json()["code"]) == (503, "DATABASE_UNAVAILABLE")
+        assert answer.headers["Retry-After"]
+    refused = await async_client.post("/conversations/c1/archive", content_type="application/json")
+    assert refused.status_code == 503
+
+
+async def test_the_chat_api_streams_all_the_same(
+    scripted: Scripted, ask: Callable[..., Any], move: Move
+) -> None:
+    scripted([TextDelta("Because.")])
+    await move("away")
+    answer = await ask("text/event-stream")
+    told = b"".join([part async for part in answer.streaming_content]).decode()
+    assert '"type": "token", "content": "Because."' in told
+    assert '"type": "complete"' in told
+
+
+async def test_many_conversations_push_out_the_oldest(
+    scripted: Scripted, move: Move, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "MOST", 2)
+    scripted()
+    await move("away")
+    for name in ("a", "b", "a", "c"):
+        await said(conversation_id=name)
+    assert [bool(memory.turns(name)) for name in ("a", "b", "c")] == [True, False, True]
+    await move("back")
+    assert not await Conversation.objects.aexists()

@@ -1,0 +1,64 @@
+"""Another try of an answer that failed: in the place of the first, where that said nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps.agents.events import TextDelta, TurnFinished
+from apps.conversations import runner
+from apps.conversations.models import Turn
+from apps.conversations.stream import RunLog
+from codeinfo.errors import Unavailable
+from tests.conversations.conftest import ended, question
+from tests.support.scripted import ScriptedProvider
+
+pytestmark = pytest.mark.usefixtures("nothing_left_running")
+
+Scripted = Callable[..., ScriptedProvider]
+CUT = Unavailable("It hung up.", code="PROVIDER_ERROR")
+
+
+async def said(**changes: Any) -> RunLog:
+    log = await runner.start(question(**changes))
+    await ended(log)
+    return log
+
+
+async def told() -> list[tuple[str, str]]:
+    return [(turn.role, turn.status) async for turn in Turn.objects.order_by("created_at")]
+
+
+async def test_takes_the_place_of_a_failure_without_a_word(scripted: Scripted) -> None:
+    provider = scripted([TextDelta("First.")], [CUT], [TextDelta("Because.")])
+    await said(message="Before?")
+    failed = await said()
+    again = await said(replaces=failed.turn_id)
+    assert isinstance(again.end, TurnFinished)
+    assert again.replaced == failed.turn_id
+    assert await told() == [("user", "ok"), ("assistant", "ok")] * 2
+    heard = [m.text for m in provider.requests[-1].messages if m.role != "system"]
+    assert heard == ["Before?", "First.", "Why?"]
+
+
+@pytest.mark.parametrize("what", ["words", "another question", "another answer", "later turns"])
+async def test_otherwise_leaves_what_there_is(scripted: Scripted, what: str) -> None:
+    words = [TextDelta("Half an ans")] if what == "words" else []
+    scripted([*words, CUT], [TextDelta("Because.")])
+    failed = await said()
+    if what == "later turns":
+        await said()
+    message = "Where?" if what == "another question" else "Why?"
+    turn_id = "another" if what == "another answer" else failed.turn_id
+    again = await said(message=message, replaces=turn_id)
+    assert again.replaced == ""
+    assert (await told())[:2] == [("user", "ok"), ("assistant", "failed")]
+    assert len(await told()) == (6 if what == "later turns" else 4)
+
+
+async def test_that_fails_again_can_be_tried_again(scripted: Scripted) -> None:
+    scripted([CUT])
+    log = await said()
+    for _ in range(3):
+        log = await said(replaces=log.turn_id)
+    assert await told() == [("user", "ok"), ("assistant", "failed")]
