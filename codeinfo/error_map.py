@@ -23,6 +23,8 @@ STATUS_BY_CODE = {
     "BUSY": 429,
     "CHROMA_UNAVAILABLE": 502,
     "EMBEDDER_UNAVAILABLE": 502,
+    "AGENTS_UNAVAILABLE": 500,
+    "AGENT_COMMANDS_FAILED": 500,
 }
 STATUS_BY_KIND: dict[type[CodeinfoError], int] = {
     InvalidInput: 400,
@@ -86,6 +88,40 @@ def conversations(error: CodeinfoError) -> dict[str, Any]:
     return plain(error)
 
 
+# §7: the agents' routes have words of their own, too; those of a refused input keep its code.
+AGENT_WORDS = {
+    "AGENT_MISMATCH": "agent_mismatch",
+    "CONVERSATION_ARCHIVED": "archived",
+    "AGENTS_UNAVAILABLE": "agents_unavailable",
+    "AGENT_COMMANDS_FAILED": "agent_commands_failed",
+    "SERVER_ERROR": "agent_run_failed",
+}
+AGENT_INPUT = (
+    "VALIDATION_FAILED",
+    "AGENT_INVALID",
+    "COMMAND_INVALID",
+    "WORKING_FOLDER_INVALID",
+    "WORKING_FOLDER_NOT_FOUND",
+)
+
+
+def agents(error: CodeinfoError) -> dict[str, Any]:
+    if isinstance(error, NotFound):
+        return {"error": "not_found"}
+    if error.code in AGENT_WORDS:
+        message = {"message": error.message} if isinstance(error, Unavailable) else {}
+        return {"error": AGENT_WORDS[error.code], **message}
+    if error.code == "RUN_IN_PROGRESS":
+        return {"error": "conflict", "code": error.code, "message": error.message}
+    if error.code == "PROVIDER_UNAVAILABLE":
+        provider = error.details.get("provider", "provider")
+        return {"error": f"{provider}_unavailable", "reason": error.message}
+    if error.code in AGENT_INPUT:
+        code = {} if error.code == "VALIDATION_FAILED" else {"code": error.code}
+        return {"error": "invalid_request", "message": error.message, **code}
+    return plain(error)
+
+
 # §2.4: the event-stream form of POST /chat answers in words before the stream opens.
 STREAM_WORDS = {
     "PAYLOAD_TOO_LARGE": "payload too large",
@@ -126,6 +162,7 @@ FAMILIES: tuple[tuple[str, Envelope], ...] = (
     ("/tools/", tools),
     ("/conversations/bulk/", plain),
     ("/conversations", conversations),
+    ("/agents", agents),
     ("/logs", logs),
     ("/ui/logs", logs),
 )

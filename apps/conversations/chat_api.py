@@ -27,7 +27,7 @@ HEARTBEAT_SECONDS = 15.0
 @require_POST
 async def chat(request: HttpRequest) -> HttpResponseBase:
     """Start an answer: 202 and its ids or, to those who accept an event stream, the answer."""
-    question, ends_with_stream = chat_body.parse(_body(request))
+    question, ends_with_stream = chat_body.parse(body_of(request))
     log = await runner.start(question)
     if "text/event-stream" not in request.headers.get("Accept", ""):
         return JsonResponse(_started(log), status=202)
@@ -41,7 +41,8 @@ async def chat(request: HttpRequest) -> HttpResponseBase:
     return StreamingHttpResponse(stream, content_type="text/event-stream", headers=headers)
 
 
-def _body(request: HttpRequest) -> bytes:
+def body_of(request: HttpRequest) -> bytes:
+    """The body's bytes. Raises InvalidInput PAYLOAD_TOO_LARGE."""
     try:
         return request.body
     except RequestDataTooBig as error:

@@ -8,6 +8,7 @@ from django.urls import path, re_path
 from django.urls.resolvers import URLPattern
 
 from apps.conversations import api, chat_api, views
+from apps.conversations.agents import urls as agents
 from apps.conversations.consumers.html import ChatPageConsumer
 from apps.conversations.consumers.json import JsonConsumer
 
@@ -53,7 +54,12 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/chat/export", views.export),
 ]
 
-urlpatterns = [*page_urlpatterns, *api_urlpatterns]
+urlpatterns = [
+    *page_urlpatterns,
+    *api_urlpatterns,
+    *agents.page_urlpatterns,
+    *agents.api_urlpatterns,
+]
 
 websocket_urlpatterns: list[URLPattern] = [
     re_path(r"^ws$", JsonConsumer.as_asgi()),

@@ -5,16 +5,14 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import chain, islice
 from typing import Any
-from uuid import uuid4
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.conversations import queries, runner, services, sidebar
+from apps.conversations import queries, runner, services, sidebar, transcript
 from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.exchange import Exchange, exchanges_of
 from apps.conversations.answers.sanitise import sanitise
@@ -29,9 +27,6 @@ from apps.retrieval.repositories import repo_id
 from codeinfo.conf import BASE_DIR
 from codeinfo.error_map import status_of
 from codeinfo.errors import CodeinfoError, InvalidInput, NotFound
-
-# Older exchanges are a click away: a page of hundreds takes its time to draw.
-SHOWN_EXCHANGES = 60
 
 # Of the project's own source, which the first start ingests, and of any other repository.
 OWN_EXAMPLES = (
@@ -54,24 +49,19 @@ async def page(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest) -> HttpResponse:
-    asked = request.GET.get("c", "")
-    conversation_id = asked if re.match(ID_PATTERN, asked) else str(uuid4())
-    conversation = Conversation.objects.filter(pk=conversation_id).first()
-    views = exchanges_of(queries.turns(conversation_id)) if conversation else []
-    shown = views if request.GET.get("all") else views[-SHOWN_EXCHANGES:]
+    shown = transcript.context(request.GET.dict())
+    conversation: Conversation | None = shown["conversation"]
+    if conversation is not None and conversation.agent_name:
+        return redirect(transcript.address(conversation.id, conversation.agent_name))
     roots = ingest.published_roots()
     context = {
-        "conversation_id": conversation_id,
-        "conversation": conversation,
-        "articles": [mark_safe(html.exchange(view)) for view in shown],
-        "earlier": len(views) - len(shown),
-        "running": any(view.running for view in views),
+        **shown,
         "repositories": sorted(repo_id(root) for root in roots),
         "examples": examples(roots),
         "scope": (conversation.flags if conversation else request.GET).get("repository", ""),
         "picker": _picker(conversation, request.GET),
         "page_keys": PAGE_KEYS,
-        **sidebar.context(SidebarQuery(current=conversation_id)),
+        **sidebar.context(SidebarQuery(current=shown["conversation_id"])),
     }
     return render(request, "conversations/page.html", context)
 

@@ -50,7 +50,7 @@ document.addEventListener("keydown", (event) => {
 onKey("?", () => openDialog(document.getElementById("keys")));
 onKey("j", () => step(1));
 onKey("k", () => step(-1));
-onKey("n", () => location.assign("/chat"));
+onKey("n", () => location.assign(document.querySelector("[data-new]")?.href ?? "/chat"));
 onKey("/", () => {
   const field = document.querySelector("[data-page-search]");
   field?.focus();

@@ -2,9 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -14,8 +13,9 @@ from apps.agents.definitions.config import KEYS
 from apps.agents.definitions.folders import MAX_BYTES
 from codeinfo.conf import BASE_DIR, Knobs
 from codeinfo.errors import InvalidInput, NotFound, Unavailable
+from tests.support.agents import make_agent, step
 
-STEP = {"type": "message", "role": "user", "content": [" Look. ", "Then tell."]}
+STEP = step([" Look. ", "Then tell."])
 
 
 @pytest.fixture
@@ -24,38 +24,26 @@ def home(tmp_path: Path, turn_knobs: Callable[..., None]) -> Path:
     return tmp_path
 
 
-def make(
-    home: Path, name: str, config: str = "", commands: Mapping[str, str] = MappingProxyType({})
-) -> Path:
-    """An agent's folder, with the texts of its command files by name."""
-    folder = home / name
-    (folder / "commands").mkdir(parents=True)
-    (folder / "config.toml").write_text(config)
-    for command, text in commands.items():
-        (folder / "commands" / f"{command}.json").write_text(text)
-    return folder
-
-
 def read(home: Path, config: str) -> Agent:
-    make(home, "one", config)
+    make_agent(home, "one", config)
     return agent_named("one")
 
 
 def command(home: Path, body: Any) -> str:
     """What is wrong with a command file."""
     text = body if isinstance(body, str) else json.dumps(body)
-    make(home, "one", commands={"check": text})
+    make_agent(home, "one", commands={"check": text})
     (found,) = agent_named("one").commands
     return found.problem
 
 
 def test_a_whole_folder_is_read(home: Path) -> None:
-    make(
+    make_agent(
         home,
         "reviewer",
         '[codeinfo]\nprovider = "openai"\nmodel = "m"\ntools = ["VectorSearch"]\n'
         'repositories = ["acme"]\n',
-        {"review_api": json.dumps({"Description": " Looks. ", "items": [STEP, STEP]})},
+        commands={"review_api": json.dumps({"Description": " Looks. ", "items": [STEP, STEP]})},
     )
     (home / "reviewer" / "description.md").write_text("# Title\n\nReads *changes*.\n")
     (home / "reviewer" / "system_prompt.txt").write_text("\ufeffBe brief.\n")
@@ -154,7 +142,7 @@ def test_a_broken_file_is_a_reason_beside_the_name(home: Path, config: str, prob
 
 
 def test_bytes_that_are_no_text_are_told(home: Path) -> None:
-    folder = make(home, "one")
+    folder = make_agent(home, "one")
     (folder / "system_prompt.txt").write_bytes(b"\xff\xfe")
     assert agent_named("one").problem == "No UTF-8: system_prompt.txt"
 
@@ -166,7 +154,7 @@ def test_a_folder_without_config_is_listed_as_broken(home: Path) -> None:
 
 @pytest.mark.parametrize("file", ["config.toml", "description.md", "system_prompt.txt"])
 def test_a_link_is_not_followed_wherever_it_leads(home: Path, tmp_path: Path, file: str) -> None:
-    folder = make(home, "one")
+    folder = make_agent(home, "one")
     secret = folder / "elsewhere.txt"
     secret.write_text("secret")
     (folder / file).unlink(missing_ok=True)
@@ -176,9 +164,9 @@ def test_a_link_is_not_followed_wherever_it_leads(home: Path, tmp_path: Path, fi
 
 def test_a_linked_agent_and_linked_commands_are_refused(home: Path, tmp_path: Path) -> None:
     outside = tmp_path / ".outside"
-    make(outside, "target", commands={"x": "{}"})
+    make_agent(outside, "target", commands={"x": "{}"})
     (home / "linked").symlink_to(outside / "target")
-    folder = make(home, "one")
+    folder = make_agent(home, "one")
     (folder / "commands").rmdir()
     (folder / "commands").symlink_to(outside / "target" / "commands")
     assert {agent.name: agent.problem for agent in all_agents()} == {
@@ -188,27 +176,27 @@ def test_a_linked_agent_and_linked_commands_are_refused(home: Path, tmp_path: Pa
 
 
 def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(home: Path) -> None:
-    folder = make(home, "one")
+    folder = make_agent(home, "one")
     os.mkfifo(folder / "description.md")
     assert agent_named("one").problem == "Not a regular file: description.md"
 
 
 def test_agents_are_listed_by_name_without_what_is_hidden_or_no_folder(home: Path) -> None:
     for name in ("b", "a", ".git", "__pycache__"):
-        make(home, name)
+        make_agent(home, name)
     (home / "README.md").write_text("not an agent")
     assert [agent.name for agent in all_agents()] == ["a", "b"]
 
 
 def test_an_edit_counts_from_the_next_look(home: Path) -> None:
-    folder = make(home, "one")
+    folder = make_agent(home, "one")
     assert agent_named("one").description == ""
     (folder / "description.md").write_text("New.")
     assert agent_named("one").description == "New."
 
 
 def test_a_name_that_cannot_be_addressed_is_told(home: Path) -> None:
-    make(home, "a;b")
+    make_agent(home, "a;b")
     assert agent_named("a;b").problem.startswith("A name is")
 
 
@@ -256,7 +244,7 @@ def test_a_command_file_is_read_strictly(home: Path, body: Any, problem: str) ->
 
 
 def test_a_command_is_found_refused_or_missing(home: Path) -> None:
-    make(
+    make_agent(
         home,
         "one",
         commands={"bad": "{}", "good": json.dumps({"Description": "d", "items": [STEP]})},

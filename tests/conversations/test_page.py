@@ -179,7 +179,7 @@ async def test_hostile_text_is_shown_and_does_nothing(async_client: AsyncClient)
     evil = "<script>alert(1)</script><img src=x onerror=alert(1)>"
     path = '"><script>alert(1)</script>.py'
     row = SEARCH["result"]["results"][0] | {"relPath": path, "repo": evil, "chunk": evil}
-    await conversation(title=evil, agent_name=evil)
+    await conversation(title=evil)
     await answered(
         {"type": "reasoning", "text": evil, "seconds": None},
         SEARCH

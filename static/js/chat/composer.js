@@ -39,13 +39,16 @@ form.addEventListener("htmx:configRequest", (event) => {
   sent = message.value;
 });
 
-document.addEventListener("chat:sent", () => {
-  message.value = "";
-  draft("");
+document.addEventListener("chat:sent", (event) => {
+  // A command leaves alone what was typed meanwhile.
+  if (!event.detail.keepsDraft) {
+    message.value = "";
+    draft("");
+  }
   document.getElementById("more-actions").hidden = false;
   toEnd();
   // Without its socket the page cannot follow the answer: a reload shows it so far.
-  if (document.documentElement.dataset.live !== "open") location.assign(`/chat?c=${encodeURIComponent(id)}`);
+  if (document.documentElement.dataset.live !== "open") location.assign(`${form.dataset.page ?? "/chat?"}c=${encodeURIComponent(id)}`);
 });
 document.addEventListener("htmx:wsAfterMessage", () => {
   if (turns().length) message.placeholder = running() ? "Write the next question; it is kept as a draft" : "Ask a follow-up";

@@ -1,0 +1,61 @@
+"""The agents' routes (contracts.md §7)."""
+
+import asyncio
+from typing import Any
+
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.agents import definitions
+from apps.conversations import runner
+from apps.conversations.agents import body, commands, starting
+from apps.conversations.agents.listing import agent_wire, command_wire
+from apps.conversations.chat_api import body_of
+from codeinfo.errors import Unavailable
+
+
+async def listing(request: HttpRequest) -> JsonResponse:
+    """`GET /agents`, to those that do not ask for a page."""
+    found = await asyncio.to_thread(definitions.all_agents)
+    return JsonResponse({"agents": [agent_wire(agent) for agent in found]})
+
+
+@require_GET
+async def command_list(request: HttpRequest, agent: str) -> JsonResponse:
+    """`GET /agents/<agent>/commands`: those that cannot be run are disabled."""
+    try:
+        found = await asyncio.to_thread(definitions.agent_named, agent)
+    except Unavailable as error:
+        raise Unavailable(error.message, code="AGENT_COMMANDS_FAILED") from error
+    return JsonResponse({"commands": [command_wire(command) for command in found.commands]})
+
+
+@require_POST
+async def run(request: HttpRequest, agent: str) -> JsonResponse:
+    """`POST /agents/<agent>/run`: 202, and the answer goes on by itself."""
+    ask, text = body.instruction(agent, body_of(request))
+    log = await runner.start(await starting.instruction(ask, text))
+    wire = {
+        "status": "started",
+        "agentName": agent,
+        "conversationId": log.conversation_id,
+        "inflightId": log.inflight_id,
+        "modelId": log.model,
+    }
+    return JsonResponse(wire, status=202)
+
+
+@require_POST
+async def run_command(request: HttpRequest, agent: str) -> JsonResponse:
+    """`POST /agents/<agent>/commands/run`: 202 once the first step has begun."""
+    ask, name = body.command(agent, body_of(request))
+    execution = await commands.start(await starting.command(ask, name))
+    wire: dict[str, Any] = {
+        "status": "started",
+        "agentName": agent,
+        "commandName": name,
+        "conversationId": execution.log.conversation_id,
+        "inflightId": execution.log.inflight_id,
+        "modelId": execution.log.model,
+    }
+    return JsonResponse(wire, status=202)

@@ -1,0 +1,35 @@
+"""What the agents' routes are sent (contracts.md §7); the first rule that is broken wins."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.conversations.agents.starting import AgentAsk
+from apps.conversations.chat_body import check_id, object_of, required_text
+from codeinfo.errors import InvalidInput
+
+
+def instruction(agent: str, raw: bytes) -> tuple[AgentAsk, str]:
+    """`{instruction, conversationId?, working_folder?}`. Raises InvalidInput."""
+    body = object_of(raw)
+    text = required_text(body, "instruction")
+    return _ask(agent, body), text
+
+
+def command(agent: str, raw: bytes) -> tuple[AgentAsk, str]:
+    """`{commandName, conversationId?, working_folder?}`. Raises InvalidInput."""
+    body = object_of(raw)
+    name = required_text(body, "commandName")
+    if "/" in name or "\\" in name or ".." in name:
+        raise InvalidInput("commandName must be the name of a command", code="COMMAND_INVALID")
+    return _ask(agent, body), name
+
+
+def _ask(agent: str, body: Mapping[str, Any]) -> AgentAsk:
+    conversation_id = _optional(body, "conversationId")
+    if conversation_id is not None:
+        check_id("conversationId", conversation_id)
+    return AgentAsk(agent, conversation_id, _optional(body, "working_folder"))
+
+
+def _optional(body: Mapping[str, Any], name: str) -> str | None:
+    return None if body.get(name) is None else required_text(body, name)

@@ -1,0 +1,47 @@
+"""What an agent may do, in words for whoever is about to run it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apps.agents.definitions import Agent
+from apps.retrieval.tools import TOOLS
+
+
+@dataclass(frozen=True)
+class Fact:
+    """`what` it may do and to which extent; `beyond` marks what goes beyond reading."""
+
+    what: str
+    extent: str
+    beyond: bool = False
+
+
+def facts(agent: Agent) -> tuple[Fact, ...]:
+    """Reading, writing, running, the network, and servers that are not ours."""
+    return tuple(_facts(agent))
+
+
+def _facts(agent: Agent) -> Iterator[Fact]:
+    yield Fact("Reads", _repositories(agent))
+    yield Fact("With", _tools(agent))
+    # Other providers have no tools but ours, and these only read.
+    rights = agent.rights if agent.provider == "codex" else None
+    if rights is None or not rights.any:
+        yield Fact("Changes", "nothing: it cannot write, run programs or reach the network")
+    else:
+        write = "files of the working folder" if rights.write else "no files"
+        yield Fact("Writes", write, rights.write)
+        yield Fact("Runs", "programs in the working folder" if rights.run else "none", rights.run)
+        yield Fact("Network", "yes" if rights.network else "no", rights.network)
+    if agent.provider == "codex" and agent.servers:
+        yield Fact("MCP servers", ", ".join(agent.servers), True)
+
+
+def _repositories(agent: Agent) -> str:
+    return ", ".join(agent.repositories) or "every ingested repository"
+
+
+def _tools(agent: Agent) -> str:
+    if agent.tools is None:
+        return "every tool of the index"
+    return ", ".join(agent.tools) or f"none of the {len(TOOLS)} tools of the index"

@@ -1,0 +1,17 @@
+"""Addresses of the agents: the API, and the page that shares `/agents` with it."""
+
+from django.urls import path
+from django.urls.resolvers import URLPattern
+
+from apps.conversations.agents import api, views
+
+api_urlpatterns: list[URLPattern] = [
+    path("agents", views.door),
+    path("agents/<str:agent>/commands", api.command_list),
+    path("agents/<str:agent>/commands/run", api.run_command),
+    path("agents/<str:agent>/run", api.run),
+]
+page_urlpatterns: list[URLPattern] = [
+    path("ui/agents/send", views.send),
+    path("ui/agents/execute", views.execute),
+]

@@ -1,0 +1,166 @@
+"""The Agents page: its HTML and its two form posts. The answers come over the chat's socket."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.utils.cache import patch_vary_headers
+from django.utils.safestring import SafeString, mark_safe
+from django.views.decorators.http import require_POST, require_safe
+
+from apps.agents import definitions
+from apps.agents.definitions import Agent
+from apps.agents.providers import registry
+from apps.conversations import runner, sidebar, transcript
+from apps.conversations.agents import api, commands, starting
+from apps.conversations.agents.rights import facts
+from apps.conversations.agents.starting import AgentAsk
+from apps.conversations.answers.markdown import AnswerRenderer
+from apps.conversations.models import ID_PATTERN, Conversation
+from apps.conversations.sidebar import SidebarQuery
+from apps.conversations.stream import RunLog
+from apps.conversations.views import PAGE_KEYS
+from codeinfo.access import wants_html
+from codeinfo.conf import knobs
+from codeinfo.error_map import status_of
+from codeinfo.errors import CodeinfoError, InvalidInput, Unavailable
+
+ELSEWHERE = (
+    "This conversation already has a run in progress in another tab/window. "
+    "Stop it there, or wait for its end."
+)
+
+
+@require_safe
+async def door(request: HttpRequest) -> HttpResponseBase:
+    """`GET /agents`: the page to those that name text/html, else the list as JSON."""
+    response: HttpResponse = (
+        await sync_to_async(_page)(request) if wants_html(request) else await api.listing(request)
+    )
+    patch_vary_headers(response, ["Accept"])
+    return response
+
+
+def _page(request: HttpRequest) -> HttpResponse:
+    """`?a=<agent>&c=<conversation>`: a conversation of that agent; without one, a new one."""
+    asked = request.GET.get("a", "")
+    shown = transcript.context(request.GET.dict())
+    conversation: Conversation | None = shown["conversation"]
+    if conversation is not None and conversation.agent_name != asked:
+        return redirect(transcript.address(conversation.id, conversation.agent_name))
+    found, away = _agents()
+    agent = _chosen(found, asked)
+    missing = bool(asked) and agent is None
+    of = agent.name if agent else asked or NOBODY
+    context = {
+        "agents": found,
+        "agent": agent,
+        "away": away,
+        "missing": missing,
+        "asked_agent": asked,
+        "agents_home": knobs().agents_home,
+        "page_keys": PAGE_KEYS,
+        "page_address": f"/agents?{urlencode({'a': agent.name})}" if agent else "/agents",
+        **shown,
+        **_about(agent),
+        **sidebar.context(SidebarQuery(current=shown["conversation_id"], agent=of)),
+    }
+    # What an agent that is gone has said can still be read.
+    status = 404 if missing and conversation is None else 200
+    return render(request, "conversations/agents/page.html", context, status=status)
+
+
+# The sidebar of a page without an agent: no conversation has this one.
+NOBODY = "__nobody__"
+
+
+def _agents() -> tuple[tuple[Agent, ...], Unavailable | None]:
+    try:
+        return definitions.all_agents(), None
+    except Unavailable as error:
+        return (), error
+
+
+def _chosen(found: tuple[Agent, ...], name: str) -> Agent | None:
+    if name:
+        return next((agent for agent in found if agent.name == name), None)
+    usable = (agent for agent in found if not agent.problem)
+    return next(usable, found[0] if found else None)
+
+
+def _about(agent: Agent | None) -> dict[str, Any]:
+    if agent is None:
+        return {}
+    provider = registry.providers().get(agent.provider)
+    return {
+        "description": _markdown(agent.description),
+        "provider": provider.label if provider else agent.provider,
+        "facts": facts(agent),
+        "works_in_folder": agent.provider == "codex",
+    }
+
+
+def _markdown(text: str) -> SafeString:
+    # Sanitised by the renderer, as every answer is.
+    return mark_safe(AnswerRenderer().text(text))
+
+
+@require_POST
+async def send(request: HttpRequest) -> HttpResponse:
+    """`POST /ui/agents/send`: an instruction. Its turn appears over the socket."""
+    form = request.POST
+    try:
+        text = form.get("message", "")
+        if not text.strip():
+            raise InvalidInput("instruction is required")
+        log = await runner.start(await starting.instruction(_ask(form), text))
+    except CodeinfoError as error:
+        return _problem(error)
+    return _sent(form, log, {"turn": log.turn_id})
+
+
+@require_POST
+async def execute(request: HttpRequest) -> HttpResponse:
+    """`POST /ui/agents/execute`: a command. Its steps appear over the socket, one by one."""
+    form = request.POST
+    try:
+        if not form.get("command"):
+            raise InvalidInput("Choose a command first.")
+        steps = await starting.command(_ask(form), form["command"])
+        execution = await commands.start(steps)
+    except CodeinfoError as error:
+        return _problem(error)
+    # What was typed meanwhile stays: it is no part of the command.
+    return _sent(form, execution.log, {"turn": execution.log.turn_id, "keepsDraft": True})
+
+
+def _ask(form: QueryDict) -> AgentAsk:
+    """Raises InvalidInput."""
+    conversation_id = form.get("c", "")
+    if not re.match(ID_PATTERN, conversation_id):
+        raise InvalidInput("The conversation's id cannot be used.")
+    return AgentAsk(form.get("a", ""), conversation_id, form.get("working_folder") or None)
+
+
+def _sent(form: QueryDict, log: RunLog, told: Mapping[str, Any]) -> HttpResponse:
+    return HttpResponse(
+        render_to_string("conversations/agents/_sent.html", {"running": True}),
+        headers={
+            "HX-Push-Url": transcript.address(log.conversation_id, form.get("a", "")),
+            "HX-Trigger": json.dumps({"chat:sent": told}),
+        },
+    )
+
+
+def _problem(error: CodeinfoError) -> HttpResponse:
+    """A refusal, said above the composer; nothing of the page is lost."""
+    message = ELSEWHERE if error.code == "RUN_IN_PROGRESS" else error.message
+    context = {"message": message, "code": error.code}
+    body = render_to_string("conversations/agents/_problem.html", context)
+    return HttpResponse(body, status=status_of(error), headers={"X-Problem": error.code})
