@@ -1,14 +1,17 @@
-"""In-process wake-ups: "something about this key changed; come and read it".
+"""Wake-ups: "something about this key changed; come and read it".
 
 A notice carries a key and no data. The reader fetches the present state itself, so a slow reader
 misses nothing that still matters, and a burst of notices about one key costs it one read. (The
 channel layer cannot do this job: it drops messages silently after 100.)
+
+They wake readers of this process. Where several processes share the rows, `abroad` is told too and
+passes on what was said (apps/site/relay.py).
 """
 
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -49,12 +52,20 @@ class Subscription:
 class Hub:
     """Topics and who listens to them, in this process."""
 
+    abroad: Callable[[str, str], None] | None = None
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._topics: dict[str, set[Subscription]] = defaultdict(set)
 
     def notify(self, topic: str, key: str = "") -> None:
-        """Tell every subscriber of `topic` that `key` changed. Safe from any thread."""
+        """Tell every subscriber of `topic` that `key` of the rows changed. Safe from any thread."""
+        self.notify_here(topic, key)
+        if self.abroad is not None:
+            self.abroad(topic, key)
+
+    def notify_here(self, topic: str, key: str = "") -> None:
+        """The same for what only this process has."""
         with self._lock:
             subscriptions = list(self._topics.get(topic, ()))
         for subscription in subscriptions:
