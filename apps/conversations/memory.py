@@ -43,9 +43,27 @@ def database_away() -> bool:
     return False
 
 
-def conversation(conversation_id: str) -> Conversation | None:
+@dataclass(frozen=True)
+class Seen:
+    """A conversation as it can be shown now: what is stored, and what is kept here behind it."""
+
+    conversation: Conversation | None
+    turns: list[Turn]
+    away: bool = False
+
+
+def seen(conversation_id: str) -> Seen:
+    """Without what is stored while the database is away; one that is busy raises its error."""
     kept = _kept.get(conversation_id)
-    return kept.conversation if kept else None
+    unsaved = kept.conversation if kept else None
+    try:
+        row = Conversation.objects.filter(pk=conversation_id).first()
+        stored = queries.turns(conversation_id) if row else []
+    except Error:
+        if not database_away():
+            raise
+        return Seen(unsaved, turns(conversation_id), away=True)
+    return Seen(row or unsaved, [*stored, *turns(conversation_id)])
 
 
 def turns(conversation_id: str) -> list[Turn]:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django.db import DatabaseError
+from django.db import DatabaseError, Error
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.agents.providers import registry
+from apps.conversations import memory
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.queries import STATES
 from apps.conversations.templatetags.chat import day_label
@@ -51,7 +52,19 @@ class SidebarQuery:
 
 
 def context(query: SidebarQuery) -> dict[str, Any]:
-    """For `_convos.html`: conversations by day, newest first, and whether there are more."""
+    """For `_convos.html`: conversations by day, newest first, and whether there are more.
+
+    While the database is away there are none, and `away` says so.
+    """
+    try:
+        return {"query": query, "states": STATE_WORDS, **_listed(query)}
+    except Error:
+        if not memory.database_away():
+            raise
+        return {"query": query, "states": STATE_WORDS, "away": True}
+
+
+def _listed(query: SidebarQuery) -> dict[str, Any]:
     rows = _newest(query.state).filter(agent_name=query.agent)
     if query.text:
         rows = rows.filter(title__icontains=query.text)
@@ -59,8 +72,6 @@ def context(query: SidebarQuery) -> dict[str, Any]:
     shown = found[: query.count]
     days = groupby(_lines(shown), key=lambda line: day_label(line[0].last_message_at))
     return {
-        "query": query,
-        "states": STATE_WORDS,
         "days": [(day, list(group)) for day, group in days],
         "more": len(found) > query.count,
         "next_count": query.count + PAGE,

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 from django.utils.safestring import mark_safe
 
-from apps.conversations import queries
+from apps.conversations import memory
 from apps.conversations.answers.exchange import exchanges_of
-from apps.conversations.models import ID_PATTERN, Conversation
+from apps.conversations.models import ID_PATTERN
 from apps.conversations.renderers import html
 
 # Older exchanges are a click away: a page of hundreds takes its time to draw.
@@ -21,12 +21,13 @@ def context(asked: Mapping[str, str]) -> dict[str, Any]:
     """`?c=&all=`: the conversation, or a new one under an id that is ready to be used."""
     wanted = asked.get("c", "")
     conversation_id = wanted if re.match(ID_PATTERN, wanted) else str(uuid4())
-    conversation = Conversation.objects.filter(pk=conversation_id).first()
-    views = exchanges_of(queries.turns(conversation_id)) if conversation else []
+    seen = memory.seen(conversation_id)
+    views = exchanges_of(seen.turns)
     shown = views if asked.get("all") else views[-SHOWN_EXCHANGES:]
     return {
         "conversation_id": conversation_id,
-        "conversation": conversation,
+        "conversation": seen.conversation,
+        "away": seen.away,
         "articles": [mark_safe(html.exchange(view)) for view in shown],
         "earlier": len(views) - len(shown),
         "running": any(view.running for view in views),

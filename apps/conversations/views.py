@@ -53,7 +53,7 @@ def _page(request: HttpRequest) -> HttpResponse:
     conversation: Conversation | None = shown["conversation"]
     if conversation is not None and conversation.agent_name:
         return redirect(transcript.address(conversation.id, conversation.agent_name))
-    roots = ingest.published_roots()
+    roots = [] if shown["away"] else ingest.published_roots()
     context = {
         **shown,
         "repositories": sorted(repo_id(root) for root in roots),
@@ -110,7 +110,8 @@ def picker_fragment(request: HttpRequest) -> HttpResponse:
 def sidebar_fragment(request: HttpRequest) -> HttpResponse:
     """`GET /ui/chat/sidebar?state=&q=&n=&c=`."""
     context = sidebar.context(SidebarQuery.read(request.GET.dict()))
-    return render(request, "conversations/_convos.html", context)
+    context |= {"oob": True, "conversation_id": context["query"].current}
+    return render(request, "conversations/_list.html", context)
 
 
 @require_POST
@@ -124,7 +125,8 @@ async def send(request: HttpRequest) -> HttpResponse:
         return _problem(error)
     # From now on the provider stays: the pickers say so.
     fixed = await picker(log.provider, log.model, fixed=True, patient=False)
-    body = render_to_string("conversations/_sent.html", {"running": True, "picker": fixed})
+    sent = {"running": True, "picker": fixed, "away": not log.stored, "oob": True}
+    body = render_to_string("conversations/_sent.html", sent | {"conversation_id": conversation_id})
     return HttpResponse(
         body,
         headers={
@@ -153,6 +155,7 @@ def _question(form: QueryDict) -> StartTurn:
         repository=repository,
         # Kept with the conversation, so that a reload searches where the question before it did.
         flags={"repository": repository or ""},
+        replaces=form.get("retry", ""),
     )
 
 

@@ -13,10 +13,11 @@ from apps.agents.events import TextDelta, ThreadNamed, ToolCallRequested, TurnFi
 from apps.agents.messages import ToolCall
 from apps.conversations import memory, runner
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.stream import RunLog
+from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.work import database
 from codeinfo.errors import Conflict
 from tests.conversations.conftest import conversation, ended, question, reached
+from tests.conversations.test_page_socket import Tab
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = [
@@ -155,3 +156,55 @@ async def test_many_conversations_push_out_the_oldest(
     assert [bool(memory.turns(name)) for name in ("a", "b", "c")] == [True, False, True]
     await move("back")
     assert not await Conversation.objects.aexists()
+
+
+BANNER = "messages won’t be stored until the database reconnects."
+
+
+async def test_the_page_says_so_and_shows_what_this_process_remembers(
+    async_client: AsyncClient, scripted: Scripted, move: Move
+) -> None:
+    scripted([TextDelta("Because **so**.")])
+    await conversation(id="old")
+    await move("away")
+    sent = await async_client.post(
+        "/ui/chat/send", {"c": "c1", "message": "Why?", "provider": "openai", "model": "m-1"}
+    )
+    assert BANNER in sent.content.decode()
+    log = live_runs.of("c1")
+    if log is not None:
+        await ended(log)
+    html = (await async_client.get("/chat?c=c1")).content.decode()
+    assert BANNER in html
+    assert "Why?" in html
+    assert "<strong>so</strong>" in html
+    assert "Bulk actions disabled (database disconnected)" in html
+    listed = (await async_client.get("/ui/chat/sidebar")).content.decode()
+    assert BANNER in listed
+    assert "Conversation history unavailable" in listed
+    assert "data-row " not in listed
+
+    await move("back")
+    html = (await async_client.get("/chat?c=c1")).content.decode()
+    assert BANNER not in html
+    assert "<strong>so</strong>" in html
+    assert BANNER not in (await async_client.get("/ui/chat/sidebar")).content.decode()
+
+
+async def test_an_open_page_follows_a_run_that_is_not_stored(
+    scripted: Scripted, move: Move
+) -> None:
+    gate = Gate()
+    scripted([TextDelta("Because."), gate])
+    await move("away")
+    tab = Tab()
+    await tab.open()
+    await tab.until('id="send"')
+    log = await runner.start(question())
+    await tab.until("Because.")
+    gate.open.set()
+    final = await tab.until('data-status="ok"')
+    await ended(log)
+    assert "Because." in final
+    assert "Answer complete" in final
+    await tab.socket.disconnect()

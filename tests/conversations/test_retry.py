@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.test import AsyncClient
 
 from apps.agents.events import TextDelta, TurnFinished
 from apps.conversations import runner
@@ -11,7 +12,8 @@ from apps.conversations.models import Turn
 from apps.conversations.stream import RunLog
 from codeinfo.errors import Unavailable
 from tests.conversations.conftest import ended, question
-from tests.support.scripted import ScriptedProvider
+from tests.conversations.test_page_socket import Tab
+from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")
 
@@ -62,3 +64,23 @@ async def test_that_fails_again_can_be_tried_again(scripted: Scripted) -> None:
     for _ in range(3):
         log = await said(replaces=log.turn_id)
     assert await told() == [("user", "ok"), ("assistant", "failed")]
+
+
+async def test_the_page_offers_it_and_every_tab_sees_the_change(
+    scripted: Scripted, async_client: AsyncClient
+) -> None:
+    gate = Gate()
+    scripted([CUT], [gate, TextDelta("Because.")])
+    failed = await said()
+    assert "data-retry" in (await async_client.get("/chat?c=c1")).content.decode()
+    tab = Tab()
+    await tab.open(**{failed.turn_id: "failed"})
+    await tab.until('id="send"')
+    form = {"c": "c1", "message": "Why?", "provider": "openai", "model": "m-1"}
+    await async_client.post("/ui/chat/send", form | {"retry": failed.turn_id})
+    begun = await tab.until("Processing")
+    assert f'<div id="turn-{failed.turn_id}" hx-swap-oob="delete"></div>' in begun
+    gate.open.set()
+    await tab.until('data-status="ok"')
+    await tab.socket.disconnect()
+    assert await told() == [("user", "ok"), ("assistant", "ok")]

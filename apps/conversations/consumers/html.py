@@ -18,7 +18,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 from django.template.loader import render_to_string
 
-from apps.conversations import queries
+from apps.conversations import memory
 from apps.conversations.answers.exchange import Exchange, exchange_of, exchanges_of
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.renderers import html
@@ -110,7 +110,8 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         view = view_of(log, now)
         # Drawing is for threads: a long list or block of code takes its time.
         article = await asyncio.to_thread(live.whole, view)
-        await self._put(view, article, _action(running=True))
+        gone = html.removed(f"turn-{log.replaced}") if log.replaced in self.has else ""
+        await self._put(view, article, gone + _action(running=True))
         while not log.finished:
             with suppress(TimeoutError):
                 async with asyncio.timeout(live.thinking_due()):
@@ -120,7 +121,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
             if fragments:
                 await self.send("".join(fragments))
             await pause(UPDATE_SECONDS)
-        saved = await _exchange(log.turn_id)
+        saved = await _exchange(log.conversation_id, log.turn_id)
         await self._finish(log.turn_id, _as_logged(log) if saved and saved.running else saved)
 
     async def _watch(self, view: Exchange) -> None:
@@ -131,7 +132,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
             if log is not None and log.turn_id == view.id:
                 return  # it is ours, and had only just begun: its log is followed next
             await asyncio.sleep(FOREIGN_SECONDS)
-        await self._finish(view.id, await _exchange(view.id))
+        await self._finish(view.id, await _exchange(view.conversation_id, view.id))
 
     async def _finish(self, turn_id: str, view: Exchange | None) -> None:
         """The turn as it was saved: the very HTML that a reload gives. None: it was deleted."""
@@ -209,13 +210,15 @@ def _end_of(view: Exchange) -> str:
 
 @database_sync_to_async
 def _exchanges(conversation_id: str) -> list[Exchange]:
-    if not Conversation.objects.filter(pk=conversation_id).exists():
-        return []
-    return exchanges_of(queries.turns(conversation_id))
+    return exchanges_of(memory.seen(conversation_id).turns)
 
 
 @database_sync_to_async
-def _exchange(turn_id: str) -> Exchange | None:
+def _exchange(conversation_id: str, turn_id: str) -> Exchange | None:
+    kept = exchanges_of(memory.turns(conversation_id))
+    for view in kept:
+        if view.id == turn_id:
+            return view
     answer = Turn.objects.filter(pk=turn_id).first()
     if answer is None:
         return None

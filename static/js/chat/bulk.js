@@ -36,6 +36,6 @@ filter.elements.state.addEventListener("change", () => {
   clear();
   offerDelete();
 });
-document.querySelector("[data-refresh]").addEventListener("click", (event) => htmx.trigger(event.currentTarget.dataset.refresh, "refresh"));
+document.addEventListener("click", (event) => event.target.closest("[data-refresh]") && htmx.trigger(filter, "refresh"));
 document.addEventListener("chat:bulk", clear);
 offerDelete();

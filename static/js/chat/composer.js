@@ -20,9 +20,11 @@ function fill(text) {
   message.setSelectionRange(text.length, text.length);
 }
 
-function send(text) {
+// With `retry`, the failed turn that this is another try of.
+function send(text, retry = "") {
   if (running() || !document.getElementById("send")) return;
   message.value = text;
+  if (form.elements.retry) form.elements.retry.value = retry;
   form.requestSubmit();
 }
 
@@ -33,6 +35,7 @@ message.addEventListener("keydown", (event) => {
   event.preventDefault();
   send(message.value);
 });
+form.addEventListener("htmx:afterRequest", () => form.elements.retry && (form.elements.retry.value = ""));
 form.addEventListener("htmx:configRequest", (event) => {
   if (event.detail.elt !== form) return;
   if (!message.value.trim() || running()) event.preventDefault();
@@ -70,7 +73,7 @@ document.addEventListener("click", (event) => {
   const at = (selector) => event.target.closest(selector);
   const question = at(".turn")?.querySelector("[data-question]")?.textContent;
   if (at("[data-edit]")) fill(question);
-  if (at("[data-resend]")) send(question);
+  if (at("[data-resend]")) send(question, at("[data-retry]") ? at(".turn").dataset.turn : "");
   if (at("[data-example]")) send(at("[data-example]").innerText.trim());
 });
 
