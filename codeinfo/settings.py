@@ -126,7 +126,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 CHANNEL_LAYERS: dict[str, object] = {
     "default": {
-        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        # Of its two layers the one that loses nothing when a reader is slow, and whose groups last.
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {"hosts": [KNOBS.redis_url]},
     }
     if KNOBS.redis_url

@@ -16,9 +16,17 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 FOLDER = Path(tempfile.mkdtemp(prefix=f"codeinfo-test-{WORKER}-"))
 for _field in fields(Knobs):
     os.environ.pop(_field.metadata["env"], None)
+# `python -m tests.stores` names other stores than the defaults.
+for _name in ("DATABASE_URL", "REDIS_URL", "CHROMA_URL"):
+    os.environ[_name] = os.environ.get(f"TEST_{_name}", "")
 os.environ["CODEINFO_DATA_DIR"] = str(FOLDER)
 os.environ["CODEINFO_INGEST_BASE"] = f"{tempfile.gettempdir()},{Path(__file__).parent.parent}"
 os.environ["CODEINFO_FIRST_ROOT"] = "none"
+# Nothing listens there, whatever runs on this machine.
+os.environ["LMSTUDIO_BASE_URL"] = "http://127.0.0.1:9"
+# Codex takes a second to start, and no login of this machine's is copied: tests that want it say so.
+os.environ["MCP_FORCE_CODEX_AVAILABLE"] = "false"
+os.environ["CODEINFO_HOST_CODEX_HOME"] = str(FOLDER / "no-codex")
 # Processes that tests start are the product, not a test.
 os.environ["DJANGO_SETTINGS_MODULE"] = "codeinfo.settings"
 

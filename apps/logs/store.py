@@ -45,7 +45,7 @@ class LogStore:
             self._add(Entry.of(numbered, line))
             self.file.write(spelled({**CLIENT_MARK, **numbered}) if client else line)
             number = self._last
-        hub.notify(TOPIC)
+        hub.notify_here(TOPIC)
         return number
 
     def select(self, query: LogQuery) -> Selection:

@@ -4,7 +4,9 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
+from channels.layers import get_channel_layer
 from daphne.server import Server
 from django.core.management.base import CommandError
 from twisted.internet import reactor
@@ -15,7 +17,8 @@ from apps.ingest.chunking.finder import reset_finder
 from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
 from apps.site import sockets
-from codeinfo.conf import Knobs
+from codeinfo.conf import Knobs, knobs
+from codeinfo.hub import hub
 
 logger = logging.getLogger("codeinfo.site")
 
@@ -57,6 +60,14 @@ def end_live_runs() -> "Deferred[None]":
     return Deferred.fromFuture(asyncio.ensure_future(commands.shutdown()))
 
 
+def relay(while_serving: ExitStack) -> None:
+    """Tell the other processes on the same stores of changes, and hear of theirs."""
+    if knobs().redis_url:
+        from apps.site.relay import Relay  # noqa: PLC0415 - needs a package that is an extra
+
+        while_serving.enter_context(Relay(hub, get_channel_layer()).running())
+
+
 def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; then end live answers and the ingest worker, and return."""
     sockets.install()
@@ -69,7 +80,10 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         verbosity=0,
         ready_callable=on_ready,
     )
+    while_serving = ExitStack()
+    reactor.callWhenRunning(relay, while_serving)
     reactor.addSystemEventTrigger("before", "shutdown", end_live_runs)
+    reactor.addSystemEventTrigger("during", "shutdown", while_serving.close)
     queue.start_worker()
     try:
         server.run()

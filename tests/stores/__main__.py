@@ -1,0 +1,33 @@
+"""`python -m tests.stores [pytest arguments]`: the chosen tests on PostgreSQL, Redis and Chroma's
+server, which are started for it and stopped again. `make test-stores` installs what it needs.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.stores import servers
+from tests.stores.chosen import CHOSEN
+
+
+def main(arguments: list[str]) -> int:
+    # Debian's user of PostgreSQL must be able to reach its folder.
+    with tempfile.TemporaryDirectory(prefix="codeinfo-stores-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        with (
+            servers.postgres(folder / "postgres") as database,
+            servers.redis_server(folder / "redis") as redis,
+            servers.chroma(folder / "chroma") as chroma,
+        ):
+            print(f"On {database}, {redis} and {chroma}", flush=True)
+            stores = {"DATABASE_URL": database, "REDIS_URL": redis, "CHROMA_URL": chroma}
+            environ = os.environ | {f"TEST_{name}": url for name, url in stores.items()}
+            command = [sys.executable, "-m", "pytest", *(arguments or CHOSEN)]
+            return subprocess.run(command, env=environ, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

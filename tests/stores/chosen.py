@@ -1,0 +1,1 @@
+CHOSEN = ("tests/conversations",)

@@ -1,0 +1,111 @@
+"""PostgreSQL, Redis and Chroma on loopback, each in a folder of its own, until a block ends."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import psycopg
+import redis
+
+from tests.ports import free_ports
+
+START_SECONDS = 60
+# PostgreSQL refuses to run as root; Debian's package makes this user.
+POSTGRES_USER = "postgres" if os.geteuid() == 0 else None
+# Its data outlives no test: nothing waits for the disk.
+FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[str]:
+    """A new cluster; DATABASE_URL of its database `codeinfo`."""
+    port, data = free_ports(), folder / "data"
+    folder.mkdir(mode=0o755)
+    if POSTGRES_USER:
+        shutil.chown(folder, POSTGRES_USER)
+    subprocess.run(
+        [postgres_binary("initdb"), "-D", data, "-U", "codeinfo", "--auth=trust", "-E", "UTF8"],
+        check=True,
+        user=POSTGRES_USER,
+        stdout=subprocess.DEVNULL,
+    )
+    options = [word for setting in FAST for word in ("-c", setting)]
+    command = [
+        postgres_binary("postgres"),
+        *("-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(folder), *options),
+    ]
+    url = f"postgres://codeinfo@127.0.0.1:{port}"
+    with server(command, folder, user=POSTGRES_USER) as process:
+        until_it_answers(process, lambda: create_database(f"{url}/postgres"))
+        yield f"{url}/codeinfo"
+
+
+def create_database(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE codeinfo")
+
+
+def postgres_binary(name: str) -> str:
+    """Debian keeps the programs of each version apart, outside of PATH; the newest is taken."""
+    versions = Path("/usr/lib/postgresql").glob(f"*/bin/{name}")
+    return str(max(versions, key=lambda found: float(found.parts[-3])))
+
+
+@contextmanager
+def redis_server(folder: Path) -> Iterator[str]:
+    """REDIS_URL of an empty server."""
+    port = free_ports()
+    folder.mkdir()
+    command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    url = f"redis://127.0.0.1:{port}/0"
+    with server(command, folder) as process, redis.Redis.from_url(url) as client:
+        until_it_answers(process, client.ping)
+        yield url
+
+
+@contextmanager
+def chroma(folder: Path) -> Iterator[str]:
+    """CHROMA_URL of an empty server."""
+    port = free_ports()
+    folder.mkdir()
+    program = str(Path(sys.executable).with_name("chroma"))
+    command = [program, "run", "--path", str(folder), "--host", "127.0.0.1", "--port", str(port)]
+    url = f"http://127.0.0.1:{port}"
+    with server(command, folder) as process:
+        until_it_answers(process, lambda: httpx.get(f"{url}/api/v2/heartbeat").raise_for_status())
+        yield url
+
+
+@contextmanager
+def server(
+    command: Sequence[str], folder: Path, user: str | None = None
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that is ended with the block; what it says goes to a file beside its data."""
+    with (folder.parent / f"{folder.name}.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, user=user
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(START_SECONDS)
+
+
+def until_it_answers(process: "subprocess.Popen[bytes]", ask: Callable[[], object]) -> None:
+    """Ask again after pauses until it answers; none of the three says when it listens."""
+    for _ in range(START_SECONDS * 5):
+        try:
+            ask()
+        except (httpx.HTTPError, psycopg.Error, redis.RedisError):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.2)
+                break
+        else:
+            return
+    raise AssertionError(f"did not start: {process.args!r}")

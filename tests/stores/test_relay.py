@@ -1,0 +1,99 @@
+"""What one process changes, another hears of: two ends of the relay on one Redis."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from channels_redis.pubsub import RedisPubSubChannelLayer
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from apps.site import relay
+from apps.site.relay import Relay
+from codeinfo.conf import knobs
+from codeinfo.hub import Hub
+
+PATIENCE = 30
+
+
+@pytest.fixture
+def url() -> str:
+    return knobs().redis_url
+
+
+@asynccontextmanager
+async def end_of(url: str) -> AsyncIterator[Hub]:
+    """A hub as another process has it, once it hears what is said."""
+    hub, layer = Hub(), RedisPubSubChannelLayer(hosts=[url])
+    with Relay(hub, layer).running():
+        yield hub
+    await layer.flush()
+
+
+async def hears(listener: Hub, speaker: Hub, topic: str) -> set[str]:
+    """Say "again" until it is heard, since nobody tells when the other end listens; all heard."""
+    heard: set[str] = set()
+    with listener.subscribe(topic) as changes:
+        async with asyncio.timeout(PATIENCE):
+            batches = changes.batches()
+            while "again" not in heard:
+                speaker.notify(topic, "again")
+                try:
+                    async with asyncio.timeout(0.2):
+                        heard |= set(await anext(batches))
+                except TimeoutError:
+                    batches = changes.batches()
+    return heard
+
+
+async def test_a_notice_reaches_the_other_process(url: str) -> None:
+    async with end_of(url) as one, end_of(url) as other:
+        assert await hears(other, one, "sidebar") == {"again"}
+        assert await hears(one, other, "ingest") == {"again"}
+
+
+async def test_what_only_one_process_has_stays_there(url: str) -> None:
+    async with end_of(url) as one, end_of(url) as other:
+        await hears(other, one, "logs")
+        with other.subscribe("logs") as changes:
+            one.notify_here("logs", "mine")
+            one.notify("logs", "ours")
+            async with asyncio.timeout(PATIENCE):
+                assert "mine" not in await anext(changes.batches())
+
+
+async def test_notices_from_threads_are_all_carried(url: str) -> None:
+    async with end_of(url) as one, end_of(url) as other:
+        await hears(other, one, "roots")
+        wanted = {str(number) for number in range(500)}
+        with other.subscribe("roots") as changes:
+            await asyncio.gather(
+                *(asyncio.to_thread(one.notify, "roots", number) for number in wanted)
+            )
+            async with asyncio.timeout(PATIENCE):
+                while wanted:
+                    wanted -= set(await anext(changes.batches()))
+        assert not wanted
+
+
+async def test_notices_wait_while_redis_is_away(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay, "PAUSE_SECONDS", 0.01)
+    hub, layer = Hub(), RedisPubSubChannelLayer(hosts=[url])
+    tries: list[list[tuple[str, str]]] = []
+    sent = asyncio.Event()
+
+    async def group_send(group: str, message: dict[str, Any]) -> None:
+        tries.append(message["notices"])
+        if len(tries) < 3:
+            hub.notify("sidebar", f"c{len(tries)}")
+            raise RedisConnectionError
+        sent.set()
+
+    monkeypatch.setattr(layer, "group_send", group_send, raising=False)
+    with Relay(hub, layer).running():
+        hub.notify("sidebar", "c0")
+        async with asyncio.timeout(PATIENCE):
+            await sent.wait()
+    assert tries[2] == [("sidebar", "c0"), ("sidebar", "c1"), ("sidebar", "c2")]
+    await layer.flush()
