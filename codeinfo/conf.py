@@ -129,6 +129,7 @@ class Knobs:
     database_url: str = knob("DATABASE_URL", text, "", "Database; SQLite in the data folder when unset. MONGO_URI is an alias")
     redis_url: str = knob("REDIS_URL", text, "", "Redis for the channel layer; in memory when unset")
     chroma_url: str = knob("CHROMA_URL", chroma_url, "", "Chroma server (host:port or URL); embedded in the data folder when unset")
+    celery_broker_url: str = knob("CELERY_BROKER_URL", text, "", "Celery's broker: its workers ingest then, not this process; needs CHROMA_URL")
     # access
     bind: str = knob("CODEINFO_BIND", text, "127.0.0.1", "Address to listen on; any other than loopback needs a login and tokens")
     allowed_hosts: tuple[str, ...] = knob("CODEINFO_ALLOWED_HOSTS", words, (), "Further Host names that are served, comma separated")
@@ -199,6 +200,10 @@ class Knobs:
         known: dict[str, Any] = {}
         for item in fields(cls):
             known[item.name] = _value(item.metadata, environ, known)
+        if known["celery_broker_url"] and not known["chroma_url"]:
+            raise ImproperlyConfigured(
+                "CELERY_BROKER_URL needs CHROMA_URL: only one process can open the embedded store"
+            )
         return cls(**known)
 
 

@@ -114,9 +114,9 @@ def test_the_worker_mends_at_its_start(repo: Path, store: Any) -> None:
     break_it(root)
     worker = queue.Worker()
     sweep.due.set()
-    assert worker._turn() is True
+    assert worker.turn() is True
     assert {hit.id for hit in answers(root)} == before
-    assert worker._turn() is False
+    assert worker.turn() is False
 
 
 @pytest.mark.django_db(transaction=True)
@@ -133,9 +133,9 @@ def test_a_store_that_is_away_is_told_and_the_worker_goes_on(
 
     monkeypatch.setattr(type(get_store()), "records", away)
     sweep.due.clear()
-    assert worker._turn() is True
+    assert worker.turn() is True
     assert "word index not built again" in caplog.text
-    assert worker._turn() is False
+    assert worker.turn() is False
 
 
 @pytest.mark.django_db

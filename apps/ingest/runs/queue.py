@@ -1,7 +1,8 @@
 """The queue is the rows; this takes them one at a time and sees each to its end.
 
 A row is claimed by a conditional UPDATE, so that no restart and no second worker doubles a run.
-The worker is a thread of the serving process, which also owns the embedded store.
+The worker is a thread of the serving process, which also owns the embedded store; where
+CELERY_BROKER_URL is set, Celery's workers do its rounds instead (`apps.ingest.tasks`).
 """
 
 import logging
@@ -19,6 +20,7 @@ from apps.ingest.runs.heart import Heartbeat
 from apps.ingest.runs.job import Job, Stopped
 from apps.ingest.runs.patience import patiently
 from apps.ingest.runs.progress import CANCELLED, INTERRUPTED, Ending, finish
+from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -127,12 +129,12 @@ class Worker(threading.Thread):
         self._wake = threading.Event()
         self._swept_at = -SWEEP_AGAIN_SECONDS
         self._to_mend: list[Root] = []
+        sweep.due.set()
 
     def run(self) -> None:
-        sweep.due.set()
         while not self._stopping.is_set():
             close_old_connections()
-            if not self._turn():
+            if not self.turn():
                 self._wake.wait(POLL_SECONDS)
         connections.close_all()
 
@@ -141,14 +143,20 @@ class Worker(threading.Thread):
 
     def stop(self) -> None:
         """The run under way ends as interrupted; those queued stay so."""
+        self.end()
+        self.join(STOP_SECONDS)
+
+    def end(self) -> None:
+        """Take no further run, and interrupt the one under way."""
         self._stopping.set()
         self.wake()
         for job in list(_jobs.values()):
             job.cancel(reason="the server stops")
-        self.join(STOP_SECONDS)
 
-    def _turn(self) -> bool:
+    def turn(self) -> bool:
         """One look at the queue; whether there was anything to do."""
+        if self._stopping.is_set():
+            return False
         # Whoever wakes us from here on has queued something that this look may miss.
         self._wake.clear()
         try:
@@ -195,9 +203,9 @@ _worker: Worker | None = None
 
 
 def start_worker() -> None:
-    """Begin to take runs, in a thread of this process."""
+    """Begin to take runs, in a thread of this process, unless Celery's workers do."""
     global _worker
-    if _worker is None:
+    if _worker is None and not knobs().celery_broker_url:
         _worker = Worker()
         _worker.start()
 
@@ -214,3 +222,8 @@ def wake() -> None:
     """A row was queued. Without a worker here, the one elsewhere finds it when it looks."""
     if _worker is not None:
         _worker.wake()
+    elif knobs().celery_broker_url:
+        # Celery is an extra, which only those who name a broker have installed.
+        from codeinfo.celery import send  # noqa: PLC0415
+
+        send("apps.ingest.tasks.work")

@@ -1,0 +1,67 @@
+"""Ingests by a worker of Celery, with a broker in memory and a Chroma server."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from celery.contrib.testing.worker import start_worker
+from django.core.exceptions import ImproperlyConfigured
+
+from apps.ingest import services, tasks
+from apps.ingest.embedding.static import MODEL_ID
+from apps.ingest.models import IngestRun
+from apps.ingest.runs import queue
+from apps.ingest.vectors.store import reset_store
+from codeinfo.celery import app
+from codeinfo.conf import Knobs
+from tests.ingest.conftest import Server, drop_everything
+
+
+@pytest.fixture
+def broker(turn_knobs: Callable[..., None]) -> Iterator[None]:
+    turn_knobs(chroma_url="http://127.0.0.1:1", celery_broker_url="memory://")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app.conf, "broker_url", "memory://")
+        patch.setattr(tasks, "worker", queue.Worker())
+        yield
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_worker_ingests_what_this_process_only_queues(
+    repo: Path, broker: None, server: Server, turn_knobs: Callable[..., None]
+) -> None:
+    reset_store()
+    turn_knobs(chroma_url=server.url)
+    queue.start_worker()
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
+    assert IngestRun.objects.get(id=run.id).state == "queued"
+    with start_worker(app, pool="solo", perform_ping_check=False):
+        assert queue.stop_run(run.id, patience=60)
+    run.refresh_from_db()
+    assert run.state == "completed", run.last_error
+    drop_everything()
+    reset_store()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_shuts_down_leaves_the_queue(repo: Path, broker: None) -> None:
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
+    tasks.end()
+    tasks.work()
+    run.refresh_from_db()
+    assert run.state == "queued"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_a_broker_the_run_is_queued_all_the_same(
+    repo: Path, broker: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app.conf, "broker_url", "redis://127.0.0.1:1/0")
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
+    run.refresh_from_db()
+    assert run.state == "queued"
+
+
+def test_it_needs_a_server_for_chroma() -> None:
+    with pytest.raises(ImproperlyConfigured, match="CELERY_BROKER_URL needs CHROMA_URL"):
+        Knobs.read({"CELERY_BROKER_URL": "redis://127.0.0.1:6379/0"})
