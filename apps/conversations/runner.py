@@ -28,6 +28,7 @@ from apps.conversations import leases, memory, recovery, services
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn, Store
 from apps.conversations.work import database, spawn
+from apps.logs.context import remember
 from apps.retrieval.tools import Tool
 from codeinfo.conf import PROVIDERS, knobs
 from codeinfo.errors import CodeinfoError, Unavailable
@@ -131,6 +132,7 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
         stored=store is services,
     )
     run = Run(log, store, provider, _request(request, started, provider, tools))
+    remember(conversationId=log.conversation_id, turnId=log.turn_id)
     _runs[log.turn_id] = run
     live_runs.add(log)
     spawn(_supervise(run))

@@ -1,12 +1,13 @@
 """Tasks that outlive whoever asked for them, and how they reach the rows."""
 
 import asyncio
-import contextvars
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar, cast
 
 from channels.db import database_sync_to_async
+
+from apps.logs.context import carried
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,9 +29,10 @@ async def database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
 def spawn(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     """A task that is kept until it ends, in a context of its own.
 
-    The context is empty: it must not use the thread of a request that may end first.
+    The context holds what its log lines say and nothing else: it must not use the thread of a
+    request that may end first.
     """
-    task = asyncio.create_task(work, context=contextvars.Context())
+    task = asyncio.create_task(work, context=carried())
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
     return task

@@ -94,6 +94,8 @@ class IngestRun(models.Model):
     file_total = models.PositiveIntegerField(null=True, blank=True)
     eta_ms = models.BigIntegerField(null=True, blank=True)
 
+    # The request that asked for it, for the log.
+    request_id = models.CharField(max_length=64, blank=True, default="", editable=False)
     cancel_requested = models.BooleanField(default=False)
     owner = models.CharField(max_length=64, blank=True, default="")
     heartbeat_at = models.DateTimeField(null=True, blank=True)

@@ -13,6 +13,7 @@ from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import journal, lock, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken
 from apps.ingest.runs.progress import Ending, finish
+from apps.logs.context import request_id
 from codeinfo.errors import CodeinfoError, Conflict, InvalidInput
 
 # The slot of every request that wants the index for itself: it is unique, so one gets it.
@@ -176,7 +177,7 @@ def _insert(slot: str, **fields: object) -> IngestRun | None:
     """A row, unless its slot is taken: the database decides between racing requests."""
     try:
         with transaction.atomic():
-            run = IngestRun.objects.create(slot=slot, **fields)
+            run = IngestRun.objects.create(slot=slot, request_id=request_id.get(), **fields)
     except IntegrityError:
         return None
     stream.run_changed(run.id)

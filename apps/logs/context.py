@@ -1,9 +1,12 @@
 """Whose work a log line tells of: the request that began it, and the run that it belongs to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 _NONE: Mapping[str, Any] = {}
@@ -24,6 +27,17 @@ def on_behalf_of(request: str, **facts: Any) -> Iterator[None]:
     finally:
         request_id.reset(tokens[0])
         run_facts.reset(tokens[1])
+
+
+def carrying(work: Callable[P, T]) -> Callable[P, T]:
+    """`work` for another thread, whose entries are to say what this one's do."""
+    request, facts = request_id.get(), run_facts.get()
+
+    def on_their_behalf(*args: P.args, **kwargs: P.kwargs) -> T:
+        with on_behalf_of(request, **facts):
+            return work(*args, **kwargs)
+
+    return on_their_behalf
 
 
 def carried() -> Context:

@@ -40,8 +40,8 @@ class RequestLogMiddleware:
             response = await self.get_response(request)
             response["X-Request-Id"] = own
             if not request.path.startswith(QUIET):
-                known = {"method": request.method, "status": response.status_code}
-                _log("request", request.path, started, **known)
+                known = {"method": request.method, "path": request.path}
+                _log("request", started, **known, status=response.status_code)
             return response
         finally:
             request_id.reset(token)
@@ -73,10 +73,10 @@ class SocketLog:
         try:
             await self.app(scope, heard, said)
         finally:
-            _log("websocket", scope["path"], started, **closed)
+            _log("websocket", started, path=scope["path"], **closed)
             request_id.reset(token)
 
 
-def _log(what: str, path: str, started: float, **facts: Any) -> None:
+def _log(what: str, started: float, **facts: Any) -> None:
     milliseconds = round((time.perf_counter() - started) * 1000, 1)
-    logger.info(what, extra={"context": {"path": path, **facts, "ms": milliseconds}})
+    logger.info(what, extra={"context": {**facts, "ms": milliseconds}})

@@ -42,7 +42,8 @@ class Row:
             source=entry.source,
             message=data["message"],
             moment=datetime.fromtimestamp(entry.moment / 1000, UTC),
-            preview=" · ".join(_facts(context))[:LONGEST_PREVIEW],
+            # Ids are long and tell little: they come last.
+            preview=" · ".join(sorted(_facts(context), key=_is_id))[:LONGEST_PREVIEW],
             json=shown if len(shown) <= LONGEST_JSON else f"{shown[:LONGEST_JSON]}\n…",
             traceback=traceback,
             request=str(data.get("requestId", "")),
@@ -96,6 +97,10 @@ def draw(name: str, entries: list[Entry], *, filtered: bool = False) -> str:
         return render_to_string("logs/_counts.html", {"levels": levels})
     template = "logs/_table.html" if name == "all" else "logs/_rows.html"
     return render_to_string(template, {"rows": rows(entries), "filtered": filtered})
+
+
+def _is_id(fact: str) -> bool:
+    return fact.partition(" ")[0].endswith("Id")
 
 
 def _facts(context: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

@@ -76,7 +76,8 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   asked = event.detail.elt;
 });
 document.addEventListener("htmx:afterSwap", (event) => {
-  const target = event.detail.target;
+  const { target } = event.detail;
+  if (!target) return; // an event stream's: no layer comes so
   if (target.matches("[data-layer]") && target.children.length) openLayer(target, asked);
   const dialog = target.matches("[data-dialog-slot]") && target.querySelector("dialog");
   if (dialog) openDialog(dialog);

@@ -8,6 +8,7 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
 from apps.ingest.chunking.process import COMMAND, ParseProcess, ProcessGone, Source
+from apps.logs.context import carrying
 from codeinfo.errors import Unavailable
 
 log = logging.getLogger("codeinfo.ingest")
@@ -53,7 +54,7 @@ class ParsePool:
             return self._of_batch(batch, ask)
 
         try:
-            for answers in self._threads.map(of_batch, _batches(files)):
+            for answers in self._threads.map(carrying(of_batch), _batches(files)):
                 yield from answers
         except (RuntimeError, CancelledError) as error:
             if not self._closed.is_set():

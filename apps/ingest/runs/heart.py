@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from apps.ingest.models import IngestRun
 from apps.ingest.runs.job import Job
+from apps.logs.context import carrying
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -20,7 +21,9 @@ class Heartbeat:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="ingest-heart", daemon=True)
+        self._thread = threading.Thread(
+            target=carrying(self._beat), name="ingest-heart", daemon=True
+        )
 
     def __enter__(self) -> None:
         self._thread.start()

@@ -1,8 +1,11 @@
 """The log of what runs began and how they ended (contracts.md §5.7)."""
 
 import logging
+from collections.abc import Mapping
+from uuid import UUID
 
 from apps.ingest.models import IngestRun
+from apps.logs.context import on_behalf_of
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -15,10 +18,16 @@ def ended(run: IngestRun) -> None:
     _log(run, run.state)
 
 
+def goes_on(run_id: UUID, file_index: int | None, counts: Mapping[str, int]) -> None:
+    facts = {"runId": str(run_id), "fileIndex": file_index, "counts": dict(counts)}
+    logger.info("ingest progress", extra={"context": facts})
+
+
 def _log(run: IngestRun, what: str) -> None:
     verb = "ingest remove" if run.operation == IngestRun.Operation.REMOVE else "ingest"
     level = logging.WARNING if run.state == "error" else logging.INFO
-    logger.log(level, "%s %s", verb, what, extra={"context": _facts(run)})
+    with on_behalf_of(run.request_id):
+        logger.log(level, "%s %s", verb, what, extra={"context": _facts(run)})
 
 
 def _facts(run: IngestRun) -> dict[str, object]:

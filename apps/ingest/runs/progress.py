@@ -15,6 +15,7 @@ from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import journal
 from apps.ingest.runs.job import Job
 from apps.ingest.types import Counts, RunState, RunStatus
+from codeinfo.conf import knobs
 
 WRITE_SECONDS = 0.25
 
@@ -48,6 +49,7 @@ class Progress:
         self._job = job
         self._clock = clock
         self._written = -WRITE_SECONDS
+        self._told = clock()
         self._started = clock()
         self._counts = {**NO_COUNTS}
         self._row: dict[str, Any] = {}
@@ -100,10 +102,18 @@ class Progress:
             return
         if written:
             stream.run_changed(self._run_id)
+            self._tell()
         else:
             # Cancelled from another process, or given up for dead by one.
             self._job.cancel()
         self._job.check()
+
+    def _tell(self) -> None:
+        """A line in the log now and then, for those who follow a long run there."""
+        if self._written - self._told < knobs().log_progress_ms / 1000:
+            return
+        self._told = self._written
+        journal.goes_on(self._run_id, self._row.get("file_index"), self._counts)
 
 
 def finish(run_id: UUID, ending: Ending) -> bool:

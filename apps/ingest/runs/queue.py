@@ -20,6 +20,7 @@ from apps.ingest.runs.heart import Heartbeat
 from apps.ingest.runs.job import Job, Stopped
 from apps.ingest.runs.patience import patiently
 from apps.ingest.runs.progress import CANCELLED, INTERRUPTED, Ending, finish
+from apps.logs.context import on_behalf_of
 from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError
 
@@ -55,11 +56,12 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
     """Do a claimed run and write down how it ended. Never raises for what a run may meet."""
     job = _jobs[run.id] = Job(run.id)
     try:
-        journal.began(run)
-        with Heartbeat(job) if beating else nullcontext():
-            ending = recovery.truth(run, _perform(run, job))
-        _tidy(run)
-        patiently(lambda: finish(run.id, ending))
+        with on_behalf_of(run.request_id, runId=str(run.id)):
+            journal.began(run)
+            with Heartbeat(job) if beating else nullcontext():
+                ending = recovery.truth(run, _perform(run, job))
+            _tidy(run)
+            patiently(lambda: finish(run.id, ending))
     finally:
         del _jobs[run.id]
         job.done.set()
