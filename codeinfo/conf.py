@@ -7,6 +7,7 @@ against this file.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -15,6 +16,8 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+
+from codeinfo.addresses import Address
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -96,6 +99,17 @@ def http_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def address(value: str) -> str:
+    """A server that a page may set too: read by the parser that refuses what is never meant."""
+    return str(Address.parse(value))
+
+
+def lmstudio_token(value: str) -> str:
+    if not re.fullmatch(r"sk-lm-[A-Za-z0-9]{8}:[A-Za-z0-9]{20}", value):
+        raise ValueError("must look like sk-lm-xxxxxxxx:xxxxxxxxxxxxxxxxxxxx")
+    return value
+
+
 def chroma_url(value: str) -> str:
     """`host:port` is accepted too; the default port is 8000."""
     url = http_url(value if "://" in value else f"http://{value}")
@@ -110,6 +124,12 @@ def knob(env: str, parse: Parse, default: Any, doc: str) -> Any:
 
 def _in_data(*parts: str) -> Callable[[dict[str, Any]], Path]:
     return lambda known: cast(Path, known["data_dir"]).joinpath(*parts)
+
+
+def _own_mcp(known: dict[str, Any]) -> str:
+    bound = known["bind"]
+    host = "127.0.0.1" if bound in ("0.0.0.0", "::", "localhost") else bound
+    return f"http://{f'[{host}]' if ':' in host else host}:{known['port']}/mcp"
 
 
 PROVIDERS = ("builtin", "openai", "lmstudio", "codex")
@@ -160,6 +180,7 @@ class Knobs:
     embedding_batch: int = knob("CODEINFO_EMBEDDING_BATCH", integer(1, 2048), 32, "Texts per request to the embedding server")
     # retrieval
     retrieval_mode: str = knob("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
+    retrieval_memory_mb: int = knob("CODEINFO_RETRIEVAL_MEMORY_MB", integer(0, 1 << 20), 256, "Megabytes of memory for the vectors of what is searched; beyond it Chroma is asked. 0: always")
     retrieval_cutoff: float = knob("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", number_or(1.4, lambda n: n >= 0), 1.4, "Matches further away are dropped (squared L2 of unit vectors: 2 - 2 cos)")
     retrieval_cutoff_disabled: bool = knob("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", lambda v: v.lower() == "true", False, "true keeps every match")
     retrieval_fallback_chunks: int = knob("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", number_or(2, lambda n: n >= 1, whole=True), 2, "Best matches kept when none passes the cutoff")
@@ -171,6 +192,19 @@ class Knobs:
     openai_base_url: str = knob("CODEINFO_OPENAI_BASE_URL", http_url, "", "Any OpenAI-compatible server, with its /v1")
     openai_api_key: str = knob("CODEINFO_OPENAI_API_KEY", text, "", "Its key")
     openai_context: int = knob("CODEINFO_OPENAI_CONTEXT_CHARS", integer(1_000, 10_000_000), 200_000, "Characters of history and tool results sent to the server; older turns are left out first")
+    codex_home: Path = knob("CODEINFO_CODEX_HOME", path, _in_data("codex"), "Codex' settings, credentials and threads (codex in the data folder)")
+    codex_workdir: Path = knob("CODEINFO_CODEX_WORKDIR", path, _in_data("codex", "work"), "Working folder of Codex, an empty one (codex/work in the data folder). CODEX_WORKDIR is an alias")
+    host_codex_home: Path = knob("CODEINFO_HOST_CODEX_HOME", path, Path.home() / ".codex", "Where a login of Codex is copied from if its home has none (~/.codex)")
+    mcp_url: str = knob("MCP_URL", http_url, _own_mcp, "Our own /mcp as Codex reaches it (on PORT of this machine)")
+    mcp_force_codex: str = knob("MCP_FORCE_CODEX_AVAILABLE", choice("true", "false"), "", "false: Codex is never started and counts as unavailable; true: codebase_question does not ask whether it is available")
+    mcp_codex_model: str = knob("CODEINFO_MCP_CODEX_MODEL", text, "", "Codex' model for codebase_question (the first that it offers)")
+    mcp_codex_effort: str = knob("CODEINFO_MCP_CODEX_EFFORT", choice("low", "medium", "high", "xhigh", "max", "ultra"), "high", "Its reasoning effort there")
+    mcp_codex_sandbox: str = knob("CODEINFO_MCP_CODEX_SANDBOX", choice("read-only", "workspace-write", "danger-full-access"), "workspace-write", "Its sandbox there")
+    mcp_codex_approval: str = knob("CODEINFO_MCP_CODEX_APPROVAL", choice("never", "on-request", "on-failure", "untrusted"), "on-failure", "Its approval policy there; kept, and run as never")
+    mcp_codex_network: bool = knob("CODEINFO_MCP_CODEX_NETWORK", boolean, True, "Whether it may use the network there")
+    mcp_codex_web_search: bool = knob("CODEINFO_MCP_CODEX_WEB_SEARCH", boolean, True, "Whether it may search the web there")
+    lmstudio_base_url: str = knob("LMSTUDIO_BASE_URL", address, lambda k: "http://host.docker.internal:1234" if k["in_container"] else "http://127.0.0.1:1234", "LM Studio's server (port 1234 of this machine; of the host in a container); an address saved on the LM Studio page comes first")
+    lmstudio_api_token: str = knob("CODEINFO_LMSTUDIO_API_TOKEN", lmstudio_token, "", "Its API token (sk-lm-…), where it requires authentication")
     first_byte_seconds: float = knob("CODEINFO_PROVIDER_FIRST_BYTE_SECONDS", float, 60.0, "Time a provider has to begin its answer")
     idle_seconds: float = knob("CODEINFO_PROVIDER_IDLE_SECONDS", float, 120.0, "Silence after which an answer is given up")
     max_tool_rounds: int = knob("CODEINFO_MAX_TOOL_ROUNDS", integer(1, 100), 12, "Rounds of tool calls in one answer")
@@ -185,6 +219,14 @@ class Knobs:
     log_progress_ms: int = knob("LOG_INGEST_WS_THROTTLE_MS", integer(0, 3_600_000), 10_000, "Least time between two progress lines of an ingest, in milliseconds")
     client_log: bool = knob("VITE_LOG_FORWARD_ENABLED", boolean, True, "Pages send their errors to the log")
     client_log_bytes: int = knob("VITE_LOG_MAX_BYTES", integer(1, 1 << 20), 32_768, "Larger entries of pages are left out")
+
+    # traces: the standard variables of OpenTelemetry, which reads others of them itself
+    otel_endpoint: str = knob("OTEL_EXPORTER_OTLP_ENDPOINT", http_url, "", "Where traces go: the address of an OTLP receiver, without /v1/traces; no traces when unset")
+    otel_traces_endpoint: str = knob("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", http_url, "", "The same as a full address, which wins")
+    otel_protocol: str = knob("OTEL_EXPORTER_OTLP_PROTOCOL", choice("http/protobuf"), "http/protobuf", "How they are sent; there is no other way")
+    otel_traces_exporter: str = knob("OTEL_TRACES_EXPORTER", choice("otlp", "none"), "otlp", "none switches traces off")
+    otel_disabled: bool = knob("OTEL_SDK_DISABLED", boolean, False, "true switches traces off, too")
+    otel_service_name: str = knob("OTEL_SERVICE_NAME", text, "codeinfo", "The name under which they stand")
 
     # tests
     test_tools: bool = knob("CODEINFO_TEST_TOOLS", boolean, False, "For tests: the MCP conformance suite's tools on /mcp; the product refuses to start with it")
