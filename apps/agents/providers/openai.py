@@ -6,23 +6,18 @@ streaming only (`openai_stream`).
 
 import asyncio
 import re
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
 from apps.agents.events import ModelEvent
 from apps.agents.providers.base import Availability, Model, ModelRequest
+from apps.agents.providers.listing import Listing, available
 from apps.agents.providers.openai_server import Server, unavailable
-from codeinfo.errors import Unavailable
 
 LIST_SECONDS = 2.5
-# How long a listing counts. What failed is asked again soon: somebody may just be starting it.
-FRESH_SECONDS = 30.0
-FAILED_SECONDS = 2.0
 
 # Servers list whatever they serve and rarely say what it is for; most names tell.
 NO_CHAT = re.compile(
@@ -30,14 +25,6 @@ NO_CHAT = re.compile(
     re.IGNORECASE,
 )
 NO_CHAT_TYPES = frozenset({"embedding", "embeddings", "vector", "rerank", "reranker"})
-
-
-@dataclass(frozen=True)
-class _Listing:
-    server: Server
-    until: float
-    models: tuple[Model, ...] = ()
-    problem: Unavailable | None = None
 
 
 Streamer = Callable[[Server, ModelRequest], AsyncGenerator[ModelEvent, None]]
@@ -50,38 +37,15 @@ class OpenAIProvider:
     label = "OpenAI-compatible server"
 
     def __init__(self) -> None:
-        self._listing: _Listing | None = None
-        self._asking: tuple[Server, asyncio.Task[_Listing]] | None = None
+        self._listing = Listing(_list)
         self._streamer: Streamer | None = None
 
     async def availability(self) -> Availability:
-        try:
-            await self.models()
-        except Unavailable as error:
-            return Availability(available=False, tools_available=False, reason=error.message)
-        return Availability(available=True)
+        return await available(self.models())
 
     async def models(self) -> Sequence[Model]:
         """Raises Unavailable whose message says what is missing. Asked at most every 30 s."""
-        server = Server.configured()
-        listing = self._listing
-        if listing is None or listing.server != server or listing.until < time.monotonic():
-            listing = self._listing = await self._ask_once(server)
-        if listing.problem:
-            raise listing.problem
-        return listing.models
-
-    async def _ask_once(self, server: Server) -> _Listing:
-        """Ask the server; those who come meanwhile share its answer, however many they are."""
-        if self._asking is not None:
-            asked, task = self._asking
-            here = task.get_loop() is asyncio.get_running_loop()
-            if here and asked == server and not task.done():
-                return await asyncio.shield(task)
-        task = asyncio.create_task(_ask(server))
-        self._asking = server, task
-        # Not torn when one of them leaves: the others wait for it.
-        return await asyncio.shield(task)
+        return await self._listing.models(Server.configured())
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         if self._streamer is None:
@@ -97,14 +61,6 @@ def _import_streamer() -> Streamer:
     from apps.agents.providers.openai_stream import stream  # noqa: PLC0415
 
     return stream
-
-
-async def _ask(server: Server) -> _Listing:
-    try:
-        models = await _list(server)
-    except Unavailable as problem:
-        return _Listing(server, time.monotonic() + FAILED_SECONDS, problem=problem)
-    return _Listing(server, time.monotonic() + FRESH_SECONDS, models)
 
 
 async def _list(server: Server) -> tuple[Model, ...]:

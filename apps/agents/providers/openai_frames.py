@@ -16,6 +16,7 @@ from apps.agents.events import (
     UsageReported,
 )
 from apps.agents.messages import ToolCall, Usage
+from apps.agents.providers.characters import Characters, clean, cleaned
 from apps.agents.reasoning import MarkerParser
 
 JSON = dict[str, Any]
@@ -140,19 +141,7 @@ def _read(call: _Call) -> ToolCall:
         arguments = {}
     if not isinstance(arguments, dict):
         return ToolCall(id, name, error="The arguments must be a JSON object.")
-    return ToolCall(id, name, _cleaned(arguments))
-
-
-def _cleaned(value: Any) -> Any:
-    match value:
-        case str():
-            return clean(value)
-        case list():
-            return [_cleaned(item) for item in value]
-        case dict():
-            return {clean(key): _cleaned(item) for key, item in value.items()}
-        case _:
-            return value
+    return ToolCall(id, name, cleaned(arguments))
 
 
 def _no_number(text: str) -> NoReturn:
@@ -163,26 +152,6 @@ def _finite(text: str) -> float:
     """1e999 is valid JSON, and infinite: no database keeps it."""
     number = float(text)
     return number if math.isfinite(number) else _no_number(text)
-
-
-class Characters:
-    """Whole characters from pieces that may end in half of one (a lone UTF-16 surrogate)."""
-
-    def __init__(self) -> None:
-        self._half = ""
-
-    def feed(self, text: str) -> str:
-        text, self._half = self._half + text, ""
-        if text and "\ud800" <= text[-1] <= "\udbff":
-            text, self._half = text[:-1], text[-1]
-        return clean(text)
-
-
-def clean(text: str) -> str:
-    """Text that UTF-8 and every database can hold: surrogates joined or replaced, no NUL."""
-    if not text.isascii():
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\x00", "")
 
 
 def _usage(usage: JSON) -> Usage | None:

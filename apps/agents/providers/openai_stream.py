@@ -10,7 +10,8 @@ import openai
 
 from apps.agents.events import Heartbeat, ModelEvent
 from apps.agents.providers.base import ModelRequest
-from apps.agents.providers.openai_frames import Round, clean
+from apps.agents.providers.characters import clean
+from apps.agents.providers.openai_frames import Round
 from apps.agents.providers.openai_messages import body_of
 from apps.agents.providers.openai_server import Server
 from codeinfo.errors import Unavailable

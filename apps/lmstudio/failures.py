@@ -1,0 +1,52 @@
+"""What the SDK's errors mean to a person, and whether asking again may help."""
+
+import lmstudio
+
+from apps.lmstudio.server import unavailable
+from codeinfo.addresses import Address
+from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
+
+MAX_QUOTED = 300
+
+
+def failure(error: Exception, address: Address) -> Unavailable:
+    """The error of this room for one of the SDK, or for what it stumbled over."""
+    match error:
+        case lmstudio.LMStudioModelNotFoundError():
+            return unavailable(
+                "LM Studio does not have this model: choose another one, or download it there.",
+                retryable=False,
+            )
+        case lmstudio.LMStudioServerError() if str(error).startswith("Authentication failed"):
+            return unavailable(_refused(), retryable=False)
+        case lmstudio.LMStudioChannelClosedError() | lmstudio.LMStudioRuntimeError():
+            return unavailable("LM Studio ended the answer before it was complete.")
+        case lmstudio.LMStudioPredictionError() if "tool call request" in str(error):
+            return unavailable("The model wrote a tool call that LM Studio could not read.")
+        case lmstudio.LMStudioServerError():
+            return unavailable(f"LM Studio failed: {_quoted(error)}")
+        case lmstudio.LMStudioWebsocketError():
+            return unavailable(f"The connection to LM Studio at {address} failed or was cut.")
+        case _:
+            return unavailable("LM Studio sent something that this version does not understand.")
+
+
+def _refused() -> str:
+    if knobs().lmstudio_api_token:
+        return "LM Studio refused the API token: check CODEINFO_LMSTUDIO_API_TOKEN."
+    return (
+        "LM Studio asks for an API token: make one in its server settings and set "
+        "CODEINFO_LMSTUDIO_API_TOKEN, or turn off “Require Authentication” there."
+    )
+
+
+def _quoted(error: lmstudio.LMStudioServerError) -> str:
+    """The server's own words: short, on one line, and without the token should it repeat it."""
+    details = error.server_error
+    said = [details.title, details.cause, details.suggestion] if details else [str(error)]
+    text = " ".join(" ".join(part for part in said if part).split()) or "it gave no reason"
+    if token := knobs().lmstudio_api_token:
+        for secret in (token, *token.removeprefix("sk-lm-").split(":")):
+            text = text.replace(secret, "…")
+    return text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"

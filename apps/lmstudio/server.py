@@ -1,0 +1,97 @@
+"""Whether LM Studio answers, and with which models. Says in a sentence what is missing.
+
+The SDK is imported when a server has greeted us and not before: most users have another one.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from types import ModuleType
+
+import httpx
+
+from apps.lmstudio.types import Downloaded, Heard, Question, read_models
+from codeinfo.addresses import Address, bracketed
+from codeinfo.errors import Unavailable
+
+GREETING_SECONDS = 1.0
+START_IT = "start its server (Developer tab, or `lms server start`)"
+CHANGE_IT = "change the address on the LM Studio page"
+
+
+def unavailable(message: str, *, retryable: bool = True) -> Unavailable:
+    return Unavailable(message, code="LMSTUDIO_UNAVAILABLE", retryable=retryable)
+
+
+async def reach(address: Address) -> str:
+    """`host:port` of an LM Studio that has just greeted us, to be connected to as it is.
+
+    Its name is resolved once and replaced by where it leads, so that it cannot lead elsewhere a
+    moment later. No redirect is followed. Raises Unavailable.
+    """
+    if address.scheme == "https":
+        raise unavailable(
+            f"LM Studio's SDK speaks no TLS, so {address} cannot be used: {CHANGE_IT} to one that "
+            "begins with http://",
+            retryable=False,
+        )
+    host = f"{bracketed(str(await resolved(address)))}:{address.port}"
+    try:
+        # Without TLS there are no certificates to read, which takes longer than the greeting.
+        async with httpx.AsyncClient(
+            timeout=GREETING_SECONDS, verify=False, trust_env=False
+        ) as client:
+            answer = await client.get(f"http://{host}/lmstudio-greeting")
+            greeted = answer.is_success and answer.json() == {"lmstudio": True}
+    except httpx.TimeoutException:
+        raise unavailable(f"LM Studio does not answer in time at {address}.") from None
+    except httpx.HTTPError:
+        raise unavailable(
+            f"LM Studio does not answer at {address}: {START_IT}, or {CHANGE_IT}."
+        ) from None
+    except ValueError:
+        greeted = False
+    if not greeted:
+        raise unavailable(f"Something else than LM Studio answers at {address}: {CHANGE_IT}.")
+    return host
+
+
+async def resolved(address: Address) -> str:
+    """The IP address that a connection may go to. Raises Unavailable."""
+    try:
+        return str(await address.resolve())
+    except ValueError as error:
+        message = f"The address {address} {error}: {CHANGE_IT}."
+        raise unavailable(message, retryable=False) from None
+    except OSError:
+        message = f"There is no server of the name {address.host}: {CHANGE_IT}."
+        raise unavailable(message) from None
+
+
+async def list_models(address: Address, seconds: float) -> tuple[Downloaded, ...]:
+    """All downloaded models, in LM Studio's order. Raises Unavailable."""
+    try:
+        async with asyncio.timeout(seconds):
+            host = await reach(address)
+            sdk = await asyncio.to_thread(_import_sdk)
+            return read_models(await sdk.downloaded_models(address, host))
+    except TimeoutError:
+        raise unavailable("Request timed out") from None
+
+
+async def predict(
+    address: Address, model: str, compose: Callable[[int | None], Question]
+) -> AsyncGenerator[Heard, None]:
+    """One round of a model; see `sdk.predict`. Raises Unavailable."""
+    host = await reach(address)
+    sdk = await asyncio.to_thread(_import_sdk)
+    async with aclosing(sdk.predict(address, host, model, compose)) as heard:
+        async for one in heard:
+            yield one
+
+
+def _import_sdk() -> ModuleType:
+    # Takes most of a second the first time; in a thread, so that nobody waits meanwhile.
+    from apps.lmstudio import sdk  # noqa: PLC0415
+
+    return sdk

@@ -1,0 +1,48 @@
+"""Which LM Studio is used: the address saved on its page, else LMSTUDIO_BASE_URL."""
+
+import logging
+
+from django.db import DatabaseError
+
+from apps.lmstudio.models import SavedAddress
+from codeinfo.addresses import Address
+from codeinfo.conf import knobs
+from codeinfo.errors import InvalidInput
+
+log = logging.getLogger("codeinfo.lmstudio")
+
+
+def current() -> Address:
+    """The address for status, chat and embedding. While the database is away: the variable's."""
+    try:
+        saved = SavedAddress.objects.first()
+    except DatabaseError:
+        saved = None
+    return Address.parse(saved.base_url) if saved else default()
+
+
+def default() -> Address:
+    return Address.parse(knobs().lmstudio_base_url)
+
+
+def parse(text: str) -> Address:
+    """Raises InvalidInput (INVALID_BASE_URL) that says what an address must be."""
+    try:
+        return Address.parse(text.strip())
+    except ValueError as error:
+        raise InvalidInput(
+            f"The address {error}.", code="INVALID_BASE_URL", details={"baseUrl": text.strip()}
+        ) from None
+
+
+def save(address: Address) -> None:
+    """Use this one from now on, whether it answers or not: it may be started later."""
+    SavedAddress.objects.update_or_create(id=1, defaults={"base_url": str(address)})
+    log.info("LM Studio address saved", extra={"context": {"baseUrl": str(address)}})
+
+
+def reset() -> Address:
+    """Back to the variable's address."""
+    SavedAddress.objects.all().delete()
+    log.info("LM Studio address reset", extra={"context": {"baseUrl": str(default())}})
+    return default()

@@ -1,0 +1,116 @@
+"""The values of LM Studio that others see."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+JSON = dict[str, Any]
+
+# What cannot chat.
+EMBEDDING_TYPES = frozenset({"embedding", "vector"})
+
+
+@dataclass(frozen=True)
+class Downloaded:
+    """A model on LM Studio's disk, loaded or not. What it does not tell is None."""
+
+    key: str
+    name: str
+    type: str
+    format: str | None = None
+    path: str | None = None
+    size: int | None = None
+    architecture: str | None = None
+    parameters: str | None = None
+    max_context: int | None = None
+    vision: bool | None = None
+    trained_for_tools: bool | None = None
+
+    @property
+    def embeds(self) -> bool:
+        return self.type in EMBEDDING_TYPES
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one round is asked, in LM Studio's own shapes."""
+
+    messages: list[JSON]
+    tools: list[JSON]
+
+
+@dataclass(frozen=True)
+class Said:
+    """A fragment. `kind` is "none" (text), "reasoning", or the tag that begins or ends that."""
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A tool call, complete."""
+
+    id: str | None
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True)
+class Busy:
+    """A sign of life: the model is being loaded, or reads its question."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Why the round is over, and its token counts."""
+
+    reason: str
+    prompt: int | None
+    predicted: int | None
+    total: int | None
+
+
+Heard = Said | Asked | Busy | Ended
+
+
+def read_models(answer: Any) -> tuple[Downloaded, ...]:
+    """The models of a listing, in its order.
+
+    Formats and types change with LM Studio's versions: any word will do, and an entry without a key
+    is left out, so that one strange model never hides the others.
+    """
+    entries = answer if isinstance(answer, list) else []
+    return tuple(_read(entry) for entry in entries if _text(entry, "modelKey"))
+
+
+def _read(entry: Mapping[str, Any]) -> Downloaded:
+    key = _text(entry, "modelKey") or ""
+    return Downloaded(
+        key=key,
+        name=_text(entry, "displayName") or key,
+        type=_text(entry, "type") or "llm",
+        format=_text(entry, "format"),
+        path=_text(entry, "path"),
+        size=_number(entry, "sizeBytes"),
+        architecture=_text(entry, "architecture"),
+        parameters=_text(entry, "paramsString"),
+        max_context=_number(entry, "maxContextLength"),
+        vision=_flag(entry, "vision"),
+        trained_for_tools=_flag(entry, "trainedForToolUse"),
+    )
+
+
+def _text(entry: Any, name: str) -> str | None:
+    value = entry.get(name) if isinstance(entry, Mapping) else None
+    return value if isinstance(value, str) and value else None
+
+
+def _number(entry: Mapping[str, Any], name: str) -> int | None:
+    value = entry.get(name)
+    return value if type(value) is int and value >= 0 else None
+
+
+def _flag(entry: Mapping[str, Any], name: str) -> bool | None:
+    value = entry.get(name)
+    return value if isinstance(value, bool) else None

@@ -1,0 +1,255 @@
+"""What the stand-in of LM Studio says: one script for each model key.
+
+A script is a list of rounds, one for each prediction of an answer; the last round answers all
+further ones. A round is a list of steps, or a function from the request (the `creationParameter` of
+the prediction) to one. Plain names are in SCRIPTS, names with a number (`cut-4`) in NUMBERED.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.stand_ins.openai_scripts import PLAIN, THOUGHT
+
+JSON = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Send:
+    """One message on the prediction's channel, after a wait of so many seconds (times the pace)."""
+
+    message: JSON
+    wait: float = 0.0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The channel's own error, which ends it. `code` is what the SDK tells errors apart by."""
+
+    title: str = "The model has crashed without additional information."
+    code: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class Raw:
+    """This text as a frame of its own, whatever it is."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Close:
+    """The channel is closed, with or without a success before."""
+
+
+@dataclass(frozen=True)
+class Stall:
+    """Nothing more, until the client cancels or goes away."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The connection is dropped."""
+
+
+Step = Send | Fault | Raw | Close | Stall | Cut
+Round = Sequence[Step] | Callable[[JSON], Sequence[Step]]
+
+
+@dataclass(frozen=True)
+class Script:
+    """`loads`: progress that loading the model tells first. `cut_after`: frames before a cut."""
+
+    rounds: Sequence[Round]
+    loads: Sequence[float] = ()
+    cut_after: int | None = None
+    context: int = 32_768
+
+
+def fragment(text: str, kind: str = "none", wait: float = 0.0) -> Send:
+    piece = {"content": text, "tokensCount": 1, "containsDrafted": False, "reasoningType": kind}
+    return Send({"type": "fragment", "fragment": piece}, wait)
+
+
+def say(text: str, size: int = 6, every: float = 0.0, kind: str = "none") -> list[Step]:
+    """`text` in fragments of `size` characters."""
+    return [fragment(text[i : i + size], kind, every) for i in range(0, len(text), size)]
+
+
+def think(text: str, every: float = 0.0) -> list[Step]:
+    """Thinking as LM Studio tells it apart itself: fragments between those of the two tags."""
+    return [
+        fragment("<think>", "reasoningStartTag"),
+        *say(text, every=every, kind="reasoning"),
+        fragment("</think>", "reasoningEndTag"),
+    ]
+
+
+def call(name: str, arguments: JSON, id: str = "365173441") -> list[Step]:
+    """A tool call as it is told: its beginning, its name, its arguments in pieces, the whole."""
+    text = json.dumps(arguments)
+    piece = "toolCallGenerationArgumentFragmentGenerated"
+    request = {"type": "function", "id": id, "name": name, "arguments": arguments}
+    return [
+        Send({"type": "toolCallGenerationStart", "toolCallId": id}),
+        Send({"type": "toolCallGenerationNameReceived", "name": name}),
+        *(Send({"type": piece, "content": text[i : i + 8]}) for i in range(0, len(text), 8)),
+        Send({"type": "toolCallGenerationEnd", "toolCallRequest": request}),
+    ]
+
+
+def end(reason: str = "eosFound", prompt: int = 11, predicted: int = 7) -> list[Step]:
+    """The success that ends a prediction; the server adds the model to it."""
+    stats = {
+        "stopReason": reason,
+        "tokensPerSecond": 42.5,
+        "promptTokensCount": prompt,
+        "predictedTokensCount": predicted,
+        "totalTokensCount": prompt + predicted,
+    }
+    return [Send({"type": "success", "stats": stats}), Close()]
+
+
+def texts_of(request: JSON, role: str) -> list[str]:
+    """What those in a role have said, or tools returned, oldest first."""
+    parts = [
+        part
+        for message in request["history"]["messages"]
+        if message["role"] == role
+        for part in message["content"]
+    ]
+    return [part.get("text") or part.get("content", "") for part in parts]
+
+
+def question(request: JSON) -> str:
+    return texts_of(request, "user")[-1]
+
+
+CITATION = re.compile(r'"citation":\s*"([^"]+)"')
+
+
+def search(request: JSON) -> list[Step]:
+    return [*call("VectorSearch", {"query": question(request)}), *end("toolCalls")]
+
+
+def answer_from_tools(every: float = 0.0) -> Callable[[JSON], list[Step]]:
+    """An answer that names what the tools found, in about 6 s when every=0.05."""
+
+    def answer(request: JSON) -> list[Step]:
+        cited = CITATION.findall("\n".join(texts_of(request, "tool")))[:3]
+        where = ", ".join(f"`{one}`" for one in cited) or "no place at all"
+        filler = " ".join(f"Sentence {n} of a slow answer." for n in range(1, 26))
+        return [*say(f"It is in {where}. {filler}", every=every), *end()]
+
+    return answer
+
+
+def harmony(thought: str, text: str) -> str:
+    return (
+        f"<|channel|>analysis<|message|>{thought}<|end|>"
+        f"<|start|>assistant<|channel|>final<|message|>{text}"
+    )
+
+
+NOT_FOUND = Fault("Cannot find a model", "generic.noModelMatchingQuery", "No model matches.")
+
+SCRIPTS: dict[str, Script] = {
+    "plain": Script([[*say(PLAIN), *end()]]),
+    "slow": Script([[*say(" ".join(f"word{n}" for n in range(120)), every=0.05), *end()]]),
+    # 6 s and more at pace 1: loading, thinking, one search, an answer that uses it
+    "slow-tool": Script(
+        [
+            lambda request: [
+                Send({"type": "promptProcessingProgress", "progress": 0.0}, 0.2),
+                Send({"type": "promptProcessingProgress", "progress": 1.0}, 0.2),
+                *think("I should look this up first.", 0.05),
+                *say("Let me look. ", every=0.05),
+                *search(request),
+            ],
+            answer_from_tools(every=0.05),
+        ],
+        loads=(0.25, 0.5, 1.0),
+    ),
+    "tool": Script([search, answer_from_tools()]),
+    "reasoning": Script([[*think(THOUGHT), *say("Hello!"), *end()]]),
+    "think": Script([[*say(f"<think>{THOUGHT}</think>Hello!", 1), *end()]]),
+    "think-open": Script([[*say(f"<think>{THOUGHT}", 4), *end()]]),
+    "harmony": Script([[*say(harmony(THOUGHT, "Hello!"), 3), *end()]]),
+    "two-tools": Script(
+        [
+            lambda request: [
+                *call("ListIngestedRepositories", {}, "1"),
+                *call("VectorSearch", {"query": question(request)}, "2"),
+                *end("toolCalls"),
+            ],
+            answer_from_tools(),
+        ]
+    ),
+    "unknown-tool": Script(
+        [
+            [*call("DeleteEverything", {"sure": True}), *end("toolCalls")],
+            [*say("There is no such tool."), *end()],
+        ]
+    ),
+    "failed-call": Script(
+        [[*say("Half an ans"), Send({"type": "toolCallGenerationFailed", "error": {}}), *end()]]
+    ),
+    "endless-tools": Script([search]),
+    "empty": Script([end()]),
+    "loads": Script([[*say("Hello!"), *end()]], loads=(0.0, 0.5, 1.0)),
+    "small": Script([answer_from_tools()], context=2_048),
+    "stall": Script([[Stall()]]),
+    "stall-middle": Script([[*say("Half an ans"), Stall()]]),
+    "malformed": Script([[*say("Half an ans"), Raw('{"type": "channelSe')]]),
+    "stranger": Script([[*say("Half an ans"), Raw('{"type": "whatever"}')]]),
+    "unknown-message": Script([[*say("Hel"), Send({"type": "newThing"}), *say("lo!"), *end()]]),
+    "fault": Script([[Fault()]]),
+    "fault-middle": Script([[*say("Half an ans"), Fault()]]),
+    "error-middle": Script(
+        [[*say("Half an ans"), Send({"type": "error", "error": {"title": "Out of memory"}})]]
+    ),
+    "cut-middle": Script([[*say("Half an ans"), Cut()]]),
+    "closed-early": Script([[*say("Half an ans"), Close()]]),
+    "length": Script([[*say("Half an ans"), *end("maxPredictedTokensReached")]]),
+    "context-full": Script([[*say("Half an ans"), *end("contextLengthReached")]]),
+    "unloaded": Script([[*say("Half an ans"), *end("modelUnloaded")]]),
+    "failed": Script([[*say("Half an ans"), *end("failed")]]),
+    "stopped": Script([[*say("Half an ans"), *end("userStopped")]]),
+}
+
+
+def _cut(number: int) -> Script:
+    return Script(SCRIPTS["plain"].rounds, cut_after=number)
+
+
+def _tokens(number: int) -> Script:
+    return Script([[*(fragment(f"{n} ") for n in range(number)), *end()]])
+
+
+NUMBERED: dict[str, Callable[[int], Script]] = {
+    "cut": _cut,  # cut-4: "plain", dropped after 4 frames
+    "tokens": _tokens,  # tokens-10000: so many fragments, "0 1 2 …"
+}
+
+
+def script_for(model: str, more: dict[str, Script]) -> Script | None:
+    """The script of a model: one of `more`, of SCRIPTS or of NUMBERED."""
+    if model in more or model in SCRIPTS:
+        return more.get(model) or SCRIPTS[model]
+    name, _, number = model.rpartition("-")
+    return NUMBERED[name](int(number)) if name in NUMBERED and number.isdigit() else None
+
+
+def steps_of(script: Script, request: JSON) -> Iterable[Step]:
+    """The steps of the round that this request opens."""
+    asked = 0
+    for message in request["history"]["messages"]:
+        if message["role"] == "user":
+            asked = 0
+        elif any(part["type"] == "toolCallRequest" for part in message["content"]):
+            asked += 1
+    chosen = script.rounds[min(asked, len(script.rounds) - 1)]
+    return chosen(request) if callable(chosen) else chosen
