@@ -142,7 +142,7 @@ def _told(ids: Sequence[str]) -> int:
 
 def append_turn(conversation_id: str, **fields: Any) -> Turn:
     """Add a finished turn. Raises NotFound, or Conflict CONVERSATION_ARCHIVED."""
-    created_at = _claim_times(conversation_id, 1)
+    created_at, _ = _claim_times(conversation_id, 1)
     turn = Turn.objects.create(conversation_id=conversation_id, created_at=created_at, **fields)
     changed(conversation_id)
     return turn
@@ -154,27 +154,35 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     Raises InvalidInput AGENT_MISMATCH, Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS; then
     nothing has changed.
     """
-    conversation = _conversation_for(request)
-    recovery.recover_stale(conversation.id)
+    _conversation_for(request)
+    try:
+        started = _started(request, owner)
+    except Conflict:
+        # Held by a process that is gone, perhaps: that is rare, so it is looked for only now.
+        recovery.recover_stale(request.conversation_id)
+        started = _started(request, owner)
+    changed(request.conversation_id)
+    return started
+
+
+def _started(request: StartTurn, owner: str) -> StartedTurn:
     with transaction.atomic():
         turn = _take_lock(request, owner)
         try:
-            asked_at = _claim_times(conversation.id, 2)
+            # Read under the lock: the run before may just have named its thread.
+            asked_at, conversation = _claim_times(request.conversation_id, 2)
             leases.claim(request, owner)
         except (Conflict, NotFound):
             turn.delete()
             raise
         replaced = _replace(request)
         history = queries.history(conversation.id)
-        # Read under the lock: the run before may just have named its thread.
-        kept = Conversation.objects.values_list("flags", flat=True).get(pk=conversation.id)
         Turn.objects.filter(pk=turn.pk).update(created_at=asked_at + MILLISECOND)
         user_turn = _save_question(request, asked_at)
-        flags = {**kept, **request.flags}
+        flags = {**conversation.flags, **request.flags}
         Conversation.objects.filter(pk=conversation.id).update(
             model=request.model, flags=flags, updated_at=now_ms()
         )
-    changed(conversation.id)
     return StartedTurn(
         turn_id=str(turn.pk),
         user_turn_id=str(user_turn.pk),
@@ -232,7 +240,7 @@ def check_open(conversation: Conversation, agent_name: str = "") -> None:
     """Raises InvalidInput AGENT_MISMATCH or Conflict CONVERSATION_ARCHIVED where an agent, or the
     chat under the name "", may not go on with a conversation."""
     if conversation.agent_name != agent_name:
-        message = "Conversation belongs to a different agent."
+        message = "Conversation belongs to a different agent"
         raise InvalidInput(message, code="AGENT_MISMATCH")
     if conversation.archived:
         raise _archived()
@@ -270,8 +278,9 @@ def _save_question(request: StartTurn, asked_at: datetime) -> Turn:
     )
 
 
-def _claim_times(conversation_id: str, count: int) -> datetime:
-    """The first of `count` milliseconds that no turn of the conversation has or will have.
+def _claim_times(conversation_id: str, count: int) -> tuple[datetime, Conversation]:
+    """The first of `count` milliseconds that no turn of the conversation has or will have, and the
+    conversation.
 
     They are claimed on the conversation's row: whoever moved `last_message_at` from the value that
     was read owns the times in between. Raises NotFound, or Conflict CONVERSATION_ARCHIVED.
@@ -285,7 +294,7 @@ def _claim_times(conversation_id: str, count: int) -> datetime:
             pk=conversation_id, last_message_at=conversation.last_message_at, archived_at=None
         ).update(last_message_at=first + (count - 1) * MILLISECOND)
         if claimed:
-            return first
+            return first, conversation
 
 
 def _archived() -> Conflict:
