@@ -1,0 +1,22 @@
+"""What an answer took, for traces and /metrics."""
+
+from collections.abc import Awaitable
+
+from apps.conversations.stream import RunLog
+from apps.conversations.types import Outcome
+from codeinfo.metrics import TOKENS, TURNS
+from codeinfo.telemetry import span
+
+
+async def measured(log: RunLog, run: Awaitable[None]) -> None:
+    """Await a run to its end, as one step with the rounds and the tools below it."""
+    with span("chat turn", provider=log.provider, turn=log.turn_id) as step:
+        await run
+        end = Outcome.of(log.end)
+        TURNS.labels(log.provider, end.status).inc()
+        step.set(status=end.status)
+        if end.error:
+            step.fail(end.error["code"])
+        for kind, count in (end.usage or {}).items():
+            TOKENS.labels(log.provider, kind).inc(count)
+            step.set(**{kind: count})

@@ -1,0 +1,39 @@
+"""A step for every request, and its count."""
+
+from collections.abc import Awaitable, Callable
+
+from asgiref.sync import markcoroutinefunction
+from django.http import HttpRequest, HttpResponse
+
+from codeinfo.metrics import REQUESTS
+from codeinfo.telemetry import Fact, span
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class TraceMiddleware:
+    """The step ends with the answer's head; what is streamed after it has steps of its own.
+
+    A request is named after its route, since its path may hold anything.
+    """
+
+    async_capable = True
+    sync_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], Awaitable[HttpResponse]]) -> None:
+        self.get_response = get_response
+        markcoroutinefunction(self)
+
+    async def __call__(self, request: HttpRequest) -> HttpResponse:
+        method = request.method if request.method in METHODS else "OTHER"
+        with span("request", caller=request.headers.get("traceparent", "")) as step:
+            response = await self.get_response(request)
+            route = request.resolver_match.route if request.resolver_match else ""
+            REQUESTS.labels(method, f"/{route}", response.status_code).inc()
+            facts: dict[str, Fact] = {
+                "http.request.method": str(method),
+                "http.route": f"/{route}",
+                "http.response.status_code": response.status_code,
+            }
+            step.set(**facts)
+        return response
