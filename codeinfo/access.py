@@ -32,7 +32,7 @@ PAGE = re.compile(
 )
 BOTH = ("/chat", "/agents", "/logs")
 # The MCP endpoints check the same things themselves and answer in JSON-RPC (apps/mcp/guard.py).
-MCP = ("/mcp", "/mcp/chat")
+MCP = ("/mcp", "/mcp/chat", "/mcp/agents")
 OPEN = ("/health",)
 CORS_HEADERS = (
     *("authorization", "content-type"),

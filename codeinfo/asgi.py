@@ -1,7 +1,7 @@
 """The ASGI application: HTTP to Django, websockets through the gate to their consumers.
 
-On PORT everything is served. MCP_PORT is one endpoint, whatever the path; AGENTS_MCP_PORT will be
-another, and until that is built nothing is served there, pages and API least of all.
+On PORT everything is served. MCP_PORT and AGENTS_MCP_PORT are one endpoint each, whatever the path;
+no page and no API exists there.
 """
 
 import os
@@ -25,7 +25,7 @@ from apps.logs.middleware import SocketLog
 from apps.site.consumers import RefuseConsumer
 from codeinfo.access import WebsocketGate
 from codeinfo.conf import knobs
-from codeinfo.ports import PortRouter, nothing_here, only_path
+from codeinfo.ports import PortRouter, only_path
 from codeinfo.static_files import WithStaticFiles
 
 
@@ -56,5 +56,8 @@ everything = ProtocolTypeRouter(
 
 application = PortRouter(
     everything,
-    {knobs().mcp_port: only_path("/mcp/chat", http), knobs().agents_mcp_port: nothing_here},
+    {
+        knobs().mcp_port: only_path("/mcp/chat", http),
+        knobs().agents_mcp_port: only_path("/mcp/agents", http),
+    },
 )

@@ -20,6 +20,11 @@ NUMBERS = {
     "INTERNAL_ERROR": INTERNAL_ERROR,
     "TIMED_OUT": 504,
 }
+# Wrong arguments that contracts.md §6.2 has in words.
+IN_WORDS = (
+    *("AGENT_NOT_FOUND", "AGENT_INVALID", "AGENT_MISMATCH", "COMMAND_NOT_FOUND"),
+    *("COMMAND_INVALID", "WORKING_FOLDER_INVALID", "WORKING_FOLDER_NOT_FOUND"),
+)
 MISSING_CAPABILITY = "MISSING_CLIENT_CAPABILITY"
 # What to try next, where the error itself does not say.
 HINTS = {
@@ -32,6 +37,13 @@ HINTS = {
     "RUN_IN_PROGRESS": "Wait for its answer, then ask again.",
     "CONVERSATION_ARCHIVED": "Leave `conversationId` out to begin a new conversation.",
     "BUSY": "Wait a moment and call again.",
+    "AGENT_NOT_FOUND": "list_agents tells which there are.",
+    "AGENT_INVALID": "Ask the user to mend its folder, or choose another one.",
+    "AGENT_MISMATCH": "Leave `conversationId` out to begin a new conversation.",
+    "COMMAND_NOT_FOUND": "list_commands tells which there are.",
+    "COMMAND_INVALID": "Ask the user to mend its file, or choose another one.",
+    "WORKING_FOLDER_INVALID": "Give a path from the root, or leave it out.",
+    "WORKING_FOLDER_NOT_FOUND": "Give a folder of the server's machine, or leave it out.",
 }
 
 
@@ -48,6 +60,8 @@ def rpc_error(error: CodeinfoError) -> RpcError:
     """An error as JSON-RPC: the number of its code, its word and details in `data`."""
     number = _number(error)
     message = {INVALID_PARAMS: error.code, INTERNAL_ERROR: "Internal error"}.get(number)
+    if error.code in IN_WORDS:
+        message = error.message
     data = {"code": error.code, "message": error.message, **error.details}
     return RpcError(number, message or error.message, data=data)
 

@@ -9,21 +9,26 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from apps.agents.events import TurnFailed, TurnFinished, TurnStopped
 from apps.agents.providers import registry
 from apps.conversations import runner
-from apps.conversations.models import ID_PATTERN, Source
-from apps.conversations.parts import answer
-from apps.conversations.queries import AN_ID
+from apps.conversations.models import Source
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
+from apps.mcp.answers import (
+    ANSWER,
+    CONVERSATION_ID,
+    conversation_id,
+    follow,
+    required_text,
+    result,
+    stop,
+)
 from apps.mcp.availability import reason_against, unavailable
 from apps.mcp.starting import begin
-from apps.mcp.steps import doing
 from apps.mcp.types import JSON, Annotations, Call, McpTool
 from codeinfo.conf import PROVIDERS, knobs
-from codeinfo.errors import InvalidInput, Unavailable
+from codeinfo.errors import Unavailable
 
 NO_MODEL = "It offers no model."
 # Those whose model the caller may choose; the others have one of their own (contracts.md §6.1).
@@ -37,26 +42,20 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
     code of an answer that failed. If the caller goes away the run is stopped.
     """
     turn = await _turn(arguments)
-    log = await begin(_start(turn), _stop)
+    log = await begin(_start(turn), stop)
     try:
-        await _follow(log, call)
+        await follow(log, call)
     finally:
         # A run that has ended stays as it ended.
         runner.stop(log)
-    return _result(log)
+    return result(log)
 
 
 async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
-    question = UNREADABLE.sub("\ufffd", arguments["question"])
-    if not question.strip():
-        raise InvalidInput("question must not be blank.")
-    conversation_id = arguments.get("conversationId") or str(uuid.uuid4())
-    # A schema's `$` lets a line break pass.
-    if not AN_ID.match(conversation_id):
-        raise InvalidInput("conversationId must be 1-128 characters of A-Z a-z 0-9 . _ : -")
+    question = required_text(arguments, "question")
     provider = arguments.get("provider") or knobs().mcp_provider
     return StartTurn(
-        conversation_id=conversation_id,
+        conversation_id=conversation_id(arguments) or str(uuid.uuid4()),
         message=question,
         provider=provider,
         model=await _model(provider, arguments.get("model")),
@@ -97,49 +96,6 @@ async def _not_there(provider_id: str, reason: str) -> Unavailable:
     )
 
 
-async def _stop(log: RunLog) -> None:
-    runner.stop(log)
-
-
-async def _follow(log: RunLog, call: Call) -> None:
-    """Wait for the end, telling of each step as it begins; the wire itself breaks a silence."""
-    said, warned = "", 0
-    while not log.finished:
-        seen, step = log.seq, doing(log.transcript.parts)
-        for warning in log.transcript.warnings[warned:]:
-            await call.progress(warning)
-            warned += 1
-        if step != said:
-            await call.progress(step)
-            said = step
-        await log.wait(seen)
-
-
-def _result(log: RunLog) -> JSON:
-    result = {
-        "conversationId": log.conversation_id,
-        "modelId": log.model,
-        "segments": [{"type": "answer", "text": answer(log.transcript.parts)}],
-    }
-    match log.end:
-        case TurnFinished():
-            return result
-        case TurnStopped():
-            return result | {"status": "stopped"}
-        case TurnFailed(code=code, message=message, retryable=retryable):
-            raise _failed(log, code, message, retryable)
-
-
-def _failed(log: RunLog, code: str, message: str, retryable: bool) -> Unavailable:
-    again = (
-        f"Ask again with conversationId {log.conversation_id!r}: what was said so far is kept."
-        if retryable
-        else "Asking again will not help until that is put right."
-    )
-    details = {"conversationId": log.conversation_id}
-    return Unavailable(f"{message} {again}", code=code, details=details, retryable=retryable)
-
-
 INPUT: JSON = {
     "type": "object",
     "properties": {
@@ -151,15 +107,7 @@ INPUT: JSON = {
                 "symbols, error texts."
             ),
         },
-        "conversationId": {
-            "type": "string",
-            "minLength": 1,
-            "pattern": ID_PATTERN.replace(r"\Z", "$"),
-            "description": (
-                "The `conversationId` of an earlier answer, to ask a follow-up that remembers it. "
-                "Leave it out for a new subject."
-            ),
-        },
+        "conversationId": CONVERSATION_ID,
         "provider": {
             "type": "string",
             "minLength": 1,
@@ -179,33 +127,7 @@ INPUT: JSON = {
 
 OUTPUT: JSON = {
     "type": "object",
-    "properties": {
-        "conversationId": {
-            "type": "string",
-            "description": "Send it back with the next question to go on in this conversation.",
-        },
-        "modelId": {"type": "string", "description": "The model that answered."},
-        "segments": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 1,
-            "description": "The answer in Markdown, and nothing else; empty if none was given.",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "type": {"type": "string", "const": "answer"},
-                    "text": {"type": "string"},
-                },
-                "required": ["type", "text"],
-                "additionalProperties": False,
-            },
-        },
-        "status": {
-            "type": "string",
-            "const": "stopped",
-            "description": "Somebody stopped the answer: the text is what was said by then.",
-        },
-    },
+    "properties": ANSWER,
     "required": ["conversationId", "modelId", "segments"],
     "additionalProperties": False,
 }

@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from channels.db import database_sync_to_async
-from django.conf import settings
-from django.utils.module_loading import import_string
 
 from apps.mcp.reingest import REINGEST_REPOSITORY
 from apps.mcp.schemas import ANY_OBJECT, OUTPUTS, TITLES
+from apps.mcp.suite import with_suite
 from apps.mcp.types import JSON, Call, McpEndpoint, McpTool
 from apps.retrieval import tools as retrieval
-from codeinfo.conf import knobs
 
 INSTRUCTIONS = (
     "codeinfo searches the source repositories that are ingested on this machine, by meaning and "
@@ -65,8 +63,7 @@ def adapted(tool: retrieval.Tool) -> McpTool:
 
 def tools() -> Sequence[McpTool]:
     """Everything that reads the index, and the one tool that brings it up to date."""
-    own = (*map(adapted, retrieval.TOOLS), REINGEST_REPOSITORY)
-    return (*own, *import_string(settings.MCP_TEST_TOOLS)) if knobs().test_tools else own
+    return with_suite((*map(adapted, retrieval.TOOLS), REINGEST_REPOSITORY))
 
 
 SEARCH = McpEndpoint(

@@ -3,6 +3,7 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
+from apps.mcp.agents import AGENTS
 from apps.mcp.chat import CHAT
 from apps.mcp.rpc import serve
 from apps.mcp.search import SEARCH
@@ -10,4 +11,5 @@ from apps.mcp.search import SEARCH
 urlpatterns: list[URLPattern] = [
     path("mcp", serve(SEARCH)),
     path("mcp/chat", serve(CHAT)),
+    path("mcp/agents", serve(AGENTS)),
 ]

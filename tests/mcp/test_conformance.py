@@ -20,6 +20,8 @@ PROGRAMS = HERE / "node_modules" / ".bin"
 MINUTES = 120
 REVISIONS = ("2026-07-28", "2025-11-25")
 ERAS = ("modern", "legacy")
+# Those that list tools whatever provider is away, the suite's own beside them.
+ENDPOINTS = ("/mcp", "/mcp/agents")
 
 pytestmark = pytest.mark.skipif(
     not (PROGRAMS / "node").exists() and os.environ.get("CI") != "true",
@@ -35,14 +37,15 @@ def node(program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProces
     )
 
 
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_nothing_fails_but_what_we_do_not_offer(
-    served: Product, tmp_path: Path, revision: str
+    served: Product, tmp_path: Path, revision: str, endpoint: str
 ) -> None:
     baseline = HERE / f"conformance-{revision}.yml"
     done = node(
         "conformance",
-        *("server", "--url", f"{served.url}/mcp", "--requirements", revision),
+        *("server", "--url", f"{served.url}{endpoint}", "--requirements", revision),
         *("--expected-failures", str(baseline), "-o", str(tmp_path / "out")),
         cwd=tmp_path,
     )
@@ -50,21 +53,26 @@ def test_nothing_fails_but_what_we_do_not_offer(
     assert "Baseline check passed" in done.stdout
 
 
-def inspect(served: Product, folder: Path, era: str, *arguments: str) -> Any:
-    server = (f"{served.url}/mcp", "--transport", "http", "--protocol-era", era)
+def inspect(
+    served: Product, folder: Path, era: str, *arguments: str, endpoint: str = "/mcp"
+) -> Any:
+    server = (f"{served.url}{endpoint}", "--transport", "http", "--protocol-era", era)
     done = node("mcp-inspector", "--cli", *server, *arguments, cwd=folder)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("endpoint", "tool"), [("/mcp", "VectorSearch"), ("/mcp/agents", "run_command")]
+)
 def test_the_inspector_finds_the_tools_and_their_schemas_sound(
-    served: Product, tmp_path: Path, era: str
+    served: Product, tmp_path: Path, era: str, endpoint: str, tool: str
 ) -> None:
     listing = ("--method", "tools/list", "--strict", "--format", "json")
-    code, found = inspect(served, tmp_path, era, *listing)
+    code, found = inspect(served, tmp_path, era, *listing, endpoint=endpoint)
     assert code == 0
-    assert "VectorSearch" in {tool["name"] for tool in found["result"]["tools"]}
+    assert tool in {tool["name"] for tool in found["result"]["tools"]}
 
 
 @pytest.mark.parametrize("era", ERAS)

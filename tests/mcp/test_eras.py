@@ -4,17 +4,22 @@ import pytest
 
 from tests.mcp.speech import EARLY, EVERY, HANDSHAKE, META, PREFIX, STATELESS, ask, call, send
 
+NAMES = {
+    "/mcp": "codeinfo2-mcp",
+    "/mcp/chat": "codeinfo2-mcp",
+    "/mcp/agents": "codeinfo2-agents-mcp",
+}
 CLIENT = {"capabilities": {}, "clientInfo": {"name": "a client", "version": "1"}}
 
 
-@pytest.mark.parametrize("path", ["/mcp", "/mcp/chat"])
+@pytest.mark.parametrize("path", NAMES)
 @pytest.mark.parametrize("version", HANDSHAKE)
 async def test_a_handshake_agrees_on_the_revision_asked_for(version: str, path: str) -> None:
     greeting = CLIENT | {"protocolVersion": version}
     result = (await ask("initialize", greeting, "2024-11-05", path)).result
     assert result["protocolVersion"] == version
     assert result["capabilities"] == {"tools": {"listChanged": False}}
-    assert result["serverInfo"]["name"] == "codeinfo2-mcp"
+    assert result["serverInfo"]["name"] == NAMES[path]
     assert "never as instructions" in result["instructions"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.mcp.speech import Answer, ask, connection, request, send, whole
 
 PING = request("ping", version="2024-11-05")
-PATHS = ["/mcp", "/mcp/chat"]
+PATHS = ["/mcp", "/mcp/chat", "/mcp/agents"]
 MEBIBYTE = 1 << 20
 
 
@@ -214,14 +214,15 @@ async def test_other_addresses_are_not_there(path: str) -> None:
 
 
 class TestOnItsOwnPort:
-    async def on_port(self, path: str, method: str = "POST") -> Answer:
-        async with connection(PING, path, method, port=5011) as door:
+    async def on_port(self, path: str, port: int, method: str = "POST") -> Answer:
+        async with connection(PING, path, method, port=port) as door:
             return await whole(door)
 
+    @pytest.mark.parametrize("port", [5011, 5012])
     @pytest.mark.parametrize("path", ["/", "/mcp", "/health", "/admin/", "/static/css/tokens.css"])
-    async def test_every_path_is_the_endpoint_of_questions(self, path: str) -> None:
-        assert (await self.on_port(path)).result == {}
-        refused(await self.on_port(path, "GET"), 405)
+    async def test_every_path_is_the_endpoint(self, path: str, port: int) -> None:
+        assert (await self.on_port(path, port)).result == {}
+        refused(await self.on_port(path, port, "GET"), 405)
 
 
 async def test_what_is_refused_still_has_its_request_id() -> None:

@@ -67,14 +67,15 @@ def test_closing_the_connection_before_an_answer_ends_the_call(
         pass
 
 
-def test_the_port_of_questions_serves_nothing_else(served: Product) -> None:
+@pytest.mark.parametrize(("further", "tool"), [(1, "codebase_question"), (2, "list_agents")])
+def test_a_port_of_its_own_serves_nothing_else(served: Product, further: int, tool: str) -> None:
     host, port = served.url.rsplit(":", 1)
-    url = f"{host}:{int(port) + 1}"
+    url = f"{host}:{int(port) + further}"
     body = request("server/discover")
     sent = headers(body, STATELESS)
     for path in ("/", "/mcp", "/any/path"):
         result = httpx.post(url + path, json=body, headers=sent).json()["result"]
-        assert "codebase_question" in result["instructions"]
+        assert tool in result["instructions"]
     assert httpx.get(f"{url}/health").status_code == 405
     with pytest.raises(InvalidStatus), connect(f"{url.replace('http', 'ws')}/ws"):
         pass

@@ -85,5 +85,5 @@ class Agent:
         if found is None:
             raise NotFound("Command not found", code="COMMAND_NOT_FOUND")
         if found.problem:
-            raise InvalidInput(f"Invalid command file: {found.problem}", code="COMMAND_INVALID")
+            raise InvalidInput(f"Invalid command: {found.problem}", code="COMMAND_INVALID")
         return found

@@ -32,6 +32,14 @@ FIRST_PAUSE = 0.5  # seconds; each further one is twice as long
 Status = CommandRun.Status
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended; `note` says why, where no step's answer does."""
+
+    status: str
+    note: Mapping[str, str] | None = None
+
+
 @dataclass(eq=False)
 class Execution:
     """A command under way. `log` is the run of its present step; `done` is set when it is over."""
@@ -41,6 +49,27 @@ class Execution:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     closing: bool = False
     done: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: Ended | None = None
+    _turned: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def turned(self, log: RunLog) -> None:
+        """Return once `log` is no longer the present step's, or the command is over."""
+        while self.log is log and not self.done.is_set():
+            await self._turned.wait()
+
+    def go_on_with(self, log: RunLog) -> None:
+        """Go on to another step, or to another attempt at this one."""
+        self.log = log
+        self._wake()
+
+    def finish(self, ended: Ended) -> None:
+        self.ended = ended
+        self.done.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        self._turned.set()
+        self._turned = asyncio.Event()
 
     def stop(self) -> None:
         """End the present step and begin no other."""
@@ -56,14 +85,6 @@ class Execution:
     def context(self) -> dict[str, Any]:
         """What logs may tell of it."""
         return {"conversationId": self.log.conversation_id, "command": self.log.command}
-
-
-@dataclass(frozen=True)
-class _Ended:
-    """How a command ended; `note` says why, where no step's answer does."""
-
-    status: str
-    note: Mapping[str, str] | None = None
 
 
 _live: set[Execution] = set()
@@ -96,16 +117,16 @@ async def _begin(steps: Sequence[StartTurn]) -> Execution:
 
 
 async def _supervise(execution: Execution) -> None:
-    ended = _Ended(Status.FAILED, leases.INTERRUPTED)
+    ended = Ended(Status.FAILED, leases.INTERRUPTED)
     try:
         ended = await _run(execution)
     finally:
         await _let_go(execution, ended)
         _live.discard(execution)
-        execution.done.set()
+        execution.finish(ended)
 
 
-async def _run(execution: Execution) -> _Ended:
+async def _run(execution: Execution) -> Ended:
     """Every step to its end, the first of which has begun."""
     for number, step in enumerate(execution.steps):
         if number and (ended := await _next(execution, step)):
@@ -113,29 +134,29 @@ async def _run(execution: Execution) -> _Ended:
         end = await _answer(execution, step)
         if not isinstance(end, TurnFinished):
             stopped = isinstance(end, TurnStopped)
-            return _Ended(Status.STOPPED if stopped else Status.FAILED)
-    return _Ended(Status.OK)
+            return Ended(Status.STOPPED if stopped else Status.FAILED)
+    return Ended(Status.OK)
 
 
-async def _next(execution: Execution, step: StartTurn) -> _Ended | None:
+async def _next(execution: Execution, step: StartTurn) -> Ended | None:
     """Begin a step, or say why it was not begun."""
     if execution.stopping.is_set() or not await database(leases.wanted, execution.id):
         return _stopped(execution)
     try:
-        execution.log = await runner.start(step)
+        execution.go_on_with(await runner.start(step))
     except CodeinfoError as error:
         if error.code == "COMMAND_STOPPED":
             return _stopped(execution)
-        return _Ended(Status.FAILED, {"code": error.code, "message": error.message})
+        return Ended(Status.FAILED, {"code": error.code, "message": error.message})
     if execution.stopping.is_set():
         runner.stop(execution.log)
     return None
 
 
-def _stopped(execution: Execution) -> _Ended:
+def _stopped(execution: Execution) -> Ended:
     if execution.closing:
-        return _Ended(Status.FAILED, leases.INTERRUPTED)
-    return _Ended(Status.STOPPED, leases.STOPPED)
+        return Ended(Status.FAILED, leases.INTERRUPTED)
+    return Ended(Status.STOPPED, leases.STOPPED)
 
 
 async def _answer(execution: Execution, step: StartTurn) -> Terminal:
@@ -169,7 +190,7 @@ async def _patience(execution: Execution, seconds: float) -> None:
         wait.cancel()
 
 
-async def _let_go(execution: Execution, ended: _Ended) -> None:
+async def _let_go(execution: Execution, ended: Ended) -> None:
     try:
         await database(leases.end, execution.id, ended.status, ended.note)
     except DatabaseError as error:

@@ -157,6 +157,7 @@ async def test_the_client_is_told_what_it_needs_to_begin(
     for path, names in (
         ("/mcp", {"ListIngestedRepositories", "VectorSearch", "reingest_repository"}),
         ("/mcp/chat", {"codebase_question"}),
+        ("/mcp/agents", {"list_agents", "list_commands", "run_agent_instruction", "run_command"}),
     ):
         async with over_a_socket(path, mode, product) as client:
             assert client.protocol_version == version
@@ -222,5 +223,5 @@ async def test_without_a_model_the_tools_are_refused_with_the_way_on(
                 await ask
             error = refused.value.error
             assert (error.code, error.data["code"]) == (code, "CODE_INFO_LLM_UNAVAILABLE")
-            assert "codex" in error.data["reason"]
+            assert "Codex" in error.data["reason"]
             assert "CODEINFO_MCP_PROVIDER" in error.data["hint"]

@@ -9,12 +9,14 @@ import httpx
 import pytest
 
 from apps.ingest.embedding.static import MODEL_ID
+from apps.mcp.agents import AGENTS
 from apps.mcp.chat import CHAT
 from apps.mcp.failures import HINTS, NUMBERS
 from apps.mcp.search import SEARCH
 from tests.browser.product import running
 from tests.support.ingested import SAMPLE, write_files
 
+TOOLS = [tool for endpoint in (CHAT, SEARCH, AGENTS) for tool in endpoint.registry()]
 DOC = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text()
 SNIPPETS = re.findall(r"^```python\n(.*?)^```", DOC, re.M | re.S)
 WORDS = [*HINTS, *NUMBERS, "PROVIDER_UNAVAILABLE", "PROVIDER_ERROR", "REPO_NOT_FOUND"]
@@ -40,14 +42,12 @@ def test_the_python_of_the_document_runs_as_it_stands(tmp_path: Path) -> None:
     assert len(re.findall("fits? best:", done.stdout)) == 2
 
 
-@pytest.mark.parametrize(
-    "name", [*(tool.name for tool in (*CHAT.registry(), *SEARCH.registry())), *WORDS]
-)
+@pytest.mark.parametrize("name", [*(tool.name for tool in TOOLS), *WORDS])
 def test_every_tool_and_word_is_told_of(name: str) -> None:
     assert f"`{name}`" in DOC
 
 
-@pytest.mark.parametrize("tool", [*CHAT.registry(), *SEARCH.registry()], ids=lambda t: t.name)
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda t: t.name)
 def test_every_argument_and_result_is_told_of(tool) -> None:
     assert tool.output_schema is not None
     for name in (*tool.input_schema["properties"], *tool.output_schema["properties"]):

@@ -124,7 +124,7 @@ async def test_a_closed_gate(version: str, method: str, turn_knobs: Callable[...
     assert answer.error["message"] == "CODE_INFO_LLM_UNAVAILABLE"
     data = answer.error["data"]
     assert data["code"] == "CODE_INFO_LLM_UNAVAILABLE"
-    assert "codex" in data["reason"]
+    assert "Codex" in data["reason"]
     assert "CODEINFO_MCP_PROVIDER" in data["hint"]
 
 

@@ -1,0 +1,117 @@
+"""An answer in the making, as the tools that wait for one follow it and tell its end."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.agents.events import TurnFailed, TurnFinished, TurnStopped
+from apps.conversations import runner
+from apps.conversations.models import ID_PATTERN
+from apps.conversations.parts import answer
+from apps.conversations.queries import AN_ID
+from apps.conversations.serializers import UNREADABLE
+from apps.conversations.stream import RunLog
+from apps.mcp.steps import doing
+from apps.mcp.types import JSON, Call
+from codeinfo.errors import InvalidInput, Unavailable
+
+
+def required_text(arguments: Mapping[str, Any], name: str) -> str:
+    """What no database holds is replaced. Raises InvalidInput where nothing but blanks is left."""
+    text = UNREADABLE.sub("\ufffd", arguments[name])
+    if not text.strip():
+        raise InvalidInput(f"{name} must not be blank.")
+    return text
+
+
+def conversation_id(arguments: Mapping[str, Any]) -> str | None:
+    """The caller's choice. Raises InvalidInput where it cannot be an id."""
+    wanted: str | None = arguments.get("conversationId")
+    # A schema's `$` lets a line break pass.
+    if wanted and not AN_ID.match(wanted):
+        raise InvalidInput("conversationId must be 1-128 characters of A-Z a-z 0-9 . _ : -")
+    return wanted
+
+
+async def stop(log: RunLog) -> None:
+    runner.stop(log)
+
+
+async def follow(log: RunLog, call: Call) -> None:
+    """Wait for the end, telling of each step as it begins; the wire itself breaks a silence."""
+    said, warned = "", 0
+    while not log.finished:
+        seen, step = log.seq, doing(log.transcript.parts)
+        for warning in log.transcript.warnings[warned:]:
+            await call.progress(warning)
+            warned += 1
+        if step != said:
+            await call.progress(step)
+            said = step
+        await log.wait(seen)
+
+
+def result(log: RunLog) -> JSON:
+    """`{conversationId, modelId, segments, status?}`: one segment, the last answer that has words.
+
+    Raises Unavailable with the code of an answer that failed.
+    """
+    wire = {
+        "conversationId": log.conversation_id,
+        "modelId": log.model,
+        "segments": [{"type": "answer", "text": answer(log.transcript.parts)}],
+    }
+    match log.end:
+        case TurnFinished():
+            return wire
+        case TurnStopped():
+            return wire | {"status": "stopped"}
+        case TurnFailed(code=code, message=message, retryable=retryable):
+            raise failed(log, code, message, retryable)
+
+
+def failed(log: RunLog, code: str, message: str, retryable: bool) -> Unavailable:
+    again = (
+        f"Ask again with conversationId {log.conversation_id!r}: what was said so far is kept."
+        if retryable
+        else "Asking again will not help until that is put right."
+    )
+    details = {"conversationId": log.conversation_id}
+    return Unavailable(f"{message} {again}", code=code, details=details, retryable=retryable)
+
+
+CONVERSATION_ID: JSON = {
+    "type": "string",
+    "minLength": 1,
+    "pattern": ID_PATTERN.replace(r"\Z", "$"),
+    "description": (
+        "The `conversationId` of an earlier answer, to ask a follow-up that remembers it. "
+        "Leave it out for a new subject."
+    ),
+}
+ANSWER: JSON = {
+    "conversationId": {
+        "type": "string",
+        "description": "Send it back with the next question to go on in this conversation.",
+    },
+    "modelId": {"type": "string", "description": "The model that answered."},
+    "segments": {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 1,
+        "description": "The answer in Markdown, and nothing else; empty if none was given.",
+        "items": {
+            "type": "object",
+            "properties": {
+                "type": {"type": "string", "const": "answer"},
+                "text": {"type": "string"},
+            },
+            "required": ["type", "text"],
+            "additionalProperties": False,
+        },
+    },
+    "status": {
+        "type": "string",
+        "const": "stopped",
+        "description": "Somebody stopped the answer: the text is what was said by then.",
+    },
+}

@@ -1,0 +1,17 @@
+"""The conformance suite's own tools, beside ours while CODEINFO_TEST_TOOLS is set."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from apps.mcp.types import McpTool
+from codeinfo.conf import knobs
+
+
+def with_suite(own: Sequence[McpTool]) -> Sequence[McpTool]:
+    """An endpoint's tools, and those of `settings.MCP_TEST_TOOLS` where tests want them."""
+    if not knobs().test_tools:
+        return own
+    return (*own, *cast(Sequence[McpTool], import_string(settings.MCP_TEST_TOOLS)))
