@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from channels.layers import get_channel_layer
 from daphne.server import Server
 from django.core.management.base import CommandError
+from django.db import connection
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
@@ -17,6 +18,8 @@ from apps.ingest.chunking.finder import reset_finder
 from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
 from apps.site import sockets
+from codeinfo import telemetry
+from codeinfo import __version__
 from codeinfo.conf import Knobs, knobs
 from codeinfo.hub import hub
 
@@ -68,9 +71,23 @@ def relay(while_serving: ExitStack) -> None:
         while_serving.enter_context(Relay(hub, get_channel_layer()).running())
 
 
+def facts() -> dict[str, object]:
+    """What the log tells of this process when it starts."""
+    known = knobs()
+    return {
+        "version": __version__,
+        "bind": known.bind,
+        "ports": [known.port, known.mcp_port, known.agents_mcp_port],
+        "database": connection.vendor,
+        "chroma": known.chroma_url or "embedded",
+        "redis": bool(known.redis_url),
+    }
+
+
 def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; then end live answers and the ingest worker, and return."""
     sockets.install()
+    telemetry.start(knobs())
     server = Server(
         application=application,
         endpoints=list(listen_on),
@@ -84,6 +101,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     reactor.callWhenRunning(relay, while_serving)
     reactor.addSystemEventTrigger("before", "shutdown", end_live_runs)
     reactor.addSystemEventTrigger("during", "shutdown", while_serving.close)
+    logger.info("server start", extra={"context": facts()})
     queue.start_worker()
     try:
         server.run()
@@ -91,4 +109,5 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         queue.stop_worker()
         reset_finder()
         reset_store()
+        telemetry.stop()
         logger.info("server stopped")
