@@ -18,8 +18,7 @@ from apps.ingest.chunking.finder import reset_finder
 from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
 from apps.site import sockets
-from codeinfo import telemetry
-from codeinfo import __version__
+from codeinfo import __version__, telemetry
 from codeinfo.conf import Knobs, knobs
 from codeinfo.hub import hub
 
