@@ -8,19 +8,18 @@ from apps.agents.providers.registry import get_provider, preselected, providers
 from codeinfo.errors import InvalidInput
 from tests.stand_ins.openai_server import OpenAIStandIn
 
-
 # One of them looks up its address.
 pytestmark = pytest.mark.django_db
 
 
 def test_each_provider_is_found_by_its_id() -> None:
-    assert list(providers()) == ["openai", "lmstudio", "builtin"]
+    assert list(providers()) == ["openai", "lmstudio", "codex", "builtin"]
     assert all(get_provider(id).id == id for id in providers())
 
 
 def test_an_unknown_provider_is_refused_with_those_there_are() -> None:
     with pytest.raises(
-        InvalidInput, match='provider must be one of: "openai", "lmstudio", "builtin"'
+        InvalidInput, match='provider must be one of: "openai", "lmstudio", "codex", "builtin"'
     ) as raised:
         get_provider("oracle")
     assert raised.value.code == "UNSUPPORTED_PROVIDER"
