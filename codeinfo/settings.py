@@ -66,6 +66,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "apps.logs.middleware.RequestLogMiddleware",
+    "codeinfo.tracing.TraceMiddleware",
     "codeinfo.pages.Security",
     "codeinfo.pages.Session",
     "codeinfo.pages.Authentication",

@@ -17,7 +17,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from codeinfo import __version__
 from codeinfo.metrics import STEP_SECONDS
@@ -44,7 +45,7 @@ class Settings(Protocol):
 
 
 class Step:
-    """One step under way, from its making to `end`."""
+    """One step under way, from its making to the end of its block."""
 
     def __init__(self, name: str, facts: dict[str, Fact], caller: str = "") -> None:
         self._name = name
@@ -60,46 +61,45 @@ class Step:
         if self.span is not None and _tracing:
             self.span.set_status(_tracing.failed(code))
 
-    def end(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self.fail(str(getattr(error, "code", "") or type(error).__name__))
         STEP_SECONDS.labels(self._name).observe(time.perf_counter() - self._started)
         if self.span is not None:
             self.span.end()
 
 
-@contextmanager
-def step(name: str, **facts: Fact) -> Iterator[Step]:
+def step(name: str, **facts: Fact) -> Step:
     """A step that is nobody's parent: for generators, whose block others' code runs in."""
-    yield from _taken(Step(name, facts))
+    return Step(name, facts)
 
 
 @contextmanager
 def span(name: str, *, caller: str = "", **facts: Fact) -> Iterator[Step]:
-    """A step, and the parent of those taken in its block.
+    """A step, and the parent of those taken in its block; also a decorator.
 
     `caller` is the W3C `traceparent` of who asked for it from outside, where there is one.
     """
-    taken = Step(name, facts, caller)
-    token = parent.set(taken.span)
-    try:
-        yield from _taken(taken)
-    finally:
-        parent.reset(token)
+    with Step(name, facts, caller) as taken:
+        token = parent.set(taken.span)
+        try:
+            yield taken
+        finally:
+            parent.reset(token)
 
 
 def tell(**facts: Fact) -> None:
     """Facts of the step that this is in, for functions that are one: `@span("search")`."""
     if (here := parent.get()) is not None:
         here.set_attributes(facts)
-
-
-def _taken(taken: Step) -> Iterator[Step]:
-    try:
-        yield taken
-    except BaseException as error:
-        taken.fail(str(getattr(error, "code", "") or type(error).__name__))
-        raise
-    finally:
-        taken.end()
 
 
 class Tracing:

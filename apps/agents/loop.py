@@ -40,6 +40,7 @@ from apps.agents.tools import execute
 from apps.retrieval.tools import Tool
 from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError, Unavailable
+from codeinfo.telemetry import step
 
 log = logging.getLogger("codeinfo.agents")
 
@@ -81,9 +82,11 @@ class _Answer:
 
     async def rounds(self) -> Events:
         for left in range(self.max_rounds, -1, -1):
-            async with aclosing(self._ask(self.request.tools if left else ())) as events:
-                async for event in events:
-                    yield event
+            asked = self._ask(self.request.tools if left else ())
+            with step("model round", provider=self.provider.id):
+                async with aclosing(asked) as events:
+                    async for event in events:
+                        yield event
             if not self.calls or not left:
                 break
             async with aclosing(self._run_tools()) as events:

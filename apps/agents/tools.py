@@ -11,6 +11,8 @@ from django.db import OperationalError
 from apps.agents.messages import ToolCall, ToolResult
 from apps.retrieval.tools import JSON, LIST_REPOSITORIES, TOOLS, Tool
 from codeinfo.errors import CodeinfoError, InvalidInput
+from codeinfo.metrics import TOOL_CALLS
+from codeinfo.telemetry import span
 
 
 def toolset(
@@ -107,15 +109,19 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
         return _refused(call, "VALIDATION_FAILED", call.error)
     # The tools only read, so they need not queue for the one thread that Django's writes share.
     run = database_sync_to_async(tool.run, thread_sensitive=False)
-    try:
-        payload = await run(call.arguments)
-    except CodeinfoError as error:
-        result = _refused(call, error.code, error.message)
-    except OperationalError:
-        message = "The database is busy or away, so this cannot be looked up now."
-        result = _refused(call, "DATABASE_UNAVAILABLE", message)
-    else:
-        result = ToolResult(call, payload)
+    with span("tool", tool=tool.name) as step:
+        try:
+            payload = await run(call.arguments)
+        except CodeinfoError as error:
+            result = _refused(call, error.code, error.message)
+        except OperationalError:
+            message = "The database is busy or away, so this cannot be looked up now."
+            result = _refused(call, "DATABASE_UNAVAILABLE", message)
+        else:
+            result = ToolResult(call, payload)
+        if result.error_code:
+            step.fail(result.error_code)
+    TOOL_CALLS.labels(tool.name, result.error_code or "ok").inc()
     return replace(result, seconds=round(time.monotonic() - started, 3))
 
 

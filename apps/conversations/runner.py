@@ -25,6 +25,7 @@ from apps.agents.providers import registry
 from apps.agents.providers.base import ModelRequest, Provider
 from apps.agents.tools import toolset
 from apps.conversations import leases, memory, recovery, services
+from apps.conversations.measures import measured
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn, Store
 from apps.conversations.work import database, spawn
@@ -135,7 +136,7 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
     remember(conversationId=log.conversation_id, turnId=log.turn_id)
     _runs[log.turn_id] = run
     live_runs.add(log)
-    spawn(_supervise(run))
+    spawn(measured(log, _supervise(run)))
     hub.notify(f"conversation:{log.conversation_id}")
     logger.info("chat run started", extra={"context": run.context | {"source": request.source}})
     return log

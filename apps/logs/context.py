@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from typing import Any, ParamSpec, TypeVar
 
+from codeinfo.telemetry import parent
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -31,21 +33,26 @@ def on_behalf_of(request: str, **facts: Any) -> Iterator[None]:
 
 def carrying(work: Callable[P, T]) -> Callable[P, T]:
     """`work` for another thread, whose entries are to say what this one's do."""
-    request, facts = request_id.get(), run_facts.get()
+    request, facts, above = request_id.get(), run_facts.get(), parent.get()
 
     def on_their_behalf(*args: P.args, **kwargs: P.kwargs) -> T:
-        with on_behalf_of(request, **facts):
-            return work(*args, **kwargs)
+        token = parent.set(above)
+        try:
+            with on_behalf_of(request, **facts):
+                return work(*args, **kwargs)
+        finally:
+            parent.reset(token)
 
     return on_their_behalf
 
 
 def carried() -> Context:
-    """A context for background work: empty but for the request id and the facts.
+    """A context for background work: empty but for the request id, the facts and the trace.
 
     The rest of a request's context, such as its thread for sync code, ends with the request.
     """
     context = Context()
     context.run(request_id.set, request_id.get())
     context.run(run_facts.set, run_facts.get())
+    context.run(parent.set, parent.get())
     return context

@@ -12,6 +12,7 @@ from apps.retrieval.repositories import roots_for
 from apps.retrieval.types import Found, SearchQuery
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, NotFound, Unavailable
+from codeinfo.telemetry import span
 
 
 def candidates(query: SearchQuery, model_id: str) -> Found:
@@ -34,6 +35,7 @@ def candidates(query: SearchQuery, model_id: str) -> Found:
     return Found(nearest(roots, vector, query.limit, query.filters))
 
 
+@span("embed question")
 def _embedded(text: str, model_id: str) -> Vectors:
     """The question's vector, by the model that the index is locked to."""
     try:

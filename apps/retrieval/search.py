@@ -8,8 +8,10 @@ from apps.retrieval.pipeline import Limits
 from apps.retrieval.repositories import required_lock
 from apps.retrieval.types import Match, Row, SearchQuery, SearchResult
 from codeinfo.errors import Unavailable
+from codeinfo.telemetry import span, tell
 
 
+@span("search")
 def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
     """What the index has on a question, under `limits` (None: those of the knobs).
 
@@ -24,6 +26,7 @@ def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
         raise _as_contracted(error, model_id) from error
     matches, files = pipeline.apply(found.rows, limits)
     weaker = _weaker(found.rows, matches, limits.cutoff)
+    tell(results=len(matches), degraded=bool(found.degraded))
     return SearchResult(matches, files, model_id, weaker, found.degraded)
 
 

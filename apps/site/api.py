@@ -2,8 +2,9 @@
 
 import time
 
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_GET
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from apps.site import health
 from codeinfo import __version__
@@ -31,3 +32,9 @@ async def version_view(request: HttpRequest) -> JsonResponse:
 async def info_view(request: HttpRequest) -> JsonResponse:
     info = {"app": "server", "version": __version__}
     return JsonResponse({"message": "Server using common package", "info": info})
+
+
+@require_GET
+async def metrics_view(request: HttpRequest) -> HttpResponse:
+    """For Prometheus, with the API's token where one is set."""
+    return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)

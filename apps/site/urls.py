@@ -11,6 +11,7 @@ urlpatterns = [
     path("connect", views.connect, name="connect"),
     path("ui/site/question", views.question_state, name="question_state"),
     path("health", api.health_view),
+    path("metrics", api.metrics_view),
     path("version", api.version_view),
     path("info", api.info_view),
     path("login", auth.LoginView.as_view(template_name="site/login.html"), name="login"),

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import Protocol, TypeVar
 from uuid import UUID
 
+from codeinfo.telemetry import span
+
 
 class Stopped(Exception):
     """The run was told to stop. Not an error: it unwinds the pipeline."""
@@ -79,6 +81,7 @@ class Job:
         """Adds the time spent inside to `seconds[stage]`."""
         start = time.perf_counter()
         try:
-            yield
+            with span(f"ingest {stage}"):
+                yield
         finally:
             self.seconds[stage] += time.perf_counter() - start

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from apps.ingest.models import IngestRun
 from apps.logs.context import on_behalf_of
+from codeinfo.metrics import CHUNKS, INGEST_RUNS
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -15,6 +16,8 @@ def began(run: IngestRun) -> None:
 
 
 def ended(run: IngestRun) -> None:
+    INGEST_RUNS.labels(run.operation, run.state).inc()
+    CHUNKS.inc(0 if run.dry_run else run.embedded)
     _log(run, run.state)
 
 

@@ -23,6 +23,7 @@ from apps.ingest.runs.progress import CANCELLED, INTERRUPTED, Ending, finish
 from apps.logs.context import on_behalf_of
 from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError
+from codeinfo.telemetry import span, tell
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -91,7 +92,9 @@ def stop_run(run_id: UUID, patience: float = STOP_SECONDS) -> bool:
     return True
 
 
+@span("ingest")
 def _perform(run: IngestRun, job: Job) -> Ending:
+    tell(run=str(run.id), operation=run.operation)
     try:
         return pipeline.ingest(run, job)
     except Stopped:

@@ -15,6 +15,7 @@ import numpy as np
 from apps.ingest.types import Vectors
 from apps.ingest.vectors import chroma
 from codeinfo.errors import Unavailable
+from codeinfo.telemetry import span, tell
 
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
@@ -40,6 +41,7 @@ class Collections:
         self._known: dict[str, Any] = {}
         self._askers = ThreadPoolExecutor(ASKERS, thread_name_prefix="chroma-ask")
 
+    @span("chroma")
     def ask(
         self,
         verb: Callable[Concatenate["Collections", Asked], Result],
@@ -47,6 +49,7 @@ class Collections:
         **options: Asked.kwargs,
     ) -> Result:
         """Do one verb here, as `process.Embedded` has it done elsewhere."""
+        tell(verb=verb.__name__)
         return verb(self, *args, **options)
 
     def each(self, verb: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:

@@ -17,6 +17,7 @@ from apps.ingest.vectors.chroma import CALL_SECONDS, unavailable
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.pipe import Pipe
 from codeinfo.errors import Unavailable
+from codeinfo.telemetry import span, tell
 
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
@@ -45,6 +46,7 @@ class Embedded:
         with self._turns:
             self._running()
 
+    @span("chroma")
     def ask(
         self,
         verb: Callable[Concatenate[Collections, Asked], Result],
@@ -52,6 +54,7 @@ class Embedded:
         **options: Asked.kwargs,
     ) -> Result:
         """What a verb of Collections answers, or the Unavailable it raises."""
+        tell(verb=verb.__name__)
         with self._turns:
             if self._closed:
                 raise unavailable("Chroma failed: it was closed")

@@ -10,6 +10,7 @@ from apps.ingest.models import SourceFile
 from apps.ingest.runs.job import Job
 from apps.ingest.types import ChunkedFile, VectorRecord, Vectors
 from apps.ingest.vectors.store import get_store, unit_rows
+from apps.logs.context import carrying
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -61,8 +62,8 @@ class Writer:
             facts = {"runId": str(self._job.run_id), "count": len(records) - len(kept)}
             logger.warning("chunks without a usable vector", extra={"context": facts})
         self._pending = (
-            self._threads.submit(self._write_vectors, kept, vectors[good]),
-            self._threads.submit(self._write_words, files, kept),
+            self._threads.submit(carrying(self._write_vectors), kept, vectors[good]),
+            self._threads.submit(carrying(self._write_words), files, kept),
         )
 
     def _write_vectors(self, records: Sequence[VectorRecord], vectors: Vectors) -> int:
