@@ -3,9 +3,10 @@
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from apps.agents.providers.codex.flags import FLAGS
 from apps.conversations.models import ID_PATTERN
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.types import StartTurn
@@ -16,27 +17,6 @@ logger = logging.getLogger("codeinfo.conversations")
 
 DEFAULT_PROVIDER = "lmstudio"
 AN_ID = re.compile(ID_PATTERN)
-
-
-def one_of(*words: str) -> tuple[Callable[[Any], bool], str]:
-    return (lambda value: value in words), f"must be one of: {', '.join(words)}"
-
-
-def boolean() -> tuple[Callable[[Any], bool], str]:
-    return (lambda value: isinstance(value, bool)), "must be a boolean"
-
-
-# What Codex may be told: its check, its words, and its default (§2.2).
-CODEX_FLAGS: dict[str, tuple[tuple[Callable[[Any], bool], str], Any]] = {
-    "sandboxMode": (
-        one_of("read-only", "workspace-write", "danger-full-access"),
-        "workspace-write",
-    ),
-    "approvalPolicy": (one_of("never", "on-request", "on-failure", "untrusted"), "on-failure"),
-    "modelReasoningEffort": (one_of("low", "medium", "high", "xhigh"), "high"),
-    "networkAccessEnabled": (boolean(), True),
-    "webSearchEnabled": (boolean(), True),
-}
 
 
 def parse(raw: bytes) -> tuple[StartTurn, bool]:
@@ -121,14 +101,14 @@ def _inflight_id(body: Mapping[str, Any]) -> str | None:
 def _flags(body: Mapping[str, Any], provider: str) -> dict[str, Any]:
     """Codex' flags with their defaults; for another provider checked all the same, and ignored."""
     flags: dict[str, Any] = {}
-    for name, ((allowed, words), default) in CODEX_FLAGS.items():
-        value = body.get(name)
-        if value is not None and not allowed(value):
-            raise InvalidInput(f"{name} {words}")
-        flags[name] = default if value is None else value
+    for flag in FLAGS:
+        value = body.get(flag.name)
+        if value is not None and not flag.allows(value):
+            raise InvalidInput(flag.rule)
+        flags[flag.name] = flag.default if value is None else value
         if value is not None and provider != "codex":
             logger.warning(
-                f'{name} is Codex-only and was ignored for provider "{provider}"',
-                extra={"context": {"flag": name, "provider": provider}},
+                f'{flag.name} is Codex-only and was ignored for provider "{provider}"',
+                extra={"context": {"flag": flag.name, "provider": provider}},
             )
     return flags if provider == "codex" else {}

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed
 from django.urls import path, re_path
 from django.urls.resolvers import URLPattern
 
-from apps.conversations import api, chat_api, views
+from apps.conversations import api, chat_api, codex_page, views
 from apps.conversations.agents import urls as agents
 from apps.conversations.consumers.html import ChatPageConsumer
 from apps.conversations.consumers.json import JsonConsumer
@@ -43,6 +43,9 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/chat/send", views.send),
     path("ui/chat/stop", views.stop),
     path("ui/chat/picker", views.picker_fragment),
+    path("ui/chat/codex", codex_page.panel),
+    path("ui/chat/codex/login", codex_page.login),
+    path("ui/chat/codex/cancel", codex_page.cancel),
     path("ui/chat/sidebar", views.sidebar_fragment),
     path("ui/chat/actions", views.actions),
     path("ui/chat/archive", views.archive),

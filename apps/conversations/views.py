@@ -12,12 +12,13 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.conversations import flags as codex_flags
 from apps.conversations import queries, runner, services, sidebar, transcript
 from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.exchange import Exchange, exchanges_of
 from apps.conversations.answers.sanitise import sanitise
 from apps.conversations.models import ID_PATTERN, Conversation
-from apps.conversations.picker import picker
+from apps.conversations.picker import picker, refuse_without_tools
 from apps.conversations.renderers import html
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.types import StartTurn
@@ -94,7 +95,10 @@ def _picker(conversation: Conversation | None, chosen: QueryDict, patient: bool 
     fixed = conversation is not None
     provider = conversation.provider if conversation else chosen.get("provider", "")
     model = chosen.get("model") or (conversation.model if conversation else "")
-    return async_to_sync(picker)(provider, model, fixed=fixed, patient=patient)
+    flags = conversation.flags if conversation else {}
+    if codex_flags.SHOWN in chosen:
+        flags = codex_flags.posted(chosen)
+    return async_to_sync(picker)(provider, model, fixed=fixed, patient=patient, chosen=flags)
 
 
 @require_GET
@@ -103,7 +107,7 @@ def picker_fragment(request: HttpRequest) -> HttpResponse:
     conversation = Conversation.objects.filter(pk=request.GET.get("c", "")).first()
     context = {"picker": _picker(conversation, request.GET, patient=True)}
     context["conversation_id"] = request.GET.get("c", "")
-    return render(request, "conversations/_picker.html", context)
+    return render(request, "conversations/_picked.html", context)
 
 
 @require_GET
@@ -120,7 +124,9 @@ async def send(request: HttpRequest) -> HttpResponse:
     form = request.POST
     conversation_id = form.get("c", "")
     try:
-        log = await runner.start(_question(form))
+        question = _question(form)
+        await refuse_without_tools(question.provider)
+        log = await runner.start(question)
     except CodeinfoError as error:
         return _problem(error)
     # From now on the provider stays: the pickers say so.
@@ -154,7 +160,7 @@ def _question(form: QueryDict) -> StartTurn:
         model=model,
         repository=repository,
         # Kept with the conversation, so that a reload searches where the question before it did.
-        flags={"repository": repository or ""},
+        flags={"repository": repository or "", **codex_flags.posted(form)},
         replaces=form.get("retry", ""),
     )
 

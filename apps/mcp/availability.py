@@ -32,8 +32,13 @@ async def reason_against(provider_id: str) -> str | None:
     provider = registry.providers().get(provider_id)
     if provider is None:
         return f"This version does not have the provider {provider_id!r} yet."
+    if provider_id == "codex" and knobs().mcp_force_codex == "true":
+        return None
     state = await provider.availability()
-    return None if state.available else state.reason or f"{provider.label} is not available."
+    # Without its tools a model could only guess.
+    if state.available and state.tools_available:
+        return None
+    return state.reason or f"{provider.label} is not available."
 
 
 async def _hint(provider_id: str) -> str:

@@ -47,11 +47,11 @@ HINTS = {
 }
 
 
-def tool_failure(error: CodeinfoError, era: Era) -> JSON:
-    """A failed call as a result. Raises RpcError where the revision wants a JSON-RPC error."""
+def tool_failure(error: CodeinfoError, era: Era, *, told: bool) -> JSON:
+    """A failed call as a result, where the model is to be `told`; else it is raised as RpcError."""
     if error.code == MISSING_CAPABILITY and era.modern:
         raise RpcError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, data=error.details)
-    if not era.tells_the_model:
+    if not told:
         raise rpc_error(error)
     return {"content": [{"type": "text", "text": _words(error)}], "isError": True}
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.agents.providers import registry
+from apps.agents.providers.codex import flags
 from apps.conversations import runner
 from apps.conversations.models import Source
 from apps.conversations.serializers import UNREADABLE
@@ -31,6 +32,7 @@ from codeinfo.conf import PROVIDERS, knobs
 from codeinfo.errors import Unavailable
 
 NO_MODEL = "It offers no model."
+CODEX = "codex"
 # Those whose model the caller may choose; the others have one of their own (contracts.md §6.1).
 CHOOSABLE = frozenset({"openai", "lmstudio"})
 
@@ -60,13 +62,28 @@ async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
         provider=provider,
         model=await _model(provider, arguments.get("model")),
         source=Source.MCP,
+        flags=_codex_flags() if provider == CODEX else {},
     )
+
+
+def _codex_flags() -> JSON:
+    """What Codex is told when it answers here; a caller has no say in it."""
+    k = knobs()
+    return {
+        flags.SANDBOX.name: k.mcp_codex_sandbox,
+        flags.APPROVAL.name: k.mcp_codex_approval,
+        flags.EFFORT.name: k.mcp_codex_effort,
+        flags.NETWORK.name: k.mcp_codex_network,
+        flags.WEB_SEARCH.name: k.mcp_codex_web_search,
+    }
 
 
 async def _model(provider_id: str, wanted: str | None) -> str:
     """The model asked for where there is a choice, else the provider's first."""
     if wanted and provider_id in CHOOSABLE:
         return UNREADABLE.sub("\ufffd", wanted)
+    if provider_id == CODEX and knobs().mcp_codex_model:
+        return knobs().mcp_codex_model
     provider = registry.providers().get(provider_id)
     try:
         offered = await provider.models() if provider else ()

@@ -14,7 +14,13 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    QueryDict,
+    StreamingHttpResponse,
+)
 from mcp_types import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -40,6 +46,7 @@ logger = logging.getLogger("codeinfo.mcp")
 T = TypeVar("T")
 Work = Callable[[Report], Awaitable[JSON]]
 View = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponseBase]]
+Narrow = Callable[[McpEndpoint, QueryDict], McpEndpoint]
 
 # Stateless clients read the kind of an error from the HTTP status, too; older ones expect 200.
 STATELESS_STATUS = {
@@ -97,11 +104,11 @@ class Exchange:
         logger.info("mcp tool call" if self.tool else "mcp message", extra={"context": known})
 
 
-def serve(endpoint: McpEndpoint) -> View:
-    """The view that answers for an endpoint."""
+def serve(endpoint: McpEndpoint, narrow: Narrow | None = None) -> View:
+    """The view that answers for an endpoint, or for the part of it that an address asks for."""
 
     async def view(request: HttpRequest) -> HttpResponseBase:
-        exchange = Exchange(endpoint)
+        exchange = Exchange(narrow(endpoint, request.GET) if narrow else endpoint)
         work = await _attempt(exchange, _understand(exchange, request))
         if isinstance(work, Reply):
             return work.as_response()
@@ -228,7 +235,9 @@ def _failure(exchange: Exchange, error: CodeinfoError) -> Reply:
     if not exchange.tool or exchange.era is None:
         return _refusal(exchange, failures.rpc_error(error), error.code)
     try:
-        result = _sealed(exchange, exchange.era, failures.tool_failure(error, exchange.era))
+        told = exchange.endpoint.tells_the_model or exchange.era.tells_the_model
+        failure = failures.tool_failure(error, exchange.era, told=told)
+        result = _sealed(exchange, exchange.era, failure)
     except RpcError as refusal:
         return _refusal(exchange, refusal, error.code)
     exchange.end("failed", error.code)

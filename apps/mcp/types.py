@@ -95,7 +95,8 @@ class McpEndpoint:
     """A server in the eyes of a client. `registry` and `gate` are asked at each request.
 
     `gate` raises Unavailable while the tools cannot be used; it guards tools/list and tools/call.
-    `instructions` are read by the client's model before it has seen a tool.
+    `instructions` are read by the client's model before it has seen a tool. `tells_the_model`: a
+    failed call is a result for the model whatever the revision, as a client of our own wants it.
     """
 
     name: str
@@ -103,3 +104,4 @@ class McpEndpoint:
     instructions: str
     registry: Callable[[], Sequence[McpTool]]
     gate: Callable[[], Awaitable[None]] = always_open
+    tells_the_model: bool = False

@@ -1,15 +1,16 @@
-"""Addresses of the endpoints. MCP_PORT is the second one, whatever the path (codeinfo/asgi.py)."""
+"""Addresses of the endpoints. The second and third have a port of their own (codeinfo/asgi.py)."""
 
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
 from apps.mcp.agents import AGENTS
 from apps.mcp.chat import CHAT
+from apps.mcp.narrowing import narrowed
 from apps.mcp.rpc import serve
 from apps.mcp.search import SEARCH
 
 urlpatterns: list[URLPattern] = [
-    path("mcp", serve(SEARCH)),
+    path("mcp", serve(SEARCH, narrowed)),
     path("mcp/chat", serve(CHAT)),
     path("mcp/agents", serve(AGENTS)),
 ]

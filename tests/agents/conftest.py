@@ -6,6 +6,7 @@ import pytest
 import apps.agents.providers.openai_stream
 import apps.lmstudio.sdk  # noqa: F401
 from tests.agents.rigs.base import Stage
+from tests.agents.rigs.codex import CodexWorld, codex_world
 from tests.agents.rigs.lmstudio import LMStudioStage
 from tests.agents.rigs.openai import OpenAIStage
 from tests.stand_ins.lmstudio_server import LMStudioStandIn
@@ -36,6 +37,20 @@ def lmstudio(db: None, turn_knobs: Callable[..., None]) -> Iterator[LMStudioStan
 @pytest.fixture
 def lmstudio_stage(lmstudio: LMStudioStandIn) -> Stage:
     return LMStudioStage(lmstudio)
+
+
+@pytest.fixture(scope="session")
+def codex_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodexWorld]:
+    """Codex before its stand-ins: one for all tests, since it takes a second to start."""
+    with codex_world(tmp_path_factory.mktemp("codex")) as world:
+        yield world
+
+
+@pytest.fixture
+def codex_stage(codex_home: CodexWorld, turn_knobs: Callable[..., None]) -> CodexWorld:
+    """Codex, set as one that can be used."""
+    turn_knobs(mcp_force_codex="", codex_home=codex_home.home, mcp_url=codex_home.mcp.url)
+    return codex_home
 
 
 @pytest.fixture

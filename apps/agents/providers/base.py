@@ -21,11 +21,15 @@ class Availability:
 
 @dataclass(frozen=True)
 class Model:
-    """One model that a provider offers (`type` is "llm", "codex" or "search")."""
+    """One model that a provider offers (`type` is "llm", "codex" or "search").
+
+    `efforts` are the degrees of reasoning that it can be asked for, where there is a choice.
+    """
 
     key: str
     display_name: str
     type: str = "llm"
+    efforts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

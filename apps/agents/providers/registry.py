@@ -4,6 +4,7 @@ from functools import cache
 
 from apps.agents.providers.base import Provider
 from apps.agents.providers.builtin import BuiltinProvider
+from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.lmstudio import LMStudioProvider
 from apps.agents.providers.openai import OpenAIProvider
 from codeinfo.conf import knobs
@@ -13,7 +14,7 @@ from codeinfo.errors import InvalidInput
 @cache
 def _all() -> tuple[Provider, ...]:
     """In the order in which pages prefer them (decisions.md 19)."""
-    return (OpenAIProvider(), LMStudioProvider(), BuiltinProvider())
+    return (OpenAIProvider(), LMStudioProvider(), CodexProvider(), BuiltinProvider())
 
 
 def providers() -> dict[str, Provider]:

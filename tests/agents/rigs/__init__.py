@@ -1,6 +1,6 @@
 """Each provider with the stage it plays on, in the order of the registry."""
 
-from tests.agents.rigs import builtin, lmstudio, openai
+from tests.agents.rigs import builtin, codex, lmstudio, openai
 from tests.agents.rigs.base import Rig
 
-RIGS: tuple[Rig, ...] = (openai.RIG, lmstudio.RIG, builtin.RIG)
+RIGS: tuple[Rig, ...] = (openai.RIG, lmstudio.RIG, codex.RIG, builtin.RIG)

@@ -1,0 +1,87 @@
+"""Codex' errors as ours: a sentence for a person, and whether asking again may help."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from codeinfo.errors import Unavailable
+
+JSON = Mapping[str, Any]
+MAX_QUOTED = 300
+LOGIN_AGAIN = "Codex' login was refused or has run out: log in to Codex again."
+
+# Codex' own word → our sentence (None: Codex' sentence), and whether asking again may help.
+KNOWN: dict[str, tuple[str | None, bool]] = {
+    "unauthorized": (LOGIN_AGAIN, False),
+    "usageLimitExceeded": (None, False),
+    "sessionBudgetExceeded": (None, False),
+    "contextWindowExceeded": (
+        "The conversation has grown too long for the model. Begin a new one.",
+        False,
+    ),
+    "badRequest": (None, False),
+    "cyberPolicy": (None, False),
+    "misalignmentPolicyViolation": (None, False),
+}
+FINAL_STATUS = frozenset({400, 403, 404, 422})
+
+
+def turn_failure(error: JSON) -> Unavailable:
+    """The end of a turn that failed; `error` is `{message, codexErrorInfo}`."""
+    info = error.get("codexErrorInfo")
+    if isinstance(info, str):
+        words, retryable = KNOWN.get(info, (None, True))
+    else:
+        status = _status(info)
+        words = LOGIN_AGAIN if status == 401 else None
+        retryable = status != 401 and status not in FINAL_STATUS
+    said = words or f"Codex failed: {quoted(error.get('message'))}"
+    return Unavailable(said, code="PROVIDER_ERROR", retryable=retryable)
+
+
+def process_lost() -> Unavailable:
+    return Unavailable(
+        "Codex' process ended in the middle of the answer. It starts again with the next question.",
+        code="PROVIDER_ERROR",
+        retryable=True,
+    )
+
+
+def interrupted() -> Unavailable:
+    return Unavailable("Codex broke the answer off.", code="PROVIDER_ERROR", retryable=True)
+
+
+def not_started(error: Exception) -> Unavailable:
+    """Codex itself says why, at the end of what it wrote: mostly its config.toml."""
+    said = str(error).partition("stderr_tail=")[2] or str(error)
+    lines = [line for line in said.splitlines() if line.strip()]
+    return Unavailable(
+        f"Codex does not start: {quoted(' '.join(lines[-3:]))}",
+        code="PROVIDER_UNAVAILABLE",
+        retryable=True,
+    )
+
+
+def refused(error: Exception) -> Unavailable:
+    """A request that Codex refused or could not answer."""
+    message = getattr(error, "message", None) or str(error)
+    return Unavailable(f"Codex refused: {quoted(message)}", code="PROVIDER_ERROR", retryable=True)
+
+
+def quoted(message: object) -> str:
+    """Codex' own words, short and on one line, without keys and traces."""
+    text = str(message or "no reason given").partition("Stack backtrace")[0]
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    text = re.sub(r"\b(sk-|eyJ)[\w.*-]{6,}", "…", " ".join(text.split()))
+    return text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"
+
+
+def _status(info: object) -> int | None:
+    """The HTTP status in `{"httpConnectionFailed": {"httpStatusCode": 401}}` and its kin."""
+    if not isinstance(info, Mapping):
+        return None
+    for detail in info.values():
+        status = detail.get("httpStatusCode") if isinstance(detail, Mapping) else None
+        if isinstance(status, int):
+            return status
+    return None

@@ -1,0 +1,119 @@
+"""A stand-in for OpenAI's Responses API, for the real Codex binary to talk to.
+
+In a test:
+
+    with ResponsesStandIn() as server:
+        write_config(home, server.url)         # a CODEX_HOME that points there
+        ...                                    # ask model "tool", "think", "stall", …
+        server.asked[-1].body                  # what Codex sent
+
+It answers POST /v1/responses after the script of the model's name (`responses_scripts`), and 426 to
+an upgrade to a websocket, after which Codex falls back on POST. Holding, pacing and /control are
+those of `openai_server`.
+
+By hand:
+
+    python -m tests.stand_ins.responses_server --home /tmp/codex --port 9098
+    CODEINFO_CODEX_HOME=/tmp/codex make run
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tests.stand_ins import responses_scripts
+from tests.stand_ins.openai_scripts import Raw, Script, Status, Step
+from tests.stand_ins.openai_server import Answer, Exchange, OpenAIStandIn
+from tests.stand_ins.responses_scripts import Event
+
+JSON = dict[str, Any]
+PATH = "/v1/responses"
+
+CONFIG = """\
+model = "plain"
+model_provider = "standin"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+
+[model_providers.standin]
+name = "Stand-in"
+base_url = "{url}"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = {retries}
+"""
+
+
+def write_config(home: Path, url: str, retries: int = 0) -> None:
+    """Make `home` a Codex home whose model provider is a stand-in; no login is needed there."""
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.toml").write_text(CONFIG.format(url=url, retries=retries))
+
+
+class ResponsesStandIn(OpenAIStandIn):
+    """The server, in a thread of its own; a context manager."""
+
+    @property
+    def asked(self) -> list[Exchange]:
+        """The requests for an answer, in order."""
+        return [item for item in self.exchanges if item.path == PATH and item.body]
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await ResponsesAnswer(self, reader, writer).give()
+
+
+class ResponsesAnswer(Answer):
+    """One connection: one request and its answer."""
+
+    last = b""
+
+    async def route(self, method: str, body: Any) -> None:
+        match method, self.exchange.path:
+            case "POST", "/v1/responses":
+                script = responses_scripts.script_for(body["model"], self.server.scripts)
+                await self.play(script, body)
+            case "GET", "/v1/responses":
+                await self.refuse(Status(426, "no websocket here"))
+            case _:
+                await self.refuse(Status(404, "no such path"))
+
+    def steps_of(self, script: Script, body: JSON) -> Iterable[Step]:
+        created = responses_scripts.event("response.created", response={"id": "resp_1"})
+        steps = list(responses_scripts.steps_of(script, body))
+        return steps if isinstance(steps[0], Status) else [created, *steps]
+
+    def frame(self, step: Step, body: JSON) -> bytes:
+        match step:
+            case Raw(data=data):
+                return data
+            case Event(type=type, body=more):
+                text = json.dumps({"type": type, **more})
+                return f"event: {type}\ndata: {text}\n\n".encode()
+            case _:
+                raise TypeError(f"{step} is no event of this wire")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A scripted Responses API for Codex.")
+    parser.add_argument("--home", type=Path, help="a Codex home to write config.toml to")
+    parser.add_argument("--port", type=int, default=9098)
+    parser.add_argument("--pace", type=float, default=1.0, help="1: waits as written, 0: none")
+    options = parser.parse_args()
+    with ResponsesStandIn(port=options.port, pace=options.pace) as server:
+        if options.home:
+            write_config(options.home, server.url)
+        print(f"{server.url}\nmodels: {', '.join(responses_scripts.SCRIPTS)}", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                time.sleep(3600)
+
+
+if __name__ == "__main__":
+    main()
