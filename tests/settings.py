@@ -22,6 +22,8 @@ for _name in ("DATABASE_URL", "REDIS_URL", "CHROMA_URL"):
 os.environ["CODEINFO_DATA_DIR"] = str(FOLDER)
 os.environ["CODEINFO_INGEST_BASE"] = f"{tempfile.gettempdir()},{Path(__file__).parent.parent}"
 os.environ["CODEINFO_FIRST_ROOT"] = "none"
+# Nothing is read from the stores behind the back of a test that empties them.
+os.environ["CODEINFO_RETRIEVAL_MEMORY_MB"] = "0"
 # Nothing listens there, whatever runs on this machine.
 os.environ["LMSTUDIO_BASE_URL"] = "http://127.0.0.1:9"
 # Codex takes a second to start, and no login of this machine's is copied: tests that want it say so.

@@ -1,16 +1,21 @@
 """What the index holds and does now. Reads only."""
 
+from collections.abc import Collection
 from uuid import UUID
 
 from django.db.models import F
+from django.db.models.functions import Trim
 
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
 from codeinfo.errors import NotFound
 
 
-def published_roots() -> list[Root]:
-    """Roots that answer questions, the latest ingest first."""
-    return list(Root.objects.published().order_by(F("last_ingest_at").desc(), "-last_run_id"))
+def published_roots(names: Collection[str] | None = None) -> list[Root]:
+    """Roots that answer questions, the latest ingest first; those of some trimmed names, or all."""
+    roots = Root.objects.published().order_by(F("last_ingest_at").desc(), "-last_run_id")
+    if names is not None:
+        roots = roots.alias(trimmed=Trim("name")).filter(trimmed__in=names)
+    return list(roots)
 
 
 def find_root(path: str) -> Root:

@@ -5,186 +5,151 @@ away does not fill the list. What is not live, or does not pass the filters, is 
 little is left, more is asked for.
 """
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from heapq import nlargest, nsmallest
-from typing import NamedTuple
+from dataclasses import dataclass
 from uuid import UUID
 
-from apps.ingest.lexical import ChunkFacts, get_lexical, words
-from apps.ingest.models import Root
-from apps.ingest.types import Filters, Vectors
-from apps.ingest.vectors.store import VectorStore, get_store
-from apps.retrieval.live import live_files
-from apps.retrieval.ranking.question import FILLERS
-from apps.retrieval.rows import facts_of
-from apps.retrieval.scope import fits
-from apps.retrieval.types import MatchedBy
-from codeinfo.errors import Unavailable
+import numpy as np
 
-log = logging.getLogger("codeinfo.retrieval")
+from apps.ingest.models import Root
+from apps.ingest.vectors.store import get_store
+from apps.retrieval.sources import (
+    NOTHING,
+    Asked,
+    Candidate,
+    FromMemory,
+    FromStores,
+    Side,
+    source_of,
+)
 
 # Candidates of each side: beyond these the best ten hardly change, with half of them they do.
 WIDTH = 200
 # Where fewer are left, more are asked for, this many times as many.
 ENOUGH = 40
 WIDEN = 5
-EVERYTHING = Filters()
 # Searches that wait for the vector store at once; it does one thing at a time.
 _askers = ThreadPoolExecutor(8, thread_name_prefix="search-near")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What both sides are asked. `vector` None: the meaning is not known, words must do."""
+class Gathered:
+    """The candidates, and in how many of all `chunks` each of the question's stems stands."""
 
-    text: str
-    vector: Vectors | None
-    filters: Filters
-
-
-class Candidate(NamedTuple):
-    """A live chunk that may answer. `distance` None: not known. `words`: its score by words, 0.0
-    where it has none of them, None where its root has no word index."""
-
-    root: Root
-    facts: ChunkFacts
-    distance: float | None
-    words: float | None
-    near: bool
-
-    @property
-    def matched_by(self) -> MatchedBy:
-        if not self.words:
-            return "vector"
-        return "both" if self.near else "words"
+    candidates: Sequence[Candidate]
+    counts: Mapping[str, int]
+    chunks: int
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What a root gave when asked for `n` of each side: distances and word scores by chunk id.
-    `hits` None: it could not be asked for words."""
+    """What a root gave on each side. `hits` None: it could not be asked for words."""
 
-    root: Root
-    near: Mapping[str, float]
-    hits: Mapping[str, float] | None
-    n: int
+    source: FromMemory | FromStores
+    near: Side
+    hits: Side | None
 
     @property
     def more(self) -> bool:
-        """Whether it may have more to give."""
-        return len(self.near) >= self.n or len(self.hits or ()) >= self.n
+        return self.near.more or (self.hits is not None and self.hits.more)
 
 
-def gather(roots: Sequence[Root], asked: Asked) -> list[Candidate]:
+def gather(roots: Sequence[Root], asked: Asked) -> Gathered:
     """The candidates of some roots. Raises Unavailable where the vector store is away, or where
     there is no vector and the words cannot be had either."""
+    sources = [source_of(root, asked) for root in roots]
     n = WIDTH
     while True:
-        # Chroma looks in a process of its own, or elsewhere: words are looked for meanwhile.
-        near = _asking(roots, asked.vector, n)
-        hits = {root.id: _hits(root, asked, n) for root in roots}
-        distances = near()
-        found = [_Found(root, distances.get(root.id, {}), hits[root.id], n) for root in roots]
-        kept = [each for root in _best(found, n) for each in _candidates(root, asked)]
+        found = _ask(sources, asked, n)
+        kept = [
+            each
+            for root in _best(found, n)
+            for each in root.source.candidates(root.near, root.hits)
+        ]
         if len(kept) >= ENOUGH or not any(root.more for root in found):
-            return _measured(kept, asked)
+            return Gathered(_measured(kept, asked), *_frequencies(sources))
         n *= WIDEN
 
 
-def question_words(text: str) -> list[str]:
-    """The distinct words to look for, without those that only say how something is asked."""
-    found = list(dict.fromkeys(words(text)))
-    return [word for word in found if word not in FILLERS] or found
+def _ask(sources: Sequence[FromMemory | FromStores], asked: Asked, n: int) -> list[_Found]:
+    # Chroma looks in a process of its own, or elsewhere: all else is looked for meanwhile.
+    waiting = _asking([each.root for each in sources if isinstance(each, FromStores)], asked, n)
+    hits = [each.hits(n) for each in sources]
+    held = {each.root.id: each.near(n) for each in sources if isinstance(each, FromMemory)}
+    near = held | waiting()
+    return [
+        _Found(each, near.get(each.root.id, NOTHING), some)
+        for each, some in zip(sources, hits, strict=True)
+    ]
 
 
-def _asking(
-    roots: Sequence[Root], vector: Vectors | None, n: int
-) -> Callable[[], dict[UUID, dict[str, float]]]:
-    """Begin to ask for what is near; the call that waits for the answer."""
-    if vector is None:
+def _asking(roots: Sequence[Root], asked: Asked, n: int) -> Callable[[], dict[UUID, Side]]:
+    """Begin to ask the vector store for what is near; the call that waits for the answer."""
+    vector = asked.vector
+    if vector is None or not roots:
         return dict
-    return _askers.submit(_near, get_store(), roots, vector, n).result
+    store = get_store()
+
+    def ask() -> dict[UUID, Side]:
+        found = store.nearest_each([root.id for root in roots], vector, n)
+        return {root_id: _side(rows, n) for root_id, rows in found.items()}
+
+    return _askers.submit(ask).result
 
 
-def _near(
-    store: VectorStore, roots: Sequence[Root], vector: Vectors, n: int
-) -> dict[UUID, dict[str, float]]:
-    """The nearest of each root: distance by id."""
-    found = store.nearest_each([root.id for root in roots], vector, n)
-    return {root_id: dict(rows) for root_id, rows in found.items()}
-
-
-def _hits(root: Root, asked: Asked, n: int) -> dict[str, float] | None:
-    """The best of a root by words: score by id; None where it cannot be asked for words."""
-    try:
-        found = get_lexical().search(root.id, question_words(asked.text), n, asked.filters)
-    except Unavailable as error:
-        if asked.vector is None:
-            raise
-        log.warning("no word index", extra={"context": {"reason": error.message}})
-        return None
-    return {hit.id: hit.score for hit in found}
+def _side(rows: Sequence[tuple[str, float]], n: int) -> Side:
+    distances = np.array([distance for _, distance in rows])
+    return Side([chunk_id for chunk_id, _ in rows], distances, more=len(rows) >= n)
 
 
 def _best(found: Sequence[_Found], n: int) -> list[_Found]:
     """Of each side the n best of all roots, put back to their roots."""
     if len(found) < 2:
         return list(found)
-    near = nsmallest(n, (distance for root in found for distance in root.near.values()))
-    hits = nlargest(n, (score for root in found for score in (root.hits or {}).values()))
+    farthest = _nth([root.near.values for root in found], n)
+    # Negated, lower is better here too.
+    lowest = _nth([-root.hits.values for root in found if root.hits], n)
     return [
-        replace(
-            root,
-            near={i: distance for i, distance in root.near.items() if distance <= near[-1]},
-            hits=root.hits and {i: score for i, score in root.hits.items() if score >= hits[-1]},
+        _Found(
+            root.source,
+            root.near.first(int((root.near.values <= farthest).sum())),
+            root.hits and root.hits.first(int((-root.hits.values <= lowest).sum())),
         )
         for root in found
     ]
 
 
-def _candidates(found: _Found, asked: Asked) -> list[Candidate]:
-    """Those that are live and pass the filters, each with what its root told of it."""
-    root, live = found.root, live_files(found.root)
-    # The near ones first: of two that rank alike the nearer leads.
-    hits = found.hits or {}
-    ids = list(dict.fromkeys((*found.near, *hits)))
-    facts = {} if found.hits is None else get_lexical().facts(root.id, ids)
-    wordless = not facts
-    facts |= _stored_facts(root, [i for i in found.near if i not in facts])
-    kept = [each for i in ids if (each := facts.get(i)) and each.source_file in live]
-    if asked.filters != EVERYTHING:
-        kept = [each for each in kept if fits(asked.filters, each.path, each.language)]
-    return [
-        Candidate(
-            root=root,
-            facts=each,
-            distance=found.near.get(each.id),
-            words=None if wordless else hits.get(each.id, 0.0),
-            near=each.id in found.near,
-        )
-        for each in kept
-    ]
+def _nth(values: Sequence[np.ndarray], n: int) -> float:
+    """The n-th lowest of all these values, or the last of fewer."""
+    together = np.concatenate([np.zeros(0), *values])
+    if len(together) <= n:
+        return np.inf
+    return float(np.partition(together, n - 1)[n - 1])
+
+
+def _frequencies(sources: Iterable[FromMemory | FromStores]) -> tuple[Mapping[str, int], int]:
+    """How rare the question's stems are in all the roots together."""
+    counts: Counter[str] = Counter()
+    total = 0
+    for each in sources:
+        found, chunks = each.frequencies()
+        counts.update(found)
+        total += chunks
+    return counts, total
 
 
 def _measured(candidates: Sequence[Candidate], asked: Asked) -> list[Candidate]:
     """The same, with the distances of those that only their words found."""
     unknown: dict[UUID, list[str]] = {}
     for each in candidates:
-        if not each.near:
-            unknown.setdefault(each.root.id, []).append(each.facts.id)
+        if each.distance is None:
+            unknown.setdefault(each.root.id, []).append(each.id)
     if asked.vector is None or not unknown:
         return list(candidates)
     found = get_store().distances_each(unknown, asked.vector)
     return [
-        each if each.near else each._replace(distance=found[each.root.id].get(each.facts.id))
+        each if each.distance is not None else each.at(found[each.root.id].get(each.id))
         for each in candidates
     ]
-
-
-def _stored_facts(root: Root, ids: Sequence[str]) -> dict[str, ChunkFacts]:
-    """What the vector store knows of chunks that the word index does not have (yet)."""
-    matches = get_store().get(root.id, ids) if ids else {}
-    return {match.id: facts_of(match) for match in matches.values()}

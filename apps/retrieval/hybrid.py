@@ -5,18 +5,17 @@ word index its vectors answer alone.
 """
 
 import logging
-from collections import Counter
 from collections.abc import Sequence
 
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
 from apps.ingest.types import Vectors
-from apps.retrieval.gather import Asked, Candidate, gather
-from apps.retrieval.ranking import Passage, Question, rank
-from apps.retrieval.ranking.question import telling_stems
+from apps.retrieval.gather import gather
+from apps.retrieval.ranking import Question, rank
 from apps.retrieval.rows import row_of_facts
-from apps.retrieval.texts import Texts, source_texts, stored_texts
-from apps.retrieval.types import Found, SearchQuery
+from apps.retrieval.sources import Asked, Candidate
+from apps.retrieval.texts import Texts, indexed, stored
+from apps.retrieval.types import Found, Row, SearchQuery
 from codeinfo.errors import Unavailable
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -30,10 +29,12 @@ def hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> Found:
     Raises Unavailable CHROMA_UNAVAILABLE where the vectors are away and there are no words either.
     """
     try:
-        chosen = _ranked(query, roots, gather(roots, Asked(query.text, vector, query.filters)))
-        return _found(chosen, stored_texts(chosen))
+        chosen = _ranked(query, roots, vector)
+        texts = indexed(chosen)
+        texts |= stored([each for each in chosen if each.key not in texts])
     except Unavailable as error:
         return by_words(query, roots, error)
+    return Found(_rows(chosen, texts))
 
 
 def by_words(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> Found:
@@ -42,8 +43,8 @@ def by_words(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> F
     if not any(map(_has_words, roots)):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
-    chosen = _ranked(query, roots, gather(roots, Asked(query.text, None, query.filters)))
-    return _found(chosen, source_texts(chosen), degraded=WORDS_ONLY)
+    chosen = _ranked(query, roots, None)
+    return Found(_rows(chosen, indexed(chosen)), degraded=WORDS_ONLY)
 
 
 def _has_words(root: Root) -> bool:
@@ -53,45 +54,17 @@ def _has_words(root: Root) -> bool:
         return False
 
 
-def _ranked(
-    query: SearchQuery, roots: Sequence[Root], candidates: Sequence[Candidate]
-) -> list[Candidate]:
-    order = rank(_question(query.text, roots), [_passage(each) for each in candidates])
-    return [candidates[index] for index in order[: query.limit]]
+def _ranked(query: SearchQuery, roots: Sequence[Root], vector: Vectors | None) -> list[Candidate]:
+    found = gather(roots, Asked(query.text, vector, query.filters))
+    question = Question.of(query.text, found.counts, found.chunks)
+    order = rank(question, [each.passage for each in found.candidates])
+    return [found.candidates[index] for index in order[: query.limit]]
 
 
-def _question(text: str, roots: Sequence[Root]) -> Question:
-    """The question, with how rare its words are in all the roots together."""
-    counts: Counter[str] = Counter()
-    total = 0
-    for root in roots:
-        try:
-            found, chunks = get_lexical().frequencies(root.id, telling_stems(text))
-        except Unavailable:
-            continue  # then its candidates have no words either, and `gather` has said so
-        counts.update(found)
-        total += chunks
-    return Question.of(text, counts, total)
-
-
-def _passage(candidate: Candidate) -> Passage:
-    distance = candidate.distance
-    return Passage(
-        root=candidate.root.path,  # hashed once, where an id is hashed at each use
-        path=candidate.facts.path,
-        names=candidate.facts.names,
-        similarity=None if distance is None else 1 - distance / 2,
-        words=candidate.words,
-    )
-
-
-def _found(chosen: Sequence[Candidate], texts: Texts, degraded: str = "") -> Found:
-    # One whose text is gone was deleted, or changed on disk, since it was found.
-    rows = [
-        row_of_facts(
-            each.root, each.facts, text, each.distance, "words" if degraded else each.matched_by
-        )
+def _rows(chosen: Sequence[Candidate], texts: Texts) -> list[Row]:
+    # One whose text is gone was deleted since it was found.
+    return [
+        row_of_facts(each.root, *texts[each.key], each.distance, each.matched_by)
         for each in chosen
-        if (text := texts.get((each.root.id, each.facts.id))) is not None
+        if each.key in texts
     ]
-    return Found(rows, degraded)

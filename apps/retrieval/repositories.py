@@ -33,15 +33,24 @@ def roots_for(repositories: Sequence[str], model: str) -> Sequence[Root]:
     Raises NotFound REPO_NOT_FOUND, whose details.repo is the id asked for, and Conflict
     INGEST_REQUIRED where one of them waits to be embedded again.
     """
-    roots = queries.published_roots()
     if not repositories:
-        return [root for root in roots if root.model == model]
-    asked = [the_one(repository, roots) for repository in repositories]
+        return [root for root in queries.published_roots() if root.model == model]
+    asked = _by_name(repositories)
     for root in asked:
         if root.model != model:
             text = f"INGEST_REQUIRED: {repo_id(root)} has yet to be embedded again with {model}"
             raise Conflict(text, code="INGEST_REQUIRED")
-    # In the order of the list, so that what is equal is ordered alike however it was asked for.
+    return asked
+
+
+def _by_name(repositories: Sequence[str]) -> Sequence[Root]:
+    """The roots of these ids, in the order of the list of all, so that what is equal is ordered
+    alike however it was asked for. Raises NotFound REPO_NOT_FOUND."""
+    # Nearly all ids are names: then the others need not be read.
+    roots = queries.published_roots(repositories)
+    if not set(repositories) <= {repo_id(root) for root in roots}:
+        roots = queries.published_roots()
+    asked = [the_one(repository, roots) for repository in repositories]
     return [root for root in roots if root in asked]
 
 

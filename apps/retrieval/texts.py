@@ -1,48 +1,43 @@
-"""The text of chosen candidates: from the vector store, or from their files where it is away."""
+"""The text of chosen candidates, with the facts of it that an answer tells: from the word index,
+which has both; from the vector store where a root has no word index."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from uuid import UUID
 
-from apps.ingest.models import Root, SourceFile
+from apps.ingest.lexical import StoredChunk, get_lexical
 from apps.ingest.vectors.store import get_store
-from apps.retrieval.gather import Candidate
-from apps.retrieval.ingested import unchanged_lines
+from apps.retrieval.rows import facts_of
+from apps.retrieval.sources import Candidate
+from codeinfo.errors import Unavailable
 
-Texts = dict[tuple[UUID, str], str]  # by root and chunk id
+Texts = dict[tuple[UUID, str], StoredChunk]  # by root and chunk id
 
 
-def stored_texts(chosen: Sequence[Candidate]) -> Texts:
-    """As they were ingested. Raises Unavailable CHROMA_UNAVAILABLE."""
-    ids: dict[UUID, list[str]] = {}
-    for each in chosen:
-        ids.setdefault(each.root.id, []).append(each.facts.id)
+def indexed(chosen: Iterable[Candidate]) -> Texts:
+    """Those that the word index has."""
+    texts: Texts = {}
+    for root_id, ids in _by_root(chosen).items():
+        try:
+            found = get_lexical().chunks(root_id, ids)
+        except Unavailable:
+            continue  # `gather` has said so
+        texts |= {(root_id, chunk_id): chunk for chunk_id, chunk in found.items()}
+    return texts
+
+
+def stored(chosen: Iterable[Candidate]) -> Texts:
+    """Those that the vector store has. Raises Unavailable CHROMA_UNAVAILABLE."""
+    ids = _by_root(chosen)
+    found = get_store().get_each(ids) if ids else {}
     return {
-        (root_id, match.id): match.text
-        for root_id, of_root in get_store().get_each(ids).items()
+        (root_id, match.id): StoredChunk(facts_of(match), match.text)
+        for root_id, of_root in found.items()
         for match in of_root.values()
     }
 
 
-def source_texts(chosen: Sequence[Candidate]) -> Texts:
-    """Their lines as they are on disk. Files that are gone, or no longer those that were ingested,
-    are left out: their lines would be others."""
-    files = SourceFile.objects.in_bulk({each.facts.source_file for each in chosen})
-    read = {
-        str(file.id): lines
-        for file, root in _with_roots(files.values(), chosen)
-        if (lines := unchanged_lines(root, file)) is not None
-    }
-    return {
-        (each.root.id, each.facts.id): "\n".join(
-            read[each.facts.source_file][each.facts.start_line - 1 : each.facts.end_line]
-        )
-        for each in chosen
-        if each.facts.source_file in read
-    }
-
-
-def _with_roots(
-    files: Iterable[SourceFile], chosen: Sequence[Candidate]
-) -> Iterator[tuple[SourceFile, Root]]:
-    roots = {each.root.id: each.root for each in chosen}
-    return ((file, roots[file.root_id]) for file in files if file.root_id in roots)
+def _by_root(chosen: Iterable[Candidate]) -> dict[UUID, list[str]]:
+    ids: dict[UUID, list[str]] = {}
+    for each in chosen:
+        ids.setdefault(each.root.id, []).append(each.id)
+    return ids

@@ -17,7 +17,8 @@ from benchmarks.retrieval.scores import Score, judged
 
 if TYPE_CHECKING:
     from apps.ingest.models import Root
-    from apps.retrieval.gather import Asked, Candidate
+    from apps.retrieval.gather import Gathered
+    from apps.retrieval.sources import Asked
 
 SHARES = ("meaning", "meaning_of_name")
 
@@ -32,12 +33,12 @@ def without_each(repositories: Sequence[Repository]) -> dict[str, list[Score]]:
         }
 
 
-def _remembered() -> Callable[[Sequence["Root"], "Asked"], Sequence["Candidate"]]:
+def _remembered() -> Callable[[Sequence["Root"], "Asked"], "Gathered"]:
     from apps.retrieval.gather import gather
 
-    known: dict[tuple[str, ...], Sequence[Candidate]] = {}
+    known: dict[tuple[str, ...], Gathered] = {}
 
-    def remembered(roots: Sequence["Root"], asked: "Asked") -> Sequence["Candidate"]:
+    def remembered(roots: Sequence["Root"], asked: "Asked") -> "Gathered":
         key = (asked.text, *(root.name for root in roots))
         if key not in known:
             known[key] = gather(roots, asked)

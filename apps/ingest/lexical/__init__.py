@@ -1,14 +1,24 @@
 """The words of chunks: found by BM25, with their facts and the symbols of their files."""
 
 from apps.ingest.lexical.store import LexicalStore, get_lexical, reset_lexical
-from apps.ingest.lexical.types import ChunkFacts, LexicalHit, StoredSymbol
+from apps.ingest.lexical.types import (
+    ChunkFacts,
+    Contents,
+    LexicalHit,
+    StoredChunk,
+    StoredSymbol,
+    WordHits,
+)
 from apps.ingest.lexical.words import words
 
 __all__ = [
     "ChunkFacts",
+    "Contents",
     "LexicalHit",
     "LexicalStore",
+    "StoredChunk",
     "StoredSymbol",
+    "WordHits",
     "get_lexical",
     "reset_lexical",
     "words",

@@ -3,8 +3,9 @@
 A segment is what one `add` wrote, or several that have been merged: the chunks of numbers `first`,
 `first` + 1, …, with the length in words and the file of each, 0 where a chunk has been deleted. A
 posting holds the chunks of one segment that have one word (`scoring.HIT`), a naming those in which
-one identifier stands (u4). `state.writes` changes with every write, and begins anywhere, so that no
-two files of one name are taken for each other.
+one identifier stands (u4). `state.writes` changes with every write; it and `state.edition`, which
+never does, begin anywhere, so that no two files of one name are taken for each other. Texts are in
+a table of their own, so that facts, which are asked for by the hundred, lie close together.
 """
 
 import sqlite3
@@ -13,8 +14,8 @@ from zlib import crc32
 from apps.ingest.lexical.words import words
 
 _TABLES = """
-CREATE TABLE state (id INTEGER PRIMARY KEY, writes INTEGER NOT NULL);
-INSERT INTO state VALUES (1, abs(random() / 2));
+CREATE TABLE state (id INTEGER PRIMARY KEY, writes INTEGER NOT NULL, edition INTEGER NOT NULL);
+INSERT INTO state VALUES (1, abs(random() / 2), abs(random() / 2) + 1);
 CREATE TABLE file (
     id INTEGER PRIMARY KEY,
     source_file TEXT NOT NULL UNIQUE,
@@ -36,6 +37,7 @@ CREATE TABLE chunk (
     chunk_hash TEXT NOT NULL
 );
 CREATE INDEX chunk_file ON chunk (file);
+CREATE TABLE text (number INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE symbol (
     file INTEGER NOT NULL,
     name TEXT NOT NULL COLLATE NOCASE,

@@ -7,7 +7,7 @@ idf = ln(1 + (N − n + ½) / (n + ½)),  n of the N chunks have the word
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,15 +44,17 @@ class Snapshot:
     """What is needed of all chunks; that of number `first` + i is at i."""
 
     writes: int
+    edition: int
     first: int
     files: NDArray[np.uint32]
     norms: Scores  # K1·(…) of the formula; infinite where there is no chunk
     live: int
 
 
-def writes(database: sqlite3.Connection) -> int:
-    (number,) = database.execute("SELECT writes FROM state").fetchone()
-    return int(number)
+def state(database: sqlite3.Connection) -> tuple[int, int]:
+    """How often it was written, and which edition it is."""
+    writes, edition = database.execute("SELECT writes, edition FROM state").fetchone()
+    return writes, edition
 
 
 def snapshot(database: sqlite3.Connection) -> Snapshot:
@@ -60,7 +62,7 @@ def snapshot(database: sqlite3.Connection) -> Snapshot:
     live = lengths > 0
     mean = lengths[live].mean() if live.any() else 1.0
     norms = np.where(live, K1 * (1 - B + B * lengths / mean), np.inf).astype(np.float32)
-    return Snapshot(writes(database), first, files, norms, int(live.sum()))
+    return Snapshot(*state(database), first, files, norms, int(live.sum()))
 
 
 def spread(
@@ -80,13 +82,13 @@ def spread(
 def best(
     database: sqlite3.Connection,
     seen: Snapshot,
-    words: Sequence[str],
+    postings: Iterable[Hits],
     n: int,
     where: Filters | None,
-) -> list[tuple[int, float]]:
-    """Number and score of the n best chunks that have any of the words, best first; of equal ones
-    the first written."""
-    scores = _scores(seen, _postings(database, words))
+) -> tuple[NDArray[np.intp], Scores]:
+    """Numbers and scores of the n best chunks in any of the postings, best first; of equal ones the
+    first written."""
+    scores = _scores(seen, list(postings))
     allowed = _allowed_files(database, where)
     if allowed is not None:
         scores[~np.isin(seen.files, allowed)] = 0
@@ -95,7 +97,7 @@ def best(
         least = np.partition(scores[found], -n)[-n]
         found = found[scores[found] >= least]
     found = found[np.argsort(-scores[found], kind="stable")][:n]
-    return list(zip((found + seen.first).tolist(), scores[found].tolist(), strict=True))
+    return found + seen.first, scores[found]
 
 
 def frequencies(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, int]:
@@ -106,12 +108,12 @@ def frequencies(database: sqlite3.Connection, words: Sequence[str]) -> dict[str,
     return {word: size // HIT.itemsize for word, size in rows}
 
 
-def _postings(database: sqlite3.Connection, words: Sequence[str]) -> list[Hits]:
-    """The postings of each word that is anywhere."""
+def postings(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, Hits]:
+    """The postings of each word that is anywhere, in the order of the words."""
     found: dict[str, list[bytes]] = {}
     for word, hits in database.execute(f"SELECT word, hits {_POSTINGS}", _asked(words)):
         found.setdefault(word, []).append(hits)
-    return [np.frombuffer(b"".join(blobs), HIT) for blobs in found.values()]
+    return {word: np.frombuffer(b"".join(blobs), HIT) for word, blobs in found.items()}
 
 
 def _asked(words: Sequence[str]) -> tuple[str]:

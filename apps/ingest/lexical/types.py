@@ -1,7 +1,11 @@
 """What the word index answers with."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -11,6 +15,37 @@ class LexicalHit:
 
     id: str
     score: float
+
+
+@dataclass(frozen=True)
+class WordHits:
+    """The best chunks of a root by their numbers, best first, scored as LexicalHits are.
+
+    A number means a chunk only in an index of the same `edition` (0: there is no index). `counts`
+    are how many of all `chunks` have each word that was asked for; those that none has are left
+    out.
+    """
+
+    edition: int
+    numbers: NDArray[np.intp]
+    scores: NDArray[np.float32]
+    counts: Mapping[str, int]
+    chunks: int
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The chunks of some files in the order of their numbers, which mean something in this
+    `edition` only. All sequences but the last two have one entry a chunk; `file_of` is the place of
+    its file in those two."""
+
+    edition: int
+    numbers: NDArray[np.intp]
+    ids: Sequence[str]
+    names: Sequence[tuple[str, ...]]
+    file_of: NDArray[np.intp]
+    paths: Sequence[str]
+    languages: Sequence[str]
 
 
 class ChunkFacts(NamedTuple):
@@ -28,6 +63,13 @@ class ChunkFacts(NamedTuple):
     signature: str
     language: str
     chunk_hash: str
+
+
+class StoredChunk(NamedTuple):
+    """A chunk with its text."""
+
+    facts: ChunkFacts
+    text: str
 
 
 @dataclass(frozen=True)

@@ -85,12 +85,15 @@ class Collections:
     def distances(self, name: str, vector: Vectors, ids: Sequence[str]) -> dict[str, float]:
         """The squared distance of each of these rows."""
         # Chroma's own query among given ids takes ten times as long.
+        found, vectors = self.vectors(name, ids)
+        return dict(zip(found, squares(vectors, vector).tolist(), strict=True)) if found else {}
+
+    def vectors(self, name: str, ids: Sequence[str]) -> tuple[list[str], Vectors]:
+        """Those of these rows that are there, in no order, and their vectors, one a row."""
         found = self._in(name, lambda it: it.get(ids=ids, include=["embeddings"]))
         if not found or not found["ids"]:
-            return {}
-        between = np.asarray(found["embeddings"], np.float32) - vector
-        squares = np.einsum("ij,ij->i", between, between)
-        return dict(zip(found["ids"], squares.tolist(), strict=True))
+            return [], np.zeros((0, 0), np.float32)
+        return list(found["ids"]), np.asarray(found["embeddings"], np.float32)
 
     def get(self, name: str, ids: Sequence[str]) -> list[tuple[str, Facts]]:
         """Id and facts of these rows, in no order."""
@@ -172,6 +175,13 @@ class Collections:
         return self._client.get_or_create_collection(
             name, embedding_function=None, configuration={"hnsw": INDEX}, metadata=dict(about)
         )
+
+
+def squares(vectors: Vectors, vector: Vectors) -> Vectors:
+    """The squared distance of each of some vectors, one a row, from another."""
+    between = vectors - vector
+    found: Vectors = np.einsum("ij,ij->i", between, between)
+    return found
 
 
 class _Page(Protocol):

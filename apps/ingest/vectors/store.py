@@ -32,6 +32,8 @@ Result = TypeVar("Result")
 READ_SLICE = 5_000
 # Records with their texts, 1 MB or so at once.
 RECORDS_SLICE = 500
+# 30 ms of work, as a slice of a write.
+VECTORS_SLICE = 1_000
 _FILTERED = ("runId", "sourceFile")
 
 
@@ -117,6 +119,23 @@ class VectorStore:
         calls = [(self._name(root_id), units[0], of_root) for root_id, of_root in asked.items()]
         found = dict(zip(asked, self._each(Collections.distances, calls), strict=True))
         return {root_id: found.get(root_id, {}) for root_id in ids}
+
+    def vectors(self, root_id: UUID, ids: Sequence[str]) -> Vectors | None:
+        """The vectors of these records in their order, one a row; None where one is not there.
+
+        Asked for in slices, each in its turn, and not as a question: nobody waits for it.
+        """
+        rows: Vectors | None = None
+        place = {each: row for row, each in enumerate(ids)}
+        for start in range(0, len(ids), VECTORS_SLICE):
+            part = list(ids[start : start + VECTORS_SLICE])
+            found, vectors = self._client.ask(Collections.vectors, self._name(root_id), part)
+            if len(found) < len(part):
+                return None
+            if rows is None:
+                rows = np.empty((len(ids), vectors.shape[1]), np.float32)
+            rows[[place[each] for each in found]] = vectors
+        return rows
 
     def get(self, root_id: UUID, ids: Sequence[str]) -> dict[str, StoredMatch]:
         """Text and metadata of these records, without a distance; unknown ids are left out."""

@@ -1,0 +1,118 @@
+"""What is read of a root's chunks and symbols, beside finding them by their words (`scoring`)."""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from apps.ingest.lexical.scoring import state
+from apps.ingest.lexical.types import ChunkFacts, Contents, StoredChunk, StoredSymbol
+
+_FACTS = (
+    "chunk.id, source_file, path, chunk_index, start_line, end_line, symbol, names, signature,"
+    " language, chunk_hash"
+)
+_CHUNKS = "FROM chunk JOIN file ON file.id = chunk.file"
+_ASKED = "WHERE chunk.id IN (SELECT value FROM json_each(?))"
+_SYMBOL = (
+    "SELECT source_file, file.path, language, name, symbol.path, kind, start_line, end_line,"
+    " signature FROM symbol JOIN file ON file.id = symbol.file"
+)
+
+
+def ids(database: sqlite3.Connection) -> set[str]:
+    return {chunk_id for (chunk_id,) in database.execute("SELECT id FROM chunk")}
+
+
+def count(database: sqlite3.Connection) -> int:
+    (number,) = database.execute("SELECT count(*) FROM chunk").fetchone()
+    return int(number)
+
+
+def facts(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ChunkFacts]:
+    rows = database.execute(f"SELECT {_FACTS} {_CHUNKS} {_ASKED}", (json.dumps(list(ids)),))
+    return {row[0]: _chunk_facts(row) for row in rows}
+
+
+def chunks(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, StoredChunk]:
+    rows = database.execute(
+        f"SELECT {_FACTS}, text {_CHUNKS} JOIN text USING (number) {_ASKED}",
+        (json.dumps(list(ids)),),
+    )
+    return {
+        chunk_id: StoredChunk(_chunk_facts((chunk_id, *row)), text) for chunk_id, *row, text in rows
+    }
+
+
+def contents(database: sqlite3.Connection, source_files: Collection[str]) -> Contents:
+    """All chunks of these files."""
+    rows = database.execute("SELECT id, source_file, path, language FROM file").fetchall()
+    files = [row for row in rows if row[1] in source_files]
+    place = {row[0]: index for index, row in enumerate(files)}
+    found = [
+        (number, chunk_id, tuple(names.split()), place[file])
+        for number, chunk_id, names, file in database.execute(
+            "SELECT number, id, names, file FROM chunk ORDER BY number"
+        )
+        if file in place
+    ]
+    numbers, ids, names, file_of = zip(*found, strict=True) if found else ((), (), (), ())
+    return Contents(
+        edition=state(database)[1],
+        numbers=np.array(numbers, np.intp),
+        ids=ids,
+        names=names,
+        file_of=np.array(file_of, np.intp),
+        paths=[row[2] for row in files],
+        languages=[row[3] for row in files],
+    )
+
+
+def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
+    """The ids of chunks by their numbers."""
+    return dict(
+        database.execute(
+            "SELECT number, chunk.id FROM json_each(?) AS asked"
+            " CROSS JOIN chunk ON number = asked.value",
+            (json.dumps(numbers),),
+        )
+    )
+
+
+def naming(database: sqlite3.Connection, identifier: str, n: int) -> list[str]:
+    """Ids of n chunks in whose text an identifier stands, by path and line."""
+    found = database.execute(
+        "SELECT hits FROM segment CROSS JOIN naming"
+        " ON naming.segment = segment.id AND identifier = ?",
+        (identifier,),
+    )
+    numbers = np.frombuffer(b"".join(hits for (hits,) in found), "<u4")
+    rows = database.execute(
+        "SELECT chunk.id FROM json_each(?) AS named CROSS JOIN chunk"
+        " ON number = named.value JOIN file ON file.id = chunk.file"
+        " ORDER BY file.path, chunk_index LIMIT ?",
+        (json.dumps(numbers.tolist()), n),
+    )
+    return [chunk_id for (chunk_id,) in rows]
+
+
+def definitions(database: sqlite3.Connection, name: str) -> list[StoredSymbol]:
+    """The symbols of a name in any case, by path and line."""
+    return _symbols(database, "name = ? ORDER BY file.path, start_line", name)
+
+
+def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol]:
+    """The symbols of a file, by line, outer before inner."""
+    return _symbols(database, "source_file = ? ORDER BY start_line, end_line DESC", source_file)
+
+
+def _symbols(database: sqlite3.Connection, which: str, value: str) -> list[StoredSymbol]:
+    return [StoredSymbol(*row) for row in database.execute(f"{_SYMBOL} WHERE {which}", (value,))]
+
+
+def _chunk_facts(row: Sequence[Any]) -> ChunkFacts:
+    *before, names, signature, language, chunk_hash = row
+    values = (*before, tuple(names.split()), signature, language, chunk_hash)
+    return ChunkFacts(*values)

@@ -1,0 +1,147 @@
+"""Which roots are held in memory: those that are searched, up to CODEINFO_RETRIEVAL_MEMORY_MB.
+
+A root is loaded behind the first search of a generation; the stores answer as long as it is not
+there. What has been asked for lately is not given up for another, or many roots would keep turning
+each other out.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import Root
+from apps.ingest.vectors.store import get_store
+from apps.retrieval.held import Held, load, size
+from apps.retrieval.live import live_files
+from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
+
+log = logging.getLogger("codeinfo.retrieval")
+
+# What was not asked for so long makes room for others.
+IDLE_SECONDS = 600.0
+# What could not be held is not tried again at once.
+PAUSE_SECONDS = 10.0
+
+
+@dataclass
+class _Shelf:
+    held: Held
+    bytes: int
+    used_at: float
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """A root to load at a generation: what its vectors will take, and how to get them."""
+
+    root: Root
+    bytes: int
+    load: Callable[[], Held | None]
+
+
+class Memory:
+    """Safe from any thread; loading is done by one of its own, which ends when there is nothing
+    left to load."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._shelves: dict[UUID, _Shelf] = {}
+        self._wishes: deque[_Wish] = deque()
+        self._tried: dict[UUID, tuple[int, float]] = {}  # generation, and when
+        self._worker: threading.Thread | None = None
+
+    def held(self, root: Root, dimension: int) -> Held | None:
+        """A root at the generation at hand, if it is held with vectors of this dimension. If not it
+        will be in a while, unless it does not fit."""
+        with self._changed:
+            shelf = self._shelves.get(root.id)
+            if shelf and shelf.held.is_of(root.generation, dimension):
+                shelf.used_at = self._clock()
+                return shelf.held
+            if not knobs().retrieval_memory_mb or not self._is_wanted(root):
+                return None
+            self._tried[root.id] = root.generation, self._clock()
+        self._wish(root, dimension)
+        return None
+
+    def forget(self, root_id: UUID) -> None:
+        """Let go of a root, to be loaded again."""
+        with self._changed:
+            self._shelves.pop(root_id, None)
+            self._tried.pop(root_id, None)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until nothing is being loaded; whether that came to be."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._is_working(), seconds)
+
+    def _is_working(self) -> bool:
+        return self._worker is not None and self._worker.is_alive()
+
+    def _is_wanted(self, root: Root) -> bool:
+        """Not where a search that began before the last publishing asks for what was then, nor
+        where this was tried just now."""
+        shelf = self._shelves.get(root.id)
+        if shelf and shelf.held.generation > root.generation:
+            return False
+        generation, at = self._tried.get(root.id, (0, 0.0))
+        return root.generation > generation or (
+            root.generation == generation and self._clock() - at > PAUSE_SECONDS
+        )
+
+    def _wish(self, root: Root, dimension: int) -> None:
+        try:
+            loading = partial(load, root, live_files(root), get_lexical(), get_store())
+        except Unavailable:
+            return  # the search itself will say so
+        with self._changed:
+            self._wishes.append(_Wish(root, size(root.embedded, dimension), loading))
+            if not self._is_working():
+                self._worker = threading.Thread(target=self._work, name="search-load", daemon=True)
+                self._worker.start()
+
+    def _work(self) -> None:
+        while wish := self._next():
+            try:
+                held = wish.load()
+            except Unavailable as error:
+                log.warning("not held in memory", extra={"context": {"reason": error.message}})
+                continue
+            if held:
+                with self._changed:
+                    self._shelves[wish.root.id] = _Shelf(held, wish.bytes, self._clock())
+
+    def _next(self) -> _Wish | None:
+        """The next root that there is room for; None ends the thread."""
+        with self._changed:
+            while self._wishes:
+                wish = self._wishes.popleft()
+                if self._make_room(wish):
+                    return wish
+            self._worker = None
+            self._changed.notify_all()
+            return None
+
+    def _make_room(self, wish: _Wish) -> bool:
+        """Whether a root fits, once what nobody asks for has gone."""
+        free = (knobs().retrieval_memory_mb << 20) - wish.bytes
+        # What it replaces goes when it is there.
+        others = {i: shelf for i, shelf in self._shelves.items() if i != wish.root.id}
+        free -= sum(shelf.bytes for shelf in others.values())
+        idle_since = self._clock() - IDLE_SECONDS
+        for root_id, shelf in sorted(others.items(), key=lambda item: item[1].used_at):
+            if free >= 0 or shelf.used_at > idle_since:
+                break
+            free += self._shelves.pop(root_id).bytes
+        return free >= 0
+
+
+memory = Memory()

@@ -1,0 +1,261 @@
+"""What is held in memory: the same answers as the stores give, never older ones, within bounds."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.ingest import services
+from apps.ingest.lexical import Contents, get_lexical
+from apps.ingest.models import Root
+from apps.ingest.runs import mend, queue, stores
+from apps.ingest.vectors.store import get_store, reset_store
+from apps.retrieval import memory as memory_module
+from apps.retrieval.held import Held, size
+from apps.retrieval.memory import IDLE_SECONDS, PAUSE_SECONDS, Memory
+from codeinfo.errors import NotFound, Unavailable
+from tests.retrieval.conftest import Ask
+from tests.support.ingested import ingest, ingest_sample, write_files
+
+Turn = Callable[..., None]
+QUESTION = "how long to wait before trying again"
+DIMENSION = 2
+SECONDS = 30
+
+
+# --- over real stores -----------------------------------------------------------------------------
+
+
+class Told:
+    """The question of one search after another, and whether Chroma was asked for any of it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
+        self._ask = ask
+        self.chroma = 0
+        self.restart(monkeypatch)
+        for place in ("gather", "sources", "texts"):
+            monkeypatch.setattr(f"apps.retrieval.{place}.get_store", self._counted)
+
+    def restart(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A process that has just begun holds nothing."""
+        self.memory = Memory()
+        monkeypatch.setattr("apps.retrieval.sources.memory", self.memory)
+
+    def __call__(self, **body: Any) -> tuple[list[dict[str, Any]], bool]:
+        """The results, and whether memory gave them without Chroma."""
+        before = self.chroma
+        answer = self._ask(query=QUESTION, **body)
+        assert "degraded" not in answer
+        assert self.memory.wait(SECONDS)
+        return answer["results"], self.chroma == before
+
+    def _counted(self) -> Any:
+        self.chroma += 1
+        return get_store()
+
+
+@pytest.fixture
+def told(
+    transactional_db: None, turn_knobs: Turn, monkeypatch: pytest.MonkeyPatch, ask: Ask
+) -> Iterator[Told]:
+    turn_knobs(retrieval_memory_mb=16)
+    for root_id in stores.roots():
+        stores.drop(root_id)
+    yield Told(monkeypatch, ask)
+    for root_id in stores.roots():
+        stores.drop(root_id)
+
+
+def rounded(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [result | {"score": round(result["score"], 5)} for result in results]
+
+
+def test_memory_answers_as_the_stores_do_and_through_all_that_changes(
+    told: Told, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest_sample(folder / "lighthouse")
+    other = ingest(write_files(folder / "other", {"a.py": "def wait_again(): ...\n"}))
+    from_stores, held = told()
+    assert not held
+    from_memory, held = told()
+    assert held
+    assert rounded(from_memory) == rounded(from_stores)
+    assert rounded(told(path="src/")[0]) == [
+        r for r in rounded(from_stores) if "src" in r["relPath"]
+    ]
+
+    # Chroma itself is gone: what is held needs it not.
+    reset_store()
+    assert told()[1]
+
+    # Published: the next search knows, the one after it is answered from memory again.
+    write_files(folder / "lighthouse", {"src/wait.py": "def wait_before_trying_again(): ...\n"})
+    ingest(folder / "lighthouse")
+    for held in (False, True):
+        results, was_held = told(repository="lighthouse")
+        assert was_held is held
+        assert results[0]["relPath"] == "src/wait.py"
+
+    # Embedded again.
+    services.reembed(root.path)
+    queue.drain()
+    again, held = told(repository="lighthouse")
+    assert not held
+    assert rounded(told(repository="lighthouse")[0]) == rounded(again)
+
+    # A new process.
+    told.restart(monkeypatch)
+    assert rounded(told(repository="lighthouse")[0]) == rounded(again)
+    assert told(repository="lighthouse")[1]
+
+    # Removed: it is not asked, whatever is held of it.
+    services.remove(root.path)
+    assert {result["repo"] for result in told()[0]} == {other.name}
+    with pytest.raises(NotFound):
+        services.remove(root.path)
+
+
+def test_a_word_index_built_again_is_not_asked_by_old_numbers(told: Told, folder: Path) -> None:
+    root = ingest_sample(folder / "lighthouse")
+    write_files(folder / "lighthouse", {"README.md": "# Ships\n\nNothing else.\n"})
+    root = ingest(folder / "lighthouse")
+    told()
+    results, held = told()
+    assert held
+    mend.rebuild(root, lambda: False)
+    told()  # vectors alone, this once
+    assert told()[0][0] == results[0]
+    again, held = told()
+    assert held
+    assert rounded(again) == rounded(results)
+
+
+def test_what_words_and_vectors_do_not_both_have_is_not_held(told: Told, folder: Path) -> None:
+    root = ingest_sample(folder / "lighthouse")
+    get_lexical().drop(root.id)
+    for _ in range(2):
+        results, held = told()
+        assert not held
+        assert {result["matchedBy"] for result in results} == {"vector"}
+
+
+# --- what is held, and what makes room ------------------------------------------------------------
+
+
+class Shelf:
+    """Roots of so many megabytes, a clock, and what was loaded in turn."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1_000.0
+        self.loaded: list[str] = []
+        self.fails: Unavailable | None = None
+        self.memory = Memory(lambda: self.now)
+        monkeypatch.setattr(memory_module, "load", self._load)
+        monkeypatch.setattr(memory_module, "live_files", lambda root: frozenset())
+        for name in ("get_lexical", "get_store"):
+            monkeypatch.setattr(memory_module, name, lambda: None)
+
+    def root(self, name: str, megabytes: float = 1, generation: int = 1) -> Root:
+        chunks = int(megabytes * 2**20 / size(1, DIMENSION))
+        made = Root(id=uuid.uuid5(uuid.NAMESPACE_URL, name), name=name, generation=generation)
+        made.embedded = chunks
+        return made
+
+    def asks(self, root: Root, dimension: int = DIMENSION) -> bool:
+        """Whether a search finds a root held; what it set off has ended then."""
+        held = self.memory.held(root, dimension)
+        assert self.memory.wait(SECONDS)
+        return held is not None
+
+    def _load(self, root: Root, *stores: Any) -> Held:
+        self.loaded.append(f"{root.name} {root.generation}")
+        if self.fails:
+            raise self.fails
+        none = np.zeros(0, np.intp)
+        contents = Contents(1, none, (), (), none, (), ())
+        return Held(root.generation, contents, np.zeros((0, DIMENSION), np.float32))
+
+
+@pytest.fixture
+def shelf(turn_knobs: Turn, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    turn_knobs(retrieval_memory_mb=4)
+    return Shelf(monkeypatch)
+
+
+def test_a_root_is_held_from_the_second_search_on(shelf: Shelf) -> None:
+    assert [shelf.asks(shelf.root("a")) for _ in range(3)] == [False, True, True]
+    assert shelf.loaded == ["a 1"]
+
+
+def test_a_new_generation_is_loaded_and_the_old_one_not_answered_from(shelf: Shelf) -> None:
+    old, new = shelf.root("a"), shelf.root("a", generation=2)
+    shelf.asks(old)
+    assert not shelf.asks(new)
+    assert shelf.asks(new)
+    # A search that began before it was published.
+    assert not shelf.asks(old)
+    assert shelf.loaded == ["a 1", "a 2"]
+
+
+def test_vectors_of_another_length_are_not_compared(shelf: Shelf) -> None:
+    root = shelf.root("a")
+    shelf.asks(root)
+    assert not shelf.asks(root, DIMENSION + 1)
+    assert shelf.asks(root)
+
+
+def test_what_is_larger_than_the_room_is_left_to_the_stores(shelf: Shelf) -> None:
+    large = shelf.root("large", 5)
+    assert not any(shelf.asks(large) for _ in range(3))
+    assert shelf.loaded == []
+
+
+def test_nothing_is_held_where_no_memory_is_given(shelf: Shelf, turn_knobs: Turn) -> None:
+    turn_knobs(retrieval_memory_mb=0)
+    assert not any(shelf.asks(shelf.root("a")) for _ in range(3))
+    assert shelf.loaded == []
+
+
+def test_only_what_nobody_asks_for_makes_room(shelf: Shelf) -> None:
+    a, b, late = shelf.root("a", 2), shelf.root("b", 1.5), shelf.root("late", 1)
+    for root in (a, b):
+        shelf.asks(root)
+    shelf.now += IDLE_SECONDS - 1
+    assert shelf.asks(b)
+    assert not any(shelf.asks(late) for _ in range(2))
+    shelf.now += PAUSE_SECONDS + 1
+    shelf.asks(late)
+    assert shelf.asks(late)
+    assert shelf.asks(b)
+    assert not shelf.asks(a)
+
+
+def test_what_could_not_be_loaded_is_tried_again_after_a_pause(shelf: Shelf) -> None:
+    root, shelf.fails = shelf.root("a"), Unavailable("away", code="CHROMA_UNAVAILABLE")
+    assert not any(shelf.asks(root) for _ in range(3))
+    assert shelf.loaded == ["a 1"]
+    shelf.fails = None
+    shelf.now += PAUSE_SECONDS + 1
+    shelf.asks(root)
+    assert shelf.asks(root)
+
+
+def test_the_nearest_are_exact_and_in_order() -> None:
+    random = np.random.default_rng(5)
+    units = random.standard_normal((500, 8)).astype(np.float32)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    units[7] = units[3]
+    numbers = np.arange(40, 1_040, 2)
+    contents = Contents(1, numbers, [], [], numbers, [], [])
+    held = Held(1, contents, units)
+    rows, distances = held.nearest(units[3], 25)
+    true = ((units - units[3]) ** 2).sum(axis=1)
+    assert rows.tolist()[:2] == [3, 7]
+    assert set(rows.tolist()) == set(np.argsort(true, kind="stable")[:25].tolist())
+    assert np.all(np.diff(distances) >= 0)
+    assert held.distances(units[3], rows.tolist()) == pytest.approx(true[rows].tolist(), abs=1e-5)
+    assert held.nearest(units[3], 999)[0].size == 500
+    assert held.rows(np.array([40, 41, 44, 2, 9_000])).tolist() == [0, -1, 2, -1, -1]
