@@ -8,17 +8,28 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from apps.site import health
 from codeinfo import __version__
+from codeinfo.access import has_token
+from codeinfo.conf import knobs
 
 
 @require_GET
 async def health_view(request: HttpRequest) -> JsonResponse:
-    """Always 200. `mongoConnected` keeps its wire name and means the database, whichever it is."""
+    """Always 200: the process answers; what it stands on is told part by part.
+
+    `mongoConnected` keeps its wire name and means the database, whichever it is. Details are for
+    those who may call the API.
+    """
+    found = await health.quick()
+    token = knobs().api_token
+    parts = health.wire(found, details=not token or has_token(request, token))
     return JsonResponse(
         {
             "status": "ok",
             "uptime": health.uptime_seconds(),
             "timestamp": int(time.time() * 1000),
-            "mongoConnected": await health.database_connected(),
+            "mongoConnected": parts["database"]["state"] == "ok",
+            "degraded": [part.id for part in found if part.level in ("warn", "bad")],
+            "parts": parts,
         }
     )
 

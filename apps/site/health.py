@@ -1,31 +1,46 @@
-"""Whether the parts this process stands on answer, asked with a time limit."""
+"""How this process is, told within a second whatever hangs."""
 
-import asyncio
 import time
+from typing import Any
 
-from channels.db import database_sync_to_async
-from django.db import DatabaseError, connection
+from apps.site.checks import parts
+from apps.site.checks.asking import Asker
+from apps.site.checks.findings import Finding
 
 STARTED = time.monotonic()
-PATIENCE_SECONDS = 1.0
+# `/health` answers within a second; the rest of it is for the way.
+LIMIT_SECONDS = 0.8
+# Some parts are dear to ask (a server, a store): monitors share what was said.
+FRESH_SECONDS = 2.0
+# A person who opens the home page waits for the truth, such as a store that is just opening.
+PATIENT_SECONDS = 8.0
+
+_asker = Asker()
 
 
-def _ask_database() -> bool:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except (DatabaseError, OSError):
-        return False
-    return True
+async def quick() -> list[Finding]:
+    """Every part, for monitors."""
+    return await _asker.ask(parts.all_parts(), LIMIT_SECONDS, FRESH_SECONDS)
 
 
-async def database_connected() -> bool:
-    """Whether the database answers within a second, however it hangs."""
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            return bool(await database_sync_to_async(_ask_database, thread_sensitive=False)())
-    except TimeoutError:
-        return False
+async def thorough() -> list[Finding]:
+    """Every part asked anew, for the home page."""
+    return await _asker.ask(parts.all_parts(), PATIENT_SECONDS)
+
+
+def wire(found: list[Finding], *, details: bool) -> dict[str, Any]:
+    """Part → `{state, word, detail?}`; those of a kind (`providers:openai`) in one object."""
+    body: dict[str, Any] = {}
+    for part in found:
+        kind, _, name = part.id.partition(":")
+        told = {"state": part.level, "word": part.word}
+        if details:
+            told["detail"] = part.detail
+        if name:
+            body.setdefault(kind, {})[name] = told
+        else:
+            body[kind] = told
+    return body
 
 
 def uptime_seconds() -> float:

@@ -28,33 +28,42 @@ logger = logging.getLogger("codeinfo.site")
 PING_SECONDS, PONG_SECONDS = 30, 60
 
 
-def check_port(address: str, port: int, variable: str) -> None:
-    """Raise CommandError, naming the variable to set, when a port cannot be listened on."""
+def port_problem(address: str, port: int) -> str:
+    """Why a port cannot be listened on; empty where it can."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
         except OSError as error:
-            raise CommandError(
-                f"Port {port} cannot be used ({error.strerror}): "
-                f"stop what is there, or set {variable}"
-            ) from error
+            return error.strerror or str(error)
+    return ""
 
 
-def endpoints(knobs: Knobs) -> list[str]:
-    """The ports of this process, as Twisted spells them."""
-    ports = {
+def ports(knobs: Knobs) -> dict[str, int]:
+    """The ports of this process by the variables that set them."""
+    return {
         "PORT": knobs.port,
         "MCP_PORT": knobs.mcp_port,
         "AGENTS_MCP_PORT": knobs.agents_mcp_port,
     }
-    if len(set(ports.values())) < len(ports):
-        raise CommandError(f"These must differ: {ports}")
-    for variable, port in ports.items():
-        check_port(knobs.bind, port, variable)
+
+
+def endpoints(knobs: Knobs) -> list[str]:
+    """The ports of this process, as Twisted spells them.
+
+    Raises CommandError, naming the variable to set, when one cannot be listened on.
+    """
+    named = ports(knobs)
+    if len(set(named.values())) < len(named):
+        raise CommandError(f"These must differ: {named}")
+    for variable, port in named.items():
+        if problem := port_problem(knobs.bind, port):
+            raise CommandError(
+                f"Port {port} cannot be used ({problem}): stop what is there, or set {variable}"
+            )
     address = knobs.bind.replace(":", r"\:")
-    return [f"tcp:port={port}:interface={address}" for port in ports.values()]
+    return [f"tcp:port={port}:interface={address}" for port in named.values()]
 
 
 def end_live_runs() -> "Deferred[None]":

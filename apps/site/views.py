@@ -46,7 +46,7 @@ def _stored() -> tuple[list[Root] | None, dict[str, str]]:
 @require_GET
 async def connected(request: HttpRequest) -> HttpResponse:
     """Fragment: the list "What is connected", asked anew."""
-    return render(request, "site/_connected.html", {"services": await overview.services()})
+    return render(request, "site/_connected.html", {"services": await health.thorough()})
 
 
 @require_GET

@@ -75,7 +75,7 @@ def _wait_until_it_answers(product: Product, process: "subprocess.Popen[bytes]")
         if process.poll() is not None:
             break
         try:
-            with urlopen(f"{product.url}/health", timeout=5):
+            with urlopen(f"{product.url}/version", timeout=5):
                 return
         except (URLError, ConnectionError):
             try:

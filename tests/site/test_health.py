@@ -1,22 +1,45 @@
 """Health and versions, as monitors and other programs read them."""
 
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
 from unittest.mock import patch
 
 import pytest
 from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.test import Client
+from django.test import AsyncClient, Client
 
+from apps.ingest.runs import queue
+from apps.site import health
+from apps.site.checks import parts
+from apps.site.checks.asking import Asker, Check, in_thread
+from apps.site.checks.findings import Finding
 from codeinfo import __version__
+from codeinfo.errors import Unavailable
 from tests.house.sources import HOME
+
+PATIENCE = 30
+
+
+@pytest.fixture(autouse=True)
+def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is remembered from other tests, and a slow machine has its time."""
+    monkeypatch.setattr(health, "_asker", Asker())
+    monkeypatch.setattr(health, "LIMIT_SECONDS", PATIENCE)
 
 
 @pytest.mark.django_db
-def test_health_tells_that_the_database_answers(client: Client) -> None:
+def test_health_tells_of_every_part(client: Client) -> None:
     body = client.get("/health").json()
     assert (body["status"], body["mongoConnected"]) == ("ok", True)
     assert body["uptime"] >= 0
     assert body["timestamp"] > 1_700_000_000_000
+    told = body["parts"]
+    assert set(told) == {"database", "embedder", "chroma", "providers", "worker"}
+    assert told["providers"]["builtin"]["state"] == "ok"
+    assert told["database"] == {"state": "ok", "word": "Connected", "detail": "SQLite"}
+    assert told["worker"]["word"] == "Not here"
 
 
 @pytest.mark.django_db
@@ -24,6 +47,131 @@ def test_health_stays_200_when_the_database_is_away(client: Client) -> None:
     with patch.object(BaseDatabaseWrapper, "cursor", side_effect=OperationalError("gone")):
         answer = client.get("/health")
     assert (answer.status_code, answer.json()["mongoConnected"]) == (200, False)
+    assert answer.json()["parts"]["database"]["state"] == "bad"
+    assert "database" in answer.json()["degraded"]
+
+
+@pytest.fixture
+def parts_are(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """parts_are(check, …): these and the database are all there is."""
+
+    async def connected() -> Finding:
+        return Finding("database", "Database", "ok", "Connected", "SQLite")
+
+    def use(*checks: Check) -> None:
+        every = [Check("database", "Database", connected), *checks]
+        monkeypatch.setattr(parts, "all_parts", lambda: every)
+
+    return use
+
+
+@pytest.fixture
+def stuck() -> Iterator[threading.Event]:
+    """What hangs until the test is over."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+async def test_a_part_that_hangs_holds_nobody_up_and_is_asked_once(
+    async_client: AsyncClient,
+    parts_are: Callable[..., None],
+    stuck: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(health, "LIMIT_SECONDS", 0.05)
+    asked: list[str] = []
+
+    def hang() -> Finding:
+        asked.append("chroma")
+        stuck.wait(PATIENCE)
+        return Finding("chroma", "Vector store", "ok", "Ready", "at last")
+
+    parts_are(Check("chroma", "Vector store", lambda: in_thread(hang)))
+    for _ in range(3):
+        body = (await async_client.get("/health")).json()
+        assert body["parts"]["chroma"]["word"] == "No answer"
+        assert body["degraded"] == ["chroma"]
+        assert body["mongoConnected"] is True
+    assert asked == ["chroma"]
+    monkeypatch.setattr(health, "LIMIT_SECONDS", PATIENCE)
+    stuck.set()
+    body = (await async_client.get("/health")).json()
+    assert body["parts"]["chroma"]["word"] == "Ready"
+
+
+async def test_what_was_just_said_is_said_again(parts_are: Callable[..., None]) -> None:
+    asked: list[int] = []
+
+    async def count() -> Finding:
+        asked.append(1)
+        return Finding("chroma", "Vector store", "ok", "Ready", str(len(asked)))
+
+    parts_are(Check("chroma", "Vector store", count))
+    asker = Asker()
+    for fresh, expected in ((3600, "1"), (3600, "1"), (0, "2")):
+        found = await asker.ask(parts.all_parts(), PATIENCE, fresh)
+        assert found[1].detail == expected
+
+
+async def test_whatever_a_part_raises_is_a_finding() -> None:
+    async def ask(error: Exception) -> Finding:
+        def fail() -> Finding:
+            raise error
+
+        (found,) = await Asker().ask([Check("x", "X", lambda: in_thread(fail))], PATIENCE)
+        return found
+
+    away = await ask(Unavailable("It is away."))
+    assert (away.level, away.word, away.detail) == ("bad", "Away", "It is away.")
+    assert (await ask(OperationalError("gone"))).level == "warn"
+    bug = await ask(KeyError("x"))
+    assert (bug.level, bug.detail) == ("bad", "KeyError: 'x'")
+
+
+async def test_nothing_is_told_of_keys_or_of_more_than_an_origin(
+    turn_knobs: Callable[..., None],
+) -> None:
+    turn_knobs(openai_api_key="canary-own-key")
+    text = "No http://u:canary-pw@h:1/canary/v1?k=canary. Key canary-own-key, sk-canary-0123."
+
+    async def ask() -> Finding:
+        return Finding("x", "X", "bad", "Away", text, text)
+
+    (found,) = await Asker().ask([Check("x", "X", ask)], PATIENCE)
+    for told in (found.detail, found.fix):
+        assert told == "No http://h:1. Key [redacted], [redacted]."
+
+
+async def test_details_are_for_those_who_may_call_the_api(
+    async_client: AsyncClient, parts_are: Callable[..., None], turn_knobs: Callable[..., None]
+) -> None:
+    parts_are()
+    turn_knobs(api_token="needed-for-more")
+    stranger = (await async_client.get("/health")).json()
+    assert stranger["parts"]["database"] == {"state": "ok", "word": "Connected"}
+    known = {"authorization": "Bearer needed-for-more"}
+    told = (await async_client.get("/health", headers=known)).json()
+    assert told["parts"]["database"]["detail"] == "SQLite"
+
+
+async def test_a_worker_that_has_died_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = queue.Worker()
+    monkeypatch.setattr(queue, "_worker", worker)
+    assert (await parts.WORKER.ask()).level == "bad"
+    monkeypatch.setattr(worker, "is_alive", lambda: True)
+    assert (await parts.WORKER.ask()).word == "Ready"
+    monkeypatch.setitem(queue._jobs, object(), object())  # type: ignore[misc]
+    assert (await parts.WORKER.ask()).word == "Working"
+
+
+async def test_an_answer_for_nobody_is_dropped(stuck: threading.Event) -> None:
+    task = asyncio.ensure_future(in_thread(lambda: stuck.wait(PATIENCE)))
+    await asyncio.sleep(0)
+    task.cancel()
+    stuck.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 def test_versions_agree(client: Client) -> None:

@@ -12,6 +12,8 @@ from apps.agents.providers.base import Availability, Model
 from apps.conversations.models import Conversation
 from apps.ingest.models import Root
 from apps.site import overview
+from apps.site.checks import parts
+from apps.site.checks.findings import Finding
 from codeinfo import __version__
 from codeinfo.errors import Unavailable
 
@@ -84,16 +86,23 @@ def test_it_survives_a_database_that_is_away(
     assert "The database does not answer." in html
 
 
-async def test_each_provider_says_why_it_cannot_be_used() -> None:
+async def test_each_provider_says_why_it_cannot_be_used(turn_knobs: Callable[..., None]) -> None:
+    async def told(provider: FakeProvider) -> Finding:
+        return await parts.provider_check(provider).ask()
+
     away = FakeProvider(Availability(False, reason="Set CODEINFO_FAKE."))
-    assert await overview.chat_provider(away) == overview.Service(
-        "Fake server", "Set CODEINFO_FAKE.", "off", "Not available"
+    found = await told(away)
+    assert (found.id, found.name) == ("providers:fake", "Fake server")
+    assert (found.level, found.word, found.detail) == (
+        "off",
+        "Not available",
+        "Set CODEINFO_FAKE.",
     )
-    broken = await overview.chat_provider(FakeProvider(Availability(True)))
+    turn_knobs(chat_provider="fake")
+    assert (await told(away)).level == "bad"
+    broken = await told(FakeProvider(Availability(True)))
     assert (broken.level, broken.detail) == ("warn", "The server hung up.")
-    ready = await overview.chat_provider(
-        FakeProvider(Availability(True, tools_available=False), [Model("m", "M")])
-    )
+    ready = await told(FakeProvider(Availability(True, tools_available=False), [Model("m", "M")]))
     assert (ready.level, ready.detail) == ("ok", "1 model, without tools")
 
 

@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from contextlib import nullcontext
+from typing import Literal
 from uuid import UUID
 
 from django.db import DatabaseError, close_old_connections, connections
@@ -221,6 +222,15 @@ def stop_worker() -> None:
     if _worker is not None:
         _worker.stop()
         _worker = None
+
+
+def worker_state() -> Literal["idle", "working", "dead", "absent"]:
+    """How the worker of this process is; "absent" where it has none."""
+    if _worker is None:
+        return "absent"
+    if not _worker.is_alive():
+        return "dead"
+    return "working" if _jobs else "idle"
 
 
 def wake() -> None:

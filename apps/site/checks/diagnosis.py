@@ -1,0 +1,32 @@
+"""Everything that can be asked of an installation, whether its server runs or not."""
+
+from typing import Any
+
+from apps.site.checks import parts, setup
+from apps.site.checks.asking import Asker, Check, in_thread
+from apps.site.checks.findings import Finding
+
+LIMIT_SECONDS = 20.0
+# What the server holds while it runs, and only it can tell of.
+SERVERS_OWN = (parts.VECTORS, parts.WORKER)
+
+
+async def diagnose() -> list[Finding]:
+    """The set-up first, then the parts. Never raises, and ends."""
+    health = await in_thread(setup.own_server)
+    own = {check.id for check in SERVERS_OWN}
+    asked = [check for check in parts.all_parts() if check.id not in own]
+    if health is None:
+        # The worker is the server's: without one there is nothing to say of it.
+        asked.append(parts.VECTORS)
+    found = await Asker().ask([*setup.checks(served=health is not None), *asked], LIMIT_SECONDS)
+    return [*found, *(_told(check, health) for check in SERVERS_OWN if health is not None)]
+
+
+def _told(check: Check, health: dict[str, Any]) -> Finding:
+    """What the running server says of one of its parts."""
+    said = health.get("parts", {}).get(check.id)
+    if not isinstance(said, dict):
+        return Finding(check.id, check.name, "warn", "Unknown", "An older codeinfo runs here.")
+    detail = said.get("detail", "As the server says, which runs.")
+    return Finding(check.id, check.name, said.get("state", "warn"), said.get("word", ""), detail)

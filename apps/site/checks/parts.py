@@ -1,0 +1,130 @@
+"""The parts that a process stands on: database, embedder, vectors, providers, worker."""
+
+from collections.abc import Callable
+from functools import partial
+
+from django.db import DatabaseError, connection
+
+from apps.agents.providers.base import Provider
+from apps.ingest import queries
+from apps.ingest.runs import queue
+from apps.site.checks.asking import Check, in_thread
+from apps.site.checks.findings import Finding, Level
+from codeinfo.conf import knobs
+from codeinfo.errors import CodeinfoError
+
+DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "MongoDB"}
+
+
+def all_parts() -> list[Check]:
+    """Every part, in the order in which they are shown."""
+    return [DATABASE, EMBEDDER, VECTORS, *map(provider_check, _providers()), WORKER]
+
+
+def database_name() -> str:
+    return DATABASE_NAMES.get(connection.vendor, connection.vendor)
+
+
+def store_name() -> str:
+    return f"Chroma at {knobs().chroma_url}" if knobs().chroma_url else "Chroma embedded"
+
+
+def _database() -> Finding:
+    name = database_name()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except (DatabaseError, OSError):
+        return Finding(
+            "database",
+            "Database",
+            "bad",
+            "Away",
+            f"{name} does not answer. Chat works, nothing is kept.",
+            "Start it, or set DATABASE_URL to one that answers.",
+        )
+    return Finding("database", "Database", "ok", "Connected", name)
+
+
+def _embedder() -> Finding:
+    # The embedding package loads weights; it is imported when it is first needed.
+    from apps.ingest.embedding import DEFAULT_MODEL, get_embedder  # noqa: PLC0415
+    from apps.ingest.embedding.server import configured_server, list_models  # noqa: PLC0415
+
+    lock = queries.index_lock()
+    embedder = get_embedder(lock.model if lock else DEFAULT_MODEL)
+    own = ":" not in embedder.id
+    embedder.close()
+    server = configured_server()
+    if server and (knobs().embedding_base_url or not own):
+        # Whether it answers, and takes the key.
+        list_models(server)
+    where = "built in" if own else "over the network"
+    return Finding("embedder", "Search and embedding", "ok", "Ready", f"{embedder.id}, {where}")
+
+
+def _vectors() -> Finding:
+    # chromadb takes a second to import.
+    from apps.ingest.vectors.store import get_store  # noqa: PLC0415
+
+    count = len(get_store().collections())
+    held = f"{store_name()}, {count} collection{'' if count == 1 else 's'}"
+    return Finding("chroma", "Vector store", "ok", "Ready", held)
+
+
+async def _provider(provider: Provider) -> Finding:
+    told = partial(Finding, f"providers:{provider.id}", provider.label)
+    state = await provider.availability()
+    if not state.available:
+        wanted = is_wanted(provider.id)
+        level: Level = "bad" if wanted else "off"
+        return told(level, "Away" if wanted else "Not available", state.reason or "Not set up.")
+    try:
+        models = await provider.models()
+    except CodeinfoError as error:
+        return told("warn", "No models", error.message)
+    count = f"{len(models)} model{'' if len(models) == 1 else 's'}"
+    return told("ok", "Ready", count + ("" if state.tools_available else ", without tools"))
+
+
+def is_wanted(provider_id: str) -> bool:
+    """Whether somebody has set this provider up: that it is away is then no choice."""
+    known = knobs()
+    set_up = {known.chat_provider} | ({"openai"} if known.openai_base_url else set())
+    return provider_id in set_up
+
+
+async def _worker() -> Finding:
+    told = partial(Finding, "worker", "Ingest worker")
+    match queue.worker_state():
+        case "idle":
+            return told("ok", "Ready", "Waits for folders to ingest.")
+        case "working":
+            return told("ok", "Working", "An ingest is under way.")
+        case "absent":
+            return told("off", "Not here", "This process takes no ingests.")
+        case _:
+            return told(
+                "bad", "Stopped", "Its thread has ended: ingests stay queued.", "Restart codeinfo."
+            )
+
+
+def _threaded(id: str, name: str, work: Callable[[], Finding]) -> Check:
+    return Check(id, name, partial(in_thread, work))
+
+
+DATABASE = _threaded("database", "Database", _database)
+EMBEDDER = _threaded("embedder", "Search and embedding", _embedder)
+VECTORS = _threaded("chroma", "Vector store", _vectors)
+WORKER = Check("worker", "Ingest worker", _worker)
+
+
+def provider_check(provider: Provider) -> Check:
+    return Check(f"providers:{provider.id}", provider.label, partial(_provider, provider))
+
+
+def _providers() -> list[Provider]:
+    # The registry knows every provider and their SDKs; only who asks about them needs it.
+    from apps.agents.providers.registry import providers  # noqa: PLC0415
+
+    return list(providers().values())

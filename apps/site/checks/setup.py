@@ -1,0 +1,210 @@
+"""What a person can get wrong before the server starts: versions, folders, ports, access."""
+
+import os
+import platform
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import django
+import httpx
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from apps.site.checks.asking import Check, in_thread
+from apps.site.checks.findings import Finding, Level
+from apps.site.server import port_problem, ports
+from codeinfo.access import check_exposure
+from codeinfo.conf import knobs
+
+OLDEST_PYTHON = (3, 11)
+# An index of a large repository is a gigabyte or so; SQLite must be able to write in any case.
+LITTLE_SPACE, TOO_LITTLE_SPACE = 2 << 30, 100 << 20
+
+
+def checks(served: bool) -> list[Check]:
+    """In the order in which one mends them. `served`: this installation's own server runs."""
+    table: list[tuple[str, str, Callable[[], Finding]]] = [
+        ("versions", "Versions", _versions),
+        ("git", "git", _git),
+        ("access", "Access", _access),
+        ("data", "Data folder", _data_folder),
+        ("secrets", "Secret files", _secrets),
+        ("log", "Log file", _log_file),
+        *_ingest_bases(),
+        *_ports(served),
+        ("schema", "Database schema", _schema),
+    ]
+    if knobs().redis_url:
+        table.append(("redis", "Redis", _redis))
+    return [
+        Check(id, name, partial(in_thread, partial(_named, id, name, work)))
+        for id, name, work in table
+    ]
+
+
+def _named(id: str, name: str, work: Callable[[], Finding]) -> Finding:
+    """The finding under its own name: the checks below say only what they found."""
+    found = work()
+    return Finding(id, name, found.level, found.word, found.detail, found.fix)
+
+
+def _found(level: Level, detail: str, fix: str = "") -> Finding:
+    words = {"ok": "OK", "warn": "Look", "bad": "Broken", "off": "Off"}
+    return Finding("", "", level, words[level], detail, fix)
+
+
+def own_server() -> dict[str, Any] | None:
+    """What `/health` says on our PORT, if it is a codeinfo that answers there."""
+    known = knobs()
+    host = "127.0.0.1" if known.bind in ("0.0.0.0", "::") else known.bind
+    address = f"http://{f'[{host}]' if ':' in host else host}:{known.port}/health"
+    headers = {"Authorization": f"Bearer {known.api_token}"} if known.api_token else {}
+    try:
+        answer = httpx.get(address, headers=headers, timeout=3.0, trust_env=False)
+        body = answer.json()
+    except (httpx.HTTPError, ValueError):
+        return None
+    return body if isinstance(body, dict) and "mongoConnected" in body else None
+
+
+def _versions() -> Finding:
+    told = (
+        f"Python {platform.python_version()}, Django {django.get_version()}, "
+        f"SQLite {sqlite3.sqlite_version}"
+    )
+    if sys.version_info < OLDEST_PYTHON:
+        return _found("bad", told, "Use Python 3.11 or newer: delete .venv, then make run.")
+    try:
+        with closing(sqlite3.connect(":memory:")) as database:
+            database.execute("CREATE VIRTUAL TABLE t USING fts5(x)")
+    except sqlite3.OperationalError:
+        return _found("bad", f"{told} without FTS5", "Use a Python whose SQLite has FTS5.")
+    return _found("ok", told)
+
+
+def _git() -> Finding:
+    if shutil.which("git"):
+        return _found("ok", "Found.")
+    return _found(
+        "warn", "Not found: git work trees cannot be ingested.", "Install git, or put it on PATH."
+    )
+
+
+def _access() -> Finding:
+    known = knobs()
+    try:
+        check_exposure(known)
+    except ImproperlyConfigured as error:
+        return _found("bad", str(error), "Set what is named, or CODEINFO_BIND=127.0.0.1.")
+    if known.allow_open_access and not known.api_token:
+        return _found(
+            "warn",
+            f"Whoever reaches {known.bind} may use it without a login.",
+            "Set CODEINFO_REQUIRE_LOGIN, CODEINFO_API_TOKEN and CODEINFO_MCP_TOKEN.",
+        )
+    return _found("ok", f"Listens on {known.bind}.")
+
+
+def _data_folder() -> Finding:
+    folder = knobs().data_dir.absolute()
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK) or not nearest.is_dir():
+        return _found(
+            "bad",
+            f"{folder} cannot be written.",
+            "Give this user the folder, or set CODEINFO_DATA_DIR to one that can be written.",
+        )
+    free = shutil.disk_usage(nearest).free
+    told = f"{folder}, {free / 1e9:,.1f} GB free"
+    if free < LITTLE_SPACE:
+        level: Level = "bad" if free < TOO_LITTLE_SPACE else "warn"
+        return _found(level, told, "Make room, or set CODEINFO_DATA_DIR to another disk.")
+    return _found("ok", told)
+
+
+def _secrets() -> Finding:
+    folder = knobs().data_dir.absolute()
+    files = [folder / "secret.key", folder / "admin-password.txt"]
+    open_to_others = [f.name for f in files if f.exists() and f.stat().st_mode & 0o077]
+    if open_to_others:
+        names = ", ".join(open_to_others)
+        return _found("warn", f"Others may read {names}.", f"chmod 600 in {folder}: {names}")
+    return _found("ok", "Readable by their owner only.")
+
+
+def _log_file() -> Finding:
+    path = knobs().log_file_path
+    folder = path.parent
+    writable = os.access(path if path.exists() else folder, os.W_OK)
+    if not folder.is_dir() or not writable or path.is_dir():
+        return _found(
+            "bad",
+            f"{path} cannot be written: the log is lost with the process.",
+            "Give this user the file, or set LOG_FILE_PATH.",
+        )
+    return _found("ok", str(path))
+
+
+def _ingest_bases() -> Iterator[tuple[str, str, Callable[[], Finding]]]:
+    for number, base in enumerate(knobs().ingest_base, 1):
+        yield f"base:{number}", "Ingest base", partial(_ingest_base, base)
+
+
+def _ingest_base(base: Path) -> Finding:
+    fix = "Correct CODEINFO_INGEST_BASE, or give this user the folder."
+    try:
+        with os.scandir(base) as entries:
+            next(iter(entries), None)
+    except OSError as error:
+        return _found("bad", f"{base} cannot be read: {error.strerror}.", fix)
+    return _found("ok", str(base))
+
+
+def _ports(served: bool) -> Iterator[tuple[str, str, Callable[[], Finding]]]:
+    for variable, port in ports(knobs()).items():
+        yield f"port:{variable}", f"{variable} {port}", partial(_port, variable, port, served)
+
+
+def _port(variable: str, port: int, served: bool) -> Finding:
+    known = knobs()
+    same = [name for name, other in ports(known).items() if other == port and name != variable]
+    if same:
+        return _found("bad", f"The same as {', '.join(same)}.", f"Give {variable} its own.")
+    problem = port_problem(known.bind, port)
+    if not problem:
+        return _found("ok", "Free.")
+    if served:
+        return _found("ok", "Served by codeinfo, which runs.")
+    return _found("bad", f"{problem}.", f"Stop what is there, or set {variable}.")
+
+
+def _schema() -> Finding:
+    plan = MigrationExecutor(connection).migration_plan(_leaves())
+    if not plan:
+        return _found("ok", "Up to date.")
+    count = f"{len(plan)} step{'' if len(plan) == 1 else 's'} behind"
+    return _found("warn", f"{count}.", "The next start brings it up to date, or: manage.py migrate")
+
+
+def _leaves() -> list[tuple[str, str]]:
+    leaves: list[tuple[str, str]] = MigrationExecutor(connection).loader.graph.leaf_nodes()
+    return leaves
+
+
+def _redis() -> Finding:
+    import redis  # noqa: PLC0415 - a package of the extra for several machines
+
+    fix = "Start it, or correct REDIS_URL."
+    try:
+        with redis.from_url(knobs().redis_url, socket_timeout=3, socket_connect_timeout=3) as asked:
+            asked.ping()
+    except redis.RedisError as error:
+        return _found("bad", f"{knobs().redis_url} does not answer: {type(error).__name__}.", fix)
+    return _found("ok", knobs().redis_url)

@@ -1,0 +1,57 @@
+"""`manage.py doctor`: what is wrong with this installation, and how it is mended."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from apps.ingest.vectors.store import reset_store
+from apps.site.checks.diagnosis import diagnose
+from apps.site.checks.findings import Finding
+from codeinfo import __version__
+from codeinfo.conf import knobs
+
+MARKS = {"ok": "ok", "warn": "LOOK", "bad": "BROKEN", "off": "off"}
+
+
+class Command(BaseCommand):
+    help = "Check everything that can be set up wrong; exit code 1 when something is broken."
+    # They would refuse to say what is wrong where something is.
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="for programs")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            found = asyncio.run(diagnose())
+        finally:
+            reset_store()
+        self.stdout.write(as_json(found) if options["json"] else as_table(found))
+        if broken(found):
+            raise SystemExit(1)
+
+
+def broken(found: Sequence[Finding]) -> int:
+    return sum(each.level == "bad" for each in found)
+
+
+def as_json(found: Sequence[Finding]) -> str:
+    body = {"ok": not broken(found), "version": __version__, "checks": [asdict(f) for f in found]}
+    return json.dumps(body, indent=2)
+
+
+def as_table(found: Sequence[Finding]) -> str:
+    """One check a line; how to mend it stands below it."""
+    width = max(len(each.name) for each in found)
+    lines = [f"codeinfo {__version__}, data folder {knobs().data_dir}", ""]
+    for each in found:
+        lines.append(f"  {MARKS[each.level]:6}  {each.name:{width}}  {each.detail}")
+        if each.fix and each.level in ("warn", "bad"):
+            lines.append(f"  {'':6}  {'':{width}}  > {each.fix}")
+    warnings = sum(each.level == "warn" for each in found)
+    lines += ["", f"{broken(found)} broken, {warnings} to look at, {len(found)} checked."]
+    return "\n".join(lines)

@@ -1,0 +1,235 @@
+"""`manage.py doctor`: set-ups that are broken for real, and what it says of each."""
+
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from apps.ingest.vectors.store import reset_store
+from tests.browser.product import Product, running
+from tests.house.sources import HOME
+from tests.ports import free_ports
+from tests.stand_ins.openai_server import OpenAIStandIn
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATIENCE = 60
+HOLD = """
+import sys
+from pathlib import Path
+from apps.ingest.vectors.chroma import FolderLock
+lock = FolderLock(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+Doctor = Callable[..., tuple[bool, dict[str, Any]]]
+
+
+@pytest.fixture
+def doctor(turn_knobs: Callable[..., None], folder: Path) -> Iterator[Doctor]:
+    """doctor(knob=…): whether all is well in a new installation with these knobs, and each finding
+    by its id."""
+    reset_store()
+    port = free_ports(3)
+    usual = {
+        "data_dir": folder / "data",
+        "log_file_path": folder / "server.log",
+        "ingest_base": (folder,),
+        "port": port,
+        "mcp_port": port + 1,
+        "agents_mcp_port": port + 2,
+    }
+
+    def ask(**knobs: Any) -> tuple[bool, dict[str, Any]]:
+        """In this process: its sockets, files and servers are real."""
+        turn_knobs(**usual | knobs)
+        out = io.StringIO()
+        failed = False
+        try:
+            call_command("doctor", "--json", stdout=out)
+        except SystemExit as error:
+            failed = error.code == 1
+        body = json.loads(out.getvalue())
+        assert failed is not body["ok"]
+        return body["ok"], {found["id"]: found for found in body["checks"]}
+
+    yield ask
+    reset_store()
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Another process has the embedded store of a data folder."""
+    (folder / "chroma").mkdir(parents=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder / "chroma")],
+        cwd=HOME,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(HOME)},
+    )
+    with process:
+        assert process.stdout is not None and process.stdin is not None
+        assert process.stdout.readline() == b"held\n"
+        yield
+        process.stdin.close()
+        process.wait(PATIENCE)
+
+
+def test_a_sound_installation_is_told_so(doctor: Doctor) -> None:
+    well, found = doctor()
+    assert {id: each["detail"] for id, each in found.items() if each["level"] == "bad"} == {}
+    assert well
+    for id in ("versions", "data", "base:1", "port:PORT", "schema", "database", "chroma"):
+        assert found[id]["level"] == "ok", found[id]
+
+
+def test_a_port_that_is_taken(doctor: Doctor) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        well, found = doctor(mcp_port=other.getsockname()[1])
+    assert not well
+    assert found["port:MCP_PORT"]["level"] == "bad"
+    assert found["port:MCP_PORT"]["fix"] == "Stop what is there, or set MCP_PORT."
+    assert found["port:PORT"]["level"] == "ok"
+
+
+def test_two_ports_that_are_one(doctor: Doctor) -> None:
+    port = free_ports(3)
+    well, found = doctor(port=port, mcp_port=port)
+    assert not well
+    assert "The same as MCP_PORT" in found["port:PORT"]["detail"]
+
+
+def test_a_base_folder_that_cannot_be_read(doctor: Doctor, folder: Path) -> None:
+    (folder / "file").write_text("x")
+    bases = (folder / "none", folder / "file", folder)
+    well, found = doctor(ingest_base=bases)
+    assert not well
+    assert [found[f"base:{n}"]["level"] for n in (1, 2, 3)] == ["bad", "bad", "ok"]
+    assert "CODEINFO_INGEST_BASE" in found["base:1"]["fix"]
+
+
+def test_a_second_process_on_the_embedded_store(doctor: Doctor, folder: Path) -> None:
+    with held(folder / "data"):
+        well, found = doctor()
+    assert not well
+    assert found["chroma"]["level"] == "bad"
+    assert "Another process uses the Chroma store" in found["chroma"]["detail"]
+    assert "CHROMA_URL" in found["chroma"]["detail"]
+
+
+def test_a_wrong_key(doctor: Doctor) -> None:
+    with OpenAIStandIn(key="the-right-one") as server:
+        wrong = {"openai_base_url": server.url, "openai_api_key": "canary-wrong"}
+        well, found = doctor(**wrong, embedding_base_url=server.url)
+        assert not well
+        assert "check CODEINFO_OPENAI_API_KEY" in found["providers:openai"]["detail"]
+        assert "refused the key" in found["embedder"]["detail"]
+        assert "canary" not in str(found)
+        assert doctor(openai_base_url=server.url, openai_api_key="the-right-one")[0]
+
+
+def test_a_provider_that_is_down(doctor: Doctor) -> None:
+    url = f"http://127.0.0.1:{free_ports()}/v1"
+    well, found = doctor(openai_base_url=url)
+    assert not well
+    assert found["providers:openai"]["level"] == "bad"
+    assert found["providers:openai"]["detail"].startswith("Nothing answers at http://127.0.0.1:")
+    assert "/v1" not in found["providers:openai"]["detail"]
+
+
+def test_one_that_nobody_asked_for_may_be_away(doctor: Doctor) -> None:
+    well, found = doctor()
+    assert well and found["providers:openai"]["level"] == "off"
+    well, found = doctor(chat_provider="openai")
+    assert not well and found["providers:openai"]["level"] == "bad"
+
+
+def test_folders_and_files_that_others_can_read_or_nobody_can_write(
+    doctor: Doctor, folder: Path
+) -> None:
+    (folder / "file").write_text("x")
+    well, found = doctor(data_dir=folder / "file" / "data", log_file_path=folder)
+    assert not well
+    assert (found["data"]["level"], found["log"]["level"]) == ("bad", "bad")
+    (folder / "data").mkdir()
+    (folder / "data" / "secret.key").write_text("x")
+    (folder / "data" / "secret.key").chmod(0o644)
+    well, found = doctor()
+    assert well and found["secrets"]["level"] == "warn"
+
+
+def test_an_address_that_others_reach_without_a_login(doctor: Doctor) -> None:
+    well, found = doctor(bind="0.0.0.0")
+    assert not well
+    assert "CODEINFO_API_TOKEN" in found["access"]["detail"]
+    well, found = doctor(bind="0.0.0.0", allow_open_access=True)
+    assert well and found["access"]["level"] == "warn"
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    with running(tmp_path_factory.mktemp("doctor")) as served:
+        yield served
+
+
+def command(product: Product, port: int, *options: str) -> subprocess.CompletedProcess[str]:
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(product.data.parent),
+        "CODEINFO_DATA_DIR": str(product.data),
+        "CODEINFO_INGEST_BASE": str(product.repos),
+        "PORT": str(port),
+    }
+    return subprocess.run(
+        [sys.executable, "manage.py", "doctor", *options],
+        cwd=HOME,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_beside_the_server_that_runs_all_is_well(doctor: Doctor, product: Product) -> None:
+    port = int(product.url.rpartition(":")[2])
+    ports = {"port": port, "mcp_port": port + 1, "agents_mcp_port": port + 2}
+    well, found = doctor(data_dir=product.data, **ports)
+    assert well, found
+    assert found["port:MCP_PORT"]["detail"] == "Served by codeinfo, which runs."
+    assert found["worker"]["detail"] == "Waits for folders to ingest."
+    assert found["chroma"]["level"] == "ok"
+
+
+def test_a_second_server_on_its_data_would_not_start_and_the_exit_code_says_so(
+    product: Product,
+) -> None:
+    done = command(product, free_ports(3))
+    assert done.returncode == 1
+    assert "BROKEN  Vector store" in done.stdout
+    assert "CHROMA_URL" in done.stdout
+    assert "1 broken" in done.stdout
+
+
+def test_a_setting_that_cannot_be_right_is_named_without_a_traceback(product: Product) -> None:
+    env = {"PATH": os.environ["PATH"], "PORT": "many", "CODEINFO_DATA_DIR": str(product.data)}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "doctor"],
+        cwd=HOME,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "codeinfo cannot start: PORT cannot be 'many'\n"
