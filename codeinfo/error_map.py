@@ -23,6 +23,7 @@ STATUS_BY_CODE = {
     "BUSY": 429,
     "CHROMA_UNAVAILABLE": 502,
     "EMBEDDER_UNAVAILABLE": 502,
+    "LMSTUDIO_UNAVAILABLE": 502,
     "AGENTS_UNAVAILABLE": 500,
     "AGENT_COMMANDS_FAILED": 500,
 }
@@ -86,6 +87,13 @@ def conversations(error: CodeinfoError) -> dict[str, Any]:
     if error.code in CONVERSATION_WORDS:
         return {"error": CONVERSATION_WORDS[error.code]}
     return plain(error)
+
+
+def lmstudio(error: CodeinfoError) -> dict[str, Any]:
+    """§5.8: the address that was asked, and a sentence."""
+    wrong = error.code == "INVALID_BASE_URL"
+    message = "Invalid baseUrl" if wrong else error.message
+    return {"status": "error", "baseUrl": error.details.get("baseUrl"), "error": message}
 
 
 # §7: the agents' routes have words of their own, too; those of a refused input keep its code.
@@ -157,6 +165,7 @@ def logs(error: CodeinfoError) -> dict[str, Any]:
 # First match wins; a family is the beginning of a path.
 FAMILIES: tuple[tuple[str, Envelope], ...] = (
     ("/ingest/", ingest),
+    ("/lmstudio/", lmstudio),
     ("/tools/symbol-", symbols),
     ("/tools/file-", symbols),
     ("/tools/", tools),

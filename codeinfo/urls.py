@@ -7,6 +7,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("apps.site.urls")),
     path("", include("apps.logs.urls")),
+    path("", include("apps.lmstudio.urls")),
     path("", include("apps.ingest.urls")),
     path("", include("apps.retrieval.urls")),
     path("", include("apps.conversations.urls")),

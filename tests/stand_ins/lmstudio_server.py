@@ -88,13 +88,18 @@ class Prediction:
 
 
 class LMStudioStandIn(StandIn):
-    """`models` is what is downloaded, `listing` what is answered instead when it is set."""
+    """`models` is what is downloaded; `listing`, where set, the frame that is answered instead.
+
+    `greets` and `shakes_hands` switch off what comes before; `redirects_to` sends the probe away.
+    """
 
     def __init__(self, *, port: int = 0, pace: float = 0.0, token: str = "") -> None:
         super().__init__(port=port, pace=pace)
         self.token = token
         self.scripts: dict[str, Script] = {}
         self.models = [*(llm(key) for key in SCRIPTS), embedder(EMBEDDER)]
+        self.listing = ""
+        self.redirects_to = ""
         self.greets = True
         self.shakes_hands = True
         self.predictions: list[Prediction] = []
@@ -121,8 +126,9 @@ class LMStudioStandIn(StandIn):
         self.requests.append((path, headers, body))
         status, answer = self.rest(method, path, headers, body)
         payload = json.dumps(answer).encode()
+        location = f"Location: {self.redirects_to}\r\n" if status == 307 else ""
         writer.write(
-            f"HTTP/1.1 {status} Scripted\r\nContent-Type: application/json\r\n"
+            f"HTTP/1.1 {status} Scripted\r\nContent-Type: application/json\r\n{location}"
             f"Content-Length: {len(payload)}\r\nConnection: close\r\n\r\n".encode()
             + payload
         )
@@ -130,6 +136,8 @@ class LMStudioStandIn(StandIn):
 
     def rest(self, method: str, path: str, headers: dict[str, str], body: Any) -> tuple[int, Any]:
         """Status and body of the answer to a plain request."""
+        if self.redirects_to:
+            return 307, {}
         if (method, path) == ("GET", "/lmstudio-greeting"):
             return (200, {"lmstudio": True}) if self.greets else (404, {"error": "Not found"})
         if self.token and headers.get("authorization") != f"Bearer {self.token}":
@@ -233,6 +241,9 @@ class Socket:
             "getModelInfo": lambda: self.instance(parameter["specifier"]["query"]["identifier"]),
             "embedString": lambda: {"embedding": embed(parameter["inputString"])},
         }
+        if endpoint == "listDownloadedModels" and self.server.listing:
+            await self.send(self.server.listing)
+            return
         if endpoint not in answers:
             error = {"title": f"No such endpoint: {endpoint}"}
             await self.send({"type": "rpcError", "callId": id, "error": error})

@@ -60,7 +60,9 @@ class LMStudioProvider:
 
 
 async def _address() -> Address:
-    address: Address = await database_sync_to_async(services.current)()
+    # A read need not queue for the one thread that Django's writes share.
+    read = database_sync_to_async(services.current, thread_sensitive=False)
+    address: Address = await read()
     return address
 
 

@@ -1,0 +1,176 @@
+"""GET /lmstudio/status, and what of LM Studio is told where it cannot be used."""
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.lmstudio import services
+from codeinfo.addresses import Address
+from tests.ports import free_ports
+from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn, embedder, llm
+from tests.stand_ins.openai_server import OpenAIStandIn
+
+pytestmark = pytest.mark.django_db
+TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
+
+
+def status(client: Client, code: int, **query: str) -> dict[str, Any]:
+    response = client.get("/lmstudio/status", query)
+    assert response.status_code == code, response.content.decode()
+    body: dict[str, Any] = response.json()
+    return body
+
+
+def refusal(client: Client, code: int, **query: str) -> str:
+    body = status(client, code, **query)
+    assert set(body) == {"status", "baseUrl", "error"}
+    assert body["status"] == "error"
+    return str(body["error"])
+
+
+def test_tells_every_downloaded_model(client: Client, server: LMStudioStandIn) -> None:
+    body = status(client, 200)
+    assert (body["status"], body["baseUrl"]) == ("ok", server.url)
+    by_key = {model["modelKey"]: model for model in body["models"]}
+    assert list(by_key) == [model["modelKey"] for model in server.models]
+    assert by_key["tool"] == llm("tool")
+    nothing = dict.fromkeys(("architecture", "paramsString", "vision", "trainedForToolUse"))
+    assert by_key[EMBEDDER] == embedder(EMBEDDER) | nothing
+
+
+def test_one_strange_model_never_hides_the_others(client: Client, server: LMStudioStandIn) -> None:
+    strange = {"type": "hologram", "modelKey": "strange", "format": "pte", "sizeBytes": "big"}
+    server.models = [strange, {"type": "llm"}, "what", None, llm("plain")]  # type: ignore[list-item]
+    first, second = status(client, 200)["models"]
+    assert (first["modelKey"], first["type"], first["format"]) == ("strange", "hologram", "pte")
+    assert first["displayName"] == "strange"
+    assert first["sizeBytes"] is None
+    assert second == llm("plain")
+
+
+def test_a_list_longer_than_a_frame(client: Client, server: LMStudioStandIn) -> None:
+    server.models = [llm(f"model-{number}") for number in range(1000)]
+    assert len(status(client, 200)["models"]) == 1000
+
+
+def test_only_the_socket_that_is_needed_is_opened(client: Client, server: LMStudioStandIn) -> None:
+    status(client, 200)
+    assert server.opened == ["/system"]
+
+
+def test_the_saved_address_comes_first_and_a_named_one_before_it(
+    client: Client, server: LMStudioStandIn, turn_knobs: Callable[..., None]
+) -> None:
+    services.save(Address.parse(server.url))
+    turn_knobs(lmstudio_base_url="http://127.0.0.1:9")
+    assert status(client, 200)["baseUrl"] == server.url
+    with LMStudioStandIn() as other:
+        other.models = []
+        body = status(client, 200, baseUrl=f"ws://localhost:{other.port}/v1")
+        assert body == {"status": "ok", "baseUrl": f"http://localhost:{other.port}", "models": []}
+
+
+@pytest.mark.parametrize(
+    "text", ["ftp://h", "localhost:1234", "http://169.254.169.254", "http://u:p@h"]
+)
+def test_an_address_that_cannot_be_is_400(client: Client, text: str) -> None:
+    body = status(client, 400, baseUrl=text)
+    assert body == {"status": "error", "baseUrl": text, "error": "Invalid baseUrl"}
+
+
+@pytest.mark.parametrize(
+    "headers", [{"REMOTE_ADDR": "192.168.1.9"}, {"HTTP_X_FORWARDED_FOR": "192.168.1.9"}]
+)
+def test_an_anonymous_visitor_from_elsewhere_names_no_address(
+    client: Client,
+    server: LMStudioStandIn,
+    headers: dict[str, str],
+    turn_knobs: Callable[..., None],
+) -> None:
+    other = {"baseUrl": "http://192.168.1.1"}
+    assert client.get("/lmstudio/status", other, **headers).status_code == 403  # type: ignore[arg-type]
+    same = client.get("/lmstudio/status", {"baseUrl": server.url}, **headers)  # type: ignore[arg-type]
+    assert same.status_code == 200
+    turn_knobs(api_token="secret")
+    named = {"baseUrl": server.url.replace("127.0.0.1", "localhost")}
+    headers |= {"HTTP_AUTHORIZATION": "Bearer secret"}
+    assert client.get("/lmstudio/status", named, **headers).status_code == 200  # type: ignore[arg-type]
+
+
+def test_nobody_there(client: Client) -> None:
+    url = f"http://127.0.0.1:{free_ports(1)}"
+    assert refusal(client, 502, baseUrl=url) == (
+        f"LM Studio does not answer at {url}: start its server (Developer tab, or "
+        "`lms server start`), or change the address on the LM Studio page."
+    )
+
+
+def test_a_name_that_nobody_has(client: Client) -> None:
+    assert "There is no server of the name nobody.invalid" in refusal(
+        client, 502, baseUrl="http://nobody.invalid:1234"
+    )
+
+
+def test_a_server_that_says_nothing(client: Client) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        assert refusal(client, 502, baseUrl=url) == f"LM Studio does not answer in time at {url}."
+
+
+def test_something_else(client: Client, server: LMStudioStandIn) -> None:
+    with OpenAIStandIn() as other:
+        url = other.url.removesuffix("/v1")
+        assert "Something else than LM Studio answers" in refusal(client, 502, baseUrl=url)
+    server.greets = False
+    assert "Something else than LM Studio answers" in refusal(client, 502)
+
+
+def test_a_redirect_is_not_followed(client: Client, server: LMStudioStandIn) -> None:
+    with LMStudioStandIn() as other:
+        server.redirects_to = f"{other.url}/lmstudio-greeting"
+        assert "Something else than LM Studio answers" in refusal(client, 502)
+        assert other.requests == []
+
+
+def test_an_address_with_tls_is_told_to_be_of_no_use(client: Client) -> None:
+    assert "speaks no TLS" in refusal(client, 502, baseUrl="https://127.0.0.1:1234")
+
+
+def test_a_token_that_is_asked_for(
+    client: Client, server: LMStudioStandIn, turn_knobs: Callable[..., None]
+) -> None:
+    server.token = TOKEN
+    assert "set CODEINFO_LMSTUDIO_API_TOKEN" in refusal(client, 502)
+    turn_knobs(lmstudio_api_token=TOKEN.replace("abcd", "dcba"))
+    assert refusal(client, 502) == (
+        "LM Studio refused the API token: check CODEINFO_LMSTUDIO_API_TOKEN."
+    )
+    turn_knobs(lmstudio_api_token=TOKEN)
+    assert status(client, 200)["models"]
+
+
+@pytest.mark.parametrize("answer", ["null", '"models"', '{"models": 1}'])
+def test_a_listing_that_is_none_has_no_models(
+    client: Client, server: LMStudioStandIn, answer: str
+) -> None:
+    server.listing = f'{{"type": "rpcResult", "callId": 1, "result": {answer}}}'
+    assert status(client, 200)["models"] == []
+
+
+@pytest.mark.parametrize(
+    ("frame", "error"),
+    [
+        ("{", "The connection to LM Studio at"),
+        ("[]", "The connection to LM Studio at"),
+        ('{"type": "rpcWhat", "callId": 1}', "sent something that this version"),
+        ('{"type": "rpcError", "callId": 1, "error": {"title": "Out of disk"}}', "Out of disk"),
+    ],
+)
+def test_a_frame_that_makes_no_sense(
+    client: Client, server: LMStudioStandIn, frame: str, error: str
+) -> None:
+    server.listing = frame
+    assert error in refusal(client, 502)
