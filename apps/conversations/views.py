@@ -114,8 +114,7 @@ def picker_fragment(request: HttpRequest) -> HttpResponse:
 def sidebar_fragment(request: HttpRequest) -> HttpResponse:
     """`GET /ui/chat/sidebar?state=&q=&n=&c=`."""
     context = sidebar.context(SidebarQuery.read(request.GET.dict()))
-    context |= {"oob": True, "conversation_id": context["query"].current}
-    return render(request, "conversations/_list.html", context)
+    return render(request, "conversations/_convos.html", context)
 
 
 @require_POST
