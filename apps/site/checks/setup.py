@@ -67,7 +67,7 @@ def own_server() -> dict[str, Any] | None:
     address = f"http://{f'[{host}]' if ':' in host else host}:{known.port}/health"
     headers = {"Authorization": f"Bearer {known.api_token}"} if known.api_token else {}
     try:
-        answer = httpx.get(address, headers=headers, timeout=3.0, trust_env=False)
+        answer = httpx.get(address, headers=headers, timeout=10.0, trust_env=False)
         body = answer.json()
     except (httpx.HTTPError, ValueError):
         return None
