@@ -1,0 +1,200 @@
+"""The Logs page in a browser: live, filtered, opened, interrupted, and under load."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.chromium import Complaints
+from tests.browser.conftest import OpenPage
+from tests.browser.product import Product
+from tests.browser.test_accessibility import VARIANTS, objections
+
+Send = Callable[..., None]
+LIVE = "[data-log-state]"
+
+
+@pytest.fixture
+def send(product: Product) -> Send:
+    """send("text", "text", level=…): entries into the log, as programs send them."""
+
+    def post(*messages: str, level: str = "info", **more: Any) -> None:
+        moment = datetime.now(UTC).isoformat()
+        entry = {"level": level, "timestamp": moment, "source": "client", **more}
+        batch = [{**entry, "message": message} for message in messages]
+        answer = httpx.post(f"{product.url}/logs", json=batch, timeout=30)
+        assert answer.status_code == 202, answer.text
+
+    return post
+
+
+def lines(page: Page) -> Any:
+    return page.locator("#log-list [data-entry]")
+
+
+def line(page: Page, text: str) -> Any:
+    return lines(page).filter(has=page.get_by_role("cell", name=text, exact=True))
+
+
+def test_lines_come_as_they_are_written_newest_first(open_page: OpenPage, send: Send) -> None:
+    page = open_page("/logs")
+    expect(page.locator(LIVE)).to_have_text("Live")
+    send("first one", "second one")
+    expect(line(page, "second one")).to_be_visible()
+    texts = lines(page).all_inner_texts()
+    at = [next(i for i, t in enumerate(texts) if name in t) for name in ("second one", "first one")]
+    assert at == sorted(at)
+    page.get_by_role("button", name="Send sample log").click()
+    expect(line(page, "Sample log").first).to_contain_text("client")
+
+
+def test_a_line_opens_and_waits_for_its_reader(open_page: OpenPage, send: Send) -> None:
+    send("look closer", context={"path": "/a <b>", "inner": {"n": 5}}, requestId="req-77")
+    page = open_page("/logs?text=look+closer")
+    row = line(page, "look closer").first
+    expect(row).to_contain_text("path /a <b> · inner.n 5")
+    row.get_by_role("button", name="Context of look closer").click()
+    expect(row.get_by_label("Entry")).to_contain_text('"requestId": "req-77"')
+    before = lines(page).count()
+    send("look closer, later")
+    expect(page.get_by_text("New lines wait while a line is open.")).to_be_visible()
+    assert lines(page).count() == before
+    page.get_by_role("button", name="Show them").click()
+    expect(line(page, "look closer, later")).to_be_visible()
+    line(page, "look closer").first.get_by_role("button", name=re.compile("^Context")).click()
+    page.get_by_role("link", name="Only this request").click()
+    expect(page).to_have_url(re.compile("text=req-77"))
+    expect(page.get_by_label("Search text")).to_have_value("req-77")
+    expect(lines(page)).to_have_count(1)
+
+
+def test_filters_are_in_the_address_and_hold_while_live(open_page: OpenPage, send: Send) -> None:
+    send("filter me", level="error")
+    page = open_page("/logs")
+    for level in ("WARN", "INFO", "DEBUG"):
+        page.get_by_label(level).uncheck()
+    expect(page).to_have_url(re.compile("level=error&"))
+    page.get_by_label("Search text").fill("filter me")
+    expect(page).to_have_url(re.compile("text=filter\\+me"))
+    expect(line(page, "filter me").first).to_be_visible()
+    expect(page.locator(LIVE)).to_have_text("Live")
+    send("filter me not", level="warn")
+    send("filter me too", level="error")
+    expect(line(page, "filter me too")).to_be_visible()
+    expect(line(page, "filter me not")).to_have_count(0)
+    page.reload()
+    expect(page.get_by_label("INFO")).not_to_be_checked()
+    expect(line(page, "filter me too")).to_be_visible()
+    page.get_by_label("Search text").fill("nobody ever wrote this")
+    expect(page.get_by_text("No line matches these filters.")).to_be_visible()
+    page.get_by_role("link", name="Clear filters").click()
+    expect(page).to_have_url(re.compile("/logs$"))
+
+
+def test_without_live_it_changes_only_when_asked(open_page: OpenPage, send: Send) -> None:
+    page = open_page("/logs")
+    page.get_by_role("switch", name="Live").uncheck()
+    expect(page.locator(LIVE)).to_have_text("Paused")
+    expect(page).to_have_url(re.compile("live=off"))
+    send("while it slept")
+    expect(line(page, "while it slept")).to_have_count(0)
+    page.get_by_role("button", name="Refresh now").click()
+    expect(line(page, "while it slept")).to_be_visible()
+    page.get_by_role("button", name="Send sample log").click()
+    expect(line(page, "Sample log").first).to_be_visible()
+
+
+def test_an_interrupted_stream_comes_back_without_a_gap(
+    open_page: OpenPage, send: Send, complaints: Complaints
+) -> None:
+    complaints.expected += ["status of 502", "[object Event]"]
+    page = open_page("/")
+    page.route("**/ui/logs/stream*", lambda route: route.fulfill(status=502))
+    page.goto("/logs")
+    expect(page.locator(LIVE)).to_have_text("Reconnecting…")
+    expect(page.get_by_text("Live updates are interrupted.")).to_be_visible()
+    send("in the meantime")
+    page.unroute("**/ui/logs/stream*")
+    expect(page.locator(LIVE)).to_have_text("Live")
+    expect(page.get_by_text("Live updates are interrupted.")).to_be_hidden()
+    expect(line(page, "in the meantime")).to_have_count(1)
+    send("and after")
+    expect(line(page, "and after")).to_have_count(1)
+
+
+def test_under_load_it_keeps_the_last_200_and_stays_usable(open_page: OpenPage, send: Send) -> None:
+    page = open_page("/logs?text=load")
+    expect(page.locator(LIVE)).to_have_text("Live")
+    for burst in range(10):
+        send(*(f"load {burst}.{n}" for n in range(50)))
+    expect(line(page, "load 9.49")).to_be_visible()
+    assert lines(page).count() == 200
+    expect(line(page, "load 6.0")).to_have_count(1)
+    page.get_by_label("Search text").fill("load 9.7")
+    expect(lines(page)).to_have_count(1)
+
+
+def test_what_breaks_in_a_page_is_told_to_the_log(
+    open_page: OpenPage, product: Product, complaints: Complaints
+) -> None:
+    complaints.expected.append("Broken on purpose")
+    page = open_page("/search?q=what+somebody+asked")
+    with page.expect_response("**/ui/logs/entries") as answered:
+        page.evaluate("setTimeout(() => { throw new Error('Broken on purpose'); })")
+    assert answered.value.status == 202
+    found = httpx.get(f"{product.url}/logs?source=client&text=broken+on+purpose").json()["items"]
+    entry = found[-1]
+    assert (entry["level"], entry["route"], entry["url"]) == (
+        "error",
+        "/search",
+        f"{product.url}/search",
+    )
+    assert entry["correlationId"] and entry["context"]["clientId"] and entry["userAgent"]
+    assert "somebody" not in json.dumps(entry)
+
+
+def test_what_cannot_be_told_is_told_later(
+    open_page: OpenPage, product: Product, complaints: Complaints
+) -> None:
+    complaints.expected += ["Told later", "status of 503"]
+    page = open_page("/search")
+    tries: list[str] = []
+
+    def refuse_twice(route: Route) -> None:
+        tries.append(route.request.post_data or "")
+        if len(tries) < 3:
+            route.fulfill(status=503)
+        else:
+            route.continue_()
+
+    page.route("**/ui/logs/entries", refuse_twice)
+    with page.expect_response(lambda answer: answer.status == 202):
+        page.evaluate("setTimeout(() => { throw new Error('Told later'); })")
+    assert len(tries) == 3 and len(set(tries)) == 1
+    found = httpx.get(f"{product.url}/logs?source=client&text=told+later").json()["items"]
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_axe_has_no_objections(open_page: OpenPage, send: Send, variant: str) -> None:
+    send("an error to look at", level="error", context={"traceback": "Traceback:\n  x"})
+    size, dark = VARIANTS[variant]
+    page = open_page("/logs?text=error+to+look", size=size, dark=dark)
+    expect(page.locator(LIVE)).to_have_text("Live")
+    opener = page.get_by_role("button", name="Context of an error to look at").first
+    opener.click()
+    expect(page.get_by_label("Traceback").first).to_be_visible()
+    assert objections(page) == []
+
+
+@pytest.mark.parametrize("size", [(320, 700), (768, 1024), (1280, 800)])
+def test_it_fits(open_page: OpenPage, send: Send, size: tuple[int, int]) -> None:
+    send("x" * 300, context={"y" * 100: "z" * 300})
+    page = open_page("/logs?text=zzzz", size=size)
+    lines(page).first.get_by_role("button").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
