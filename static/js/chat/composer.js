@@ -50,8 +50,9 @@ document.addEventListener("chat:sent", (event) => {
   }
   document.getElementById("more-actions").hidden = false;
   toEnd();
-  // Without its socket the page cannot follow the answer: a reload shows it so far.
-  if (document.documentElement.dataset.live !== "open") location.assign(`${form.dataset.page ?? "/chat?"}c=${encodeURIComponent(id)}`);
+  // Without its socket the page cannot follow the answer: a reload shows it so far. One that is
+  // still to be opened brings the page up to date.
+  if (document.documentElement.dataset.live === "closed") location.assign(`${form.dataset.page ?? "/chat?"}c=${encodeURIComponent(id)}`);
 });
 document.addEventListener("htmx:wsAfterMessage", () => {
   if (turns().length) message.placeholder = running() ? "Write the next question; it is kept as a draft" : "Ask a follow-up";
