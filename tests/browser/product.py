@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 from tests.ports import free_ports
@@ -77,6 +77,10 @@ def _wait_until_it_answers(product: Product, process: "subprocess.Popen[bytes]")
         try:
             with urlopen(f"{product.url}/version", timeout=5):
                 return
+        except HTTPError as refusal:
+            # It asks for a token, so it is there.
+            refusal.close()
+            return
         except (URLError, ConnectionError):
             try:
                 process.wait(0.2)
