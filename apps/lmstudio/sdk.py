@@ -175,20 +175,26 @@ async def _ask(handle: lmstudio.AsyncLLM, question: Question) -> AsyncPrediction
 async def _events(
     address: Address, prediction: AsyncPredictionStream
 ) -> AsyncGenerator[PredictionRxEvent, None]:
-    stream = prediction._iter_events()
-    try:
-        while True:
-            with told(address):
-                event = await anext(stream, None)
-            if event is None:
-                return
-            yield event
-    finally:
-        # Has no effect on one that has ended. One that was left would go on for nobody.
-        with suppress(lmstudio.LMStudioError, TimeoutError):
-            async with asyncio.timeout(CANCEL_SECONDS):
-                await prediction.cancel()
-        await stream.aclose()  # type: ignore[attr-defined]
+    with told(address):
+        await prediction.start()
+    # Kept, for the stream lets go of it before it could be told to stop.
+    channel = prediction._channel
+    assert channel is not None
+    stream = cast(AsyncGenerator[PredictionRxEvent, None], prediction._iter_events())
+    async with aclosing(stream):
+        try:
+            while True:
+                with told(address):
+                    event = await anext(stream, None)
+                if event is None:
+                    return
+                yield event
+        except (GeneratorExit, asyncio.CancelledError):
+            # Nobody listens any more. The socket is closed in a moment, too: either stops it.
+            with suppress(lmstudio.LMStudioError, TimeoutError):
+                async with asyncio.timeout(CANCEL_SECONDS):
+                    await channel.cancel()
+            raise
 
 
 def _heard(event: PredictionRxEvent) -> Heard:

@@ -15,7 +15,7 @@ from codeinfo.addresses import Address, bracketed
 from codeinfo.errors import Unavailable
 
 GREETING_SECONDS = 1.0
-START_IT = "start its server (Developer tab, or `lms server start`)"
+START_IT = "start its server (in the Developer tab, or with “lms server start”)"
 CHANGE_IT = "change the address on the LM Studio page"
 
 

@@ -103,8 +103,8 @@ def test_an_anonymous_visitor_from_elsewhere_names_no_address(
 def test_nobody_there(client: Client) -> None:
     url = f"http://127.0.0.1:{free_ports(1)}"
     assert refusal(client, 502, baseUrl=url) == (
-        f"LM Studio does not answer at {url}: start its server (Developer tab, or "
-        "`lms server start`), or change the address on the LM Studio page."
+        f"LM Studio does not answer at {url}: start its server (in the Developer tab, or with "
+        "“lms server start”), or change the address on the LM Studio page."
     )
 
 

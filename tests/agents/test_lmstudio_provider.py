@@ -1,0 +1,303 @@
+"""LM Studio as a provider: what it is asked, what is missing, and that leaving stops it."""
+
+import asyncio
+import json
+import logging
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from apps.agents.events import UsageReported
+from apps.agents.loop import run
+from apps.agents.messages import Message, ToolCall, ToolResult, Usage
+from apps.agents.providers.base import ModelRequest
+from apps.agents.providers.lmstudio import LMStudioProvider
+from apps.lmstudio import services
+from apps.lmstudio.types import EMBEDDING_TYPES
+from codeinfo.addresses import Address
+from codeinfo.errors import Unavailable
+from tests.agents.cast import QUESTION, TOOLS, asked, found, hear, match
+from tests.ports import free_ports
+from tests.stand_ins.lmstudio_scripts import Cut, Script, Send, Stall, end, say, think
+from tests.stand_ins.lmstudio_server import LMStudioStandIn, embedder, llm
+from tests.stand_ins.openai_scripts import PLAIN
+
+pytestmark = pytest.mark.django_db
+TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
+JSON = dict[str, Any]
+
+
+@pytest.fixture
+def provider(lmstudio: LMStudioStandIn) -> LMStudioProvider:
+    return LMStudioProvider()
+
+
+def wire(server: LMStudioStandIn) -> list[JSON]:
+    """The messages of the last prediction."""
+    history: list[JSON] = server.predictions[-1].request["history"]["messages"]
+    return history
+
+
+def config(server: LMStudioStandIn) -> JSON:
+    layers = server.predictions[-1].request["predictionConfigStack"]["layers"]
+    return {field["key"]: field["value"] for field in layers[0]["config"]["fields"]}
+
+
+async def why(provider: LMStudioProvider) -> str:
+    state = await provider.availability()
+    assert not state.available
+    assert not state.tools_available
+    return str(state.reason)
+
+
+async def test_offers_every_model_that_can_chat(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn
+) -> None:
+    strange = {"type": "llm", "modelKey": "strange", "format": "pte"}
+    lmstudio.models = [embedder("e"), llm("plain"), strange, {"type": "vector", "modelKey": "v"}]
+    assert [(m.key, m.display_name) for m in await provider.models()] == [
+        ("plain", "Plain"),
+        ("strange", "strange"),
+    ]
+    assert {"embedding", "vector"} == EMBEDDING_TYPES
+
+
+async def test_many_who_want_to_know_ask_once(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn
+) -> None:
+    states = await asyncio.gather(*(provider.availability() for _ in range(20)))
+    assert all(state.available for state in states)
+    await provider.models()
+    assert lmstudio.calls == ["listDownloadedModels"]
+
+
+async def test_says_what_is_missing(
+    provider: LMStudioProvider,
+    lmstudio: LMStudioStandIn,
+    turn_knobs: Callable[..., None],
+) -> None:
+    lmstudio.models = [embedder("e")]
+    assert await why(provider) == "LM Studio has no chat model: download one there."
+    lmstudio.token = TOKEN
+    assert "asks for an API token" in await why(LMStudioProvider())
+    url = f"http://127.0.0.1:{free_ports(1)}"
+    turn_knobs(lmstudio_base_url=url)
+    assert f"LM Studio does not answer at {url}: start its server" in await why(provider)
+
+
+async def test_a_token_is_handed_over_and_told_nobody(
+    lmstudio: LMStudioStandIn, turn_knobs: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    turn_knobs(lmstudio_api_token=TOKEN)
+    lmstudio.token = TOKEN
+    assert (await hear(LMStudioProvider(), asked("plain"))).text == PLAIN
+    lmstudio.scripts["tells"] = Script([[Send({"type": "error", "error": {"title": TOKEN}})]])
+    failure = (await hear(LMStudioProvider(), asked("tells"))).failure
+    lmstudio.token = TOKEN.replace("abcd", "dcba")
+    refused = (await hear(LMStudioProvider(), asked("plain"))).failure
+    assert refused.message == "LM Studio refused the API token: check CODEINFO_LMSTUDIO_API_TOKEN."
+    assert not refused.retryable
+    said = caplog.text + failure.message
+    assert not [secret for secret in (TOKEN, *TOKEN[6:].split(":")) if secret in said]
+
+
+async def test_nothing_of_what_is_said_is_logged(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn, caplog: pytest.LogCaptureFixture
+) -> None:
+    for model in ("plain", "fault-middle", "failed-call", "cut-middle", "stranger"):
+        await hear(provider, asked(model))
+    assert {record.name.partition(".")[0] for record in caplog.records} == {"codeinfo"}
+    assert QUESTION not in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_saved_address_is_the_one_that_answers(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(lmstudio_base_url="http://127.0.0.1:9")
+    await asyncio.to_thread(services.save, Address.parse(lmstudio.url))
+    assert (await hear(provider, asked("plain"))).text == PLAIN
+
+
+async def test_history_and_tools_as_lm_studio_has_them(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn
+) -> None:
+    call = ToolCall("7", "VectorSearch", {"query": "x"})
+    messages = (
+        Message("system", "Be brief."),
+        Message("user", "One?"),
+        Message("assistant", "", (call,)),
+        Message("tool", "", tool_result=ToolResult(call, found(match()))),
+        Message("assistant", "Yes."),
+        Message("user", "Two?"),
+    )
+    await hear(provider, ModelRequest("plain", messages, TOOLS))
+    sent = wire(lmstudio)
+    assert [message["role"] for message in sent] == [message.role for message in messages]
+    assert sent[0] == {"role": "system", "content": [{"type": "text", "text": "Be brief."}]}
+    assert sent[2]["content"] == [
+        {"type": "text", "text": ""},
+        {
+            "type": "toolCallRequest",
+            "toolCallRequest": {
+                "type": "function",
+                "id": "7",
+                "name": "VectorSearch",
+                "arguments": {"query": "x"},
+            },
+        },
+    ]
+    (result,) = sent[3]["content"]
+    assert (result["type"], result["toolCallId"]) == ("toolCallResult", "7")
+    assert "src/net.py" in result["content"]
+    tools = config(lmstudio)["llm.prediction.tools"]
+    assert [tool["function"]["name"] for tool in tools["tools"]] == [tool.name for tool in TOOLS]
+    assert tools["tools"][1]["function"]["parameters"] == TOOLS[1].parameters
+
+
+async def test_a_context_is_never_cut_silently(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn
+) -> None:
+    """Older turns are left out by us; what is too long all the same is an error, not a loss."""
+    old = [Message(role, f"{role} " * 1000) for role in ("user", "assistant")]  # type: ignore[arg-type]
+    messages = (Message("system", "Be brief."), *old, Message("user", "Two?"))
+    await hear(provider, ModelRequest("small", messages, TOOLS))
+    assert [message["role"] for message in wire(lmstudio)] == ["system", "user"]
+    assert config(lmstudio)["llm.prediction.contextOverflowPolicy"] == "stopAtLimit"
+    await hear(provider, ModelRequest("plain", messages, TOOLS))
+    assert len(wire(lmstudio)) == 4
+
+
+async def test_tokens_are_counted(provider: LMStudioProvider, lmstudio: LMStudioStandIn) -> None:
+    events = [event async for event in provider.stream(asked("plain"))]
+    assert events[-1] == UsageReported(Usage(11, 7, 18))
+
+
+async def test_thinking_that_begins_and_ends_with_blank_lines(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn
+) -> None:
+    lmstudio.scripts["gaps"] = Script([[*think("\n\nhm\n"), *say("\n\nHello"), *end()]])
+    heard = await hear(provider, asked("gaps"))
+    assert (heard.text, heard.reasoning) == ("Hello", "hm\n")
+
+
+@pytest.mark.filterwarnings("ignore::lmstudio.LMStudioUnknownMessageWarning")
+async def test_a_message_of_a_newer_version_is_passed_over(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn
+) -> None:
+    assert (await hear(provider, asked("unknown-message"))).text == "Hello!"
+
+
+ODD_FRAGMENTS: list[JSON] = [
+    {},
+    {"content": None, "reasoningType": "none"},
+    {"content": "x", "tokensCount": 1, "containsDrafted": False, "reasoningType": "musing"},
+    {"content": 7, "tokensCount": "1"},
+]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *({"type": "fragment", "fragment": fragment} for fragment in ODD_FRAGMENTS),
+        {"type": "promptProcessingProgress", "progress": "half"},
+        {"type": "toolCallGenerationEnd", "toolCallRequest": {"type": "function"}},
+        {"type": "toolCallGenerationEnd", "toolCallRequest": 1},
+        {"type": "success", "stats": {"stopReason": "bored"}},
+    ],
+    ids=json.dumps,
+)
+async def test_no_message_however_odd_is_a_bug(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn, message: JSON
+) -> None:
+    lmstudio.scripts["odd"] = Script([[*say("Half an ans"), Send(message), Cut()]])
+    heard = await hear(provider, asked("odd"))
+    assert heard.text == "Half an ans"
+    assert heard.failure.code == "PROVIDER_ERROR"
+    assert heard.failure.retryable
+
+
+async def test_a_call_without_arguments_has_none(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn
+) -> None:
+    call = {"type": "function", "id": "1", "name": "VectorSearch"}
+    lmstudio.scripts["bare"] = Script(
+        [
+            [Send({"type": "toolCallGenerationEnd", "toolCallRequest": call}), *end("toolCalls")],
+            [*say("Done."), *end()],
+        ]
+    )
+    heard = await hear(provider, asked("bare"))
+    assert [result.call.arguments for result in heard.results] == [{}]
+    assert heard.text == "Done."
+
+
+async def test_a_server_that_dies_before_it_answers(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn
+) -> None:
+    lmstudio.scripts["dies"] = Script([[Cut()]])
+    failure = (await hear(provider, asked("dies"))).failure
+    assert failure.message == f"The connection to LM Studio at {lmstudio.url} failed or was cut."
+    assert failure.retryable
+
+
+async def test_a_handshake_that_never_comes(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.lmstudio.sdk.CONNECT_SECONDS", 0.2)
+    lmstudio.shakes_hands = False
+    with pytest.raises(Unavailable, match="failed or was cut"):
+        [event async for event in provider.stream(asked("plain"))]
+
+
+@pytest.mark.parametrize("way", ["close", "cancel"])
+async def test_leaving_stops_the_generation(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn, way: str
+) -> None:
+    """The server is told, and hears the socket close: either stops it."""
+    lmstudio.scripts["forever"] = Script([[*say("Half an answer"), Stall()]])
+
+    async def listen() -> None:
+        async with aclosing(run(provider, asked("forever"), 3)) as events:
+            while (await anext(events)).kind != "text":
+                pass
+            if way == "cancel":
+                current = asyncio.current_task()
+                assert current is not None
+                current.cancel()
+                await anext(events)
+                await anext(events)
+
+    task = asyncio.create_task(listen())
+    await asyncio.wait({task})
+    prediction = lmstudio.predictions[-1]
+    assert await asyncio.to_thread(prediction.ended.wait, 30)
+    assert prediction.cancelled.is_set()
+
+
+async def test_only_the_socket_that_is_needed_is_opened_and_without_certificates(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*arguments: object, **more: object) -> None:
+        raise AssertionError("certificates were read for a connection without TLS")
+
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", read)
+    await hear(provider, asked("plain"))
+    assert lmstudio.opened == ["/llm"]
+
+
+@pytest.fixture
+def environment_token(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("LMSTUDIO_API_TOKEN", TOKEN)
+    yield
+
+
+async def test_the_sdk_takes_no_token_from_the_environment(
+    environment_token: None, provider: LMStudioProvider, lmstudio: LMStudioStandIn
+) -> None:
+    lmstudio.token = TOKEN
+    assert "asks for an API token" in await why(provider)

@@ -1,0 +1,138 @@
+"""The LM Studio page: one address for status, chat and embedding."""
+
+from collections.abc import Callable
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError
+from django.test import Client
+
+from apps.lmstudio import services
+from apps.lmstudio.models import SavedAddress
+from codeinfo.addresses import Address
+from tests.stand_ins.lmstudio_server import LMStudioStandIn, llm
+
+pytestmark = pytest.mark.django_db
+HTMX = {"HX-Request": "true"}
+
+
+def press(
+    client: Client, action: str, code: int = 200, *, typed: str = "", here: bool = True
+) -> str:
+    """What a button of the page brings: reset, or check with what is in the field."""
+    address = "127.0.0.1" if here else "192.168.1.9"
+    response = client.post(
+        f"/ui/lmstudio/{action}", {"baseUrl": typed}, headers=HTMX, REMOTE_ADDR=address
+    )
+    assert response.status_code == code
+    return unescape(response.content.decode())
+
+
+def test_nobody_is_asked_until_a_button_is_pressed(client: Client, server: LMStudioStandIn) -> None:
+    page = client.get("/lmstudio").content.decode()
+    assert "Idle" in page
+    assert f"Default: {server.url}" in page
+    assert f'value="{server.url}"' in page
+    assert server.requests == []
+
+
+def test_check_status_uses_the_field_and_keeps_it(
+    client: Client, server: LMStudioStandIn, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(lmstudio_base_url="http://127.0.0.1:9")
+    server.models = [llm("plain"), {"type": "llm", "modelKey": "<b>bold</b>"}]
+    shown = press(client, "check", typed=f" {server.url}/v1 ")
+    assert f"Connected to {server.url} (2 models)" in shown
+    assert "Default: http://127.0.0.1:9" in shown
+    assert "<html" not in shown
+    assert "4.9 GB" in shown
+    assert services.current() == Address.parse(server.url)
+    assert SavedAddress.objects.count() == 1
+
+
+def test_what_a_server_calls_its_models_is_only_text(
+    client: Client, server: LMStudioStandIn
+) -> None:
+    server.models = [{"type": "<i>", "modelKey": "<b>bold</b>", "displayName": "<script>"}]
+    response = client.get("/ui/lmstudio/models", headers=HTMX)
+    assert b"<b>" not in response.content
+    assert b"<script>" not in response.content
+    assert b"<i>" not in response.content
+
+
+def test_reset_goes_back_to_the_variable(client: Client, server: LMStudioStandIn) -> None:
+    services.save(Address.parse("http://127.0.0.1:9"))
+    shown = press(client, "reset")
+    assert "Idle" in shown
+    assert f'Using base URL: <span class="mono">{server.url}</span>' in shown
+    assert services.current() == services.default()
+
+
+def test_refresh_asks_the_address_in_use_and_leaves_the_field(
+    client: Client, server: LMStudioStandIn
+) -> None:
+    query = {"baseUrl": "http://127.0.0.1:9"}
+    shown = client.get("/ui/lmstudio/models", query, headers=HTMX).content.decode()
+    assert f"Connected to {server.url}" in shown
+    assert 'value="http://127.0.0.1:9"' in shown
+
+
+def test_no_models_is_said(client: Client, server: LMStudioStandIn) -> None:
+    server.models = []
+    shown = client.get("/ui/lmstudio/models", headers=HTMX).content.decode()
+    assert "(0 models)" in shown
+    assert "No models reported by LM Studio." in shown
+
+
+def test_an_address_that_cannot_be_is_refused_and_nothing_kept(client: Client) -> None:
+    shown = press(client, "check", 422, typed="http://169.254.169.254")
+    assert "must not lead to a link-local" in shown
+    assert 'value="http://169.254.169.254"' in shown
+    assert 'aria-invalid="true"' in shown
+    assert "autofocus" in shown
+    assert not SavedAddress.objects.exists()
+
+
+def test_an_address_where_nobody_answers_is_kept_and_told(client: Client) -> None:
+    shown = press(client, "check", typed="http://127.0.0.1:9")
+    assert "LM Studio does not answer at http://127.0.0.1:9" in shown
+    assert "autofocus" in shown
+    assert "aria-invalid" not in shown
+
+
+def test_an_anonymous_visitor_from_elsewhere_changes_nothing(
+    client: Client, server: LMStudioStandIn
+) -> None:
+    services.save(Address.parse(server.url))
+    other = "http://192.168.1.1:1234"
+    assert "Log in to use another address" in press(client, "check", 422, typed=other, here=False)
+    assert "Log in to use another address" in press(client, "reset", 422, here=False)
+    assert services.current() == Address.parse(server.url)
+    # To look is allowed.
+    assert "Connected to" in press(client, "check", typed=server.url, here=False)
+
+
+def test_somebody_known_may_change_it_from_anywhere(client: Client) -> None:
+    client.force_login(User.objects.create_user("ada"))
+    assert "Idle" in press(client, "reset", here=False)
+
+
+def test_without_javascript_the_same_forms_answer_with_the_page(
+    client: Client, server: LMStudioStandIn
+) -> None:
+    response = client.post("/ui/lmstudio/check", {"baseUrl": server.url})
+    assert b"<html" in response.content
+    assert b"Connected to" in response.content
+
+
+def test_while_the_database_is_away_the_variable_counts(
+    server: LMStudioStandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.save(Address.parse("http://127.0.0.1:9"))
+
+    def away() -> None:
+        raise OperationalError("no such host")
+
+    monkeypatch.setattr(SavedAddress.objects, "first", away)
+    assert services.current() == Address.parse(server.url)
