@@ -59,8 +59,8 @@ def test_each_curl_command_succeeds_in_the_order_of_the_document(tmp_path: Path)
 def at(product: Product, command: str) -> str:
     """The command for a product that has other ports than a user's."""
     base, _, port = product.url.rpartition(":")
-    ports = (product.url, f"{base}:{int(port) + 1}")
-    for documented, url in zip(("5010", "5011"), ports, strict=True):
+    ports = (product.url, f"{base}:{int(port) + 1}", f"{base}:{int(port) + 2}")
+    for documented, url in zip(("5010", "5011", "5012"), ports, strict=True):
         command = command.replace(f"http://127.0.0.1:{documented}", url)
     return command
 

@@ -61,11 +61,12 @@ def _page(request: HttpRequest) -> HttpResponse:
     context = {
         "agents": found,
         "agent": agent,
-        "away": away,
+        "unreadable": away,
         "missing": missing,
         "asked_agent": asked,
         "agents_home": knobs().agents_home,
         "page_keys": PAGE_KEYS,
+        "untitled": "" if agent else "Agents",
         "page_address": f"/agents?{urlencode({'a': agent.name})}" if agent else "/agents",
         **shown,
         **_about(agent),

@@ -58,6 +58,8 @@ document.addEventListener("htmx:wsAfterMessage", () => {
   if (turns().length) message.placeholder = running() ? "Write the next question; it is kept as a draft" : "Ask a follow-up";
 });
 document.addEventListener("chat:stopped", () => {
+  // A step of a command is nobody's draft.
+  if (turns().at(-1)?.dataset.step) return message.focus();
   const question = sent || (turns().at(-1)?.querySelector("[data-question]")?.textContent ?? "");
   if (message.value) message.focus();
   else fill(question);
