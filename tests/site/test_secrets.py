@@ -1,12 +1,15 @@
-"""Fault row 20: a secret that passes through the product stays in none of its files."""
+"""Fault row 20: a secret that passes through the product stays in none of its files and logs."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
 
 from apps.ingest.embedding.static import MODEL_ID
 from tests.browser.product import Product, running
@@ -31,6 +34,21 @@ SECRET_FILES = {
 class Caller:
     url: str
 
+    def frame(self, path: str, message: Any) -> None:
+        """Through a websocket, until the server has answered or closed it."""
+        address = self.url.replace("http", "ws") + path
+        try:
+            with connect(address, additional_headers=self.headers()) as socket:
+                socket.send(json.dumps(message))
+                socket.recv(timeout=PATIENCE)
+        except (ConnectionClosed, InvalidStatus):
+            return
+
+    def tool(self, name: str, arguments: Any, path: str = "/mcp") -> None:
+        """An MCP call, whatever comes of it."""
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        self.post(path, {**call, "params": {"name": name, "arguments": arguments}})
+
     def get(self, path: str) -> httpx.Response:
         return httpx.get(self.url + path, headers=self.headers(), timeout=PATIENCE)
 
@@ -42,6 +60,49 @@ class Caller:
 
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {TOKEN}", "Cookie": f"sessionid={COOKIE}"}
+
+
+ENTRY = {"level": "error", "timestamp": "2026-01-02T03:04:05Z", "source": "client"}
+SUBSCRIBE = {"type": "subscribe_conversation"}
+NESTED: Any = {"a": [{"password": "canary-logged-key-4"}]}
+
+
+def log(**fields: Any) -> Callable[[Caller], object]:
+    return lambda caller: caller.post("/logs", ENTRY | {"message": "it broke"} | fields)
+
+
+# Door → what goes in there. Each canary names its door, so that a failure says which leaks.
+DOORS: dict[str, Callable[[Caller], object]] = {
+    "canary-header-1": lambda c: c.post("/ingest/start", {}, **{"X-Api-Key": "canary-header-1"}),
+    "canary-agent-1": lambda c: c.post("/ingest/start", {}, **{"User-Agent": "canary-agent-1"}),
+    "canary-referer-1": lambda c: c.post("/chat", {}, Referer=f"{c.url}/?t=canary-referer-1"),
+    "canary-fragment-1": lambda c: c.get("/ui/logs/list?text=canary-fragment-1"),
+    "canary-stream-1": lambda c: c.get("/logs?limit=canary-stream-1"),
+    "canary-search-1": lambda c: c.get("/search?q=canary-search-1"),
+    "canary-login-1": lambda c: c.post("/login", "username=a&password=canary-login-1"),
+    "canary-query-2": lambda c: c.post("/tools/vector-search", {"query": "canary-query-2"}),
+    "canary-repo-2": lambda c: c.post(
+        "/tools/vector-search", {"query": "x", "repository": "canary-repo-2"}
+    ),
+    "canary-symbol-2": lambda c: c.post("/tools/symbol-definitions", {"name": "canary-symbol-2"}),
+    "canary-flag-2": lambda c: c.post("/chat", {"provider": "openai", "apiKey": "canary-flag-2"}),
+    "canary-socket-3": lambda c: c.frame("/ws?token=canary-socket-3", SUBSCRIBE),
+    "canary-frame-3": lambda c: c.frame("/ws", {"type": "canary-frame-3"}),
+    "canary-id-3": lambda c: c.frame("/ws", {**SUBSCRIBE, "conversationId": "canary-id-3"}),
+    "canary-path-3": lambda c: c.frame("/nowhere?k=canary-path-3", {}),
+    "canary-mcp-3": lambda c: c.tool("VectorSearch", {"query": "canary-mcp-3"}),
+    "canary-mcp-4": lambda c: c.tool("VectorSearch", {"limit": "canary-mcp-4"}),
+    "canary-mcp-5": lambda c: c.tool("canary-mcp-5", {}),
+    "canary-asked-3": lambda c: c.tool(
+        "codebase_question", {"question": "canary-asked-3", "provider": "hal"}, "/mcp/chat"
+    ),
+    "canary-logged-key-4": log(context=NESTED),
+    "canary-logged-bearer-4": log(message="sent Bearer canary-logged-bearer-4"),
+    "canary-logged-url-4": log(url="http://u:canary-logged-url-4@h/"),
+    "canary-logged-query-4": log(url="http://h/?access_token=canary-logged-query-4"),
+    "canary-logged-json-4": log(message='{"secret": "canary-logged-json-4"}'),
+    "sk-canary-logged-4": log(tags=["sk-canary-logged-4"]),
+}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +117,10 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
             "LOG_LEVEL": "debug",
         }
         with running(tmp_path_factory.mktemp("secrets"), **knobs) as product:
-            use(Caller(product.url), product.repos)
+            caller = Caller(product.url)
+            use(caller, product.repos)
+            for knock in DOORS.values():
+                knock(caller)
             yield product
 
 
@@ -104,3 +168,20 @@ def test_names_and_questions_are_kept_but_never_logged(product: Product, canary:
     }
     assert holds and holds <= {"codeinfo.sqlite3", "codeinfo.sqlite3-wal"}
     assert canary not in product.log()
+
+
+@pytest.mark.parametrize("canary", [*DOORS, KEY, TOKEN, COOKIE, QUERY, DOTENV, PEM, BODY])
+def test_no_door_leads_into_the_log(product: Product, canary: str) -> None:
+    """Neither into its file nor into what the API and the page show of it."""
+    caller = Caller(product.url)
+    found = caller.get(f"/logs?text={canary}").json()
+    assert found["items"] == []
+    assert found["lastSequence"] > len(DOORS)
+    logs = {n: c for n, c in written(product.data).items() if n.startswith("logs/")}
+    assert logs and not any(canary.encode() in content for content in logs.values())
+    assert canary not in product.log()
+
+
+def test_what_was_redacted_is_there_without_its_secret(product: Product) -> None:
+    found = Caller(product.url).get("/logs?source=client").json()["items"]
+    assert sum("[redacted]" in json.dumps(entry) for entry in found) == 6
