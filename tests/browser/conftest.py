@@ -4,6 +4,7 @@ Tests here are plain functions and do not use the database: the product is anoth
 """
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.chromium import CHROMIUM, WIDE, Complaints, chromium
-from tests.browser.product import Product, running
+from tests.browser.product import HOME, Product, running
 from tests.stand_ins.openai_server import OpenAIStandIn
 
 OpenPage = Callable[..., Page]
@@ -39,9 +40,11 @@ def product(tmp_path_factory: pytest.TempPathFactory, stand_in: OpenAIStandIn) -
     """The product, shared by the tests of this worker: leave its index as you found it."""
     if not CHROMIUM.exists() and os.environ.get("CI") != "true":
         pytest.skip(f"{CHROMIUM} is not there: apt-get install chromium")
-    with running(
-        tmp_path_factory.mktemp("product"), CODEINFO_OPENAI_BASE_URL=stand_in.url
-    ) as served:
+    folder = tmp_path_factory.mktemp("product")
+    # The examples, and what tests put beside them.
+    agents = shutil.copytree(HOME / "agents", folder / "agents")
+    knobs = {"CODEINFO_OPENAI_BASE_URL": stand_in.url, "CODEINFO_AGENTS_HOME": str(agents)}
+    with running(folder, **knobs) as served:
         yield served
 
 
