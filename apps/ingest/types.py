@@ -115,7 +115,7 @@ class Embedder(Protocol):
 
     @property
     def id(self) -> str:
-        """The full model id: that of the built-in embedder, or `openai:<id>`."""
+        """The full model id: that of the built-in embedder, `openai:<id>` or `lmstudio:<id>`."""
 
     @property
     def max_tokens(self) -> int | None:

@@ -163,7 +163,7 @@ async def test_a_context_is_never_cut_silently(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     """Older turns are left out by us; what is too long all the same is an error, not a loss."""
-    old = [Message(role, f"{role} " * 1000) for role in ("user", "assistant")]  # type: ignore[arg-type]
+    old = [Message(role, f"{role} " * 1000) for role in ("user", "assistant")]
     messages = (Message("system", "Be brief."), *old, Message("user", "Two?"))
     await hear(provider, ModelRequest("small", messages, TOOLS))
     assert [message["role"] for message in wire(lmstudio)] == ["system", "user"]

@@ -4,27 +4,33 @@ import logging
 from functools import cache
 
 from apps.ingest.embedding.replies import model_missing
-from apps.ingest.embedding.server import (
-    PREFIX,
-    ServerEmbedder,
+from apps.ingest.embedding.server import ServerEmbedder
+from apps.ingest.embedding.servers import (
+    LMSTUDIO_PREFIX,
+    OPENAI_PREFIX,
     configured_server,
+    downloaded_in,
     list_models,
+    server_of,
 )
 from apps.ingest.embedding.static import FOLDER, MODEL_ID, StaticCodeEmbedder
+from apps.ingest.embedding.wire import wire
 from apps.ingest.types import Embedder, EmbeddingModel
+from apps.lmstudio import services as lmstudio
 from codeinfo.errors import InvalidInput, Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 
 DEFAULT_MODEL = MODEL_ID
+PREFIXES = (OPENAI_PREFIX, LMSTUDIO_PREFIX)
 
 
 def available_models() -> list[EmbeddingModel]:
-    """The built-in model, then what the configured server offers for embedding.
+    """The built-in model, then what the configured server and LM Studio offer for embedding.
 
     A server that is away or answers nonsense offers nothing; that is logged, not raised.
     """
-    return [_built_in(), *_server_models()]
+    return [_built_in(), *_server_models(), *_lmstudio_models()]
 
 
 def _built_in() -> EmbeddingModel:
@@ -50,36 +56,67 @@ def _server_models() -> list[EmbeddingModel]:
         return []
     embedders = [model for model in models if model.embeds] or models
     return [
-        EmbeddingModel(f"{PREFIX}{model.id}", model.id, context_length=model.context_length)
+        EmbeddingModel(f"{OPENAI_PREFIX}{model.id}", model.id, context_length=model.context_length)
         for model in embedders
     ]
 
 
-def resolve(model_id: str) -> str:
-    """The full id of a model: that of the built-in embedder, or `openai:<id>`.
-
-    A bare id is looked for on the server; a full one is believed, since servers answer to more
-    names than they list. Raises InvalidInput for one that nothing here offers, Unavailable where
-    the server cannot be asked.
-    """
-    if model_id == MODEL_ID:
-        return model_id
-    server = configured_server()
-    if server is None:
-        raise InvalidInput(
-            f"There is no embedding model {model_id!r}. Set CODEINFO_EMBEDDING_BASE_URL to use "
-            f"models of a server; {MODEL_ID} is built in"
+def _lmstudio_models() -> list[EmbeddingModel]:
+    """Its embedding models. That there is no LM Studio is nothing to log: most have none."""
+    try:
+        found = wire().submit(downloaded_in(lmstudio.current())).result()
+    except Unavailable as error:
+        logger.debug("no LM Studio", extra={"context": {"reason": error.message}})
+        return []
+    return [
+        EmbeddingModel(
+            id=f"{LMSTUDIO_PREFIX}{model.key}",
+            display_name=f"{model.name} (LM Studio)",
+            context_length=model.max_context,
+            format=model.format,
+            size=model.size,
         )
-    if model_id.removeprefix(PREFIX) and model_id.startswith(PREFIX):
+        for model in found
+        if model.embeds
+    ]
+
+
+def resolve(model_id: str) -> str:
+    """The full id of a model: that of the built-in embedder, `openai:<id>` or `lmstudio:<id>`.
+
+    A bare id is looked for on the servers; a full one is believed, since servers answer to more
+    names than they list. Raises InvalidInput for one that nothing here offers or that two do,
+    Unavailable where the server cannot be asked.
+    """
+    prefix = next((prefix for prefix in PREFIXES if model_id.startswith(prefix)), "")
+    configured = configured_server() is not None
+    named = prefix and model_id != prefix and (configured or prefix == LMSTUDIO_PREFIX)
+    if model_id == MODEL_ID or named:
         return model_id
-    if model_id in {model.id for model in list_models(server)}:
-        return f"{PREFIX}{model_id}"
-    raise InvalidInput(f"There is no embedding model {model_id!r}")
+    offers = _offers(model_id)
+    if len(offers) == 1:
+        return offers[0]
+    if offers:
+        raise InvalidInput(f"Say which one is meant: {' or '.join(offers)}")
+    raise InvalidInput(
+        f"There is no embedding model {model_id!r}"
+        if configured
+        else f"There is no embedding model {model_id!r}. Set CODEINFO_EMBEDDING_BASE_URL to use "
+        f"models of a server, or start LM Studio; {MODEL_ID} is built in"
+    )
+
+
+def _offers(bare_id: str) -> list[str]:
+    """The full ids of those who offer a model of this name."""
+    server = configured_server()
+    listed = [f"{OPENAI_PREFIX}{model.id}" for model in list_models(server)] if server else []
+    listed += [model.id for model in _lmstudio_models()]
+    return [full for full in listed if full.partition(":")[2] == bare_id]
 
 
 def is_gone(model_id: str) -> bool:
     """Whether this is the id of a built-in model that an earlier version had."""
-    return model_id != MODEL_ID and not model_id.startswith(PREFIX)
+    return model_id != MODEL_ID and not model_id.startswith(PREFIXES)
 
 
 def get_embedder(model_id: str) -> Embedder:
@@ -90,10 +127,11 @@ def get_embedder(model_id: str) -> Embedder:
     """
     if model_id == MODEL_ID:
         return _static()
-    server = configured_server()
-    if server is None or not model_id.startswith(PREFIX):
-        raise model_missing(model_id, "" if server else "CODEINFO_EMBEDDING_BASE_URL is not set")
-    return ServerEmbedder(server, model_id.removeprefix(PREFIX))
+    server = server_of(model_id)
+    if server is None:
+        known = configured_server() is not None
+        raise model_missing(model_id, "" if known else "CODEINFO_EMBEDDING_BASE_URL is not set")
+    return ServerEmbedder(server, model_id.removeprefix(server.prefix))
 
 
 @cache

@@ -33,12 +33,27 @@ class ServerModel:
     embeds: bool
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What a person looks at when a server refuses: where its address stands, and its key."""
+
+    address: str
+    key: str
+
+
+OPENAI = Setting(
+    "CODEINFO_EMBEDDING_BASE_URL",
+    "CODEINFO_EMBEDDING_API_KEY, or CODEINFO_OPENAI_API_KEY where it is the chat server's",
+)
+LMSTUDIO = Setting("the address on the LM Studio page", "CODEINFO_LMSTUDIO_API_TOKEN")
+
+
 def unavailable(message: str, *, retryable: bool = False) -> Unavailable:
     return Unavailable(message, code="EMBEDDER_UNAVAILABLE", retryable=retryable)
 
 
 def model_missing(model_id: str, why: str = "") -> Unavailable:
-    """The model cannot be had; `model_id` is the full id (openai:<id>)."""
+    """The model cannot be had; `model_id` is the full id (openai:<id>, lmstudio:<id>)."""
     message = f"{model_id} is not available on the embedding server" + (f": {why}" if why else "")
     return Unavailable(
         message, code="EMBED_MODEL_MISSING", details={"modelId": model_id}, retryable=False
@@ -68,26 +83,23 @@ def read_vectors(body: bytes, expected: int) -> Vectors:
     return vectors
 
 
-def failure(model_id: str, status: int, body: bytes) -> Unavailable:
+def failure(model_id: str, status: int, body: bytes, setting: Setting = OPENAI) -> Unavailable:
     """The typed error for an answer that is not 200. The server's words are kept short; those of a
     401 are left out, since some servers quote the key."""
     if status in (401, 403) and not _names_missing_model(body):
-        return unavailable(
-            f"The embedding server refused the key ({status}). Check CODEINFO_EMBEDDING_API_KEY, "
-            "or CODEINFO_OPENAI_API_KEY where it is the chat server's"
-        )
+        return unavailable(f"The embedding server refused the key ({status}). Check {setting.key}")
     words = error_text(body)
     if _names_missing_model(body):
         return model_missing(model_id, words)
     if 300 <= status < 400:
         return unavailable(
             f"The embedding server redirects ({status}); redirects are not followed. "
-            "Set CODEINFO_EMBEDDING_BASE_URL to its final address"
+            f"Set {setting.address} to its final address"
         )
     if status == 404:
         return unavailable(
             "The embedding server knows no such address (404). "
-            "CODEINFO_EMBEDDING_BASE_URL usually ends in /v1"
+            f"Check {setting.address}; OpenAI's usually ends in /v1"
         )
     message = f"The embedding server answered {status}" + (f": {words}" if words else "")
     return unavailable(message, retryable=status in RETRYABLE)

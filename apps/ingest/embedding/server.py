@@ -1,4 +1,4 @@
-"""Embeddings from any server that speaks OpenAI's `/v1/embeddings`."""
+"""Embeddings from any server that speaks OpenAI's `/v1/embeddings`, LM Studio among them."""
 
 import asyncio
 import logging
@@ -12,14 +12,9 @@ from typing import Any, TypeVar
 import httpx
 import numpy as np
 
-from apps.ingest.embedding.replies import (
-    ServerModel,
-    failure,
-    read_models,
-    read_vectors,
-    unavailable,
-)
+from apps.ingest.embedding.replies import failure, read_vectors, unavailable
 from apps.ingest.embedding.retry import Attempts
+from apps.ingest.embedding.servers import Server, ask_models, unreachable
 from apps.ingest.embedding.texts import estimate_tokens, head
 from apps.ingest.embedding.wire import wire
 from apps.ingest.types import EmbeddingText, Vectors
@@ -28,9 +23,6 @@ from codeinfo.errors import InvalidInput, Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 Result = TypeVar("Result")
-
-PREFIX = "openai:"
-LIST_TIMEOUT = httpx.Timeout(2.0)
 
 
 @dataclass(frozen=True)
@@ -48,55 +40,6 @@ FOR_QUERY = Patience(httpx.Timeout(10.0, connect=5.0, read=30.0), tries=2)
 SAFE_QUERY_TOKENS = 256
 
 
-@dataclass(frozen=True)
-class Server:
-    """Where the embedding server is, and its key ("" for none)."""
-
-    base_url: str
-    api_key: str
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
-
-
-def configured_server() -> Server | None:
-    """The embedding server of the knobs, else the chat server, else None.
-
-    The chat server's key goes to no other address than its own.
-    """
-    known = knobs()
-    if known.embedding_base_url not in ("", known.openai_base_url):
-        return Server(known.embedding_base_url, known.embedding_api_key)
-    if known.openai_base_url:
-        return Server(known.openai_base_url, known.embedding_api_key or known.openai_api_key)
-    return None
-
-
-def list_models(server: Server) -> list[ServerModel]:
-    """All models of the server. Raises Unavailable, within a few seconds."""
-    return wire().submit(_list_models(server)).result()
-
-
-async def _list_models(server: Server) -> list[ServerModel]:
-    try:
-        answer = await wire().client.get(
-            f"{server.base_url}/models", headers=server.headers, timeout=LIST_TIMEOUT
-        )
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise unreachable(server, error) from error
-    if answer.status_code != 200:
-        raise failure("", answer.status_code, answer.content)
-    return read_models(answer.content)
-
-
-def unreachable(server: Server, error: Exception) -> Unavailable:
-    kind = "did not answer in time" if isinstance(error, httpx.TimeoutException) else "is away"
-    return unavailable(
-        f"The embedding server at {server.base_url} {kind} ({type(error).__name__})", retryable=True
-    )
-
-
 class ServerEmbedder:
     """One model of the server. Batches go out side by side; `close()` ends what is under way."""
 
@@ -111,7 +54,7 @@ class ServerEmbedder:
 
     @property
     def id(self) -> str:
-        return f"{PREFIX}{self._model}"
+        return f"{self._server.prefix}{self._model}"
 
     @property
     def max_tokens(self) -> int:
@@ -123,7 +66,7 @@ class ServerEmbedder:
 
     def _context_length(self) -> int | None:
         try:
-            models = self._run(_list_models(self._server))
+            models = self._run(ask_models(self._server))
         except Unavailable as error:
             logger.warning("no model list", extra={"context": {"reason": error.message}})
             return None
@@ -205,7 +148,8 @@ class ServerEmbedder:
             else:
                 if answer.status_code == 200:
                     return read_vectors(answer.content, len(batch))
-                error = failure(self.id, answer.status_code, answer.content)
+                setting = self._server.setting
+                error = failure(self.id, answer.status_code, answer.content, setting)
                 retry_after = answer.headers.get("Retry-After")
             await attempts.again(error, retry_after)
 

@@ -1,0 +1,123 @@
+"""Which servers embed: the OpenAI-compatible one of the knobs, and LM Studio."""
+
+from dataclasses import dataclass
+
+import httpx
+
+from apps.ingest.embedding.replies import (
+    LMSTUDIO,
+    OPENAI,
+    ServerModel,
+    Setting,
+    failure,
+    read_models,
+    unavailable,
+)
+from apps.ingest.embedding.wire import wire
+from apps.lmstudio import services
+from apps.lmstudio.server import list_models as list_downloaded
+from apps.lmstudio.server import resolved
+from apps.lmstudio.types import Downloaded
+from codeinfo.addresses import Address, bracketed
+from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
+
+OPENAI_PREFIX = "openai:"
+LMSTUDIO_PREFIX = "lmstudio:"
+LIST_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where embeddings come from (with /v1), the key ("" for none), and how its models' ids begin.
+
+    `setting` is what a person looks at when it refuses; `address` is that of an LM Studio.
+    """
+
+    base_url: str
+    api_key: str
+    prefix: str = OPENAI_PREFIX
+    setting: Setting = OPENAI
+    address: Address | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+
+
+def configured_server() -> Server | None:
+    """The embedding server of the knobs, else the chat server, else None.
+
+    The chat server's key goes to no other address than its own.
+    """
+    known = knobs()
+    if known.embedding_base_url not in ("", known.openai_base_url):
+        return Server(known.embedding_base_url, known.embedding_api_key)
+    if known.openai_base_url:
+        return Server(known.openai_base_url, known.embedding_api_key or known.openai_api_key)
+    return None
+
+
+def lmstudio_server() -> Server:
+    """LM Studio over REST, which takes whole batches; its name is resolved now, and checked.
+
+    Raises Unavailable for an address that must not be connected to, or that nobody has.
+    """
+    address = services.current()
+    host = address.host
+    try:
+        ip = wire().submit(resolved(address)).result()
+    except Unavailable as error:
+        raise unavailable(error.message, retryable=error.retryable) from error
+    if address.scheme == "http":
+        # Over TLS the name has to stay, and the certificate vouches for who answers to it.
+        host = ip
+    return Server(
+        f"{address.scheme}://{bracketed(host)}:{address.port}/v1",
+        knobs().lmstudio_api_token,
+        LMSTUDIO_PREFIX,
+        LMSTUDIO,
+        address,
+    )
+
+
+def server_of(model_id: str) -> Server | None:
+    """The server that a full id names; None where it names none, or none is configured."""
+    if model_id.startswith(LMSTUDIO_PREFIX):
+        return lmstudio_server()
+    return configured_server() if model_id.startswith(OPENAI_PREFIX) else None
+
+
+def list_models(server: Server) -> list[ServerModel]:
+    """All models of the server. Raises Unavailable, within a few seconds."""
+    return wire().submit(ask_models(server)).result()
+
+
+async def ask_models(server: Server) -> list[ServerModel]:
+    if server.address is not None:
+        found = await downloaded_in(server.address)
+        return [ServerModel(model.key, model.max_context, model.embeds) for model in found]
+    try:
+        answer = await wire().client.get(
+            f"{server.base_url}/models", headers=server.headers, timeout=LIST_SECONDS
+        )
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise unreachable(server, error) from error
+    if answer.status_code != 200:
+        raise failure("", answer.status_code, answer.content)
+    return read_models(answer.content)
+
+
+async def downloaded_in(address: Address) -> tuple[Downloaded, ...]:
+    """The models of an LM Studio, asked over its SDK, which knows their types."""
+    try:
+        return await list_downloaded(address, LIST_SECONDS)
+    except Unavailable as error:
+        raise unavailable(error.message, retryable=error.retryable) from error
+
+
+def unreachable(server: Server, error: Exception) -> Unavailable:
+    kind = "did not answer in time" if isinstance(error, httpx.TimeoutException) else "is away"
+    return unavailable(
+        f"The embedding server at {server.base_url} {kind} ({type(error).__name__})", retryable=True
+    )

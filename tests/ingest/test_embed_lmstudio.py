@@ -1,0 +1,110 @@
+"""LM Studio's embedding models: listed over its SDK, asked over REST, in whole batches."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+# Imported here, where nobody waits: it takes a second.
+import apps.lmstudio.sdk  # noqa: F401
+from apps.ingest.embedding import available_models, get_embedder, is_gone, resolve
+from apps.ingest.embedding.static import MODEL_ID
+from apps.ingest.embedding.wire import wire
+from apps.ingest.types import EmbeddingText
+from apps.lmstudio import services
+from codeinfo.addresses import Address
+from codeinfo.errors import InvalidInput, Unavailable
+from tests.ports import free_ports
+from tests.stand_ins.embeddings_server import EmbeddingsServer
+from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn, embedder, llm
+from tests.stand_ins.openai_server import DIMENSION, embed
+
+pytestmark = pytest.mark.django_db
+FULL = f"lmstudio:{EMBEDDER}"
+TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def wire_ends() -> Iterator[None]:
+    """No thread or connection outlives these tests."""
+    yield
+    wire().stop()
+    wire.cache_clear()
+
+
+@pytest.fixture
+def server(turn_knobs: Callable[..., None]) -> Iterator[LMStudioStandIn]:
+    with LMStudioStandIn() as running:
+        turn_knobs(lmstudio_base_url=running.url)
+        yield running
+
+
+def test_its_embedding_models_follow_and_no_others(server: LMStudioStandIn) -> None:
+    server.models = [llm("chatter"), embedder(EMBEDDER), {"type": "embedding", "modelKey": "odd"}]
+    first, second, third = available_models()
+    assert [first.id, second.id, third.id] == [MODEL_ID, FULL, "lmstudio:odd"]
+    assert (second.context_length, second.format, second.size) == (2048, "gguf", 84_106_624)
+    assert second.display_name == f"{EMBEDDER} (LM Studio)"
+
+
+def test_an_lm_studio_that_is_away_leaves_the_others(turn_knobs: Callable[..., None]) -> None:
+    assert [model.id for model in available_models()] == [MODEL_ID]
+
+
+def test_texts_go_out_in_batches_and_the_token_with_them(
+    server: LMStudioStandIn, turn_knobs: Callable[..., None]
+) -> None:
+    server.token = TOKEN
+    turn_knobs(lmstudio_api_token=TOKEN, embedding_batch=2)
+    model = get_embedder(FULL)
+    assert model.id == FULL
+    assert model.max_tokens == int(2048 * 0.85)
+    texts = [EmbeddingText(f"body {n}", path="a.py") for n in range(3)]
+    assert model.embed_documents(texts).shape == (3, DIMENSION)
+    assert model.embed_query("where?").tolist() == pytest.approx(embed("where?"), abs=1e-6)
+    bodies = [body for path, _, body in server.requests if path == "/v1/embeddings"]
+    assert sorted(len(body["input"]) for body in bodies) == [1, 1, 2]
+    assert {body["model"] for body in bodies} == {EMBEDDER}
+
+
+def test_the_saved_address_is_the_one_that_embeds(
+    server: LMStudioStandIn, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(lmstudio_base_url="http://127.0.0.1:9")
+    services.save(Address.parse(server.url))
+    assert get_embedder(FULL).embed_query("x").shape == (DIMENSION,)
+
+
+def test_a_refused_token_is_told_with_its_own_name(server: LMStudioStandIn) -> None:
+    server.token = TOKEN
+    with pytest.raises(Unavailable, match="Check CODEINFO_LMSTUDIO_API_TOKEN"):
+        get_embedder(FULL).embed_query("x")
+
+
+def test_a_server_that_is_gone_is_unavailable(turn_knobs: Callable[..., None]) -> None:
+    turn_knobs(lmstudio_base_url=f"http://127.0.0.1:{free_ports(1)}")
+    with pytest.raises(Unavailable, match="is away") as caught:
+        get_embedder(FULL).embed_query("x")
+    assert caught.value.code == "EMBEDDER_UNAVAILABLE"
+
+
+def test_a_name_that_leads_to_a_metadata_service_is_not_asked(
+    turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn_knobs(lmstudio_base_url="http://models.example:1234")
+    answer = [(2, 1, 6, "", ("169.254.169.254", 1234))]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *name, **more: answer)
+    with pytest.raises(Unavailable, match="must not lead to a link-local"):
+        get_embedder(FULL)
+
+
+def test_a_bare_id_is_answered_in_full_unless_two_offer_it(
+    server: LMStudioStandIn, turn_knobs: Callable[..., None]
+) -> None:
+    assert resolve(EMBEDDER) == FULL
+    assert resolve("lmstudio:not-listed") == "lmstudio:not-listed"
+    assert not is_gone(FULL)
+    with EmbeddingsServer() as other:
+        turn_knobs(embedding_base_url=other.url)
+        other.models = [{"id": EMBEDDER}]
+        with pytest.raises(InvalidInput, match=f"openai:{EMBEDDER} or lmstudio:{EMBEDDER}"):
+            resolve(EMBEDDER)
