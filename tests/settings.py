@@ -26,7 +26,7 @@ os.environ["CODEINFO_FIRST_ROOT"] = "none"
 os.environ["CODEINFO_RETRIEVAL_MEMORY_MB"] = "0"
 # Nothing listens there, whatever runs on this machine.
 os.environ["LMSTUDIO_BASE_URL"] = "http://127.0.0.1:9"
-# Codex takes a second to start, and no login of this machine's is copied: tests that want it say so.
+# Codex takes a second to start, and no login of this machine is copied; tests that want it say so.
 os.environ["MCP_FORCE_CODEX_AVAILABLE"] = "false"
 os.environ["CODEINFO_HOST_CODEX_HOME"] = str(FOLDER / "no-codex")
 # Processes that tests start are the product, not a test.
