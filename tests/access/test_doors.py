@@ -16,7 +16,7 @@ BODILESS = [
     "/conversations/c1/restore",
     "/conversations/c1/cancel",
 ]
-WITH_BODY = ["/ingest/start", "/tools/vector-search", "/chat", "/conversations", *BODILESS]
+WITH_BODY = ["/logs", "/ingest/start", "/tools/vector-search", "/chat", "/conversations", *BODILESS]
 GETS = ["/health", "/ingest/roots", "/tools/ingested-repos", "/conversations", "/chat/providers"]
 
 

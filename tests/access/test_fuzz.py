@@ -30,6 +30,8 @@ TURN_MORE = ("source", "toolCalls", "command", "usage", "timing")
 CHAT = {"provider": "builtin", "model": "search", "conversationId": "c1", "message": "x"}
 CHAT_MORE = ("messages", "inflightId", "threadId", "sandboxMode", "networkAccessEnabled")
 START = {"path": "/tmp/none", "name": "n", "model": MODEL_ID}
+ENTRY = {"level": "info", "message": "m", "timestamp": "2026-01-02T03:04:05Z", "source": "client"}
+ENTRY_MORE = ("requestId", "correlationId", "userAgent", "url", "route", "tags", "context")
 IDS = {"conversationIds": ["c1"]}
 POSTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "/ingest/start": (START, ("description", "dryRun")),
@@ -46,21 +48,24 @@ POSTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "/conversations/bulk/restore": (IDS, ()),
     "/conversations/bulk/delete": (IDS, ()),
     "/chat": (CHAT, CHAT_MORE),
+    "/logs": (ENTRY, ENTRY_MORE),
 }
 GETS = (
     *("/health", "/version", "/info", "/ingest/roots", "/ingest/models", "/ingest/dirs"),
     *("/ingest/status/", "/tools/ingested-repos", "/conversations", "/conversations/c1/turns"),
-    *("/chat/providers", "/chat/models"),
+    *("/chat/providers", "/chat/models", "/logs"),
 )
 PAGES = (
     *("/", "/chat", "/ingest", "/search", "/login", "/ui/retrieval/source", "/ui/ingest/skipped"),
     *("/ui/ingest/folders", "/ui/ingest/root/", "/ui/chat/sidebar", "/ui/chat/picker"),
     *("/ui/chat/actions", "/ui/chat/export", "/ui/ingest/remove", "/ui/ingest/skipped.csv"),
+    *("/logs", "/ui/logs/list"),
 )
 # What shows what the posts have left behind.
-KEPT = ("/conversations", "/conversations/c1/turns", "/ingest/roots", "/ingest/dirs")
+KEPT = ("/logs", "/conversations", "/conversations/c1/turns", "/ingest/roots", "/ingest/dirs")
 NAMES = (
     *("limit", "cursor", "state", "archived", "agentName", "provider", "path", "repo", "start"),
+    *("level", "source", "text", "since", "sinceSequence", "live"),
     *("end", "q", "c", "id", "format", "run", "root", "page", "kind", "conversation"),
 )
 
