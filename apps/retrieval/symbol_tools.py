@@ -1,6 +1,6 @@
 """The tools of a model that go by names: definitions, references and the outline of a file."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from apps.retrieval.symbols import (
@@ -10,7 +10,13 @@ from apps.retrieval.symbols import (
     find_definitions,
     find_references,
 )
-from apps.retrieval.symbols.types import DEFAULT_LIMIT, MAX_LIMIT
+from apps.retrieval.symbols.types import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    MAX_NAME,
+    Definitions,
+    References,
+)
 from apps.retrieval.tool import (
     JSON,
     LANGUAGE,
@@ -24,20 +30,6 @@ from apps.retrieval.tool import (
 )
 
 
-def _find_definitions(arguments: Mapping[str, Any]) -> JSON:
-    query = SymbolQuery.parse(arguments)
-    answer = find_definitions(query)
-    log_call("FindDefinitions", **query.as_log(), results=len(answer.results))
-    return answer.as_wire()
-
-
-def _find_references(arguments: Mapping[str, Any]) -> JSON:
-    query = SymbolQuery.parse(arguments)
-    answer = find_references(query)
-    log_call("FindReferences", **query.as_log(), results=len(answer.results))
-    return answer.as_wire()
-
-
 def _file_outline(arguments: Mapping[str, Any]) -> JSON:
     query = OutlineQuery.parse(arguments)
     answer = file_outline(query)
@@ -45,12 +37,40 @@ def _file_outline(arguments: Mapping[str, Any]) -> JSON:
     return answer.as_wire()
 
 
-def _name(description: str) -> JSON:
-    return {"type": "string", "minLength": 1, "maxLength": 200, "description": description}
+def _by_name(
+    name: str,
+    find: Callable[[SymbolQuery], Definitions | References],
+    *,
+    description: str,
+    of_name: str,
+    of_limit: str,
+) -> Tool:
+    """A tool that looks a name up in all that may be searched."""
+
+    def run(arguments: Mapping[str, Any]) -> JSON:
+        query = SymbolQuery.parse(arguments)
+        answer = find(query)
+        log_call(name, **query.as_log(), results=len(answer.results))
+        return answer.as_wire()
+
+    properties = {
+        "name": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": MAX_NAME,
+            "description": of_name,
+        },
+        "repository": REPOSITORY,
+        "path": PATH,
+        "language": LANGUAGE,
+        "limit": limit(DEFAULT_LIMIT, MAX_LIMIT, of_limit),
+    }
+    return Tool(name, description, schema(properties, "name"), run)
 
 
-FIND_DEFINITIONS = Tool(
-    name="FindDefinitions",
+FIND_DEFINITIONS = _by_name(
+    "FindDefinitions",
+    find_definitions,
     description=(
         "Find where a name is defined in the ingested source repositories: functions, classes, "
         "methods, types, constants and the like, each with repository, file path, lines (startLine "
@@ -62,21 +82,13 @@ FIND_DEFINITIONS = Tool(
         "definition stands in those surroundings and all of that last name are given. No result "
         "means that nothing ingested defines it; it may come from a library. " + QUOTED
     ),
-    parameters=schema(
-        {
-            "name": _name("The name of the definition, such as 'parse' or 'Parser.parse'."),
-            "repository": REPOSITORY,
-            "path": PATH,
-            "language": LANGUAGE,
-            "limit": limit(DEFAULT_LIMIT, MAX_LIMIT, "Most definitions to return."),
-        },
-        "name",
-    ),
-    run=_find_definitions,
+    of_name="The name of the definition, such as 'parse' or 'Parser.parse'.",
+    of_limit="Most definitions to return.",
 )
 
-FIND_REFERENCES = Tool(
-    name="FindReferences",
+FIND_REFERENCES = _by_name(
+    "FindReferences",
+    find_references,
     description=(
         "Find every line in the ingested source repositories where an identifier is used: calls, "
         "imports, type annotations, overrides. Use it to see who calls something, or what a change "
@@ -88,17 +100,8 @@ FIND_REFERENCES = Tool(
         "`path` or `language`; `truncated` says that there are more lines than were returned. "
         + QUOTED
     ),
-    parameters=schema(
-        {
-            "name": _name("The identifier, exactly as it is written in the code."),
-            "repository": REPOSITORY,
-            "path": PATH,
-            "language": LANGUAGE,
-            "limit": limit(DEFAULT_LIMIT, MAX_LIMIT, "Most lines to return."),
-        },
-        "name",
-    ),
-    run=_find_references,
+    of_name="The identifier, exactly as it is written in the code.",
+    of_limit="Most lines to return.",
 )
 
 FILE_OUTLINE = Tool(

@@ -14,30 +14,43 @@ from apps.retrieval.symbols import (
     find_definitions,
     find_references,
 )
+from apps.retrieval.symbols.types import Definitions, References
 
 log = logging.getLogger("codeinfo.retrieval")
 
 
-class SymbolDefinitionsView(APIView):
+class _ByNameView(APIView):
+    """Looks a name up in all that may be searched."""
+
+    event = ""
+
+    def find(self, query: SymbolQuery) -> Definitions | References:
+        raise NotImplementedError
+
+    def post(self, request: Request) -> Response:
+        query = SymbolQuery.parse(object_of(request))
+        answer = self.find(query)
+        facts = {**query.as_log(), "results": len(answer.results)}
+        log.info(self.event, extra={"context": facts})
+        return Response(answer.as_wire())
+
+
+class SymbolDefinitionsView(_ByNameView):
     """`POST /tools/symbol-definitions {name, repository?, path?, language?, limit?}`."""
 
-    def post(self, request: Request) -> Response:
-        query = SymbolQuery.parse(object_of(request))
-        answer = find_definitions(query)
-        facts = {**query.as_log(), "results": len(answer.results)}
-        log.info("tools symbol definitions", extra={"context": facts})
-        return Response(answer.as_wire())
+    event = "tools symbol definitions"
+
+    def find(self, query: SymbolQuery) -> Definitions:
+        return find_definitions(query)
 
 
-class SymbolReferencesView(APIView):
+class SymbolReferencesView(_ByNameView):
     """`POST /tools/symbol-references {name, repository?, path?, language?, limit?}`."""
 
-    def post(self, request: Request) -> Response:
-        query = SymbolQuery.parse(object_of(request))
-        answer = find_references(query)
-        facts = {**query.as_log(), "results": len(answer.results)}
-        log.info("tools symbol references", extra={"context": facts})
-        return Response(answer.as_wire())
+    event = "tools symbol references"
+
+    def find(self, query: SymbolQuery) -> References:
+        return find_references(query)
 
 
 class FileOutlineView(APIView):
