@@ -46,7 +46,7 @@ def _socket() -> socket.socket:
 def _serve(parent: Pipe, folder: Path) -> None:
     """One folder from its opening to its closing. Raises Unavailable where it cannot be opened."""
     with (
-        chroma.FolderLock(folder, LOCK, wait=True),
+        closing(chroma.FolderLock(folder, LOCK, wait=True)),
         closing(Collections(chroma.open_embedded(folder), folder)) as collections,
     ):
         parent.send((True, None))

@@ -11,8 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -70,18 +69,8 @@ class FolderLock:
                 retryable=False,
             ) from error
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        self.release()
-
-    def release(self) -> None:
+    def close(self) -> None:
+        """Let go of it."""
         os.close(self._file)
 
 

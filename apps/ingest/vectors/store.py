@@ -302,5 +302,5 @@ def reset_store() -> None:
         if _store is not None:
             _store.close()
         if _lock is not None:
-            _lock.release()
+            _lock.close()
         _store = _lock = None
