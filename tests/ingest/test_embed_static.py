@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
-from apps.ingest.embedding.words import StemCache, stems
+from apps.ingest.embedding.words import RunCache, stems
 from apps.ingest.types import EmbeddingText, Vectors
 from tests.ingest import static_reference
 
@@ -100,8 +100,8 @@ def test_identifiers_fall_into_stems(text: str, expected: list[str]) -> None:
 
 
 def test_the_memory_of_runs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StemCache, "LIMIT", 10)
-    cache = StemCache()
+    monkeypatch.setattr(RunCache, "LIMIT", 10)
+    cache = RunCache(stems)
     for number in range(1_000):
         assert cache[f"word{number}"] == ("word", str(number))
     assert len(cache) <= 10

@@ -5,7 +5,7 @@ lowered, and a light stemmer takes common endings off.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 # Runs that may hold words. The two letters at the end are the only ones outside ASCII whose lower
@@ -50,19 +50,23 @@ def _parts(run: str) -> list[str]:
     return [stem(word) for word in _WORD.findall(spaced.lower())]
 
 
-class StemCache(dict[str, tuple[str, ...]]):
-    """The stems of each run of letters seen lately: code repeats its names, so most are known."""
+class RunCache(dict[str, tuple[str, ...]]):
+    """What each run of letters seen lately falls into: code repeats its names, most are known."""
 
     LIMIT = 100_000
+
+    def __init__(self, split: Callable[[str], Iterable[str]]) -> None:
+        super().__init__()
+        self._split = split
 
     def __missing__(self, run: str) -> tuple[str, ...]:
         if len(self) >= self.LIMIT:
             self.clear()
-        stems = self[run] = tuple(_parts(run))
-        return stems
+        found = self[run] = tuple(self._split(run))
+        return found
 
 
-_cache = StemCache()
+_cache = RunCache(_parts)
 
 
 def stems(text: str) -> Iterator[str]:

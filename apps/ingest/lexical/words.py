@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from apps.ingest.embedding.words import LONGEST_WORD, stem, stems
+from apps.ingest.embedding.words import LONGEST_WORD, RunCache, stem, stems
 
 _RUN = re.compile(r"\w+")
 LONGEST_WHOLE = 64  # longer runs are keys and hashes, which nobody asks for
@@ -49,16 +49,4 @@ def _words_of(run: str) -> tuple[str, ...]:
     return (*parts, whole if len(whole) > LONGEST_WORD else stem(whole))
 
 
-class _Cache(dict[str, tuple[str, ...]]):
-    """The words of each run seen lately: code repeats its names, so most are known."""
-
-    LIMIT = 100_000
-
-    def __missing__(self, run: str) -> tuple[str, ...]:
-        if len(self) >= self.LIMIT:
-            self.clear()
-        found = self[run] = _words_of(run)
-        return found
-
-
-_cache = _Cache()
+_cache = RunCache(_words_of)
