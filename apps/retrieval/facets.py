@@ -3,18 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from django.db.models import Count
 
 from apps.ingest.models import Root, SourceFile
+from apps.retrieval.generations import per_generation
 from apps.retrieval.page_query import PageQuery
 
 # More values than these are no help.
 MOST = 8
-
-# By root, its newest generation alone, as `live` keeps its files.
-_known: dict[UUID, tuple[int, dict[str, int]]] = {}
 
 
 def languages(roots: Iterable[Root]) -> list[tuple[str, int]]:
@@ -25,14 +22,10 @@ def languages(roots: Iterable[Root]) -> list[tuple[str, int]]:
     return sorted(total.items(), key=lambda item: (-item[1], item[0]))
 
 
+@per_generation
 def _languages_of(root: Root) -> dict[str, int]:
-    generation, counts = _known.get(root.id, (0, {}))
-    if generation != root.generation:
-        files = SourceFile.objects.live().ingested().filter(root=root).exclude(language="")
-        rows = files.order_by().values_list("language").annotate(count=Count("id"))
-        counts = dict(rows)
-        _known[root.id] = root.generation, counts
-    return counts
+    files = SourceFile.objects.live().ingested().filter(root=root).exclude(language="")
+    return dict(files.order_by().values_list("language").annotate(count=Count("id")))
 
 
 @dataclass(frozen=True)
