@@ -6,9 +6,8 @@ from pathlib import Path
 
 from apps.ingest.chunking import decode, lines_of
 from apps.ingest.finding.discovery import read_file
+from apps.ingest.lexical import StoredChunk, get_lexical
 from apps.ingest.models import Root, SourceFile
-from apps.ingest.types import StoredMatch
-from apps.ingest.vectors.store import get_store
 from apps.retrieval.repositories import repo_id
 from codeinfo.errors import CodeinfoError, NotFound, Unavailable
 
@@ -31,16 +30,23 @@ def live_file(root: Root, path: str) -> SourceFile:
     return row
 
 
-def ingested_lines(root: Root, source_file: str) -> list[str] | None:
-    """The lines of a file as the index has them: from disk where it is unchanged, else put
-    together from its chunks. None where neither can be had."""
-    file = SourceFile.objects.filter(id=source_file).first()
-    if file is None:
-        return None
-    return unchanged_lines(root, file) or _stored_lines(root, file)
+def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
+    """The lines of files, by the ids of their SourceFiles, as the index has them: from disk where
+    one is unchanged, else put together from its chunks. Left out where neither can be had.
+
+    Each file is read once, however often it is named.
+    """
+    roots = {source_file: root for root, source_file in files}
+    rows = SourceFile.objects.in_bulk(list(roots))
+    found = ((str(row.id), _lines(roots[str(row.id)], row)) for row in rows.values())
+    return {source_file: lines for source_file, lines in found if lines is not None}
 
 
-def unchanged_lines(root: Root, file: SourceFile) -> list[str] | None:
+def _lines(root: Root, file: SourceFile) -> list[str] | None:
+    return _unchanged_lines(root, file) or _stored_lines(root, file)
+
+
+def _unchanged_lines(root: Root, file: SourceFile) -> list[str] | None:
     """The lines on disk; None where the file is gone, or no longer the one that was ingested."""
     try:
         data = read_file(Path(root.path), file.path)
@@ -54,18 +60,18 @@ def unchanged_lines(root: Root, file: SourceFile) -> list[str] | None:
 def _stored_lines(root: Root, file: SourceFile) -> list[str] | None:
     ids = [f"{file.run_id}:{file.path}:{index}" for index in range(file.chunks)]
     try:
-        chunks = get_store().get(root.id, ids)
+        chunks = get_lexical().chunks(root.id, ids)
     except Unavailable:
         return None
     return _joined(chunks[each] for each in ids if each in chunks)
 
 
-def _joined(chunks: Iterable[StoredMatch]) -> list[str] | None:
+def _joined(chunks: Iterable[StoredChunk]) -> list[str] | None:
     """Chunks, in order, at the lines they were cut from; what stood between them was blank. The
     parts of one long line follow each other."""
     lines: list[str] = []
     for chunk in chunks:
-        start = int(chunk.metadata.get("startLine", 0))
+        start = chunk.facts.start_line
         if start < 1:
             return None
         lines.extend("" for _ in range(start - len(lines) - 1))

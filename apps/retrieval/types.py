@@ -1,7 +1,7 @@
 """A question to the index and what comes back, as values that check themselves."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -49,9 +49,13 @@ class SearchQuery:
 
     def as_log(self) -> dict[str, Any]:
         """What may be logged of a question: its scope and size, not its words."""
-        repositories = ", ".join(self.repositories) or "all"
-        filtered = {"filtered": True} if self.filters != Filters() else {}
-        return {"repository": repositories, "limit": self.limit, **filtered}
+        return logged(self.repositories, self.limit, self.filters)
+
+
+def logged(repositories: Sequence[str], limit: int, filters: Filters) -> dict[str, Any]:
+    """The scope and size of a question, as the log has them."""
+    filtered = {"filtered": True} if filters != Filters() else {}
+    return {"repository": ", ".join(repositories) or "all", "limit": limit, **filtered}
 
 
 def parse_repositories(value: Any, problems: list[str]) -> tuple[str, ...]:

@@ -17,8 +17,8 @@ _FACTS = (
 _CHUNKS = "FROM chunk JOIN file ON file.id = chunk.file"
 _ASKED = "WHERE chunk.id IN (SELECT value FROM json_each(?))"
 _SYMBOL = (
-    "SELECT source_file, file.path, language, name, symbol.path, kind, start_line, end_line,"
-    " signature FROM symbol JOIN file ON file.id = symbol.file"
+    "SELECT name, symbol.path, kind, start_line, end_line, signature, source_file, file.path,"
+    " language FROM symbol JOIN file ON file.id = symbol.file"
 )
 
 
@@ -109,7 +109,11 @@ def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol
 
 
 def _symbols(database: sqlite3.Connection, which: str, value: str) -> list[StoredSymbol]:
-    return [StoredSymbol(*row) for row in database.execute(f"{_SYMBOL} WHERE {which}", (value,))]
+    rows = database.execute(f"{_SYMBOL} WHERE {which}", (value,))
+    return [
+        StoredSymbol(*symbol, source_file=source_file, file_path=path, language=language)
+        for *symbol, source_file, path, language in rows
+    ]
 
 
 def _chunk_facts(row: Sequence[Any]) -> ChunkFacts:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.ingest.types import Symbol
+
 
 @dataclass(frozen=True)
 class LexicalHit:
@@ -72,17 +74,10 @@ class StoredChunk(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class StoredSymbol:
-    """A `Symbol` and the file it stands in: `file_path` is relative to the root, `path` the name
-    after those that enclose it."""
+@dataclass(frozen=True, kw_only=True)
+class StoredSymbol(Symbol):
+    """A definition and the file it stands in: `file_path` is relative to the root."""
 
     source_file: str
     file_path: str
     language: str
-    name: str
-    path: str
-    kind: str
-    start_line: int
-    end_line: int
-    signature: str

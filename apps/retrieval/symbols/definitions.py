@@ -17,6 +17,7 @@ from apps.retrieval.symbols.types import (
     MatchedName,
     Place,
     SymbolQuery,
+    symbol_fields,
 )
 
 # Names of prose and data: in outlines only, since they define nothing that code could mean.
@@ -46,7 +47,7 @@ def find_definitions(query: SymbolQuery) -> Definitions:
     order = {root.id: index for index, root in enumerate(roots)}
     # What ranks alike stands as the roots give it: by path and line.
     found.sort(key=lambda each: (*_rank(each.symbol), order[each.root.id]))
-    shown = tuple(_definition(each) for each in found[: query.limit])
+    shown = tuple(_definitions(found[: query.limit]))
     return Definitions(query.name, shown, truncated=len(found) > query.limit, match=match)
 
 
@@ -96,22 +97,12 @@ def _rank(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
     )
 
 
-def _definition(found: _Found) -> Definition:
-    symbol = found.symbol
-    return Definition(
-        place=Place(found.root, symbol.file_path, symbol.language),
-        name=symbol.name,
-        path=symbol.path,
-        kind=symbol.kind,
-        start_line=symbol.start_line,
-        end_line=symbol.end_line,
-        signature=symbol.signature,
-        chunk=_text(found) or symbol.signature,
-    )
-
-
-def _text(found: _Found) -> str:
-    lines = ingested_lines(found.root, found.symbol.source_file)
-    if lines is None:
-        return ""
-    return "\n".join(lines[found.symbol.start_line - 1 : found.symbol.end_line])[:MAX_TEXT]
+def _definitions(found: Sequence[_Found]) -> Iterator[Definition]:
+    lines = ingested_lines((each.root, each.symbol.source_file) for each in found)
+    for root, symbol in found:
+        text = lines.get(symbol.source_file, [])[symbol.start_line - 1 : symbol.end_line]
+        yield Definition(
+            *symbol_fields(symbol),
+            place=Place(root, symbol.file_path, symbol.language),
+            chunk="\n".join(text)[:MAX_TEXT] or symbol.signature,
+        )

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
-from apps.ingest.lexical import StoredSymbol, get_lexical
+from apps.ingest.lexical import get_lexical
+from apps.ingest.types import Symbol
 from apps.retrieval.ingested import live_file
 from apps.retrieval.repositories import required_lock, the_one
-from apps.retrieval.symbols.types import Outline, OutlineItem, OutlineQuery, Place
+from apps.retrieval.symbols.types import Outline, OutlineItem, OutlineQuery, Place, symbol_fields
 
 # Between the parts of a symbol path, of code and of documents.
 SEPARATORS = (".", " > ")
@@ -23,19 +24,12 @@ def file_outline(query: OutlineQuery) -> Outline:
     return Outline(Place(root, file.path, file.language), nested(symbols))
 
 
-def nested(symbols: Iterable[StoredSymbol]) -> list[OutlineItem]:
+def nested(symbols: Iterable[Symbol]) -> list[OutlineItem]:
     """Symbols in the order of their lines, each inside the one around it."""
     top: list[OutlineItem] = []
     around: list[OutlineItem] = []
     for symbol in sorted(symbols, key=lambda each: (each.start_line, -each.end_line)):
-        item = OutlineItem(
-            name=symbol.name,
-            path=symbol.path,
-            kind=symbol.kind,
-            start_line=symbol.start_line,
-            end_line=symbol.end_line,
-            signature=symbol.signature,
-        )
+        item = OutlineItem(*symbol_fields(symbol))
         while around and not _holds(around[-1], item):
             around.pop()
         (around[-1].children if around else top).append(item)

@@ -59,16 +59,23 @@ def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
 def _references(name: str, files: Sequence[_File]) -> Iterator[Reference]:
     for start in range(0, len(files), FILES_AT_ONCE):
         some = files[start : start + FILES_AT_ONCE]
-        texts = [_source_text(file) for file in some]
+        texts = _source_texts(some)
         sightings = get_finder().find(name, texts)
         for file, text, sighting in zip(some, texts, sightings, strict=True):
             yield from _lines(file.place, text.lines, sighting)
 
 
-def _source_text(file: _File) -> SourceText:
-    kind = KINDS.get(file.place.language)
-    lines = ingested_lines(file.place.root, file.source_file) or []
-    return SourceText(file.place.path, kind.grammar if kind else "", lines)
+def _source_texts(files: Sequence[_File]) -> list[SourceText]:
+    lines = ingested_lines((file.place.root, file.source_file) for file in files)
+    return [
+        SourceText(file.place.path, _grammar(file.place.language), lines.get(file.source_file, []))
+        for file in files
+    ]
+
+
+def _grammar(language: str) -> str:
+    kind = KINDS.get(language)
+    return kind.grammar if kind else ""
 
 
 def _lines(place: Place, lines: Sequence[str], sighting: Sighting) -> Iterator[Reference]:

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from apps.ingest.models import Root
 from apps.ingest.paths import map_path
-from apps.ingest.types import Filters
+from apps.ingest.types import Filters, Symbol
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.scope import parse_filters
-from apps.retrieval.types import encodable, parse_limit, parse_repositories
+from apps.retrieval.types import encodable, logged, parse_limit, parse_repositories
 from codeinfo.errors import InvalidInput
 
 DEFAULT_LIMIT = 20
@@ -64,12 +64,7 @@ class SymbolQuery:
 
     def as_log(self) -> dict[str, Any]:
         """What may be logged of a question: its scope and size, not the name."""
-        filtered = {"filtered": True} if self.filters != Filters() else {}
-        return {
-            "repository": ", ".join(self.repositories) or "all",
-            "limit": self.limit,
-            **filtered,
-        }
+        return logged(self.repositories, self.limit, self.filters)
 
 
 def _bare(name: str) -> str:
@@ -126,31 +121,33 @@ class Place:
         return wire | ({"language": self.language} if self.language else {})
 
 
-@dataclass(frozen=True)
-class Definition:
-    """A name where it is defined. Lines are 1-based, both included; `chunk` is their text, or the
-    beginning of it, or the signature where the text cannot be had."""
+def symbol_fields(symbol: Symbol) -> tuple[str, str, str, int, int, str]:
+    """What makes a Symbol, in its order, to make something more of it."""
+    return (
+        symbol.name,
+        symbol.path,
+        symbol.kind,
+        symbol.start_line,
+        symbol.end_line,
+        symbol.signature,
+    )
+
+
+def symbol_wire(symbol: Symbol) -> dict[str, Any]:
+    names = ("name", "symbol", "kind", "startLine", "endLine", "signature")
+    return dict(zip(names, symbol_fields(symbol), strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition(Symbol):
+    """A name where it is defined. `chunk` is the text of its lines, or the beginning of it, or the
+    signature where the text cannot be had."""
 
     place: Place
-    name: str
-    path: str
-    kind: str
-    start_line: int
-    end_line: int
-    signature: str
     chunk: str = ""
 
     def as_wire(self) -> dict[str, Any]:
-        return {
-            **self.place.as_wire(),
-            "name": self.name,
-            "symbol": self.path,
-            "kind": self.kind,
-            "startLine": self.start_line,
-            "endLine": self.end_line,
-            "signature": self.signature,
-            "chunk": self.chunk,
-        }
+        return {**self.place.as_wire(), **symbol_wire(self), "chunk": self.chunk}
 
 
 @dataclass(frozen=True)
@@ -214,29 +211,15 @@ class References:
         }
 
 
-@dataclass(frozen=True)
-class OutlineItem:
+@dataclass(frozen=True, kw_only=True)
+class OutlineItem(Symbol):
     """A definition of a file with those inside it, in the order of their lines."""
 
-    name: str
-    path: str
-    kind: str
-    start_line: int
-    end_line: int
-    signature: str
     children: "list[OutlineItem]" = field(default_factory=list)
 
     def as_wire(self) -> dict[str, Any]:
-        wire: dict[str, Any] = {
-            "name": self.name,
-            "symbol": self.path,
-            "kind": self.kind,
-            "startLine": self.start_line,
-            "endLine": self.end_line,
-            "signature": self.signature,
-        }
         children = [child.as_wire() for child in self.children]
-        return wire | ({"children": children} if children else {})
+        return symbol_wire(self) | ({"children": children} if children else {})
 
 
 @dataclass(frozen=True)

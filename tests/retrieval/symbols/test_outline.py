@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.ingest.lexical import StoredSymbol
+from apps.ingest.types import Symbol
 from apps.retrieval.symbols.outline import nested
 from apps.retrieval.symbols.types import OutlineItem
 from tests.retrieval.symbols.conftest import Post
@@ -78,6 +78,6 @@ def test_what_only_ends_later_is_not_inside() -> None:
     assert isinstance(inner, OutlineItem)
 
 
-def stored(path: str, start: int, end: int) -> StoredSymbol:
+def stored(path: str, start: int, end: int) -> Symbol:
     name = path.rpartition(".")[2]
-    return StoredSymbol("file", "a.py", "python", name, path, "class", start, end, "")
+    return Symbol(name, path, "class", start, end)
