@@ -119,6 +119,8 @@ def database(url: str) -> dict[str, object]:
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         }
         config["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+    if str(config["ENGINE"]).endswith("postgresql"):
+        config["ENGINE"] = "codeinfo.postgres"
     return config
 
 

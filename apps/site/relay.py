@@ -7,8 +7,8 @@ one, and those that could not be sent wait for Redis.
 
 import asyncio
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -32,8 +32,8 @@ class Relay:
         self._waiting: dict[tuple[str, str], None] = {}
         self._due = asyncio.Event()
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
         """Speak and listen until the block ends."""
         tasks = [self._loop.create_task(work) for work in (self._speak(), self._listen())]
         self._hub.abroad = self.send
@@ -43,6 +43,8 @@ class Relay:
             self._hub.abroad = None
             for task in tasks:
                 task.cancel()
+            await asyncio.wait(tasks)
+            await self._layer.flush()
 
     def send(self, topic: str, key: str) -> None:
         """Safe from any thread."""

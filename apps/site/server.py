@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 
 from channels.layers import get_channel_layer
 from daphne.server import Server
@@ -66,17 +66,26 @@ def endpoints(knobs: Knobs) -> list[str]:
     return [f"tcp:port={port}:interface={address}" for port in named.values()]
 
 
-def end_live_runs() -> "Deferred[None]":
+def ending(while_serving: AsyncExitStack) -> "Deferred[None]":
     """Ends answers in the making with what was said kept; the reactor waits for it."""
-    return Deferred.fromFuture(asyncio.ensure_future(commands.shutdown()))
+
+    async def end() -> None:
+        await commands.shutdown()
+        await while_serving.aclose()
+
+    return Deferred.fromFuture(asyncio.ensure_future(end()))
 
 
-def relay(while_serving: ExitStack) -> None:
+def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
     """Tell the other processes on the same stores of changes, and hear of theirs."""
-    if knobs().redis_url:
-        from apps.site.relay import Relay  # noqa: PLC0415 - needs a package that is an extra
 
-        while_serving.enter_context(Relay(hub, get_channel_layer()).running())
+    async def relay() -> None:
+        if knobs().redis_url:
+            from apps.site.relay import Relay  # noqa: PLC0415 - needs a package that is an extra
+
+            await while_serving.enter_async_context(Relay(hub, get_channel_layer()).running())
+
+    return Deferred.fromFuture(asyncio.ensure_future(relay()))
 
 
 def facts() -> dict[str, object]:
@@ -105,10 +114,9 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         verbosity=0,
         ready_callable=on_ready,
     )
-    while_serving = ExitStack()
-    reactor.callWhenRunning(relay, while_serving)
-    reactor.addSystemEventTrigger("before", "shutdown", end_live_runs)
-    reactor.addSystemEventTrigger("during", "shutdown", while_serving.close)
+    while_serving = AsyncExitStack()
+    reactor.callWhenRunning(begin, while_serving)
+    reactor.addSystemEventTrigger("before", "shutdown", ending, while_serving)
     logger.info("server start", extra={"context": facts()})
     queue.start_worker()
     try:

@@ -26,9 +26,8 @@ def url() -> str:
 async def end_of(url: str) -> AsyncIterator[Hub]:
     """A hub as another process has it, once it hears what is said."""
     hub, layer = Hub(), RedisPubSubChannelLayer(hosts=[url])
-    with Relay(hub, layer).running():
+    async with Relay(hub, layer).running():
         yield hub
-    await layer.flush()
 
 
 async def hears(listener: Hub, speaker: Hub, topic: str) -> set[str]:
@@ -91,9 +90,8 @@ async def test_notices_wait_while_redis_is_away(url: str, monkeypatch: pytest.Mo
         sent.set()
 
     monkeypatch.setattr(layer, "group_send", group_send, raising=False)
-    with Relay(hub, layer).running():
+    async with Relay(hub, layer).running():
         hub.notify("sidebar", "c0")
         async with asyncio.timeout(PATIENCE):
             await sent.wait()
     assert tries[2] == [("sidebar", "c0"), ("sidebar", "c1"), ("sidebar", "c2")]
-    await layer.flush()

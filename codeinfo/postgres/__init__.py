@@ -1,0 +1,1 @@
+"""Django's database backend for PostgreSQL, taking text that PostgreSQL itself refuses."""
