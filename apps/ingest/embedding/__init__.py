@@ -5,6 +5,7 @@ from apps.ingest.embedding.catalogue import (
     available_models,
     get_embedder,
     is_gone,
+    reach,
     resolve,
 )
 from apps.ingest.embedding.texts import embedding_text, fit
@@ -16,5 +17,6 @@ __all__ = [
     "fit",
     "get_embedder",
     "is_gone",
+    "reach",
     "resolve",
 ]

@@ -48,17 +48,14 @@ def _database() -> Finding:
 
 def _embedder() -> Finding:
     # The embedding package loads weights; it is imported when it is first needed.
-    from apps.ingest.embedding import DEFAULT_MODEL, get_embedder  # noqa: PLC0415
-    from apps.ingest.embedding.server import configured_server, list_models  # noqa: PLC0415
+    from apps.ingest.embedding import DEFAULT_MODEL, get_embedder, reach  # noqa: PLC0415
 
     lock = queries.index_lock()
     embedder = get_embedder(lock.model if lock else DEFAULT_MODEL)
     own = ":" not in embedder.id
     embedder.close()
-    server = configured_server()
-    if server and (knobs().embedding_base_url or not own):
-        # Whether it answers, and takes the key.
-        list_models(server)
+    if knobs().embedding_base_url or not own:
+        reach(embedder.id)
     where = "built in" if own else "over the network"
     return Finding("embedder", "Search and embedding", "ok", "Ready", f"{embedder.id}, {where}")
 
