@@ -62,9 +62,9 @@ def test_without_keys_of_ours_it_is_codex_with_its_own_model_and_reads_only(home
     assert (agent.provider, agent.model, agent.tools) == ("codex", "gpt-x", None)
     assert agent.config["model_reasoning_effort"] == "high"
     assert agent.config["sandbox_mode"] == "read-only"
-    assert agent.config["features"] == {"shell_tool": False}
+    assert agent.config["features.shell_tool"] is False
     assert agent.config["web_search"] == "disabled"
-    assert agent.config["sandbox_workspace_write"] == {"network_access": False}
+    assert agent.config["sandbox_workspace_write.network_access"] is False
     assert "codeinfo" not in agent.config
 
 
@@ -93,12 +93,21 @@ def test_the_sandbox_is_what_the_rights_grant_whatever_the_file_asks_for(
     assert agent.config["sandbox_mode"] == sandbox
     assert agent.config["approval_policy"] == "never"
     assert bool(agent.warnings) == warned
-    assert ("shell_tool" in agent.config["features"]) == ("run" not in rights)
+    assert ("features.shell_tool" in agent.config) == ("run" not in rights)
 
 
 def test_a_feature_that_the_file_switches_on_stays_off_without_the_right(home: Path) -> None:
     agent = read(home, "[features]\nshell_tool = true\ngoals = true\n")
-    assert agent.config["features"] == {"shell_tool": False, "goals": True}
+    assert agent.config["features.shell_tool"] is False
+    assert agent.config["features.goals"] is True
+
+
+def test_servers_that_the_file_adds_are_told_and_ours_stays_ours(home: Path) -> None:
+    servers = '[mcp_servers.codeinfo]\nurl = "http://x"\n[mcp_servers."a b"]\nurl = "http://y"\n'
+    agent = read(home, servers)
+    assert agent.servers == ('"a b"',)
+    assert agent.config['mcp_servers."a b"'] == {"url": "http://y"}
+    assert "mcp_servers.codeinfo is left out" in agent.warnings[0]
 
 
 def test_rights_of_a_provider_that_only_reads_are_said_to_have_no_effect(home: Path) -> None:
@@ -131,7 +140,6 @@ def test_a_wrong_value_is_told_by_its_key(home: Path, key: str) -> None:
     [
         ("[codeinfo]\nrepositry = ['acme']\n", "[codeinfo] has no key 'repositry'"),
         ("codeinfo = 3\n", "[codeinfo] must be a table"),
-        ("features = 3\n", "features must be a table"),
         ("x = [", "config.toml is no TOML"),
         ("a\0b", "It holds a NUL"),
         ("x" * (MAX_BYTES + 1), "Too large: config.toml"),

@@ -1,5 +1,7 @@
 """An agent's `config.toml`: our keys under `[codeinfo]`, the rest is Codex' own."""
 
+import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -91,38 +93,49 @@ def parse(text: str) -> JSON:
 
 
 def bounded(config: JSON, rights: Rights) -> tuple[JSON, list[str]]:
-    """Codex' configuration within the rights, and what of it was not granted.
+    """Codex' configuration within the rights, by dotted keys, and what of it was not granted.
 
     The rights win over whatever the file asks for: an agent is read-only unless it is told
     otherwise in one place that the page shows.
     """
-    asked = config.get("sandbox_mode")
-    full = rights.write and rights.run and rights.network
-    sandbox = "read-only"
-    if rights.write:
-        sandbox = "danger-full-access" if full and asked == "danger-full-access" else WRITES
-    warnings = []
+    dotted, warnings = _dotted(config), []
+    asked, sandbox = config.get("sandbox_mode"), _sandbox(config, rights)
     if asked not in (None, sandbox):
         warnings.append(f"sandbox_mode = {asked!r} runs as {sandbox!r}: {OURS} grants no more.")
-    features = _table(config, "features") | ({} if rights.run else {"shell_tool": False})
-    workspace = _table(config, "sandbox_workspace_write") | {"network_access": rights.network}
-    search = config.get("web_search", "live") if rights.network else "disabled"
-    within = {
+    if dotted.pop(OWN_SERVER, None) is not None:
+        warnings.append(f"{OWN_SERVER} is left out: the tools of the index come within the limits.")
+    within: JSON = {
         "sandbox_mode": sandbox,
         # Nobody sits there to be asked.
         "approval_policy": "never",
-        "features": features,
-        "sandbox_workspace_write": workspace,
-        "web_search": search,
+        "sandbox_workspace_write.network_access": rights.network,
+        "web_search": config.get("web_search", "live") if rights.network else "disabled",
     }
-    return config | within, warnings
+    if not rights.run:
+        within["features.shell_tool"] = False
+    return dotted | within, warnings
 
 
-WRITES = "workspace-write"
+# The name that our own endpoint has among the servers of a thread.
+OWN_SERVER = "mcp_servers.codeinfo"
+BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def _table(config: JSON, name: str) -> JSON:
-    table = config.get(name, {})
-    if not isinstance(table, dict):
-        raise InvalidInput(f"{name} must be a table")
-    return table
+def _sandbox(config: JSON, rights: Rights) -> str:
+    if not rights.write:
+        return "read-only"
+    every = rights.run and rights.network
+    full = every and config.get("sandbox_mode") == "danger-full-access"
+    return "danger-full-access" if full else "workspace-write"
+
+
+def _dotted(config: JSON) -> JSON:
+    """Tables taken apart, so that one setting of a table leaves its others alone."""
+    dotted: JSON = {}
+    for name, value in config.items():
+        if not isinstance(value, dict):
+            dotted[name] = value
+            continue
+        for key, inner in value.items():
+            dotted[f"{name}.{key if BARE.fullmatch(key) else json.dumps(key)}"] = inner
+    return dotted

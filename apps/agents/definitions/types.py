@@ -62,7 +62,8 @@ class Agent:
     @property
     def servers(self) -> tuple[str, ...]:
         """The MCP servers that Codex is given beside ours, by name."""
-        return tuple(self.config.get("mcp_servers", ()))
+        start = "mcp_servers."
+        return tuple(k.removeprefix(start) for k in self.config if k.startswith(start))
 
     @property
     def summary(self) -> str:

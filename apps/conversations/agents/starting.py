@@ -70,11 +70,12 @@ async def _turn(ask: AgentAsk, agent: Agent, text: str) -> StartTurn:
     folder = await asyncio.to_thread(working_folder, ask.working_folder)
     conversation_id = ask.conversation_id or str(uuid.uuid4())
     kept = await _kept(conversation_id, agent)
+    model = await _model(agent, kept.model if kept else "")
     return StartTurn(
         conversation_id=conversation_id,
         message=text,
         provider=agent.provider,
-        model=await _model(agent, kept.model if kept else ""),
+        model=model,
         source=ask.source,
         agent=AgentRun(
             name=agent.name,
@@ -83,7 +84,8 @@ async def _turn(ask: AgentAsk, agent: Agent, text: str) -> StartTurn:
             repositories=agent.repositories,
             home=await asyncio.to_thread(home_of, agent),
             folder=folder,
-            config=agent.config,
+            # The same model for Codex, whose own key this is.
+            config={**agent.config, "model": model} if agent.provider == "codex" else {},
         ),
     )
 

@@ -1,0 +1,82 @@
+"""An agent on the real Codex: asked over HTTP, answered through the runner, within its limits."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from django.test import AsyncClient
+
+from apps.agents.prompts import AGENT_RULES
+from apps.agents.providers.codex.server import server_at
+from apps.conversations.agents import commands
+from apps.conversations.models import Conversation, Turn
+from apps.conversations.stream import live_runs
+from codeinfo.conf import knobs
+from tests.agents.cast import TOOLS
+from tests.agents.rigs.codex import FOUND, CodexWorld
+from tests.conversations.conftest import ended
+from tests.stand_ins.responses_server import CONFIG
+from tests.support.agents import make_agent
+
+NAME = "codex_keeper"
+LIMITS = '\n[codeinfo]\ntools = ["VectorSearch"]\nrepositories = ["acme"]\n'
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def nothing_left(transactional_db: None) -> AsyncIterator[None]:
+    yield
+    await asyncio.wait_for(commands.shutdown(), 30)
+
+
+@pytest.fixture
+def keeper(codex: CodexWorld, tmp_path: Path, turn_knobs: Callable[..., None]) -> CodexWorld:
+    """An agent whose own settings lead to the stand-in, on its script "tool"."""
+    turn_knobs(agents_home=tmp_path / "agents")
+    settings = CONFIG.format(url=codex.api.url, retries=0).replace('"plain"', '"tool"')
+    make_agent(tmp_path / "agents", NAME, settings + LIMITS, prompt="Keep watch.")
+    codex.offer(TOOLS)
+    return codex
+
+
+async def instruct(client: AsyncClient, folder: Path, text: str) -> Turn:
+    """The answer to an instruction in conversation c1."""
+    body = {"instruction": text, "conversationId": "c1", "working_folder": str(folder)}
+    address = f"/agents/{NAME}/run"
+    answer = await client.post(address, body, content_type="application/json")
+    assert answer.status_code == 202, answer.content
+    log = live_runs.of("c1")
+    if log is not None:
+        await ended(log)
+    return await Turn.objects.filter(role="assistant").alatest("created_at")
+
+
+async def test_codex_answers_with_the_agents_prompt_settings_and_limits_only(
+    keeper: CodexWorld, async_client: AsyncClient, tmp_path: Path
+) -> None:
+    try:
+        first = await instruct(async_client, tmp_path, "Where?")
+        assert (first.status, first.error) == ("ok", None)
+        assert FOUND in "".join(part["text"] for part in first.parts if part["type"] == "text")
+        assert first.model == "tool"
+        sent = keeper.api.asked[-1].body
+        told = str(sent["input"])
+        assert "Keep watch." in told
+        assert AGENT_RULES[:60] in told
+        tools = str(sent["tools"])
+        assert "VectorSearch" in tools
+        assert "shell" not in tools
+        assert "exec_command" not in tools
+        assert "read-only" in told
+        assert str(tmp_path) in told
+        assert keeper.mcp.asked[-1] == {"tool": ["VectorSearch"], "repository": ["acme"]}
+        thread = (await Conversation.objects.aget()).flags["threadId"]
+        await instruct(async_client, tmp_path, "And then?")
+        assert (await Conversation.objects.aget()).flags["threadId"] == thread
+        assert "Where?" in str(keeper.api.asked[-1].body["input"])
+        home = knobs().data_dir / "codex" / "agents" / NAME
+        assert (home / "sessions").is_dir()
+        assert not list((tmp_path / "agents" / NAME).glob("sessions"))
+    finally:
+        server_at(knobs().data_dir / "codex" / "agents" / NAME).close()
