@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: run serve test conformance check fix lock screenshots benchmarks train clean
+.PHONY: run serve test conformance check fix lock stand-ins screenshots benchmarks train clean
 .DEFAULT_GOAL := run
 
 run: .venv/run.stamp ## install, then serve; ingests this checkout in the background at first
@@ -27,6 +27,9 @@ fix: .venv/dev.stamp ## format and repair what can be repaired
 
 lock: .venv/dev.stamp ## compile requirements/*.in to requirements*.txt
 	scripts/lock
+
+stand-ins: .venv/dev.stamp ## scripted model servers, to try every provider without an account
+	$(BIN)/python -m tests.stand_ins
 
 screenshots: .venv/dev.stamp ## write each page, light, dark and phone, to docs/screenshots
 	@scripts/install-chromium
