@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from django.utils.safestring import SafeString
 
@@ -15,6 +14,7 @@ from apps.ingest.models import SourceFile
 from apps.ingest.paths import map_path
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines
 from apps.retrieval.ingested import live_file
+from apps.retrieval.lines import Lines, source_url
 from apps.retrieval.repositories import repo_id, the_one
 from codeinfo.errors import InvalidInput
 
@@ -64,41 +64,20 @@ class SourceLine:
 
 
 @dataclass(frozen=True)
-class SourceView:
+class SourceView(Lines):
     """What the viewer shows. `before` and `after` say how many lines it leaves out."""
 
-    repo: str
-    path: str
     host_path: str
     lines: tuple[SourceLine, ...]
     total: int
-    start: int | None
-    end: int | None
     before: int
     after: int
     unchanged: bool
 
     @property
-    def folder(self) -> str:
-        return self.path[: len(self.path) - len(self.name)]
-
-    @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-    @property
-    def span(self) -> str:
+    def cited(self) -> str:
         """`Lines 371–377`, `Line 12`, or nothing where none are cited."""
-        if self.start is None or self.end is None:
-            return ""
-        many = self.end > self.start
-        return f"Lines {self.start}–{self.end}" if many else f"Line {self.start}"
-
-    @property
-    def citation(self) -> str:
-        """What a person pastes elsewhere: `repo/path:start-end`."""
-        lines = self.span.rpartition(" ")[2].replace("–", "-")
-        return f"{self.repo}/{self.path}" + (f":{lines}" if lines else "")
+        return self.span and f"{'Line' if self.start == self.end else 'Lines'} {self.span}"
 
     @property
     def earlier_url(self) -> str:
@@ -116,10 +95,7 @@ class SourceView:
         return f"#L{line}" if shown else f"{self._url(line)}#L{line}"
 
     def _url(self, around: int) -> str:
-        params: dict[str, str | int] = {"repo": self.repo, "path": self.path}
-        if self.start is not None and self.end is not None:
-            params |= {"start": self.start, "end": self.end}
-        return f"/ui/retrieval/source?{urlencode(params | {'around': around})}"
+        return source_url(self.repo, self.path, self.start, self.end, around=around)
 
 
 def open_source(request: SourceRequest) -> SourceView:

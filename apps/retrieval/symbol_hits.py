@@ -4,75 +4,35 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from urllib.parse import urlencode
 
 from django.utils.safestring import SafeString
 
 from apps.retrieval.highlight import highlight_lines
+from apps.retrieval.lines import Lines
 from apps.retrieval.marks import name_marked
-from apps.retrieval.symbols.types import Definition, Place, Reference
+from apps.retrieval.symbols.types import Definition, Reference
 
 # Lines of a definition that are shown; the rest is one click away.
 SHOWN = 8
 
 
-def source_url(place: Place, start: int, end: int) -> str:
-    """The source viewer at these lines."""
-    query = {"repo": place.repo, "path": place.path, "start": start, "end": end}
-    return f"/ui/retrieval/source?{urlencode(query)}#L{start}"
-
-
 @dataclass(frozen=True)
-class _InFile:
-    place: Place
-
-    @property
-    def folder(self) -> str:
-        """Repository and directories, up to the file's own name."""
-        path = f"{self.place.repo}/{self.place.path}"
-        return path[: path.rindex("/") + 1]
-
-    @property
-    def name(self) -> str:
-        return self.place.path.rpartition("/")[2]
-
-
-@dataclass(frozen=True)
-class DefinitionHit(_InFile):
+class DefinitionHit(Lines):
     """A definition with its first lines. `more`: how many are not shown."""
 
     definition: Definition
     lines: tuple[tuple[int, SafeString], ...]
     more: int
 
-    @property
-    def span(self) -> str:
-        """`371–377` or `12`."""
-        start, end = self.definition.start_line, self.definition.end_line
-        return str(start) if start == end else f"{start}–{end}"
-
-    @property
-    def citation(self) -> str:
-        """What a person pastes elsewhere: `repo/path:start-end`."""
-        return f"{self.place.repo}/{self.place.path}:{self.span.replace('–', '-')}"
-
-    @property
-    def url(self) -> str:
-        return source_url(self.place, self.definition.start_line, self.definition.end_line)
-
 
 @dataclass(frozen=True)
-class ReferenceLine:
+class ReferenceLine(Lines):
     reference: Reference
     html: SafeString
 
-    @property
-    def url(self) -> str:
-        return source_url(self.reference.place, self.reference.line, self.reference.line)
-
 
 @dataclass(frozen=True)
-class ReferenceFile(_InFile):
+class ReferenceFile(Lines):
     """The lines of one file in which a name stands."""
 
     lines: tuple[ReferenceLine, ...]
@@ -92,19 +52,29 @@ def definition_hit(definition: Definition) -> DefinitionHit:
         for index, line in enumerate(html)
     )
     whole = definition.end_line - definition.start_line + 1
-    return DefinitionHit(place, definition, lines, more=max(0, whole - len(lines)))
+    return DefinitionHit(
+        place.repo,
+        place.path,
+        definition.start_line,
+        definition.end_line,
+        definition,
+        lines,
+        more=max(0, whole - len(lines)),
+    )
 
 
 def reference_files(references: Iterable[Reference], name: str) -> list[ReferenceFile]:
     """References by file, in their order, each line highlighted and the name marked."""
     files = groupby(references, key=lambda each: each.place)
     return [
-        ReferenceFile(place, tuple(_line(reference, name) for reference in group))
+        ReferenceFile(
+            place.repo, place.path, None, None, tuple(_line(each, name) for each in group)
+        )
         for place, group in files
     ]
 
 
 def _line(reference: Reference, name: str) -> ReferenceLine:
-    place = reference.place
+    place, line = reference.place, reference.line
     (html,) = highlight_lines(reference.text.strip(), path=place.path, language=place.language)
-    return ReferenceLine(reference, name_marked(html, name))
+    return ReferenceLine(place.repo, place.path, line, line, reference, name_marked(html, name))

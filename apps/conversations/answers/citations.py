@@ -9,9 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
 
-SOURCE_URL = "/ui/retrieval/source"
+from apps.retrieval.lines import source_url
 
 _LINES = r":L?(?P<start>\d{1,7})(?:\s?[-–]\s?L?(?P<end>\d{1,7}))?"
 # In running text a path ends at the first blank or bracket; inside backticks it may hold anything.
@@ -154,14 +153,6 @@ def line_range(start: int | None, end: int | None) -> str:
     if start is None:
         return "—"
     return str(start) if end is None or end == start else f"{start}–{end}"
-
-
-def source_url(repo: str, path: str, start: int | None, end: int | None) -> str:
-    """Where the source viewer shows these lines."""
-    query = {"repo": repo, "path": path}
-    if start is not None:
-        query |= {"start": str(start), "end": str(end if end is not None else start)}
-    return f"{SOURCE_URL}?{urlencode(query)}"
 
 
 def passages_of(result: Any) -> list[Passage]:

@@ -2,7 +2,7 @@
 
 import nh3
 
-from apps.conversations.answers.citations import SOURCE_URL
+from apps.retrieval.lines import SOURCE_URL
 
 TAGS = {
     *(

@@ -1,0 +1,53 @@
+"""Lines of an ingested file as pages name and link them."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+SOURCE_URL = "/ui/retrieval/source"
+
+
+def source_url(repo: str, path: str, start: int | None, end: int | None, **more: int) -> str:
+    """The source viewer at these lines: 1-based, both included; None: at none."""
+    query: dict[str, str | int] = {"repo": repo, "path": path}
+    if start is not None:
+        query |= {"start": start, "end": start if end is None else end}
+    return f"{SOURCE_URL}?{urlencode(query | more)}"
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines `start` to `end` of a file of a repository; None where they are not known."""
+
+    repo: str
+    path: str
+    start: int | None
+    end: int | None
+
+    @property
+    def folder(self) -> str:
+        """Repository and directories, up to the file's own name."""
+        path = f"{self.repo}/{self.path}"
+        return path[: path.rindex("/") + 1]
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def span(self) -> str:
+        """`371–377`, `12`, or nothing where the lines are not known."""
+        if self.start is None or self.end is None:
+            return ""
+        return str(self.start) if self.start == self.end else f"{self.start}–{self.end}"
+
+    @property
+    def citation(self) -> str:
+        """What a person pastes elsewhere: `repo/path:start-end`."""
+        path, span = f"{self.repo}/{self.path}", self.span
+        return f"{path}:{span.replace('–', '-')}" if span else path
+
+    @property
+    def url(self) -> str:
+        """The source viewer, scrolled to these lines."""
+        anchor = f"#L{self.start}" if self.start else ""
+        return f"{source_url(self.repo, self.path, self.start, self.end)}{anchor}"
