@@ -8,7 +8,6 @@ floor.
 """
 
 import ast
-import math
 import random
 import re
 import sys
@@ -23,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.ingest.embedding.static import MODEL_ID, StaticCodeEmbedder
-from apps.ingest.embedding.words import stems
 from apps.ingest.types import EmbeddingText
+from benchmarks.bm25 import Index
 
 # All of training/never_train_on.txt that the development requirements install.
 NEVER_TRAINED_ON = (
@@ -106,24 +105,8 @@ def static(texts: list[EmbeddingText]) -> Search:
     return lambda question: vectors @ embedder.embed_query(question)
 
 
-def bm25(texts: list[EmbeddingText], k1: float = 1.2, b: float = 0.75) -> Search:
-    counts = [Counter(stems(f"{text.path} {text.symbol} {text.body}")) for text in texts]
-    lengths = np.array([count.total() for count in counts], float)
-    norms = k1 * (1 - b + b * lengths / lengths.mean())
-    postings: dict[str, list[tuple[int, int]]] = {}
-    for place, count in enumerate(counts):
-        for stem, number in count.items():
-            postings.setdefault(stem, []).append((place, number))
-
-    def search(question: str) -> NDArray[np.floating]:
-        scores = np.zeros(len(texts))
-        for stem in set(stems(question)) & postings.keys():
-            places, numbers = np.array(postings[stem]).T
-            rarity = math.log(1 + (len(texts) - len(places) + 0.5) / (len(places) + 0.5))
-            scores[places] += rarity * numbers * (k1 + 1) / (numbers + norms[places])
-        return scores
-
-    return search
+def bm25(texts: list[EmbeddingText]) -> Search:
+    return Index([f"{text.path} {text.symbol} {text.body}" for text in texts]).scores
 
 
 def mix(heavy: Search, light: Search, weight: float) -> Search:

@@ -2,16 +2,14 @@
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.bm25 import Index
 from benchmarks.retrieval.metric import Place
 from benchmarks.retrieval.questions import Question, Repository
 from benchmarks.retrieval.scores import Ask
@@ -19,33 +17,7 @@ from benchmarks.retrieval.scores import Ask
 if TYPE_CHECKING:
     from apps.ingest.types import StoredMatch
 
-K1, B = 1.2, 0.75
 RETURNED = 20
-
-
-class Index:
-    """Scores every text for a question, by the stems of its words."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        from apps.ingest.embedding.words import stems
-
-        self.stems = stems
-        self.size = len(texts)
-        counts = [Counter(stems(text)) for text in texts]
-        lengths = np.array([count.total() for count in counts], float)
-        self.norms = K1 * (1 - B + B * lengths / lengths.mean())
-        self.postings: dict[str, list[tuple[int, int]]] = {}
-        for place, count in enumerate(counts):
-            for stem, number in count.items():
-                self.postings.setdefault(stem, []).append((place, number))
-
-    def scores(self, question: str) -> NDArray[np.floating]:
-        scores = np.zeros(self.size)
-        for stem in set(self.stems(question)) & self.postings.keys():
-            places, numbers = np.array(self.postings[stem]).T
-            rarity = math.log(1 + (self.size - len(places) + 0.5) / (len(places) + 0.5))
-            scores[places] += rarity * numbers * (K1 + 1) / (numbers + self.norms[places])
-        return scores
 
 
 def system() -> Ask:
