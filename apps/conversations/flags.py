@@ -31,7 +31,7 @@ def rows(flags: Mapping[str, Any], efforts: Sequence[str] = ()) -> list[Row]:
 
 def summary(made: Sequence[Row]) -> str:
     """What is set, in a line: `Workspace write · On failure · High · network · web search`."""
-    lists = [label for row in made for value, label in row.options if value == row.value]
+    lists = [row.flag.choices[str(row.value)] for row in made if row.options]
     boxes = [BOX_WORDS[row.flag.name] for row in made if row.value is True]
     return " · ".join(lists + boxes)
 

@@ -220,6 +220,9 @@ def script_for(model: str, more: dict[str, Script]) -> Script | None:
     """The script of a model: one of `more`, of SCRIPTS or of NUMBERED."""
     if model in more or model in SCRIPTS:
         return more.get(model) or SCRIPTS[model]
+    if model.startswith("gpt-"):
+        # Codex' own models, for trying out the pages.
+        return SCRIPTS["slow-tool"]
     name, _, number = model.rpartition("-")
     return NUMBERED[name](int(number)) if name in NUMBERED and number.isdigit() else None
 

@@ -15,6 +15,8 @@ By hand:
 
     python -m tests.stand_ins.responses_server --home /tmp/codex --port 9098
     CODEINFO_CODEX_HOME=/tmp/codex make run
+
+There Codex offers its own models, and every one of them plays "slow-tool".
 """
 
 import argparse
@@ -51,10 +53,29 @@ stream_max_retries = {retries}
 """
 
 
+# Codex as OpenAI serves it, but at this address: with a login, its own models, and a websocket.
+OPENAI = """\
+openai_base_url = "{url}"
+check_for_update_on_startup = false
+
+[analytics]
+enabled = false
+"""
+KEY = "sk-standin"
+
+
 def write_config(home: Path, url: str, retries: int = 0) -> None:
     """Make `home` a Codex home whose model provider is a stand-in; no login is needed there."""
     home.mkdir(parents=True, exist_ok=True)
     (home / "config.toml").write_text(CONFIG.format(url=url, retries=retries))
+
+
+def write_login(home: Path, url: str) -> None:
+    """Make `home` a Codex home that is logged in by a key at what it takes for OpenAI."""
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.toml").write_text(OPENAI.format(url=url))
+    login = {"auth_mode": "apikey", "OPENAI_API_KEY": KEY}
+    (home / "auth.json").write_text(json.dumps(login))
 
 
 class ResponsesStandIn(OpenAIStandIn):
@@ -108,7 +129,7 @@ def main() -> None:
     options = parser.parse_args()
     with ResponsesStandIn(port=options.port, pace=options.pace) as server:
         if options.home:
-            write_config(options.home, server.url)
+            write_login(options.home, server.url)
         print(f"{server.url}\nmodels: {', '.join(responses_scripts.SCRIPTS)}", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             while True:

@@ -11,7 +11,7 @@ from openai_codex.types import AccountLoginCompletedNotification
 
 from apps.agents.providers.codex import home as homes
 from apps.agents.providers.codex.failures import quoted, refused
-from apps.agents.providers.codex.server import AppServer
+from apps.agents.providers.codex.server import AppServer, settings_of
 from codeinfo.errors import Unavailable
 
 log = logging.getLogger("codeinfo.agents")
@@ -73,6 +73,8 @@ class Accounts:
 
     def _ask(self) -> Account:
         try:
+            # With settings that it cannot read Codex would go on as if there were none.
+            self._server.ask(settings_of)
             answer = self._server.ask(lambda client: client.account_read({}))
         except CodexError as error:
             raise refused(error) from error

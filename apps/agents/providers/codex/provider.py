@@ -34,8 +34,8 @@ ANEW = (
     "before."
 )
 
-# How long a page waits for Codex to start and to say who is logged in.
-START_SECONDS = 4.0
+# How long whoever asks waits for Codex to start; pages have less patience and ask again.
+START_SECONDS = 30.0
 # How often a turn in which Codex works unseen says that it is alive.
 ALIVE_SECONDS = 15.0
 
@@ -62,22 +62,19 @@ class CodexProvider:
 
     async def account(self) -> "Account":
         """Raises Unavailable where Codex is not there, or cannot tell."""
-        accounts = await self.accounts()
         try:
             async with asyncio.timeout(START_SECONDS):
-                return await in_thread(accounts.read)
+                return await self.with_accounts(lambda accounts: accounts.read())
         except TimeoutError as error:
             raise _unavailable(STARTING) from error
 
-    async def accounts(self) -> "Accounts":
-        """Those of the chat's home. Raises Unavailable where Codex is not there."""
-        accounts: Accounts = (await _session()).accounts()
-        return accounts
-
     async def with_accounts(self, act: "Callable[[Accounts], T]") -> T:
-        """What `act` makes of them, such as a login. Raises Unavailable."""
-        accounts = await self.accounts()
-        return await in_thread(lambda: act(accounts))
+        """What `act` makes of the accounts of the chat's home, such as a login.
+
+        Raises Unavailable where Codex is not there, and what `act` raises.
+        """
+        session = await _session()
+        return await in_thread(lambda: act(session.accounts()))
 
     async def models(self) -> Sequence[Model]:
         """As Codex lists them, the one that its settings name first. Raises Unavailable."""

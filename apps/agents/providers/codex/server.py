@@ -11,9 +11,12 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies_environment
 
 from openai_codex.client import CodexClient, CodexConfig
 from openai_codex.errors import CodexError, TransportClosedError
+from pydantic import BaseModel
 
 from apps.agents.providers.codex import home as homes
 from apps.agents.providers.codex.failures import not_started
@@ -109,6 +112,7 @@ class AppServer:
         switches = QUIET | (CHAT_ONLY if self.home == homes.main_home() else {})
         environment = dict.fromkeys(SECRETS, "")
         environment |= {"CODEX_HOME": str(self.home), TOKEN_VARIABLE: knobs().mcp_token}
+        environment |= dict.fromkeys(("NO_PROXY", "no_proxy"), _without_proxy())
         return CodexConfig(
             config_overrides=tuple(f"{name}={value}" for name, value in switches.items()),
             env=environment,
@@ -121,6 +125,28 @@ class AppServer:
             if self._client is client:
                 self._client = None
         _close(client)
+
+
+class Settings(BaseModel):
+    """Of the settings in force, what matters here."""
+
+    model: str | None = None
+    model_provider: str | None = None
+
+
+class _SettingsRead(BaseModel):
+    config: Settings
+
+
+def settings_of(client: CodexClient) -> Settings:
+    """Raises CodexError where config.toml cannot be read."""
+    return client.request("config/read", {}, response_model=_SettingsRead).config
+
+
+def _without_proxy() -> str:
+    """The hosts that are reached without a proxy, our own endpoint's among them."""
+    own = urlsplit(knobs().mcp_url).hostname or ""
+    return ",".join(filter(None, (getproxies_environment().get("no", ""), own)))
 
 
 def _refuse(method: str, params: Any) -> dict[str, Any]:

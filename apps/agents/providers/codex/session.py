@@ -5,13 +5,12 @@ from functools import cache
 
 from openai_codex.client import CodexClient
 from openai_codex.errors import CodexError
-from pydantic import BaseModel
 
 from apps.agents.providers.base import Model, ModelRequest
 from apps.agents.providers.codex.account import Accounts
 from apps.agents.providers.codex.home import main_home
 from apps.agents.providers.codex.options import plan_of
-from apps.agents.providers.codex.server import AppServer, server_at
+from apps.agents.providers.codex.server import AppServer, server_at, settings_of
 from apps.agents.providers.codex.turn import Turn
 
 # What the sources of this product offered, for a Codex that does not tell its models.
@@ -21,17 +20,6 @@ FALLBACK = tuple(
 )
 # Codex' own name for the provider whose models it lists.
 LISTED_PROVIDER = "openai"
-
-
-class _Settings(BaseModel):
-    """Of Codex' settings in force, what matters for the list."""
-
-    model: str | None = None
-    model_provider: str | None = None
-
-
-class _SettingsRead(BaseModel):
-    config: _Settings
 
 
 def accounts() -> Accounts:
@@ -59,7 +47,7 @@ def models() -> tuple[Model, ...]:
 
 
 def _models(client: CodexClient) -> tuple[Model, ...]:
-    settings = client.request("config/read", {}, response_model=_SettingsRead).config
+    settings = settings_of(client)
     if settings.model_provider not in (None, LISTED_PROVIDER):
         # Codex lists the models of OpenAI whoever serves them.
         own = [settings.model] if settings.model else []

@@ -1,0 +1,169 @@
+"""Codex' process, threads and turns over time: resumed, lost, stopped, quiet, killed."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from apps.agents.events import ChatEvent, TextDelta, ThreadNamed, TurnFailed, TurnFinished, Warned
+from apps.agents.loop import run
+from apps.agents.providers.base import ModelRequest
+from apps.agents.providers.codex.provider import CodexProvider
+from apps.agents.providers.codex.server import server_at
+from tests.agents.cast import TOOLS, asked, hear
+from tests.agents.rigs.codex import CodexWorld
+from tests.stand_ins.responses_scripts import HALF
+from tests.stand_ins.responses_server import write_config
+
+PROVIDER = CodexProvider()
+
+
+def on_thread(thread_id: str, model: str, **flags: Any) -> ModelRequest:
+    return replace(asked(model), flags={"threadId": thread_id, **flags})
+
+
+async def thread_of(model: str) -> str:
+    """A thread in which one question has been answered."""
+    heard = await hear(PROVIDER, asked(model))
+    assert isinstance(heard.end, TurnFinished), heard.end
+    return next(e.thread_id for e in heard.events if isinstance(e, ThreadNamed))
+
+
+def said_to(codex: CodexWorld) -> list[str]:
+    """What the last request to the API holds of the conversation, by role."""
+    texts = []
+    for item in codex.api.asked[-1].body["input"]:
+        for part in item.get("content") or ():
+            texts.append(f"{item.get('role')}: {part['text'][:40]}")
+    return texts
+
+
+def kill(codex: CodexWorld) -> None:
+    client = server_at(codex.home)._client
+    assert client is not None
+    assert client._proc is not None
+    os.kill(client._proc.pid, signal.SIGKILL)
+
+
+async def until_half(events: Any) -> list[ChatEvent]:
+    heard: list[ChatEvent] = []
+    while "".join(e.text for e in heard if isinstance(e, TextDelta)) != HALF:
+        heard.append(await anext(events))
+    return heard
+
+
+async def test_a_thread_goes_on_where_it_was_and_hears_only_what_is_new(codex: CodexWorld) -> None:
+    thread = await thread_of("plain")
+    heard = await hear(PROVIDER, on_thread(thread, "think"))
+    assert [e.thread_id for e in heard.events if isinstance(e, ThreadNamed)] == [thread]
+    said = said_to(codex)
+    assert [line for line in said if line.startswith("assistant")] == [
+        "assistant: Hello, this is a plain answer.\n\n- one\n- "
+    ]
+    assert sum("Where is the retry?" in line for line in said) == 2
+    assert sum("You are CodeInfo" in line for line in said) == 1, "told once, by the thread itself"
+
+
+async def test_a_thread_goes_on_after_a_restart_of_its_process(codex: CodexWorld) -> None:
+    thread = await thread_of("plain")
+    kill(codex)
+    heard = await hear(PROVIDER, on_thread(thread, "plain"))
+    assert isinstance(heard.end, TurnFinished)
+    assert heard.events[1] == ThreadNamed(thread)
+
+
+async def test_other_flags_hold_from_the_next_question_on(codex: CodexWorld) -> None:
+    thread = await thread_of("plain")
+    flags = {"modelReasoningEffort": "low", "webSearchEnabled": False, "sandboxMode": "read-only"}
+    await hear(PROVIDER, on_thread(thread, "plain", **flags))
+    body = codex.api.asked[-1].body
+    assert body["reasoning"]["effort"] == "low"
+    assert "web_search" not in [tool["type"] for tool in body["tools"]]
+    await hear(PROVIDER, on_thread(thread, "plain"))
+    body = codex.api.asked[-1].body
+    assert body["reasoning"]["effort"] == "high"
+    assert "web_search" in [tool["type"] for tool in body["tools"]]
+
+
+async def test_the_tools_it_has_are_ours_and_nothing_that_touches_this_machine(
+    codex: CodexWorld,
+) -> None:
+    codex.offer(TOOLS)
+    await hear(PROVIDER, replace(asked("plain"), repositories=("acme", "beta")))
+    tools = codex.api.asked[-1].body["tools"]
+    named = {tool.get("name") for tool in tools}
+    own = next(tool for tool in tools if tool.get("name") == "mcp__codeinfo")
+    assert {one["name"] for one in own["tools"]} == {tool.name for tool in TOOLS}
+    assert not named & {"shell", "exec_command", "apply_patch", "view_image", "spawn_agent"}
+    assert codex.mcp.asked[-1] == {
+        "tool": [tool.name for tool in TOOLS],
+        "repository": ["acme", "beta"],
+    }
+
+
+@pytest.mark.parametrize("lost", ["01a201f2-88f0-7d03-bb67-a2be8c66926b", "nonsense"])
+async def test_a_thread_that_is_gone_begins_anew_and_says_so(codex: CodexWorld, lost: str) -> None:
+    heard = await hear(PROVIDER, on_thread(lost, "plain"))
+    named = next(e for e in heard.events if isinstance(e, ThreadNamed))
+    assert named.thread_id != lost
+    assert any("begins anew" in e.message for e in heard.events if isinstance(e, Warned))
+    assert isinstance(heard.end, TurnFinished)
+
+
+async def test_a_process_killed_in_the_middle_keeps_what_was_said_and_starts_again(
+    codex: CodexWorld,
+) -> None:
+    async with aclosing(run(PROVIDER, asked("stall-middle"), 5)) as events:
+        await until_half(events)
+        kill(codex)
+        rest = [event async for event in events]
+    assert isinstance(rest[-1], TurnFailed)
+    assert (rest[-1].code, rest[-1].retryable) == ("PROVIDER_ERROR", True)
+    assert isinstance((await hear(PROVIDER, asked("plain"))).end, TurnFinished)
+
+
+async def test_stop_is_not_kept_waiting_by_answers_that_are_silent(codex: CodexWorld) -> None:
+    """More of them than an event loop has threads to wait in."""
+    streams = [run(PROVIDER, asked("stall-middle"), 5) for _ in range(8)]
+    for events in streams:
+        await until_half(events)
+    exchanges = codex.api.asked[-len(streams) :]
+    await streams[-1].aclose()
+    assert exchanges[-1].client_left.wait(30)
+    assert not any(exchange.client_left.is_set() for exchange in exchanges[:-1])
+    await asyncio.gather(*(events.aclose() for events in streams))
+    assert all(exchange.client_left.wait(30) for exchange in exchanges)
+
+
+async def test_a_retry_of_codex_own_is_a_warning_and_no_failure(
+    codex: CodexWorld, turn_knobs: Callable[..., None], tmp_path: Any
+) -> None:
+    home = tmp_path / "patient"
+    write_config(home, codex.api.url, retries=1)
+    turn_knobs(codex_home=home)
+    try:
+        heard = await hear(PROVIDER, asked("cut-middle"))
+    finally:
+        server_at(home).close()
+    warned = [e.message for e in heard.events if isinstance(e, Warned)]
+    assert len(warned) == 1
+    assert "1/1" in warned[0]
+    assert isinstance(heard.end, TurnFailed)
+    assert heard.text.startswith(HALF)
+
+
+async def test_settings_that_codex_cannot_read_are_named(
+    codex: CodexWorld, turn_knobs: Callable[..., None], tmp_path: Any
+) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.toml").write_text("model = [")
+    turn_knobs(codex_home=tmp_path / "broken")
+    state = await PROVIDER.availability()
+    server_at(tmp_path / "broken").close()
+    assert not state.available
+    assert "config.toml:1:10" in (state.reason or "")

@@ -1,0 +1,135 @@
+"""The served product, the real Codex binary and our own `/mcp` between them."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.browser.product import Product, running
+from tests.stand_ins.responses_scripts import Script, call, end, say
+from tests.stand_ins.responses_server import ResponsesStandIn, write_config
+
+SOURCE = '''"""Networking."""
+
+
+def retry(times):
+    """Yield the pauses between the tries of a request."""
+    for n in range(times):
+        yield n * 2
+'''
+PATIENCE = 60
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[ResponsesStandIn]:
+    with ResponsesStandIn() as api:
+        yield api
+
+
+@pytest.fixture(scope="module")
+def product(api: ResponsesStandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """With one repository, `acme`, ingested."""
+    folder = tmp_path_factory.mktemp("codex-product")
+    write_config(folder / "codex", api.url)
+    knobs = {
+        "CODEINFO_CODEX_HOME": str(folder / "codex"),
+        "CODEINFO_MCP_TOKEN": "let-me-in",
+        "CODEINFO_MCP_CODEX_MODEL": "tool",
+        "CODEINFO_MCP_CODEX_EFFORT": "low",
+        "CODEINFO_MCP_CODEX_WEB_SEARCH": "false",
+        "MCP_FORCE_CODEX_AVAILABLE": "",
+    }
+    with running(folder, **knobs) as product:
+        (product.repos / "acme" / "src").mkdir(parents=True)
+        (product.repos / "acme" / "src" / "net.py").write_text(SOURCE)
+        ingest(product, {"path": str(product.repos / "acme"), "name": "acme"})
+        yield product
+
+
+def ingest(product: Product, folder: dict[str, str]) -> None:
+    url = f"{product.url}/ingest"
+    (model, *_) = httpx.get(f"{url}/models").json()["models"]
+    started = httpx.post(f"{url}/start", json={**folder, "model": model["id"]})
+    assert started.status_code == 202, started.text
+    state = ""
+    while state not in ("completed", "error", "skipped"):
+        state = httpx.get(f"{url}/status/{started.json()['runId']}").json()["state"]
+    assert state == "completed"
+
+
+def ask(product: Product, conversation: str, model: str = "tool") -> list[dict[str, Any]]:
+    given = {"provider": "codex", "model": model, "message": "Where is the retry?"}
+    response = httpx.post(
+        f"{product.url}/chat",
+        json={**given, "conversationId": conversation},
+        headers={"Accept": "text/event-stream"},
+        timeout=PATIENCE,
+    )
+    lines = [line for line in response.text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line.removeprefix("data: ")) for line in lines]
+
+
+def test_codex_searches_by_itself_and_its_answer_cites_what_it_found(
+    product: Product, api: ResponsesStandIn
+) -> None:
+    frames = ask(product, "c1")
+    assert [frame["type"] for frame in frames if frame["type"] != "token"] == [
+        "thread",
+        "tool-request",
+        "tool-result",
+        "final",
+        "complete",
+    ]
+    found = next(frame for frame in frames if frame["type"] == "tool-result")
+    assert (found["name"], found["stage"]) == ("VectorSearch", "success")
+    assert found["result"]["results"][0]["relPath"] == "src/net.py"
+    assert frames[-1]["threadId"] == frames[0]["threadId"]
+    page = httpx.get(f"{product.url}/chat?c=c1", headers={"Accept": "text/html"}).text
+    assert "VectorSearch" in page
+    assert "1 match" in page
+    assert "Citations (1)" in page
+
+
+def test_the_next_question_goes_to_the_same_thread(product: Product, api: ResponsesStandIn) -> None:
+    (first, *_) = ask(product, "c2", "plain")
+    (second, *_) = ask(product, "c2", "plain")
+    assert first["threadId"] == second["threadId"]
+    rows = httpx.get(f"{product.url}/conversations").json()["items"]
+    flags = next(row["flags"] for row in rows if row["conversationId"] == "c2")
+    assert flags["threadId"] == first["threadId"]
+    assert flags["approvalPolicy"] == "on-failure", "kept as it was chosen"
+
+
+def test_what_a_tool_refuses_is_told_to_the_model_and_shown(
+    product: Product, api: ResponsesStandIn
+) -> None:
+    api.scripts["wrong"] = lost_repository()
+    frames = ask(product, "c3", "wrong")
+    refused = next(frame for frame in frames if frame["type"] == "tool-result")
+    assert refused["stage"] == "error"
+    assert refused["errorTrimmed"]["code"] == "REPO_NOT_FOUND"
+    assert "REPO_NOT_FOUND" in json.dumps(api.asked[-1].body["input"])
+
+
+def lost_repository() -> Script:
+    search = call("VectorSearch", {"query": "retry", "repository": "nowhere"})
+    return Script([[*search, *end()], [*say("It is not there."), *end()]])
+
+
+def test_codebase_question_is_answered_by_codex_as_the_knobs_say(
+    product: Product, api: ResponsesStandIn
+) -> None:
+    params = {"name": "codebase_question", "arguments": {"question": "Where is the retry?"}}
+    answer = httpx.post(
+        f"{product.url}/mcp/chat",
+        json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params},
+        headers={"Authorization": "Bearer let-me-in"},
+        timeout=PATIENCE,
+    ).json()
+    told = json.loads(answer["result"]["content"][0]["text"])
+    assert told["segments"] == [{"type": "answer", "text": "It is in `acme/src/net.py:1-7`."}]
+    body = api.asked[-1].body
+    assert (body["model"], body["reasoning"]["effort"]) == ("tool", "low")
+    assert "web_search" not in [tool["type"] for tool in body["tools"]]
