@@ -23,6 +23,8 @@ class LogFile:
     def __init__(self, knobs: Knobs) -> None:
         self.path = knobs.log_file_path
         self.problem: OSError | None = None
+        # Whether the last line was cut off by a crash: the next must not continue it.
+        self._torn = False
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -32,6 +34,8 @@ class LogFile:
 
     def write(self, line: str) -> None:
         """One line, on disk when this returns."""
+        if self._torn:
+            self._torn, line = False, f"\n{line}"
         try:
             self._handler.emit(logging.makeLogRecord({"msg": "%s", "args": (line,)}))
         except OSError as error:
@@ -46,9 +50,12 @@ class LogFile:
         left = TAIL_BYTES
         found: list[bytes] = []
         for path in (self.path, *_earlier(self.path)[:1]):
-            lines, read = _last_lines(path, left)
-            found = [*lines, *found]
-            left -= read
+            content, from_start = _end_of(path, left)
+            lines = content.splitlines()
+            found = [*(lines if from_start else lines[1:]), *found]
+            left -= len(content)
+            if path == self.path:
+                self._torn = content[-1:] not in (b"\n", b"")
         return list(_entries(found))
 
     def close(self) -> None:
@@ -69,32 +76,25 @@ def _earlier(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.name}.[0-9]*"), reverse=True)
 
 
-def _last_lines(path: Path, size: int) -> tuple[list[bytes], int]:
-    """The whole lines among the last `size` bytes, and how many bytes were read."""
+def _end_of(path: Path, size: int) -> tuple[bytes, bool]:
+    """The last `size` bytes of a file at most, and whether that is all of it."""
     try:
         with path.open("rb") as file:
             start = max(0, path.stat().st_size - size)
             file.seek(start)
-            content = file.read(size)
+            return file.read(size), start == 0
     except OSError:
-        return [], 0
-    lines = content.splitlines()
-    return (lines[1:] if start else lines), len(content)
+        return b"", True
 
 
 def _entries(lines: list[bytes]) -> Iterator[dict[str, Any]]:
-    """Numbered entries in rising order.
-
-    A line may be torn by a crash, written by hand or by another process: it is left out.
-    """
-    last = 0
+    """A line may be torn by a crash, or written by hand: it is left out."""
     for line in lines:
         try:
             entry = json.loads(line)
         except ValueError:
             continue
-        if _is_whole(entry) and entry["sequence"] > last:
-            last = entry["sequence"]
+        if _is_whole(entry):
             yield {name: entry[name] for name in entry if name not in CLIENT_MARK}
 
 

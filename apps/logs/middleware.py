@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from apps.logs.context import request_id
 
 logger = logging.getLogger("codeinfo.requests")
-QUIET = ("/logs", "/ui/logs", "/health", "/static/")
+QUIET = ("/logs", "/ui/logs", "/health", "/metrics", "/static/")
 GOOD_ID = re.compile(r"^[A-Za-z0-9._:-]{1,64}$")
 
 

@@ -66,12 +66,14 @@ class LogStore:
         if self._resumed:
             return
         self._resumed = True
-        for entry in self.file.tail()[-self._most :]:
+        for entry in self.file.tail():
+            # Other processes, such as commands, may have numbered lines of their own.
+            if entry["sequence"] <= self._last:
+                continue
             try:
                 self._add(Entry.of(entry, spelled(entry)))
             except ValueError:
-                # Written by another program: no time of ours, or no number of JSON's.
-                continue
+                continue  # written by another program: no time of ours, or no number of JSON's
             self._last = entry["sequence"]
 
     def _add(self, entry: Entry) -> None:

@@ -83,6 +83,16 @@ def endpoints(request: HttpRequest) -> tuple[Endpoint, ...]:
             also_at=_at_port(request, knobs().mcp_port),
             token_needed=token,
         ),
+        Endpoint(
+            id="agents",
+            title="Agents",
+            name="codeinfo-agents",
+            path="/mcp/agents",
+            purpose="Agents kept here carry out instructions, and commands in several steps.",
+            url=request.build_absolute_uri("/mcp/agents"),
+            also_at=_at_port(request, knobs().agents_mcp_port),
+            token_needed=token,
+        ),
     )
 
 

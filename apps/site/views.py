@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from apps.agents.definitions import all_agents
 from apps.ingest import queries
 from apps.ingest.models import Root
 from apps.mcp.availability import gate
@@ -63,6 +64,7 @@ def connect(request: HttpRequest) -> HttpResponse:
         "client": client,
         "steps": client.steps(endpoint),
         "repositories": _repositories(),
+        "agents": _agents(),
     }
     return render(request, "site/connect.html", context)
 
@@ -72,6 +74,14 @@ def _repositories() -> int | None:
     try:
         return len(queries.published_roots())
     except DatabaseError:
+        return None
+
+
+def _agents() -> int | None:
+    """How many agents can be run; None where their folder cannot be read."""
+    try:
+        return sum(not agent.problem for agent in all_agents())
+    except Unavailable:
         return None
 
 

@@ -79,7 +79,8 @@ def test_torn_and_foreign_lines_are_left_out(make_store: MakeStore, tmp_path: Pa
         file.write(json.dumps(entry("torn", sequence=10))[:-20])
     store = make_store()
     assert messages(store) == ["whole"]
-    assert store.keep(entry()) == 2
+    assert store.keep(entry("next")) == 2
+    assert messages(make_store()) == ["whole", "next"]
 
 
 def test_the_file_marks_what_browsers_sent(make_store: MakeStore, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -11,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import AsyncClient, Client
 
 from apps.ingest.runs import queue
+from apps.ingest.vectors.store import is_open, reset_store
 from apps.site import health
 from apps.site.checks import parts
 from apps.site.checks.asking import Asker, Check, in_thread
@@ -51,6 +53,17 @@ def test_health_stays_200_when_the_database_is_away(client: Client) -> None:
     assert "database" in answer.json()["degraded"]
 
 
+def test_the_store_is_not_opened_by_those_who_only_ask_how_it_is(
+    client: Client, db: None, turn_knobs: Callable[..., None], folder: Path
+) -> None:
+    reset_store()
+    turn_knobs(data_dir=folder)
+    told = client.get("/health").json()["parts"]["chroma"]
+    assert (told["state"], told["word"]) == ("ok", "Closed")
+    assert not is_open()
+    assert list(folder.iterdir()) == []
+
+
 @pytest.fixture
 def parts_are(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """parts_are(check, …): these and the database are all there is."""
@@ -60,7 +73,7 @@ def parts_are(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def use(*checks: Check) -> None:
         every = [Check("database", "Database", connected), *checks]
-        monkeypatch.setattr(parts, "all_parts", lambda: every)
+        monkeypatch.setattr(parts, "all_parts", lambda **_: every)
 
     return use
 

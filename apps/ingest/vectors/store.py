@@ -273,6 +273,11 @@ def get_store() -> VectorStore:
         return _store
 
 
+def is_open() -> bool:
+    """Whether this process has opened the store, so that asking it costs no more than a call."""
+    return _store is not None
+
+
 def claim_store() -> None:
     """Take the embedded store's folder for this process, without the second that opening costs.
 

@@ -19,8 +19,6 @@ from codeinfo.errors import CodeinfoError
 
 T = TypeVar("T")
 
-NO_ANSWER = "No answer"
-
 
 @dataclass(frozen=True)
 class Check:
@@ -42,7 +40,7 @@ class Check:
 
     def silent(self, seconds: float) -> Finding:
         reason = f"No answer within {seconds:g} s."
-        return Finding(self.id, self.name, "bad", NO_ANSWER, reason)
+        return Finding(self.id, self.name, "bad", "No answer", reason)
 
 
 class Asker:

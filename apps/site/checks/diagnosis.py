@@ -1,15 +1,12 @@
 """Everything that can be asked of an installation, whether its server runs or not."""
 
-import asyncio
 from typing import Any
 
 from apps.site.checks import parts, setup
-from apps.site.checks.asking import NO_ANSWER, Asker, Check, in_thread
+from apps.site.checks.asking import Asker, Check, in_thread
 from apps.site.checks.findings import Finding
 
 LIMIT_SECONDS = 20.0
-# A server answers within a second whatever its parts do; its store takes a few to open.
-ATTEMPTS = 15
 
 # What the server holds while it runs, and only it can tell of.
 SERVERS_OWN = (parts.VECTORS, parts.WORKER)
@@ -17,7 +14,7 @@ SERVERS_OWN = (parts.VECTORS, parts.WORKER)
 
 async def diagnose() -> list[Finding]:
     """The set-up first, then the parts. Never raises, and ends."""
-    health = await _servers_word()
+    health = await in_thread(setup.own_server)
     own = {check.id for check in SERVERS_OWN}
     asked = [check for check in parts.all_parts() if check.id not in own]
     if health is None:
@@ -25,16 +22,6 @@ async def diagnose() -> list[Finding]:
         asked.append(parts.VECTORS)
     found = await Asker().ask([*setup.checks(served=health is not None), *asked], LIMIT_SECONDS)
     return [*found, *(_told(check, health) for check in SERVERS_OWN if health is not None)]
-
-
-async def _servers_word() -> dict[str, Any] | None:
-    """What the running server says; a part of it that is just opening gets its time."""
-    for _ in range(ATTEMPTS):
-        health = await in_thread(setup.own_server)
-        if health is None or all(_told(check, health).word != NO_ANSWER for check in SERVERS_OWN):
-            break
-        await asyncio.sleep(1.0)
-    return health
 
 
 def _told(check: Check, health: dict[str, Any]) -> Finding:

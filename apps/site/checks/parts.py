@@ -16,9 +16,14 @@ from codeinfo.errors import CodeinfoError
 DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "MongoDB"}
 
 
-def all_parts() -> list[Check]:
-    """Every part, in the order in which they are shown."""
-    return [DATABASE, EMBEDDER, VECTORS, *map(provider_check, _providers()), WORKER]
+def all_parts(*, opening: bool = True) -> list[Check]:
+    """Every part, in the order in which they are shown.
+
+    Without `opening` an embedded store that nobody has used yet is left alone: to open it costs a
+    process and a second.
+    """
+    vectors = VECTORS if opening else VECTORS_IF_OPEN
+    return [DATABASE, EMBEDDER, vectors, *map(provider_check, _providers()), WORKER]
 
 
 def database_name() -> str:
@@ -69,6 +74,15 @@ def _vectors() -> Finding:
     return Finding("chroma", "Vector store", "ok", "Ready", held)
 
 
+def _vectors_if_open() -> Finding:
+    from apps.ingest.vectors.store import is_open  # noqa: PLC0415 - as above
+
+    if knobs().chroma_url or is_open():
+        return _vectors()
+    later = f"{store_name()}, opened when it is first used"
+    return Finding("chroma", "Vector store", "ok", "Closed", later)
+
+
 async def _provider(provider: Provider) -> Finding:
     told = partial(Finding, f"providers:{provider.id}", provider.label)
     state = await provider.availability()
@@ -113,6 +127,7 @@ def _threaded(id: str, name: str, work: Callable[[], Finding]) -> Check:
 DATABASE = _threaded("database", "Database", _database)
 EMBEDDER = _threaded("embedder", "Search and embedding", _embedder)
 VECTORS = _threaded("chroma", "Vector store", _vectors)
+VECTORS_IF_OPEN = _threaded("chroma", "Vector store", _vectors_if_open)
 WORKER = Check("worker", "Ingest worker", _worker)
 
 
