@@ -9,6 +9,7 @@ them on a real socket.
 """
 
 import asyncio
+import json
 import logging
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
@@ -123,7 +124,8 @@ async def predict(
         with told(address):
             handle = await loading.done
             context = await handle.get_context_length()
-            prediction = await _ask(handle, compose(context if context > 0 else None))
+        # What the SDK says against the question is a bug of ours, and propagates.
+        prediction = await _ask(handle, compose(context if context > 0 else None))
         async with aclosing(_events(address, prediction)) as events:
             async for event in events:
                 yield _heard(event)
@@ -165,11 +167,16 @@ async def _ask(handle: lmstudio.AsyncLLM, question: Question) -> AsyncPrediction
     if question.tools:
         config["rawTools"] = {"type": "toolArray", "tools": question.tools}
     return await handle.respond_stream(
-        cast(Any, {"messages": question.messages}),
-        config=cast(Any, config),
+        _copied({"messages": question.messages}),
+        config=_copied(config),
         # Progress is told only to those who listen.
         on_prompt_processing_progress=lambda progress: None,
     )
+
+
+def _copied(value: JSON) -> Any:
+    """Every part of it an object of its own: the SDK takes one that occurs twice for a cycle."""
+    return json.loads(json.dumps(value))
 
 
 async def _events(

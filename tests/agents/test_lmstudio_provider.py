@@ -15,6 +15,7 @@ from apps.agents.loop import run
 from apps.agents.messages import Message, ToolCall, ToolResult, Usage
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.lmstudio import LMStudioProvider
+from apps.agents.tools import toolset
 from apps.lmstudio import services
 from apps.lmstudio.types import EMBEDDING_TYPES
 from codeinfo.addresses import Address
@@ -157,6 +158,16 @@ async def test_history_and_tools_as_lm_studio_has_them(
     tools = config(lmstudio)["llm.prediction.tools"]
     assert [tool["function"]["name"] for tool in tools["tools"]] == [tool.name for tool in TOOLS]
     assert tools["tools"][1]["function"]["parameters"] == TOOLS[1].parameters
+
+
+async def test_the_tools_of_the_product_are_handed_over_whole(
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn
+) -> None:
+    """Schemas may share their parts; the SDK would take that for a cycle."""
+    tools = (*toolset(), *toolset(("acme", "other")))
+    await hear(provider, asked("plain", tools))
+    sent = config(lmstudio)["llm.prediction.tools"]["tools"]
+    assert [each["function"]["parameters"] for each in sent] == [t.parameters for t in tools]
 
 
 async def test_a_context_is_never_cut_silently(
