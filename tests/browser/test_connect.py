@@ -19,7 +19,7 @@ TIME = re.compile(r"^\d+ ms$")
 
 def run_test(page: Page) -> None:
     page.get_by_role("button", name="Test connection").click()
-    expect(page.locator("[data-test-results]").get_by_role("listitem")).to_have_count(4)
+    expect(page.locator("[data-test-results]").get_by_role("listitem")).to_have_count(6)
     expect(page.locator("[data-test-results][aria-busy]")).to_have_count(0)
 
 
@@ -30,7 +30,7 @@ def result(page: Page, title: str) -> tuple[str, str]:
     return row.locator("p").inner_text(), row.locator(".badge").inner_text()
 
 
-def test_both_endpoints_are_asked_in_both_eras_from_the_pages_own_origin(
+def test_every_endpoint_is_asked_in_both_eras_from_the_pages_own_origin(
     open_page: OpenPage, product: Product, complaints: Complaints
 ) -> None:
     # The gate of the question endpoint: no provider of the default's name is there.
@@ -47,10 +47,14 @@ def test_both_endpoints_are_asked_in_both_eras_from_the_pages_own_origin(
         assert text.startswith("codeinfo2-mcp ")
         assert "has no tools now. CODE_INFO_LLM_UNAVAILABLE: " in text
         assert badge == "Failed"
+        text, badge = result(page, f"Agents · {era}")
+        assert text.startswith("codeinfo2-agents-mcp ")
+        assert TIME.search(badge), badge
     posts = [request for request in asked if request.method == "POST"]
     assert {request.url for request in posts} == {
         f"{product.url}/mcp",
         f"{product.url}/mcp/chat",
+        f"{product.url}/mcp/agents",
     }
     methods = [json.loads(request.post_data or "{}")["method"] for request in posts[:5]]
     assert methods == [

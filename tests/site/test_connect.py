@@ -6,12 +6,14 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from tests.retrieval.conftest import Shelf, shelf
+from tests.support.agents import make_agent
 
 __all__ = ["shelf"]
 
@@ -65,16 +67,32 @@ def test_the_others_get_the_lines_of_their_files(snippets: Snippets) -> None:
 
 
 @pytest.mark.parametrize("of", CLIENTS)
-def test_addresses_are_those_by_which_the_browser_came(snippets: Snippets, of: str) -> None:
-    copied = "\n".join(snippets(of, "question", host="localhost:7777"))
-    assert "http://localhost:7777/mcp/chat" in copied
-    assert "codeinfo-question" in copied
+@pytest.mark.parametrize(("endpoint", "path"), [("question", "chat"), ("agents", "agents")])
+def test_addresses_are_those_by_which_the_browser_came(
+    snippets: Snippets, of: str, endpoint: str, path: str
+) -> None:
+    copied = "\n".join(snippets(of, endpoint, host="localhost:7777"))
+    assert f"http://localhost:7777/mcp/{path}" in copied
+    assert f"codeinfo-{endpoint}" in copied
 
 
 def test_the_port_of_its_own_is_told(client: Client, turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(mcp_port=7001)
+    turn_knobs(mcp_port=7001, agents_mcp_port=7002)
     page = client.get("/connect", headers={"host": "localhost:7777"}).content.decode()
     assert "http://localhost:7001/" in page
+    assert "http://localhost:7002/" in page
+
+
+def test_the_card_of_the_agents_says_how_many_can_be_run(
+    client: Client, turn_knobs: Callable[..., None], tmp_path: Path
+) -> None:
+    turn_knobs(agents_home=tmp_path)
+    assert "No agents" in client.get("/connect").content.decode()
+    make_agent(tmp_path, "one", "[codeinfo]\nprovider = 'builtin'\n")
+    make_agent(tmp_path, "broken", "x = [")
+    assert "<span>1 agent</span>" in client.get("/connect").content.decode()
+    turn_knobs(agents_home=tmp_path / "nowhere")
+    assert "folder cannot be read" in client.get("/connect").content.decode()
 
 
 def test_where_a_token_is_asked_for_each_client_sends_it_its_own_way(
