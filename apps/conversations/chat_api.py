@@ -135,9 +135,7 @@ async def models(request: HttpRequest) -> JsonResponse:
     """
     asked = request.GET.get("provider", "")
     known = registry.providers()
-    provider = known.get(asked) or known.get(chat_body.DEFAULT_PROVIDER)
-    if provider is None:
-        return _no_models(chat_body.DEFAULT_PROVIDER, runner.NOT_BUILT)
+    provider = known.get(asked) or known[chat_body.DEFAULT_PROVIDER]
     availability = await _availability(provider)
     try:
         offered = await provider.models() if availability["available"] else ()

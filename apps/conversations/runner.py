@@ -31,7 +31,7 @@ from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn, 
 from apps.conversations.work import database, spawn
 from apps.logs.context import remember
 from apps.retrieval.tools import Tool
-from codeinfo.conf import PROVIDERS, knobs
+from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError, Unavailable
 from codeinfo.hub import hub
 
@@ -47,8 +47,6 @@ HEARTBEAT_SECONDS = 5.0
 STOP_SECONDS = 5.0
 # Pauses between attempts to save an end; each attempt itself waits for a locked database.
 SAVE_PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0)
-
-NOT_BUILT = "This version does not have this provider yet; `openai` and `builtin` are there."
 
 BROKEN = TurnFailed("INTERNAL", "Something went wrong here; the log has the details.")
 NOT_SAVED = TurnFailed("DATABASE_UNAVAILABLE", "The answer could not be saved.")
@@ -92,7 +90,7 @@ async def start(request: StartTurn) -> RunLog:
     PROVIDER_UNAVAILABLE (details.provider); then Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS.
     A caller that is cancelled meanwhile leaves either nothing or a whole run behind.
     """
-    provider = _provider(request.provider)
+    provider = registry.get_provider(request.provider)
     availability = await provider.availability()
     if not availability.available:
         raise Unavailable(
@@ -104,17 +102,6 @@ async def start(request: StartTurn) -> RunLog:
     limits = request.repositories, allowed
     tools = toolset(*limits) if availability.tools_available else ()
     return await asyncio.shield(spawn(_begin(request, provider, tools)))
-
-
-def _provider(provider_id: str) -> Provider:
-    if provider_id in PROVIDERS and provider_id not in registry.providers():
-        raise Unavailable(
-            NOT_BUILT,
-            code="PROVIDER_UNAVAILABLE",
-            details={"provider": provider_id},
-            retryable=False,
-        )
-    return registry.get_provider(provider_id)
 
 
 async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) -> RunLog:

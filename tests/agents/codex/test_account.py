@@ -78,6 +78,7 @@ def test_an_agents_home_is_given_the_login_of_the_chat(empty: Path) -> None:
     (empty / home.AUTH).write_text("{}")
     home.prepare(empty / "agents" / "reviewer")
     assert (empty / "agents" / "reviewer" / home.AUTH).read_text() == "{}"
+    assert "analytics" in (empty / "agents" / "reviewer" / home.CONFIG).read_text()
 
 
 async def test_without_our_own_endpoint_it_has_no_tools(

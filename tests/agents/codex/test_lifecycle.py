@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,6 +105,19 @@ async def test_the_tools_it_has_are_ours_and_nothing_that_touches_this_machine(
         "tool": [tool.name for tool in TOOLS],
         "repository": ["acme", "beta"],
     }
+
+
+async def test_an_agent_brings_its_own_home_and_settings(codex: CodexWorld, tmp_path: Path) -> None:
+    home, folder = codex.home / "agents" / "reviewer", tmp_path / "work"
+    folder.mkdir(exist_ok=True)
+    own = {"model": "plain", "model_reasoning_effort": "low", "features.shell_tool": False}
+    request = replace(asked("", ()), home=home, folder=folder, config=own)
+    heard = await hear(PROVIDER, request)
+    server_at(home).close()
+    assert isinstance(heard.end, TurnFinished)
+    body = codex.api.asked[-1].body
+    assert (body["model"], body["reasoning"]["effort"]) == ("plain", "low")
+    assert f"<cwd>{folder}</cwd>" in str(body["input"])
 
 
 @pytest.mark.parametrize("lost", ["01a201f2-88f0-7d03-bb67-a2be8c66926b", "nonsense"])

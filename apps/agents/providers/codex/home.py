@@ -35,14 +35,19 @@ def prepare(home: Path) -> None:
     """Make a home ready: settings and credentials, each only where there are none.
 
     Credentials come from the host's own Codex or, for an agent's home, from the chat's. They are
-    copied for their owner's eyes only; nothing of them is logged. Raises OSError.
+    copied for their owner's eyes only; nothing of them is logged. The settings of an agent's home
+    are those of the chat, each time: what is the agent's own comes with each of its threads.
+    Raises OSError.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     knobs().codex_workdir.mkdir(parents=True, exist_ok=True)
-    _write_once(home / CONFIG, SETTINGS.encode())
-    agents = home != main_home()
-    for source in (main_home(),) if agents else (knobs().host_codex_home,):
-        _copy_credentials(source / AUTH, home / AUTH)
+    if home == main_home():
+        _write_once(home / CONFIG, SETTINGS.encode())
+        _copy_credentials(knobs().host_codex_home / AUTH, home / AUTH)
+    else:
+        prepare(main_home())
+        (home / CONFIG).write_bytes((main_home() / CONFIG).read_bytes())
+        _copy_credentials(main_home() / AUTH, home / AUTH)
 
 
 def signature(home: Path) -> tuple[int, ...]:
