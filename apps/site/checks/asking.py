@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from django.db import DatabaseError, connections
 
-from apps.site.checks.findings import Finding
+from apps.site.checks.findings import Finding, Level
 from codeinfo.errors import CodeinfoError
 
 T = TypeVar("T")
@@ -27,6 +27,8 @@ class Check:
     id: str
     name: str
     ask: Callable[[], Awaitable[Finding]]
+    # What it means that there is no answer: nothing, of what nobody has set up.
+    silence: Level = "bad"
 
     def failed(self, error: BaseException) -> Finding:
         match error:
@@ -40,7 +42,7 @@ class Check:
 
     def silent(self, seconds: float) -> Finding:
         reason = f"No answer within {seconds:g} s."
-        return Finding(self.id, self.name, "bad", "No answer", reason)
+        return Finding(self.id, self.name, self.silence, "No answer", reason)
 
 
 class Asker:

@@ -132,7 +132,9 @@ WORKER = Check("worker", "Ingest worker", _worker)
 
 
 def provider_check(provider: Provider) -> Check:
-    return Check(f"providers:{provider.id}", provider.label, partial(_provider, provider))
+    silence: Level = "bad" if is_wanted(provider.id) else "off"
+    ask = partial(_provider, provider)
+    return Check(f"providers:{provider.id}", provider.label, ask, silence)
 
 
 def _providers() -> list[Provider]:
