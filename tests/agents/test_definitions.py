@@ -20,7 +20,7 @@ STEP = step([" Look. ", "Then tell."])
 
 @pytest.fixture
 def home(tmp_path: Path, turn_knobs: Callable[..., None]) -> Path:
-    turn_knobs(agents_home=tmp_path)
+    turn_knobs(agents_home=tmp_path, codex_home=tmp_path / ".codex", data_dir=tmp_path / ".data")
     return tmp_path
 
 
@@ -94,6 +94,33 @@ def test_the_sandbox_is_what_the_rights_grant_whatever_the_file_asks_for(
     assert agent.config["approval_policy"] == "never"
     assert bool(agent.warnings) == warned
     assert ("features.shell_tool" in agent.config) == ("run" not in rights)
+
+
+def test_the_chats_login_is_copied_once_into_a_home_in_the_data_folder(
+    home: Path, turn_knobs: Callable[..., None]
+) -> None:
+    chat, data = home / ".codex", home / ".data"
+    chat.mkdir()
+    (chat / "auth.json").write_text("first")
+    turn_knobs(codex_home=chat, data_dir=data, codex_workdir=home / ".work")
+    folder = make_agent(home, "one")
+    assert agent_named("one").warnings == ()
+    copied = data / "codex" / "agents" / "one" / "auth.json"
+    assert (copied.read_text(), copied.stat().st_mode & 0o777) == ("first", 0o600)
+    (chat / "auth.json").write_text("second")
+    assert agent_named("one").problem == ""
+    assert copied.read_text() == "first"
+    assert sorted(path.name for path in folder.iterdir()) == ["commands", "config.toml"]
+
+
+def test_a_home_that_cannot_be_made_is_a_warning(
+    home: Path, turn_knobs: Callable[..., None]
+) -> None:
+    (home / ".data").write_text("a file")
+    turn_knobs(data_dir=home / ".data", codex_workdir=home / ".work")
+    agent = read(home, "")
+    assert agent.problem == ""
+    assert "cannot be made ready" in agent.warnings[0]
 
 
 def test_a_feature_that_the_file_switches_on_stays_off_without_the_right(home: Path) -> None:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from apps.agents.definitions import commands, config
+from apps.agents.definitions.homes import with_home
 from apps.agents.definitions.types import Agent, Command
 from apps.ingest.finding.files import read_file, reason_of
 from codeinfo.conf import knobs
@@ -63,7 +64,7 @@ def _read(folder: Path) -> Agent:
     try:
         if not NAME.fullmatch(name):
             raise InvalidInput(BAD_NAME)
-        return _agent(name, folder)
+        return with_home(_agent(name, folder))
     except (CodeinfoError, OSError) as error:
         return Agent(name, problem=_why(error))
 
