@@ -86,7 +86,7 @@ async def test_says_what_is_missing(
     assert "asks for an API token" in await why(LMStudioProvider())
     url = f"http://127.0.0.1:{free_ports(1)}"
     turn_knobs(lmstudio_base_url=url)
-    assert f"LM Studio does not answer at {url}: start its server" in await why(provider)
+    assert f"Nothing answers at {url}: start LM Studio's server" in await why(provider)
 
 
 async def test_a_token_is_handed_over_and_told_nobody(
@@ -287,7 +287,7 @@ async def test_leaving_stops_the_generation(
     await asyncio.wait({task})
     prediction = lmstudio.predictions[-1]
     assert await asyncio.to_thread(prediction.ended.wait, 30)
-    assert prediction.cancelled.is_set()
+    assert prediction.cancelled.is_set() or prediction.client_left.is_set()
 
 
 async def test_only_the_socket_that_is_needed_is_opened_and_without_certificates(
