@@ -162,6 +162,64 @@ def test_rarity_is_told_by_counting(lexical: LexicalStore) -> None:
     assert lexical.frequencies(ROOT, ["open", "clos", "never"]) == ({"open": 2, "clos": 1}, 2)
 
 
+def test_hits_by_number_are_what_search_and_frequencies_find(lexical: LexicalStore) -> None:
+    for part in (["open close", "open open"], ["shut", "open the door"]):
+        lexical.add(ROOT, [record(f"{text}.py", text) for text in part])
+    contents = lexical.contents(ROOT, {f"r/{text}.py" for text in ("open close", "open open")})
+    everything = lexical.contents(ROOT, {f"r/{path}" for path in _paths(lexical)})
+    hits = lexical.hits(ROOT, ["open", "clos"], 9, counted=["shut", "never"])
+    assert contents is not None
+    assert everything is not None
+    id_of = dict(zip(everything.numbers.tolist(), everything.ids, strict=True))
+    by_id = [
+        (id_of[number], score) for number, score in zip(hits.numbers, hits.scores, strict=True)
+    ]
+    assert by_id == [(hit.id, hit.score) for hit in lexical.search(ROOT, ["open", "clos"], 9)]
+    counted = lexical.frequencies(ROOT, ["open", "clos", "shut", "never"])
+    assert (hits.counts, hits.chunks) == counted == ({"open": 3, "clos": 1, "shut": 1}, 4)
+    assert hits.edition == contents.edition == everything.edition
+    assert set(contents.paths) == {"open close.py", "open open.py"}
+    assert len(contents.ids) == 2
+
+
+def _paths(lexical: LexicalStore) -> list[str]:
+    return [facts.path for facts in lexical.facts(ROOT, lexical.ids(ROOT)).values()]
+
+
+def test_contents_tell_path_language_and_names_of_each_chunk(lexical: LexicalStore) -> None:
+    lexical.add(ROOT, [record("a.py", "x", 0), record("a.py", "y", 1, names="get put")])
+    lexical.add(ROOT, [record("b.md", "z")])
+    found = lexical.contents(ROOT, ["r/a.py", "r/b.md"])
+    assert found is not None
+    places = [(found.paths[file], found.languages[file]) for file in found.file_of]
+    assert list(zip(found.ids, found.names, places, strict=True)) == [
+        ("r:a.py:0", (), ("a.py", "python")),
+        ("r:a.py:1", ("get", "put"), ("a.py", "python")),
+        ("r:b.md:0", (), ("b.md", "markdown")),
+    ]
+    nothing = lexical.contents(ROOT, [])
+    assert nothing is not None
+    assert nothing.ids == ()
+    lexical.drop(ROOT)
+    lexical.add(ROOT, [record("a.py", "x")])
+    assert lexical.hits(ROOT, ["x"], 9).edition not in (0, found.edition)
+
+
+def test_texts_are_kept_as_long_as_their_chunks(lexical: LexicalStore) -> None:
+    lexical.add(ROOT, [record("a.py", "größe\n\0", 0), record("b.py", "other", run="s")])
+    chunks = lexical.chunks(ROOT, ["r:a.py:0", "s:b.py:0", "r:none.py:0"])
+    assert {i: chunk.text for i, chunk in chunks.items()} == {
+        "r:a.py:0": "größe\n\0",
+        "s:b.py:0": "other",
+    }
+    assert {i: chunk.facts for i, chunk in chunks.items()} == lexical.facts(ROOT, chunks)
+    lexical.delete_run(ROOT, "s")
+    assert set(lexical.chunks(ROOT, chunks)) == {"r:a.py:0"}
+    # Numbers may be used again.
+    lexical.add(ROOT, [record("c.py", "third")])
+    assert lexical.chunks(ROOT, ["r:c.py:0"])["r:c.py:0"].text == "third"
+
+
 def test_an_identifier_is_found_as_it_is_written_and_whole(lexical: LexicalStore) -> None:
     texts = ["Session()", "session = sessions", "class SessionPool", "a Session here", "Größe"]
     lexical.add(ROOT, [record("a.py", text, number) for number, text in enumerate(texts)])
@@ -274,6 +332,9 @@ def test_a_root_without_an_index_holds_nothing(lexical: LexicalStore, verb: str)
     assert lexical.search(nobody, ["a"], 5) == []
     assert lexical.facts(nobody, ["a"]) == {}
     assert lexical.frequencies(nobody, ["a"]) == ({}, 0)
+    assert lexical.hits(nobody, ["a"], 5).edition == 0
+    assert lexical.contents(nobody, ["f"]) is None
+    assert lexical.chunks(nobody, ["a"]) == {}
     assert lexical.chunks_naming(nobody, "a", 5) == []
     assert lexical.definitions(nobody, "a") == []
     assert lexical.delete_run(nobody, "r") == lexical.delete_files(nobody, ["f"]) == 0

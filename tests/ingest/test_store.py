@@ -12,6 +12,7 @@ import pytest
 
 from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.types import StoredMatch, VectorRecord, Vectors
+from apps.ingest.vectors import store as store_module
 from apps.ingest.vectors.chroma import FolderLock, open_embedded
 from apps.ingest.vectors.store import VectorStore, claim_store, get_store, reset_store
 from codeinfo.conf import knobs
@@ -147,6 +148,21 @@ def test_several_roots_are_asked_at_once_and_told_apart(store: VectorStore, root
         root: set(ids[root]), nobody: set(), other: set(ids[other]),
     }  # fmt: skip
     assert store.nearest_each([], vectors[3], 4) == store.get_each({}) == {}
+
+
+def test_vectors_come_back_in_the_order_they_are_asked_for_or_not_at_all(
+    store: VectorStore, root: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = fill(store, root, 300)
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    monkeypatch.setattr(store_module, "VECTORS_SLICE", 40)
+    numbers = list(range(299, -1, -3))
+    found = store.vectors(root, [record(number).id for number in numbers])
+    assert found is not None
+    np.testing.assert_allclose(found, units[numbers], atol=1e-6)
+    assert store.vectors(root, [record(3).id, "nobody"]) is None
+    assert store.vectors(uuid4(), [record(3).id]) is None
+    assert store.vectors(root, []) is None
 
 
 def test_distances_of_chosen_records_are_exact(store: VectorStore, root: UUID) -> None:
