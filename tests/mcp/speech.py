@@ -119,11 +119,12 @@ async def connection(
     pairs = {"host": "localhost", "content-type": "application/json", "accept": BOTH}
     pairs |= {name.replace("_", "-"): value for name, value in headers.items()}
     pairs["content-length"] = str(len(content))
+    address, _, query = path.partition("?")
     scope = {
         "type": "http",
         "method": method,
-        "path": path,
-        "query_string": b"",
+        "path": address,
+        "query_string": query.encode(),
         "server": ("localhost", port),
         "headers": [(name.encode(), value.encode()) for name, value in pairs.items() if value],
     }
