@@ -120,7 +120,12 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
         stored=store is services,
     )
     run = Run(log, store, provider, _request(request, started, provider, tools))
-    remember(conversationId=log.conversation_id, turnId=log.turn_id)
+    remember(
+        conversationId=log.conversation_id,
+        turnId=log.turn_id,
+        provider=provider.id,
+        model=request.model,
+    )
     _runs[log.turn_id] = run
     live_runs.add(log)
     spawn(measured(log, _supervise(run)))

@@ -10,6 +10,7 @@ from apps.logs.redaction import clean_text
 # bad: broken, and something that was asked for does not work. off: not set up, which is fine.
 Level = Literal["ok", "warn", "bad", "off"]
 
+USUAL_PATHS = ("/v1", "/mcp")
 ADDRESS = re.compile(r"\b[a-z][a-z0-9+]*://[^\s\"'<>,;)]+", re.IGNORECASE)
 
 
@@ -34,10 +35,15 @@ def _plain(text: str) -> str:
 
 
 def _origin(address: str) -> str:
-    """Scheme, host and port, with the full stop that ended a sentence."""
+    """Scheme, host and port, with the full stop that ended a sentence.
+
+    A path that everybody's has is no secret, and help would be none without it.
+    """
     try:
         parts = urlsplit(address)
     except ValueError:
         return "[address]"
     end = "." if address.endswith(".") else ""
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].rstrip('.')}{end}"
+    path = parts.path.rstrip(".")
+    usual = path if path in USUAL_PATHS else ""
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].rstrip('.')}{usual}{end}"
