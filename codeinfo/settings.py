@@ -4,6 +4,7 @@ import os
 import secrets
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 # Chroma reads this name itself; it must be a word, since a blank value crashes its import.
 os.environ["ANONYMIZED_TELEMETRY"] = "False"
@@ -106,7 +107,8 @@ TEMPLATES = [
 def database(url: str) -> dict[str, object]:
     """DATABASE_URL as Django's settings; SQLite in the data folder when it is empty."""
     if url.startswith("mongodb"):
-        return {"ENGINE": "django_mongodb_backend", "HOST": url, "NAME": "codeinfo"}
+        name = urlsplit(url).path.strip("/") or "codeinfo"
+        return {"ENGINE": "django_mongodb_backend", "HOST": url, "NAME": name}
     config: dict[str, object] = environ.Env.db_url_config(
         url or f"sqlite:///{DATA_DIR / 'codeinfo.sqlite3'}"
     )
@@ -126,6 +128,19 @@ def database(url: str) -> dict[str, object]:
 
 DATABASES = {"default": database(KNOBS.database_url)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+if KNOBS.database_url.startswith("mongodb"):
+    # Keys are ObjectIds there, those of Django's own apps too.
+    DEFAULT_AUTO_FIELD = "django_mongodb_backend.fields.ObjectIdAutoField"
+    MONGODB = {
+        "django.contrib.admin": "codeinfo.mongodb.apps.MongoAdminConfig",
+        "django.contrib.auth": "codeinfo.mongodb.apps.MongoAuthConfig",
+        "django.contrib.contenttypes": "codeinfo.mongodb.apps.MongoContentTypesConfig",
+    }
+    MIGRATION_MODULES = {
+        app.rpartition(".")[2]: f"codeinfo.mongodb.migrations.{app.rpartition('.')[2]}"
+        for app in MONGODB
+    }
+    INSTALLED_APPS = [MONGODB.get(app, app) for app in INSTALLED_APPS]
 
 CHANNEL_LAYERS: dict[str, object] = {
     "default": {

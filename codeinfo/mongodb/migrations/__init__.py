@@ -1,0 +1,1 @@
+"""Migrations of Django's own apps for MongoDB: `manage.py makemigrations` made them."""

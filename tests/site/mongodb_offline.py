@@ -1,0 +1,87 @@
+"""`python -m tests.site.mongodb_offline`, with a DATABASE_URL of MongoDB: what needs no server.
+
+Every migration is applied to a database that only writes down which indexes are asked of it, and
+the queries on which locks and lists rest are put into MongoDB's language. Prints both, as JSON.
+"""
+
+import json
+from io import StringIO
+from typing import Any
+from unittest.mock import MagicMock
+
+import django
+
+django.setup()
+
+from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.db.migrations.autodetector import MigrationAutodetector  # noqa: E402
+from django.db.migrations.loader import MigrationLoader  # noqa: E402
+from django.db.migrations.state import ProjectState  # noqa: E402
+from django.db.models import QuerySet  # noqa: E402
+
+from apps.conversations.models import Conversation, Turn  # noqa: E402
+from apps.ingest.models import IngestRun, Root, SourceFile  # noqa: E402
+
+
+def indexes(loader: MigrationLoader) -> dict[str, Any]:
+    """The documents of all indexes that the migrations make, by name."""
+    made: dict[str, Any] = {}
+    editor: Any = connection.schema_editor()
+    collection = MagicMock()
+    collection.create_indexes.side_effect = lambda models: made.update(
+        {model.document["name"]: model.document for model in models}
+    )
+    editor.get_collection = lambda name: collection
+    editor.get_database = MagicMock()
+    state = ProjectState()
+    for node in loader.graph._generate_plan(loader.graph.leaf_nodes(), at_end=True):
+        state = loader.graph.nodes[node].apply(state, editor)
+    return made
+
+
+def changes(loader: MigrationLoader) -> list[str]:
+    """Apps whose models have run away from their migrations."""
+    found = MigrationAutodetector(loader.project_state(), ProjectState.from_apps(django.apps.apps))
+    return sorted(found.changes(loader.graph))
+
+
+def keys() -> dict[str, str]:
+    """The kind of key of each of Django's own models that would have numbers elsewhere."""
+    own = [model for model in django.apps.apps.get_models() if model._meta.pk.auto_created]
+    return {model._meta.label_lower: type(model._meta.pk).__name__ for model in own}
+
+
+def pipelines() -> dict[str, Any]:
+    asked: dict[str, QuerySet[Any]] = {
+        "running turns": Turn.objects.filter(status=Turn.Status.RUNNING),
+        "running ingests": IngestRun.objects.running(),
+        "queued ingests": IngestRun.objects.filter(state="queued").order_by("queued_at"),
+        "live files": SourceFile.objects.live(),
+        "roots": Root.objects.published(),
+        "conversations": Conversation.objects.order_by("-last_message_at", "-id")[:21],
+    }
+    return {name: pipeline(rows) for name, rows in asked.items()}
+
+
+def pipeline(rows: QuerySet[Any]) -> Any:
+    compiler: Any = rows.query.get_compiler(connection=connection)
+    compiler.pre_sql_setup()
+    return compiler.build_query().get_pipeline()
+
+
+def main() -> None:
+    call_command("check", fail_level="WARNING", stdout=StringIO())
+    loader = MigrationLoader(None)
+    told = {
+        "database": connection.settings_dict["NAME"],
+        "changes": changes(loader),
+        "indexes": indexes(loader),
+        "pipelines": pipelines(),
+        "keys": keys(),
+    }
+    print(json.dumps(told, default=str))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""MongoDB as the database, as far as it can be tried without one: see `mongodb_offline`."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.house.sources import HOME
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the product makes of itself on MongoDB; its system checks have passed."""
+    environ = {
+        "PATH": os.environ["PATH"],
+        "CODEINFO_DATA_DIR": str(tmp_path_factory.mktemp("mongodb")),
+        "DATABASE_URL": "mongodb://127.0.0.1:9/other?serverSelectionTimeoutMS=50",
+        "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.site.mongodb_offline"],
+        cwd=HOME,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_every_migration_can_be_applied_and_none_is_missing(told: dict[str, Any]) -> None:
+    assert told["changes"] == []
+    assert told["database"] == "other"
+
+
+@pytest.mark.parametrize("name", ["one_live_run_per_conversation"])
+def test_the_locks_are_unique_indexes_of_what_runs(told: dict[str, Any], name: str) -> None:
+    index = told["indexes"][name]
+    assert index["unique"] and list(index["key"]) == ["conversation_id"]
+    assert index["partialFilterExpression"]["status"] == {"$eq": "running"}
+
+
+def test_the_queries_of_locks_and_lists_have_a_pipeline(told: dict[str, Any]) -> None:
+    assert {"$match": {"status": "running"}} in told["pipelines"]["running turns"]
+    assert {"$limit": 21} in told["pipelines"]["conversations"]
+    assert all(told["pipelines"].values())
+
+
+def test_the_keys_of_djangos_own_apps_are_object_ids(told: dict[str, Any]) -> None:
+    assert set(told["keys"].values()) == {"ObjectIdAutoField"}
+    assert {"auth.user", "admin.logentry", "contenttypes.contenttype"} <= set(told["keys"])
