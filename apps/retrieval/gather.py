@@ -15,6 +15,7 @@ import numpy as np
 
 from apps.ingest.models import Root
 from apps.ingest.vectors.store import get_store
+from apps.logs.context import carrying
 from apps.retrieval.sources import (
     NOTHING,
     Asked,
@@ -96,7 +97,7 @@ def _asking(roots: Sequence[Root], asked: Asked, n: int) -> Callable[[], dict[UU
         found = store.nearest_each([root.id for root in roots], vector, n)
         return {root_id: _side(rows, n) for root_id, rows in found.items()}
 
-    return _askers.submit(ask).result
+    return _askers.submit(carrying(ask)).result
 
 
 def _side(rows: Sequence[tuple[str, float]], n: int) -> Side:
