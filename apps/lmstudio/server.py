@@ -15,7 +15,6 @@ from codeinfo.addresses import Address, bracketed
 from codeinfo.errors import Unavailable
 
 GREETING_SECONDS = 1.0
-START_IT = "start its server (in the Developer tab, or with “lms server start”)"
 CHANGE_IT = "change the address on the LM Studio page"
 
 
@@ -44,10 +43,10 @@ async def reach(address: Address) -> str:
             answer = await client.get(f"http://{host}/lmstudio-greeting")
             greeted = answer.is_success and answer.json() == {"lmstudio": True}
     except httpx.TimeoutException:
-        raise unavailable(f"LM Studio does not answer in time at {address}.") from None
+        raise unavailable(f"{address} does not answer in time: is it LM Studio?") from None
     except httpx.HTTPError:
         raise unavailable(
-            f"LM Studio does not answer at {address}: {START_IT}, or {CHANGE_IT}."
+            f"Nothing answers at {address}: start LM Studio's server, or {CHANGE_IT}."
         ) from None
     except ValueError:
         greeted = False

@@ -107,6 +107,10 @@ async def test_a_name_is_replaced_by_where_it_leads_now(monkeypatch: pytest.Monk
     assert str(await resolving(monkeypatch, "::1").resolve()) == "::1"
 
 
-async def test_a_name_that_leads_nowhere_is_told() -> None:
-    with pytest.raises(OSError):
+async def test_a_name_that_leads_nowhere_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def getaddrinfo(*name: Any, **more: Any) -> None:
+        raise socket.gaierror("no such name")
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    with pytest.raises(OSError, match="no such name"):
         await Address.parse("http://nobody.invalid:1234").resolve()

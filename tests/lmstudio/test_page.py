@@ -96,7 +96,7 @@ def test_an_address_that_cannot_be_is_refused_and_nothing_kept(client: Client) -
 
 def test_an_address_where_nobody_answers_is_kept_and_told(client: Client) -> None:
     shown = press(client, "check", typed="http://127.0.0.1:9")
-    assert "LM Studio does not answer at http://127.0.0.1:9" in shown
+    assert "Nothing answers at http://127.0.0.1:9" in shown
     assert "autofocus" in shown
     assert "aria-invalid" not in shown
 

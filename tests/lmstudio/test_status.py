@@ -103,12 +103,16 @@ def test_an_anonymous_visitor_from_elsewhere_names_no_address(
 def test_nobody_there(client: Client) -> None:
     url = f"http://127.0.0.1:{free_ports(1)}"
     assert refusal(client, 502, baseUrl=url) == (
-        f"LM Studio does not answer at {url}: start its server (in the Developer tab, or with "
-        "“lms server start”), or change the address on the LM Studio page."
+        f"Nothing answers at {url}: start LM Studio's server, or change the address on the "
+        "LM Studio page."
     )
 
 
-def test_a_name_that_nobody_has(client: Client) -> None:
+def test_a_name_that_nobody_has(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def getaddrinfo(*name: Any, **more: Any) -> None:
+        raise socket.gaierror("no such name")
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     assert "There is no server of the name nobody.invalid" in refusal(
         client, 502, baseUrl="http://nobody.invalid:1234"
     )
@@ -117,7 +121,7 @@ def test_a_name_that_nobody_has(client: Client) -> None:
 def test_a_server_that_says_nothing(client: Client) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        assert refusal(client, 502, baseUrl=url) == f"LM Studio does not answer in time at {url}."
+        assert f"{url} does not answer in time" in refusal(client, 502, baseUrl=url)
 
 
 def test_something_else(client: Client, server: LMStudioStandIn) -> None:
