@@ -17,7 +17,9 @@ BODILESS = [
     "/conversations/c1/cancel",
 ]
 WITH_BODY = ["/logs", "/ingest/start", "/tools/vector-search", "/chat", "/conversations", *BODILESS]
+WITH_BODY += ["/agents/none/run", "/agents/none/commands/run"]
 GETS = ["/health", "/ingest/roots", "/tools/ingested-repos", "/conversations", "/chat/providers"]
+GETS += ["/agents", "/agents/code_tour/commands"]
 
 
 @pytest.fixture

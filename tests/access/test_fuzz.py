@@ -48,18 +48,20 @@ POSTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "/conversations/bulk/restore": (IDS, ()),
     "/conversations/bulk/delete": (IDS, ()),
     "/chat": (CHAT, CHAT_MORE),
+    "/agents/none/run": ({"instruction": "x"}, ("conversationId", "working_folder")),
+    "/agents/none/commands/run": ({"commandName": "x"}, ("conversationId", "working_folder")),
     "/logs": (ENTRY, ENTRY_MORE),
 }
 GETS = (
     *("/health", "/version", "/info", "/ingest/roots", "/ingest/models", "/ingest/dirs"),
     *("/ingest/status/", "/tools/ingested-repos", "/conversations", "/conversations/c1/turns"),
-    *("/chat/providers", "/chat/models", "/logs"),
+    *("/chat/providers", "/chat/models", "/logs", "/agents", "/agents/none/commands"),
 )
 PAGES = (
     *("/", "/chat", "/ingest", "/search", "/login", "/ui/retrieval/source", "/ui/ingest/skipped"),
     *("/ui/ingest/folders", "/ui/ingest/root/", "/ui/chat/sidebar", "/ui/chat/picker"),
     *("/ui/chat/actions", "/ui/chat/export", "/ui/ingest/remove", "/ui/ingest/skipped.csv"),
-    *("/logs", "/ui/logs/list"),
+    *("/logs", "/ui/logs/list", "/agents"),
 )
 # What shows what the posts have left behind.
 KEPT = ("/logs", "/conversations", "/conversations/c1/turns", "/ingest/roots", "/ingest/dirs")

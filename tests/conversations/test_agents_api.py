@@ -373,7 +373,7 @@ async def test_a_path_of_the_host_is_found_where_it_is_mounted(
         assert answer.status_code == 202, answer.content
         await done()
         assert provider.requests[-1].folder == found
-    for out in ("C:\\src\\..\\secret", "C:\\other", "/a\0b"):
+    for out in ("C:\\src\\..\\secret", "C:\\other", "/a\0b", "/\ud800", "/" + "x" * 5000):
         answer = await post("run", "reviewer2", instruction="x", working_folder=out)
         assert answer.status_code == 400
 
