@@ -150,6 +150,8 @@ def shoot_all(browser: Browser, product: Product) -> None:
     with opened(browser, product, f"/search?q={QUESTION.replace(' ', '+')}") as pages:
         shoot("search", pages, lambda page: expect(page.locator(".hit").first).to_be_visible())
     shoot_chat(browser, product)
+    with opened(browser, product, "/logs") as pages:
+        shoot("logs", pages, lambda page: expect(page.locator("[data-entry]")).not_to_have_count(0))
 
 
 def main() -> int:

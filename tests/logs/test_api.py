@@ -134,8 +134,8 @@ def test_requests_for_logs_and_health_leave_no_entry(client: Client, logged: Log
         "/health",
         "/version?q=canary",
     ):
-        client.get(path, headers={"x-request-id": "mine"})
-    (first, second) = items(client, "text=mine")
+        client.get(path, headers={"x-request-id": "req-of-mine-1"})
+    (first, second) = items(client, "text=req-of-mine-1")
     assert first["message"] == second["message"] == "request"
     assert first["context"].pop("ms") >= 0
     assert first["context"] == {"method": "GET", "path": "/version", "status": 200}
@@ -159,3 +159,31 @@ def test_pages_forward_with_their_own_token_only(
     large = json.dumps({**RIGHT, "message": "x" * 40_000})
     answer = browser.post("/ui/logs/entries", large, content_type=kind, headers=token)
     assert (answer.status_code, answer.json()) == (400, {"error": "payload too large"})
+
+
+@pytest.mark.django_db
+def test_pages_are_told_whether_and_how_much_to_forward(
+    client: Client, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(client_log_bytes=5_000)
+    assert '<meta name="log-forward" content="5000">' in client.get("/login").content.decode()
+    turn_knobs(client_log=False)
+    assert "log-forward" not in client.get("/login").content.decode()
+
+
+@pytest.mark.django_db
+def test_the_page_has_its_parts_and_their_texts(client: Client, store: LogStore) -> None:
+    html = {"accept": "text/html"}
+    empty = client.get("/logs", headers=html).content.decode()
+    assert "No logs yet. Emit one with “Send sample log”." in empty
+    assert "Loading logs…" in empty
+    for text in ("Search text", "ERROR", "WARN", "INFO", "DEBUG", "Live", "Refresh now"):
+        assert text in empty
+    found = client.get("/logs?text=%3Ci%3E&level=error&live=off", headers=html).content.decode()
+    assert 'value="&lt;i&gt;"' in found and "sse-connect" not in found
+    assert "No line matches these filters." in found
+    fragment = client.get("/ui/logs/list?text=a+b&level=error,warn&live=off&live=on")
+    assert fragment["HX-Replace-Url"] == "/logs?text=a+b&level=error,warn"
+    assert 'sse-connect="/ui/logs/stream?text=a+b&amp;level=error,warn"' in (
+        fragment.content.decode()
+    )
