@@ -19,7 +19,14 @@ def test_apps_is_never_itself_on_the_path() -> None:
 
 def test_the_project_loads_without_its_heavy_libraries() -> None:
     """`manage.py check` and the tests stay fast: these are imported when first used."""
-    heavy = ("chromadb", "openai", "onnxruntime", "mermaidx", "tree_sitter_language_pack")
+    heavy = (
+        "chromadb",
+        "openai",
+        "openai_codex",
+        "onnxruntime",
+        "mermaidx",
+        "tree_sitter_language_pack",
+    )
     script = (
         "import sys, django; django.setup(); import codeinfo.urls;"
         f"print([name for name in {heavy!r} if name in sys.modules])"
