@@ -19,8 +19,8 @@ from apps.ingest.vectors.store import VectorStore
 
 Rows = NDArray[np.intp]
 
-# Ids, names and places of a chunk, on average (of 40,000 chunks of 24 repositories).
-BYTES_PER_CHUNK = 400
+# Id, names and place of a chunk: 292 on average of 41,683 chunks of 24 repositories.
+BYTES_PER_CHUNK = 300
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,15 @@ class _Shelf:
 
 @dataclass(frozen=True)
 class _Wish:
-    """A root to load at a generation: what its vectors will take, and how to get them."""
+    """A root to load at a generation, with vectors of a length, and how to."""
 
     root: Root
-    bytes: int
+    dimension: int
     load: Callable[[], Held | None]
+
+    @property
+    def bytes(self) -> int:
+        return size(self.root.embedded, self.dimension)
 
 
 class Memory:
@@ -103,7 +107,7 @@ class Memory:
         except Unavailable:
             return  # the search itself will say so
         with self._changed:
-            self._wishes.append(_Wish(root, size(root.embedded, dimension), loading))
+            self._wishes.append(_Wish(root, dimension, loading))
             if not self._is_working():
                 self._worker = threading.Thread(target=self._work, name="search-load", daemon=True)
                 self._worker.start()
@@ -124,11 +128,16 @@ class Memory:
         with self._changed:
             while self._wishes:
                 wish = self._wishes.popleft()
-                if self._make_room(wish):
+                if not self._has(wish) and self._make_room(wish):
                     return wish
             self._worker = None
             self._changed.notify_all()
             return None
+
+    def _has(self, wish: _Wish) -> bool:
+        """Whether what is wished for was loaded while it waited."""
+        shelf = self._shelves.get(wish.root.id)
+        return bool(shelf and shelf.held.is_of(wish.root.generation, wish.dimension))
 
     def _make_room(self, wish: _Wish) -> bool:
         """Whether a root fits, once what nobody asks for has gone."""
