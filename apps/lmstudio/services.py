@@ -1,13 +1,16 @@
 """Which LM Studio is used: the address saved on its page, else LMSTUDIO_BASE_URL."""
 
 import logging
+from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
-from apps.lmstudio.models import SavedAddress
 from codeinfo.addresses import Address
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from apps.lmstudio.models import SavedAddress
 
 log = logging.getLogger("codeinfo.lmstudio")
 
@@ -15,7 +18,7 @@ log = logging.getLogger("codeinfo.lmstudio")
 def current() -> Address:
     """The address for status, chat and embedding. While the database is away: the variable's."""
     try:
-        saved = SavedAddress.objects.first()
+        saved = _saved().objects.first()
     except DatabaseError:
         saved = None
     return Address.parse(saved.base_url) if saved else default()
@@ -37,12 +40,19 @@ def parse(text: str) -> Address:
 
 def save(address: Address) -> None:
     """Use this one from now on, whether it answers or not: it may be started later."""
-    SavedAddress.objects.update_or_create(id=1, defaults={"base_url": str(address)})
+    _saved().objects.update_or_create(id=1, defaults={"base_url": str(address)})
     log.info("LM Studio address saved", extra={"context": {"baseUrl": str(address)}})
 
 
 def reset() -> Address:
     """Back to the variable's address."""
-    SavedAddress.objects.all().delete()
+    _saved().objects.all().delete()
     log.info("LM Studio address reset", extra={"context": {"baseUrl": str(default())}})
     return default()
+
+
+def _saved() -> "type[SavedAddress]":
+    """The rows; a model needs Django's settings, and the embedder is used without them, too."""
+    from apps.lmstudio.models import SavedAddress  # noqa: PLC0415 - needs settings
+
+    return SavedAddress
