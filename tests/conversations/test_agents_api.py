@@ -67,10 +67,9 @@ async def done(conversation_id: str = "c1") -> None:
 
 
 async def command_over() -> CommandRun:
-    async with asyncio.timeout(PATIENCE):
-        while await CommandRun.objects.filter(status="running").aexists():
-            log = live_runs.of("c1")
-            await (ended(log) if log else asyncio.sleep(0))
+    """The one command of a test, when it is over."""
+    for execution in list(commands._live):
+        await asyncio.wait_for(execution.done.wait(), PATIENCE)
     return await CommandRun.objects.aget()
 
 

@@ -82,7 +82,7 @@ async def _turn(ask: AgentAsk, agent: Agent, text: str) -> StartTurn:
             system_prompt=agent_prompt(agent.system_prompt),
             tools=agent.tools,
             repositories=agent.repositories,
-            home=await asyncio.to_thread(home_of, agent),
+            home=home_of(agent),
             folder=folder,
             # The same model for Codex, whose own key this is.
             config={**agent.config, "model": model} if agent.provider == "codex" else {},
