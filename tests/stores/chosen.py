@@ -16,7 +16,7 @@ CHOSEN = (
     # An ingest from end to end, and what is refused at its door
     "tests/ingest/test_run.py",
     "tests/ingest/test_start.py",
-    # Fifty racing starts, claims that race, a Chroma that goes away; the lock of SQLite's is its own
+    # Fifty racing starts, claims that race, a Chroma that goes away; not SQLite's own lock
     "tests/ingest/test_faults.py",
     "--deselect=tests/ingest/test_faults.py::test_a_locked_database_is_503_with_retry_after",
     # Search by vectors and words, on live rows only
