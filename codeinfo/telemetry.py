@@ -13,6 +13,7 @@ A step is a child of the one it is taken in; background work is given `parent` a
 (apps/logs/context.py).
 """
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,9 @@ from codeinfo.metrics import STEP_SECONDS
 parent: ContextVar[Any] = ContextVar("parent", default=None)
 
 Fact = str | int | float | bool
+
+# How long the end of the process may be held up by a receiver that is away.
+STOP_SECONDS = 5.0
 
 
 class Settings(Protocol):
@@ -139,8 +143,10 @@ class Tracing:
         return self._api.Status(self._api.StatusCode.ERROR, code)
 
     def stop(self) -> None:
-        """Send what is left; returns when it has gone, or could not."""
-        self._provider.shutdown()
+        """Send what is left; returns when it has gone, or after some seconds."""
+        last = threading.Thread(target=self._provider.shutdown, name="last-spans", daemon=True)
+        last.start()
+        last.join(STOP_SECONDS)
 
 
 _tracing: Tracing | None = None

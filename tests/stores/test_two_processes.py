@@ -1,0 +1,79 @@
+"""Two serving processes on one PostgreSQL, one Chroma server and one Redis."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from websockets.sync.client import connect
+
+from apps.ingest.embedding import DEFAULT_MODEL
+from codeinfo.conf import knobs
+from tests.browser.product import Product, running
+from tests.site.test_documented_commands import until_ingested
+from tests.support.ingested import SAMPLE, write_files
+
+PATIENCE = 60
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Product, Product]]:
+    """Each with a data folder of its own, in a database that the tests do not use."""
+    base, _, _ = knobs().database_url.rpartition("/")
+    with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
+        connection.execute("CREATE DATABASE shared")
+    stores = {
+        "DATABASE_URL": f"{base}/shared",
+        "CHROMA_URL": knobs().chroma_url,
+        "REDIS_URL": knobs().redis_url,
+        "INGEST_COLLECTION": "shared",
+    }
+    with ExitStack() as stack:
+        folders = [tmp_path_factory.mktemp(name) for name in ("one", "other")]
+        one, other = [stack.enter_context(running(folder, **stores)) for folder in folders]
+        yield one, other
+
+
+def ask(url: str, path: str, **body: Any) -> Any:
+    answer = httpx.post(f"{url}{path}", json=body, timeout=PATIENCE)
+    assert answer.is_success, answer.text
+    return answer.json()
+
+
+def test_what_one_does_the_other_shows_at_once(two: tuple[Product, Product]) -> None:
+    one, other = two
+    with connect(f"{other.url.replace('http', 'ws')}/ws", open_timeout=PATIENCE) as socket:
+        hello = {"protocolVersion": "v1", "requestId": "r", "type": "subscribe_sidebar"}
+        socket.send(json.dumps(hello))
+        made: dict[str, str] = {}
+        while True:
+            # Nobody tells when the other end of the relay listens, so there is more than one.
+            created = ask(one.url, "/conversations", provider="builtin", model="search")
+            made[created["conversationId"]] = ""
+            try:
+                told = json.loads(socket.recv(timeout=1))
+            except TimeoutError:
+                continue
+            if told.get("conversation", {}).get("conversationId") in made:
+                break
+
+
+def test_what_one_ingests_the_other_finds_and_talks_of(
+    two: tuple[Product, Product], tmp_path: Path
+) -> None:
+    one, other = two
+    repo = write_files(one.repos / "lighthouse", SAMPLE)
+    run = ask(one.url, "/ingest/start", path=str(repo), name="lighthouse", model=DEFAULT_MODEL)
+    until_ingested(f"{one.url}/ingest/status/{run['runId']}")
+    found = ask(other.url, "/tools/vector-search", query="how long to wait before a retry")
+    assert found["results"][0]["relPath"] == "src/retry.py"
+    question = {"provider": "builtin", "model": "search", "message": "Where is saveShip?"}
+    ask(other.url, "/chat", conversationId="shared", **question)
+    turns: list[Any] = []
+    while len(turns) < 2:
+        turns = httpx.get(f"{one.url}/conversations/shared/turns").json()["items"]
+    assert any("store.js" in turn["content"] for turn in turns)
