@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -38,7 +37,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Product, Pro
         yield one, other
 
 
-def ask(url: str, path: str, **body: Any) -> Any:
+def ask(url: str, path: str, /, **body: Any) -> Any:
     answer = httpx.post(f"{url}{path}", json=body, timeout=PATIENCE)
     assert answer.is_success, answer.text
     return answer.json()
@@ -63,7 +62,7 @@ def test_what_one_does_the_other_shows_at_once(two: tuple[Product, Product]) -> 
 
 
 def test_what_one_ingests_the_other_finds_and_talks_of(
-    two: tuple[Product, Product], tmp_path: Path
+    two: tuple[Product, Product],
 ) -> None:
     one, other = two
     repo = write_files(one.repos / "lighthouse", SAMPLE)
