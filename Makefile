@@ -48,6 +48,7 @@ benchmarks: .venv/dev.stamp ## the tables of docs/benchmarks.md
 	$(BIN)/python -m benchmarks.docstrings
 	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.search
+	$(BIN)/python -m benchmarks.streaming
 
 train: .venv/train.stamp ## rebuild the weights of the built-in embedder from public packages
 	$(BIN)/python -m training
