@@ -13,6 +13,7 @@
     account       who is logged in; logging in with a code
     probe         whether our own MCP endpoint, which Codex searches through, answers
 
-The SDK is an optional extra, imported on first use, in a thread. It blocks, and a turn may be silent for minutes, so every turn and every request to it has a
-thread of its own: no pool can run dry, and Stop is never in a queue behind silent turns.
+The SDK is an optional extra, imported on first use, in a thread. It blocks, and a turn may be
+silent for minutes, so every turn and every request to it has a thread of its own: no pool can run
+dry, and Stop is never in a queue behind silent turns.
 """
