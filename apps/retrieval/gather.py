@@ -23,6 +23,7 @@ from apps.retrieval.sources import (
     FromMemory,
     FromStores,
     Side,
+    Source,
     source_of,
 )
 
@@ -48,7 +49,7 @@ class Gathered:
 class _Found:
     """What a root gave on each side. `hits` None: it could not be asked for words."""
 
-    source: FromMemory | FromStores
+    source: Source
     near: Side
     hits: Side | None
 
@@ -130,7 +131,7 @@ def _nth(values: Sequence[np.ndarray], n: int) -> float:
     return float(np.partition(together, n - 1)[n - 1])
 
 
-def _frequencies(sources: Iterable[FromMemory | FromStores]) -> tuple[Mapping[str, int], int]:
+def _frequencies(sources: Iterable[Source]) -> tuple[Mapping[str, int], int]:
     """How rare the question's stems are in all the roots together."""
     counts: Counter[str] = Counter()
     total = 0

@@ -80,6 +80,7 @@ def ask_in_process(
 ) -> None:
     product.set_up(data, [options.checkouts])
     direct.ingest_all(repositories, options.checkouts, again=options.again)
+    direct.hold_all(repositories)
     ask = direct.system(options.weights, options.mode)
     report(options, {OURS: scores.judged(ask, repositories)})
 

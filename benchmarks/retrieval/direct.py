@@ -20,6 +20,7 @@ from benchmarks.retrieval.scores import Ask
 from codeinfo.conf import knobs
 
 LIMIT = 20
+LOAD_SECONDS = 300
 
 
 def ingest_all(repositories: Iterable[Repository], checkouts: Path, *, again: bool) -> None:
@@ -34,6 +35,17 @@ def ingest_all(repositories: Iterable[Repository], checkouts: Path, *, again: bo
         run = product.ingest(folder_of(repository, checkouts), repository.name)
         took = time.perf_counter() - started
         print(f"{run.name}: {run.chunks:,} chunks in {took:.1f} s", file=sys.stderr)
+
+
+def hold_all(repositories: Iterable[Repository]) -> None:
+    """Have all in memory before any is scored, as in a server that has been asked for a while."""
+    from apps.retrieval.memory import memory
+    from apps.retrieval.search import search
+    from apps.retrieval.types import SearchQuery
+
+    for repository in repositories:
+        search(SearchQuery("what is here", (repository.name,)))
+    memory.wait(LOAD_SECONDS)
 
 
 def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> Ask:
