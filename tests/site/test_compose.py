@@ -165,7 +165,7 @@ def test_the_build_is_given_the_product_and_nothing_else() -> None:
 
 
 def test_what_the_image_holds_serves_the_fixture_of_the_end_to_end_stack(tmp_path: Path) -> None:
-    """With this environment's packages; `make test-stores` installs the image's own."""
+    """With this environment's packages: installing the image's own takes minutes."""
     built = image.build(tmp_path / "image", venv=Path(sys.prefix))
     given = composed(FILES[1])["web"]["environment"] | built.environ
     # What compose's network would bring is left out: its server of Chroma, its address and ports.
