@@ -53,13 +53,14 @@ def test_it_starts_from_nothing_and_ends_in_order(tmp_path: Path) -> None:
     with serving(command_env(tmp_path / "data", port)) as process:
         assert f"http://127.0.0.1:{port}" in first_line(process)
         base = f"http://127.0.0.1:{port}"
-        assert httpx.get(f"{base}/health").json()["mongoConnected"] is True
+        # It answers within a second even now, when a busy machine is still loading its parts.
+        told = (httpx.get(f"{base}/health").json() for _ in range(20))
+        assert any(each["mongoConnected"] for each in told)
         assert httpx.get(f"{base}/").status_code == 200
         assert httpx.get(f"{base}/static/css/tokens.css").status_code == 200
-        # Beside it an endpoint of its own, and a port that is only kept so far.
-        assert httpx.get(f"http://127.0.0.1:{port + 1}/health").json()["jsonrpc"] == "2.0"
-        answer = httpx.get(f"http://127.0.0.1:{port + 2}/health")
-        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+        # Beside it two endpoints on ports of their own.
+        for other in (port + 1, port + 2):
+            assert httpx.get(f"http://127.0.0.1:{other}/health").json()["jsonrpc"] == "2.0"
         password = tmp_path / "data" / "admin-password.txt"
         assert password.stat().st_mode & 0o777 == 0o600
         process.send_signal(signal.SIGTERM)
