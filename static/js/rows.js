@@ -37,7 +37,7 @@ function refreshSelection() {
   for (const row of rows) {
     const box = row.querySelector("[data-select]");
     box.checked = chosen.has(box.value);
-    row.setAttribute("aria-selected", box.checked);
+    row.classList.toggle("is-chosen", box.checked); // the box says it to those who cannot see
   }
   const all = document.querySelector("[data-select-all]");
   if (all) {
