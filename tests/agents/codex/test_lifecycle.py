@@ -44,11 +44,15 @@ def said_to(codex: CodexWorld) -> list[str]:
     return texts
 
 
-def kill(codex: CodexWorld) -> None:
+def pid_of(codex: CodexWorld) -> int:
     client = server_at(codex.home)._client
     assert client is not None
     assert client._proc is not None
-    os.kill(client._proc.pid, signal.SIGKILL)
+    return client._proc.pid
+
+
+def kill(codex: CodexWorld) -> None:
+    os.kill(pid_of(codex), signal.SIGKILL)
 
 
 async def until_half(events: Any) -> list[ChatEvent]:
@@ -76,6 +80,18 @@ async def test_a_thread_goes_on_after_a_restart_of_its_process(codex: CodexWorld
     heard = await hear(PROVIDER, on_thread(thread, "plain"))
     assert isinstance(heard.end, TurnFinished)
     assert heard.events[1] == ThreadNamed(thread)
+
+
+async def test_our_secrets_do_not_reach_its_process(
+    codex: CodexWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server_at(codex.home).close()
+    for name in ("CODEINFO_LMSTUDIO_API_TOKEN", "CELERY_BROKER_URL", "MONGO_URI"):
+        monkeypatch.setenv(name, "canary")
+    await thread_of("plain")
+    environment = Path(f"/proc/{pid_of(codex)}/environ").read_bytes()
+    assert b"CODEX_HOME" in environment
+    assert b"canary" not in environment
 
 
 async def test_other_flags_hold_from_the_next_question_on(codex: CodexWorld) -> None:

@@ -9,6 +9,7 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -20,7 +21,7 @@ from pydantic import BaseModel
 
 from apps.agents.providers.codex import home as homes
 from apps.agents.providers.codex.failures import not_started
-from codeinfo.conf import knobs
+from codeinfo.conf import ALIASES, Knobs, knobs
 
 log = logging.getLogger("codeinfo.agents")
 
@@ -41,16 +42,8 @@ CHAT_ONLY = {
     "project_doc_max_bytes": "0",
 }
 QUIET = {"check_for_update_on_startup": "false", "analytics.enabled": "false"}
-# Of our own environment, none of Codex' business.
-SECRETS = (
-    "CODEINFO_API_TOKEN",
-    "CODEINFO_SECRET_KEY",
-    "CODEINFO_OPENAI_API_KEY",
-    "CODEINFO_EMBEDDING_API_KEY",
-    "DATABASE_URL",
-    "MONGO_URI",
-    "REDIS_URL",
-)
+# Our own settings, secrets among them, are none of Codex' business.
+OURS = (*(knob.metadata["env"] for knob in fields(Knobs)), *ALIASES.values())
 TOKEN_VARIABLE = "CODEINFO_MCP_TOKEN"
 
 
@@ -110,7 +103,7 @@ class AppServer:
 
     def _config(self) -> CodexConfig:
         switches = QUIET | (CHAT_ONLY if self.home == homes.main_home() else {})
-        environment = dict.fromkeys(SECRETS, "")
+        environment = dict.fromkeys(OURS, "")
         environment |= {"CODEX_HOME": str(self.home), TOKEN_VARIABLE: knobs().mcp_token}
         environment |= dict.fromkeys(("NO_PROXY", "no_proxy"), _without_proxy())
         return CodexConfig(
