@@ -51,6 +51,10 @@ def pid_of(codex: CodexWorld) -> int:
     return client._proc.pid
 
 
+def environment_of(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
 def kill(codex: CodexWorld) -> None:
     os.kill(pid_of(codex), signal.SIGKILL)
 
@@ -89,7 +93,7 @@ async def test_our_secrets_do_not_reach_its_process(
     for name in ("CODEINFO_LMSTUDIO_API_TOKEN", "CELERY_BROKER_URL", "MONGO_URI"):
         monkeypatch.setenv(name, "canary")
     await thread_of("plain")
-    environment = Path(f"/proc/{pid_of(codex)}/environ").read_bytes()
+    environment = environment_of(pid_of(codex))
     assert b"CODEX_HOME" in environment
     assert b"canary" not in environment
 
