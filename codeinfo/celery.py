@@ -29,6 +29,7 @@ app.conf.update(
     beat_schedule={"look": {"task": "apps.ingest.tasks.work", "schedule": LOOK_SECONDS}},
 )
 app.autodiscover_tasks(["apps.ingest"])
+app.conf.imports = ("apps.site.notices",)
 
 
 def send(task: str) -> None:

@@ -1,0 +1,24 @@
+"""What a worker of Celery changes is told to the pages of the serving processes (see `relay`)."""
+
+import asyncio
+import threading
+from typing import Any
+
+from celery.signals import worker_init
+from channels.layers import get_channel_layer
+
+from apps.site.relay import Relay
+from codeinfo.conf import knobs
+from codeinfo.hub import hub
+
+
+@worker_init.connect
+def begin(**signal: Any) -> None:
+    """A worker has no event loop of its own: this one ends with the process."""
+    if knobs().redis_url:
+        threading.Thread(target=asyncio.run, args=(_relay(),), name="relay", daemon=True).start()
+
+
+async def _relay() -> None:
+    async with Relay(hub, get_channel_layer()).running():
+        await asyncio.Event().wait()

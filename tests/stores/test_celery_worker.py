@@ -1,0 +1,84 @@
+"""A server and a worker of Celery on one PostgreSQL, one Chroma server and one Redis."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from websockets.sync.client import connect
+
+from apps.ingest.embedding import DEFAULT_MODEL
+from codeinfo.conf import knobs
+from tests.browser.product import HOME, Product, running
+from tests.support.ingested import SAMPLE, write_files
+
+PATIENCE = 60
+
+
+@pytest.fixture
+def stores() -> dict[str, str]:
+    """A database that the tests do not use, and a broker beside the notices."""
+    base, _, _ = knobs().database_url.rpartition("/")
+    with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
+        connection.execute("CREATE DATABASE worked")
+    return {
+        "DATABASE_URL": f"{base}/worked",
+        "CHROMA_URL": knobs().chroma_url,
+        "REDIS_URL": knobs().redis_url,
+        "CELERY_BROKER_URL": knobs().redis_url.replace("/0", "/1"),
+        "INGEST_COLLECTION": "worked",
+    }
+
+
+@contextmanager
+def working(product: Product, stores: dict[str, str]) -> Iterator[int]:
+    """The process id of a worker with the product's settings and data folder."""
+    environ = {
+        "PATH": str(Path(sys.executable).parent),
+        "HOME": str(product.data.parent),
+        "CODEINFO_DATA_DIR": str(product.data),
+        "CODEINFO_INGEST_BASE": str(product.repos),
+    }
+    command = ["celery", "-A", "codeinfo.celery", "worker", "-B", "-s", f"{product.data}/beat"]
+    with subprocess.Popen(
+        [str(Path(sys.executable).with_name(command[0])), *command[1:]],
+        cwd=HOME,
+        env=environ | stores,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as worker:
+        yield worker.pid
+        worker.terminate()
+
+
+def frames(socket: Any) -> Iterator[dict[str, Any]]:
+    while True:
+        yield json.loads(socket.recv(timeout=PATIENCE))
+
+
+def test_the_worker_ingests_and_the_server_s_pages_see_it(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
+    with running(tmp_path, **stores) as product, working(product, stores) as worker:
+        repo = write_files(product.repos / "lighthouse", SAMPLE)
+        with connect(f"{product.url.replace('http', 'ws')}/ws", open_timeout=PATIENCE) as socket:
+            hello = {"protocolVersion": "v1", "requestId": "r", "type": "subscribe_ingest"}
+            socket.send(json.dumps(hello))
+            body = {"path": str(repo), "name": "lighthouse", "model": DEFAULT_MODEL}
+            started = httpx.post(f"{product.url}/ingest/start", json=body, timeout=PATIENCE)
+            assert started.status_code == 202, started.text
+            states = (frame.get("status") or {} for frame in frames(socket))
+            ended = next(s for s in states if s.get("state") in ("completed", "error"))
+        assert ended["state"] == "completed", ended
+        owner = "SELECT owner FROM ingest_ingestrun"
+        with psycopg.connect(stores["DATABASE_URL"]) as rows:
+            ((signature,),) = rows.execute(owner).fetchall()
+        assert str(worker) in signature.split(":")
+        found = httpx.post(f"{product.url}/tools/vector-search", json={"query": "retry"})
+        assert found.json()["results"][0]["relPath"] == "src/retry.py"
