@@ -35,8 +35,9 @@ def send(product: Product) -> Send:
 
 @pytest.fixture(autouse=True)
 def streams_end(complaints: Complaints) -> None:
-    """htmx says so on the console when a stream ends, as it does with its page."""
-    complaints.expected.append("[object Event]")
+    """htmx says so on the console when a stream ends, as it does with its page, and when a list is
+    asked for while another is on its way."""
+    complaints.expected += ["[object Event]", "htmx:sendAbort", "htmx:afterRequest"]
 
 
 def lines(page: Page) -> Any:
