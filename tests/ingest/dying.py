@@ -9,13 +9,12 @@ import os
 import signal
 import sys
 import traceback
-from uuid import uuid4
 
 import django
 
 
 def work(stage: str, call: int) -> None:
-    recovery.OWNER = f"{recovery.HOST}:{os.getpid()}:{uuid4().hex[:8]}"
+    recovery.OWNER = recovery.signature()
     hook(stage, Nth(call, lambda: os.kill(os.getpid(), signal.SIGKILL)))
     queue.drain()
 

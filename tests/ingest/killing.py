@@ -17,7 +17,6 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from django.db import connection
 
@@ -98,7 +97,7 @@ def _around(real: Callable[..., Any], steps: Steps) -> Callable[..., Any]:
 
 def start() -> None:
     """What a start does."""
-    recovery.OWNER = f"{recovery.HOST}:{os.getpid()}:{uuid4().hex[:8]}"
+    recovery.OWNER = recovery.signature()
     recovery.recover()
     sweep.sweep()
 

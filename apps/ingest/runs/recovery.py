@@ -12,10 +12,16 @@ from apps.ingest.runs import sweep
 from apps.ingest.runs.progress import COMPLETED, INTERRUPTED, Ending, finish
 from codeinfo.conf import knobs
 
-# Who claims runs: this process, and no later one that happens to get its number.
 HOST = socket.gethostname()[:32]
-OWNER = f"{HOST}:{os.getpid()}:{uuid4().hex[:8]}"
 STALE = timedelta(seconds=30)
+
+
+def signature() -> str:
+    """Who claims runs: this process, and no later one that happens to get its number."""
+    return f"{HOST}:{os.getpid()}:{uuid4().hex[:8]}"
+
+
+OWNER = signature()
 
 
 def recover() -> None:
