@@ -12,6 +12,7 @@ import httpx
 import psycopg
 import redis
 
+from codeinfo.conf import knobs
 from tests.ports import free_ports
 
 START_SECONDS = 60
@@ -41,13 +42,25 @@ def postgres(folder: Path) -> Iterator[str]:
     ]
     url = f"postgres://codeinfo@127.0.0.1:{port}"
     with server(command, folder, user=POSTGRES_USER) as process:
-        until_it_answers(process, lambda: create_database(f"{url}/postgres"))
+        until_it_answers(process, lambda: create_database(f"{url}/postgres", "codeinfo"))
         yield f"{url}/codeinfo"
 
 
-def create_database(url: str) -> None:
+def create_database(url: str, name: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE codeinfo")
+        connection.execute(f"CREATE DATABASE {name}")
+
+
+def stores_called(name: str) -> dict[str, str]:
+    """The settings of a product on these servers, in a database that the tests do not use."""
+    base, _, _ = knobs().database_url.rpartition("/")
+    create_database(f"{base}/postgres", name)
+    return {
+        "DATABASE_URL": f"{base}/{name}",
+        "CHROMA_URL": knobs().chroma_url,
+        "REDIS_URL": knobs().redis_url,
+        "INGEST_COLLECTION": name,
+    }
 
 
 def postgres_binary(name: str) -> str:

@@ -16,6 +16,7 @@ from websockets.sync.client import connect
 from apps.ingest.embedding import DEFAULT_MODEL
 from codeinfo.conf import knobs
 from tests.browser.product import HOME, Product, running
+from tests.stores.servers import stores_called
 from tests.support.ingested import SAMPLE, write_files
 
 PATIENCE = 60
@@ -23,16 +24,10 @@ PATIENCE = 60
 
 @pytest.fixture
 def stores() -> dict[str, str]:
-    """A database that the tests do not use, and a broker beside the notices."""
-    base, _, _ = knobs().database_url.rpartition("/")
-    with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
-        connection.execute("CREATE DATABASE worked")
+    """With a broker beside the notices."""
     return {
-        "DATABASE_URL": f"{base}/worked",
-        "CHROMA_URL": knobs().chroma_url,
-        "REDIS_URL": knobs().redis_url,
+        **stores_called("worked"),
         "CELERY_BROKER_URL": knobs().redis_url.replace("/0", "/1"),
-        "INGEST_COLLECTION": "worked",
     }
 
 

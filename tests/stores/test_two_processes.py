@@ -6,14 +6,13 @@ from contextlib import ExitStack
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
 from websockets.sync.client import connect
 
 from apps.ingest.embedding import DEFAULT_MODEL
-from codeinfo.conf import knobs
 from tests.browser.product import Product, running
 from tests.site.test_documented_commands import until_ingested
+from tests.stores.servers import stores_called
 from tests.support.ingested import SAMPLE, write_files
 
 PATIENCE = 60
@@ -21,16 +20,8 @@ PATIENCE = 60
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Product, Product]]:
-    """Each with a data folder of its own, in a database that the tests do not use."""
-    base, _, _ = knobs().database_url.rpartition("/")
-    with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
-        connection.execute("CREATE DATABASE shared")
-    stores = {
-        "DATABASE_URL": f"{base}/shared",
-        "CHROMA_URL": knobs().chroma_url,
-        "REDIS_URL": knobs().redis_url,
-        "INGEST_COLLECTION": "shared",
-    }
+    """Each with a data folder of its own."""
+    stores = stores_called("shared")
     with ExitStack() as stack:
         folders = [tmp_path_factory.mktemp(name) for name in ("one", "other")]
         one, other = [stack.enter_context(running(folder, **stores)) for folder in folders]
