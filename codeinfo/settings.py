@@ -120,6 +120,9 @@ def database(url: str) -> dict[str, object]:
             "timeout": 10,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         }
+        # Opening it for each answer costs more than most questions; a file that was taken away or
+        # put back is noticed a few seconds later.
+        config["CONN_MAX_AGE"] = 5
         config["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     if str(config["ENGINE"]).endswith("postgresql"):
         config["ENGINE"] = "codeinfo.postgres"
