@@ -27,13 +27,16 @@ from codeinfo.access import WebsocketGate
 from codeinfo.conf import knobs
 from codeinfo.ports import PortRouter, only_path
 from codeinfo.static_files import WithStaticFiles
+from codeinfo.threads import KeptThreads
 
 
-async def http(scope: dict[str, Any], receive: Any, send: Any) -> None:
+async def escaped(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """Django, which answers with a bare page to a query that is no UTF-8 unless it is escaped."""
     query = re.sub(rb"[\x80-\xff]", lambda byte: b"%%%02X" % ord(byte[0]), scope["query_string"])
     await django_application({**scope, "query_string": query}, receive, send)
 
+
+http = KeptThreads(escaped)
 
 everything = ProtocolTypeRouter(
     {
