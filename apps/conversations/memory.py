@@ -108,7 +108,6 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
 
 
 def _conversation_for(request: StartTurn) -> Kept:
-    agent_name = request.agent.name if request.agent else ""
     kept = _kept.pop(request.conversation_id, None)
     if kept is None:
         made = Conversation(
@@ -116,7 +115,7 @@ def _conversation_for(request: StartTurn) -> Kept:
             provider=request.provider,
             model=request.model,
             title=request.title or services.title_for(request.message),
-            agent_name=agent_name,
+            agent_name=request.agent_name,
             source=request.source,
         )
         kept = Kept(made)
@@ -124,7 +123,7 @@ def _conversation_for(request: StartTurn) -> Kept:
     _kept[request.conversation_id] = kept
     while len(_kept) > MOST:
         del _kept[next(iter(_kept))]
-    services.check_open(kept.conversation, agent_name)
+    services.check_open(kept.conversation, request.agent_name)
     return kept
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from django.db.models import Q
 
@@ -72,15 +73,14 @@ ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "s
 NO_ANSWER = "(No answer was given.)"
 
 
-def history(conversation_id: str) -> Sequence[Message]:
-    """What was said so far, oldest first, for a model: texts only.
+def history(conversation_id: str, before: datetime) -> Sequence[Message]:
+    """What was said before then, oldest first, for a model: texts only.
 
     A turn that ended without an answer says so: many chat templates insist on questions and answers
     taking turns.
     """
     rows = (
-        Turn.objects.filter(conversation=conversation_id)
-        .exclude(status=Turn.Status.RUNNING)
+        Turn.objects.filter(conversation=conversation_id, created_at__lt=before)
         .order_by("created_at", "id")
         .values_list("role", "parts")
     )

@@ -13,11 +13,12 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from apps.agents.messages import Message
 from apps.conversations import leases, queries, recovery
 from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
 from apps.conversations.parts import Part, content
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
-from codeinfo.errors import Conflict, InvalidInput, NotFound
+from codeinfo.errors import Conflict, InvalidInput
 from codeinfo.hub import hub
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -142,7 +143,12 @@ def _told(ids: Sequence[str]) -> int:
 
 def append_turn(conversation_id: str, **fields: Any) -> Turn:
     """Add a finished turn. Raises NotFound, or Conflict CONVERSATION_ARCHIVED."""
-    created_at, _ = _claim_times(conversation_id, 1)
+    created_at = None
+    while created_at is None:
+        conversation = queries.get(conversation_id)
+        if conversation.archived:
+            raise _archived()
+        created_at = _claim_times(conversation, now_ms(), 1)
     turn = Turn.objects.create(conversation_id=conversation_id, created_at=created_at, **fields)
     changed(conversation_id)
     return turn
@@ -154,7 +160,6 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     Raises InvalidInput AGENT_MISMATCH, Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS; then
     nothing has changed.
     """
-    _conversation_for(request)
     try:
         started = _started(request, owner)
     except Conflict:
@@ -166,40 +171,131 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
 
 
 def _started(request: StartTurn, owner: str) -> StartedTurn:
+    """In few statements: the first word of an answer waits for each of them."""
+    history: Sequence[Message] = ()
+    replaced = ""
     with transaction.atomic():
-        turn = _take_lock(request, owner)
+        question, answer = _take_lock(request, owner)
         try:
-            # Read under the lock: the run before may just have named its thread.
-            asked_at, conversation = _claim_times(request.conversation_id, 2)
-            leases.claim(request, owner)
-        except (Conflict, NotFound):
-            turn.delete()
+            flags = _claim(request, owner, question, answer)
+        except (Conflict, InvalidInput):
+            # By hand, where a database has no transactions.
+            Turn.objects.filter(pk__in=(question.pk, answer.pk)).delete()
             raise
-        replaced = _replace(request)
-        history = queries.history(conversation.id)
-        Turn.objects.filter(pk=turn.pk).update(created_at=asked_at + MILLISECOND)
-        user_turn = _save_question(request, asked_at)
-        flags = {**conversation.flags, **request.flags}
-        Conversation.objects.filter(pk=conversation.id).update(
-            model=request.model, flags=flags, updated_at=now_ms()
-        )
+        if flags is None:
+            flags = _make(request, owner, answer)
+        else:
+            replaced = _replace(request, question.created_at)
+            history = queries.history(request.conversation_id, before=question.created_at)
     return StartedTurn(
-        turn_id=str(turn.pk),
-        user_turn_id=str(user_turn.pk),
-        inflight_id=turn.inflight_id,
-        started_at=asked_at + MILLISECOND,
+        turn_id=str(answer.pk),
+        user_turn_id=str(question.pk),
+        inflight_id=answer.inflight_id,
+        started_at=answer.created_at,
         flags=flags,
         history=history,
         replaced=replaced,
     )
 
 
-def _replace(request: StartTurn) -> str:
+def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
+    """The question and its running answer, whose row is the lock, in one statement."""
+    said = {
+        "conversation_id": request.conversation_id,
+        "provider": request.provider,
+        "model": request.model,
+        "source": request.source,
+        "command": request.command,
+    }
+    now = now_ms()
+    question = Turn(
+        role=Turn.Role.USER,
+        parts=[{"type": "text", "text": request.message}],
+        created_at=now,
+        **said,
+    )
+    answer = Turn(
+        role=Turn.Role.ASSISTANT,
+        status=Turn.Status.RUNNING,
+        inflight_id=request.inflight_id or str(uuid.uuid4()),
+        owner=owner,
+        heartbeat_at=timezone.now(),
+        created_at=now + MILLISECOND,
+        **said,
+    )
+    try:
+        # The lock first: a database without transactions stops there.
+        Turn.objects.bulk_create([answer, question])
+    except IntegrityError as error:
+        raise leases.in_progress() from error
+    return question, answer
+
+
+def _claim(request: StartTurn, owner: str, question: Turn, answer: Turn) -> dict[str, Any] | None:
+    """Date both turns on the conversation's clock; its flags, None where there is none yet.
+
+    It is read under the lock: the run before may just have named its thread.
+    """
+    rows = Conversation.objects.filter(pk=request.conversation_id)
+    for conversation in iter(rows.first, None):
+        check_open(conversation, request.agent_name)
+        leases.claim(request, owner)
+        flags = {**conversation.flags, **request.flags}
+        changes = {"model": request.model, "flags": flags, "updated_at": now_ms()}
+        at = _claim_times(conversation, question.created_at, 2, **changes)
+        if at is not None:
+            if at != question.created_at:
+                _date(question, at)
+                _date(answer, at + MILLISECOND)
+            return flags
+    return None
+
+
+def _make(request: StartTurn, owner: str, answer: Turn) -> dict[str, Any]:
+    """The conversation of a first question, and its flags."""
+    Conversation.objects.create(
+        id=request.conversation_id,
+        provider=request.provider,
+        model=request.model,
+        title=request.title or title_for(request.message),
+        flags=dict(request.flags),
+        source=request.source,
+        agent_name=request.agent_name,
+        last_message_at=answer.created_at,
+    )
+    if request.command is not None:
+        leases.claim(request, owner)
+    return dict(request.flags)
+
+
+def _date(turn: Turn, at: datetime) -> None:
+    turn.created_at = at
+    Turn.objects.filter(pk=turn.pk).update(created_at=at)
+
+
+def _claim_times(
+    conversation: Conversation, wanted: datetime, count: int, **changes: Any
+) -> datetime | None:
+    """The first of `count` milliseconds that no turn of the conversation has or will have, at
+    `wanted` if it can be; None where its clock moved since it was read.
+
+    They are claimed on the conversation's row: whoever moved `last_message_at` from the value that
+    was read owns the times in between.
+    """
+    first = max(wanted, conversation.last_message_at + MILLISECOND)
+    unmoved = Conversation.objects.filter(
+        pk=conversation.pk, last_message_at=conversation.last_message_at, archived_at=None
+    )
+    last = first + (count - 1) * MILLISECOND
+    return first if unmoved.update(last_message_at=last, **changes) else None
+
+
+def _replace(request: StartTurn, asked_at: datetime) -> str:
     """Take away the failed answer that this is another try of; its id, or nothing."""
     if not request.replaces:
         return ""
-    turns = Turn.objects.filter(conversation=request.conversation_id)
-    last = turns.exclude(status=Turn.Status.RUNNING).order_by("-created_at", "-id")[:2]
+    turns = Turn.objects.filter(conversation=request.conversation_id, created_at__lt=asked_at)
+    last = turns.order_by("-created_at", "-id")[:2]
     if not is_replaceable(request, list(reversed(last))):
         return ""
     turns.filter(pk__in=[turn.pk for turn in last]).delete()
@@ -219,23 +315,6 @@ def is_replaceable(request: StartTurn, last: Sequence[Turn]) -> bool:
     )
 
 
-def _conversation_for(request: StartTurn) -> Conversation:
-    agent_name = request.agent.name if request.agent else ""
-    conversation, _ = Conversation.objects.get_or_create(
-        id=request.conversation_id,
-        defaults={
-            "provider": request.provider,
-            "model": request.model,
-            "title": request.title or title_for(request.message),
-            "flags": dict(request.flags),
-            "source": request.source,
-            "agent_name": agent_name,
-        },
-    )
-    check_open(conversation, agent_name)
-    return conversation
-
-
 def check_open(conversation: Conversation, agent_name: str = "") -> None:
     """Raises InvalidInput AGENT_MISMATCH or Conflict CONVERSATION_ARCHIVED where an agent, or the
     chat under the name "", may not go on with a conversation."""
@@ -244,57 +323,6 @@ def check_open(conversation: Conversation, agent_name: str = "") -> None:
         raise InvalidInput(message, code="AGENT_MISMATCH")
     if conversation.archived:
         raise _archived()
-
-
-def _take_lock(request: StartTurn, owner: str) -> Turn:
-    try:
-        with transaction.atomic():
-            return Turn.objects.create(
-                conversation_id=request.conversation_id,
-                role=Turn.Role.ASSISTANT,
-                provider=request.provider,
-                model=request.model,
-                source=request.source,
-                status=Turn.Status.RUNNING,
-                command=request.command,
-                inflight_id=request.inflight_id or str(uuid.uuid4()),
-                owner=owner,
-                heartbeat_at=timezone.now(),
-            )
-    except IntegrityError as error:
-        raise leases.in_progress() from error
-
-
-def _save_question(request: StartTurn, asked_at: datetime) -> Turn:
-    return Turn.objects.create(
-        conversation_id=request.conversation_id,
-        role=Turn.Role.USER,
-        parts=[{"type": "text", "text": request.message}],
-        provider=request.provider,
-        model=request.model,
-        source=request.source,
-        command=request.command,
-        created_at=asked_at,
-    )
-
-
-def _claim_times(conversation_id: str, count: int) -> tuple[datetime, Conversation]:
-    """The first of `count` milliseconds that no turn of the conversation has or will have, and the
-    conversation.
-
-    They are claimed on the conversation's row: whoever moved `last_message_at` from the value that
-    was read owns the times in between. Raises NotFound, or Conflict CONVERSATION_ARCHIVED.
-    """
-    while True:
-        conversation = queries.get(conversation_id)
-        if conversation.archived:
-            raise _archived()
-        first = max(now_ms(), conversation.last_message_at + MILLISECOND)
-        claimed = Conversation.objects.filter(
-            pk=conversation_id, last_message_at=conversation.last_message_at, archived_at=None
-        ).update(last_message_at=first + (count - 1) * MILLISECOND)
-        if claimed:
-            return first, conversation
 
 
 def _archived() -> Conflict:

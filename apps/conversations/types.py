@@ -62,6 +62,11 @@ class StartTurn:
         return self.agent.command if self.agent else None
 
     @property
+    def agent_name(self) -> str:
+        """Whose conversation it is; "" the chat's."""
+        return self.agent.name if self.agent else ""
+
+    @property
     def repositories(self) -> tuple[str, ...]:
         """The names of the only roots to search; empty: all. An agent's limit is never widened."""
         allowed = self.agent.repositories if self.agent else ()
