@@ -1,4 +1,4 @@
-"""The verbs of a run (see `services`) while the database is away: kept by this process alone.
+"""The verbs of a run (see `rows`) while the database is away: kept by this process alone.
 
 Nothing of it is written to the database later: the page says so while it lasts. What is kept here
 are rows that were never saved, so that pages draw them as they draw any. A conversation is
@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import Error, connection
 
-from apps.conversations import leases, queries, services
+from apps.conversations import leases, queries, rows, services
 from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.parts import Part
 from apps.conversations.stream import live_runs
@@ -77,11 +77,11 @@ def forget(conversation_id: str) -> None:
 
 
 def start_turn(request: StartTurn, owner: str) -> StartedTurn:
-    """As `services.start_turn`; a run that began before the database went away holds its lock."""
+    """As `rows.start_turn`; a run that began before the database went away holds its lock."""
     if live_runs.of(request.conversation_id) is not None:
         raise leases.in_progress()
     kept = _conversation_for(request)
-    replaced = request.replaces if services.is_replaceable(request, kept.turns[-2:]) else ""
+    replaced = request.replaces if rows.is_replaceable(request, kept.turns[-2:]) else ""
     if replaced:
         del kept.turns[-2:]
     history = queries.as_messages((turn.role, turn.parts) for turn in kept.turns)
@@ -123,7 +123,7 @@ def _conversation_for(request: StartTurn) -> Kept:
     _kept[request.conversation_id] = kept
     while len(_kept) > MOST:
         del _kept[next(iter(_kept))]
-    services.check_open(kept.conversation, request.agent_name)
+    rows.check_open(kept.conversation, request.agent_name)
     return kept
 
 

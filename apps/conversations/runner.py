@@ -24,7 +24,7 @@ from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers import registry
 from apps.agents.providers.base import ModelRequest, Provider
 from apps.agents.tools import toolset
-from apps.conversations import leases, memory, recovery, services
+from apps.conversations import leases, memory, recovery, rows
 from apps.conversations.measures import measured
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn, Store
@@ -120,7 +120,7 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
         started_at=started.started_at,
         command=request.command,
         replaced=started.replaced,
-        stored=store is services,
+        stored=store is rows,
     )
     run = Run(log, store, provider, _request(request, started, provider, tools))
     remember(
@@ -143,14 +143,14 @@ async def _started(request: StartTurn) -> tuple[Store, StartedTurn]:
     if live is not None and not live.stored:
         raise leases.in_progress()
     try:
-        started = await database(services.start_turn, request, recovery.owner())
+        started = await database(rows.start_turn, request, recovery.owner())
     except Error as error:
         if not await database(memory.database_away):
             raise
         logger.warning("the database is away, a chat run is not stored: %s", error)
         return memory, memory.start_turn(request, recovery.owner())
     memory.forget(request.conversation_id)
-    return services, started
+    return rows, started
 
 
 def _request(
@@ -187,7 +187,7 @@ async def cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
             await database(leases.request_cancel, conversation_id)
         stop(log)
         return True
-    return await database(services.request_cancel, conversation_id, inflight_id)
+    return await database(rows.request_cancel, conversation_id, inflight_id)
 
 
 def stop(log: RunLog) -> None:

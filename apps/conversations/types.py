@@ -119,7 +119,7 @@ class Outcome:
 
 
 class Store(Protocol):
-    """Where a run is kept: the rows (`services`) or, while the database is away, `memory`."""
+    """Where a run is kept: the database (`rows`) or, while the database is away, `memory`."""
 
     def start_turn(self, request: StartTurn, owner: str) -> StartedTurn: ...
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall
-from apps.conversations import chat_api, runner, services
+from apps.conversations import chat_api, rows, runner
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
 from codeinfo.errors import Unavailable
@@ -221,7 +221,7 @@ class TestRefusals:
             raise OperationalError("database is locked")
 
         scripted()
-        monkeypatch.setattr(services, "start_turn", locked)
+        monkeypatch.setattr(rows, "start_turn", locked)
         answer = await ask(accept=accept)
         assert answer.status_code == 503
         assert answer["Retry-After"]

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from apps.agents.events import TextDelta
-from apps.conversations import leases, recovery, runner, services
+from apps.conversations import leases, recovery, rows, runner, services
 from apps.conversations.agents import commands
 from apps.conversations.agents.commands import Execution
 from apps.conversations.models import CommandRun, Conversation, Turn
@@ -127,7 +127,7 @@ async def test_stop_ends_the_step_and_begins_no_other(
     await reached(gate.reached)
     if elsewhere:
         # As another process would: by the rows alone.
-        assert await asyncio.to_thread(services.request_cancel, "c1")
+        assert await asyncio.to_thread(rows.request_cancel, "c1")
     else:
         assert await runner.cancel("c1", execution.log.inflight_id)
     row = await over(execution)
@@ -148,7 +148,7 @@ async def test_stop_between_two_steps_is_told_by_the_last_answer(
 
     async def stopped_before(request: StartTurn) -> Any:
         if request.command and request.command["stepIndex"] == 2:
-            assert await asyncio.to_thread(services.request_cancel, "c1")
+            assert await asyncio.to_thread(rows.request_cancel, "c1")
         return await begin(request)
 
     monkeypatch.setattr(runner, "start", stopped_before)
@@ -272,7 +272,7 @@ def test_a_killed_process_leaves_neither_lock_nor_half_told_command(
     assert answer.status == ended
     told = answer.error or answer.command["ended"]
     assert told["code"] == "INTERRUPTED"
-    started = services.start_turn(question(agent=AgentRun("reviewer")), recovery.owner())
+    started = rows.start_turn(question(agent=AgentRun("reviewer")), recovery.owner())
     assert started.turn_id
 
 
@@ -283,7 +283,7 @@ def test_a_command_of_this_process_and_a_young_one_are_left_alone() -> None:
     row.refresh_from_db()
     assert row.status == "running"
     with pytest.raises(Conflict) as refused:
-        services.start_turn(question(agent=AgentRun("reviewer")), recovery.owner())
+        rows.start_turn(question(agent=AgentRun("reviewer")), recovery.owner())
     assert refused.value.code == "RUN_IN_PROGRESS"
     assert not Turn.objects.filter(role="user").exists()
 

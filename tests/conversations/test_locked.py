@@ -8,7 +8,7 @@ import pytest
 from django.db import OperationalError, connection, connections
 
 from apps.agents.events import TextDelta, TurnFinished
-from apps.conversations import runner, services
+from apps.conversations import rows, runner
 from apps.conversations.models import Conversation
 from apps.conversations.stream import live_runs
 from tests.conversations.conftest import answers, ended, question, reached
@@ -35,7 +35,7 @@ def lock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[sq
 async def test_an_answer_that_ends_while_it_is_locked_is_saved_afterwards(
     lock: sqlite3.Connection, scripted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save, attempts = services.finish_turn, 0
+    save, attempts = rows.finish_turn, 0
 
     def watched(*args: Any) -> None:
         nonlocal attempts
@@ -47,7 +47,7 @@ async def test_an_answer_that_ends_while_it_is_locked_is_saved_afterwards(
                 lock.rollback()
             raise
 
-    monkeypatch.setattr(services, "finish_turn", watched)
+    monkeypatch.setattr(rows, "finish_turn", watched)
     monkeypatch.setattr(runner, "SAVE_PAUSES", (0, 0, 0))
     gate = Gate()
     scripted([TextDelta("all "), gate, TextDelta("of it")])

@@ -10,7 +10,7 @@ from channels.testing import WebsocketCommunicator
 
 from apps.agents.events import ModelEvent, TextDelta
 from apps.agents.providers.base import ModelRequest
-from apps.conversations import runner, services
+from apps.conversations import rows, runner
 from apps.conversations.consumers import html
 from codeinfo.asgi import application
 from tests.conversations.conftest import PATIENCE, answers, ended, question, reached
@@ -89,14 +89,14 @@ async def test_the_row_is_written_at_most_twice_a_second(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[float] = []
-    keep_alive = services.keep_alive
+    keep_alive = rows.keep_alive
 
     def keep(turn_id: str, parts: Any) -> bool:
         if clock.now < math.inf:
             written.append(clock.now)
         return keep_alive(turn_id, parts)
 
-    monkeypatch.setattr(services, "keep_alive", keep)
+    monkeypatch.setattr(rows, "keep_alive", keep)
     monkeypatch.setattr(runner, "pause", clock.pause)
     log = await runner.start(question())
     await ended(log)

@@ -13,7 +13,7 @@ from django.test import AsyncClient
 
 from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall
-from apps.conversations import runner, services
+from apps.conversations import rows, runner, services
 from apps.conversations.consumers import html
 from apps.conversations.stream import RunLog
 from codeinfo.asgi import application
@@ -249,7 +249,7 @@ async def test_an_end_that_could_not_be_saved_is_shown_as_such(
     def locked(*args: Any) -> None:
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(services, "finish_turn", locked)
+    monkeypatch.setattr(rows, "finish_turn", locked)
     monkeypatch.setattr(runner, "SAVE_PAUSES", ())
     tab = tabs()
     await tab.open()

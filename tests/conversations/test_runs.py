@@ -20,7 +20,7 @@ from apps.agents.events import (
     UsageReported,
 )
 from apps.agents.messages import ToolCall, Usage
-from apps.conversations import recovery, runner, services
+from apps.conversations import recovery, rows, runner, services
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import usage_wire
@@ -290,14 +290,14 @@ async def test_parts_are_in_the_row_while_the_answer_is_made(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate, kept = Gate(), asyncio.Event()
-    loop, keep_alive = asyncio.get_running_loop(), services.keep_alive
+    loop, keep_alive = asyncio.get_running_loop(), rows.keep_alive
 
     def keep(*args: Any) -> bool:
         result = keep_alive(*args)
         loop.call_soon_threadsafe(kept.set)
         return result
 
-    monkeypatch.setattr(services, "keep_alive", keep)
+    monkeypatch.setattr(rows, "keep_alive", keep)
     scripted([TextDelta("half"), gate])
     log = await runner.start(question())
     await reached(gate.reached)
@@ -312,14 +312,14 @@ async def test_a_database_that_is_locked_for_a_while_loses_nothing(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures = iter([OperationalError("database is locked")] * 3)
-    save = services.finish_turn
+    save = rows.finish_turn
 
     def locked(*args: Any) -> None:
         if error := next(failures, None):
             raise error
         save(*args)
 
-    monkeypatch.setattr(services, "finish_turn", locked)
+    monkeypatch.setattr(rows, "finish_turn", locked)
     monkeypatch.setattr(runner, "SAVE_PAUSES", (0, 0, 0))
     scripted([TextDelta("all of it")])
     log = await runner.start(question())
@@ -334,7 +334,7 @@ async def test_an_end_that_cannot_be_saved_says_so(
     def locked(*args: Any) -> None:
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(services, "finish_turn", locked)
+    monkeypatch.setattr(rows, "finish_turn", locked)
     monkeypatch.setattr(runner, "SAVE_PAUSES", (0,))
     scripted([TextDelta("lost?")])
     log = await runner.start(question())
@@ -348,7 +348,7 @@ async def test_an_end_that_breaks_the_saving_itself_is_an_end_all_the_same(
     def broken(*args: Any) -> None:
         raise TypeError("cannot be stored")
 
-    monkeypatch.setattr(services, "finish_turn", broken)
+    monkeypatch.setattr(rows, "finish_turn", broken)
     scripted([TextDelta("x")])
     log = await runner.start(question())
     await ended(log)

@@ -9,7 +9,7 @@ from django.db import OperationalError
 
 from apps.agents.events import TextDelta, ThreadNamed, Warned
 from apps.agents.prompts import SYSTEM_PROMPT
-from apps.conversations import runner, services
+from apps.conversations import rows, runner
 from apps.conversations.consumers.html import view_of
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.renderers import html, sse
@@ -79,14 +79,14 @@ class TestThread:
         self, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         failures = iter([OperationalError("database is locked")] * 2)
-        name_thread = services.name_thread
+        name_thread = rows.name_thread
 
         def locked(*args: Any) -> None:
             if error := next(failures, None):
                 raise error
             name_thread(*args)
 
-        monkeypatch.setattr(services, "name_thread", locked)
+        monkeypatch.setattr(rows, "name_thread", locked)
         monkeypatch.setattr(runner, "SAVE_PAUSES", (0, 0))
         scripted([ThreadNamed("t-7"), TextDelta("Because.")])
         await said()

@@ -11,7 +11,7 @@ from apps.agents import definitions
 from apps.agents.definitions import Agent, home_of
 from apps.agents.prompts import agent_prompt
 from apps.agents.providers import registry
-from apps.conversations import services
+from apps.conversations import rows
 from apps.conversations.agents.folders import working_folder
 from apps.conversations.models import Conversation, Source
 from apps.conversations.types import AgentRun, StartTurn
@@ -95,7 +95,7 @@ def _kept(conversation_id: str, agent: Agent) -> Conversation | None:
     """The conversation, where there is one and this agent may go on with it."""
     conversation = Conversation.objects.filter(pk=conversation_id).first()
     if conversation is not None:
-        services.check_open(conversation, agent.name)
+        rows.check_open(conversation, agent.name)
     return conversation
 
 

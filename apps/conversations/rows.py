@@ -1,0 +1,240 @@
+"""The rows of a run: what `runner` asks for from its start to its end (`types.Store`).
+
+See `services` for the two conditional writes that everything here rests on.
+"""
+
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from apps.agents.messages import Message
+from apps.conversations import leases, queries, recovery
+from apps.conversations.models import Conversation, Turn, now_ms
+from apps.conversations.parts import Part, content
+from apps.conversations.services import (
+    MILLISECOND,
+    archived_refusal,
+    changed,
+    claim_times,
+    title_for,
+)
+from apps.conversations.types import Outcome, StartedTurn, StartTurn
+from codeinfo.errors import Conflict, InvalidInput
+
+
+def start_turn(request: StartTurn, owner: str) -> StartedTurn:
+    """Take the conversation's run lock and save the question; the conversation is made if new.
+
+    Raises InvalidInput AGENT_MISMATCH, Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS; then
+    nothing has changed.
+    """
+    try:
+        started = _started(request, owner)
+    except Conflict:
+        # Held by a process that is gone, perhaps: that is rare, so it is looked for only now.
+        recovery.recover_stale(request.conversation_id)
+        started = _started(request, owner)
+    changed(request.conversation_id)
+    return started
+
+
+def _started(request: StartTurn, owner: str) -> StartedTurn:
+    """In few statements: the first word of an answer waits for each of them."""
+    history: Sequence[Message] = ()
+    replaced = ""
+    with transaction.atomic():
+        question, answer = _take_lock(request, owner)
+        try:
+            flags = _claim(request, owner, question, answer)
+        except (Conflict, InvalidInput):
+            # By hand, where a database has no transactions.
+            Turn.objects.filter(pk__in=(question.pk, answer.pk)).delete()
+            raise
+        if flags is None:
+            flags = _make(request, owner, answer)
+        else:
+            replaced = _replace(request, question.created_at)
+            history = queries.history(request.conversation_id, before=question.created_at)
+    return StartedTurn(
+        turn_id=str(answer.pk),
+        user_turn_id=str(question.pk),
+        inflight_id=answer.inflight_id,
+        started_at=answer.created_at,
+        flags=flags,
+        history=history,
+        replaced=replaced,
+    )
+
+
+def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
+    """The question and its running answer, whose row is the lock, in one statement."""
+    said = {
+        "conversation_id": request.conversation_id,
+        "provider": request.provider,
+        "model": request.model,
+        "source": request.source,
+        "command": request.command,
+    }
+    now = now_ms()
+    question = Turn(
+        role=Turn.Role.USER,
+        parts=[{"type": "text", "text": request.message}],
+        created_at=now,
+        **said,
+    )
+    answer = Turn(
+        role=Turn.Role.ASSISTANT,
+        status=Turn.Status.RUNNING,
+        inflight_id=request.inflight_id or str(uuid.uuid4()),
+        owner=owner,
+        heartbeat_at=timezone.now(),
+        created_at=now + MILLISECOND,
+        **said,
+    )
+    try:
+        # The lock first: a database without transactions stops there.
+        Turn.objects.bulk_create([answer, question])
+    except IntegrityError as error:
+        raise leases.in_progress() from error
+    return question, answer
+
+
+def _claim(request: StartTurn, owner: str, question: Turn, answer: Turn) -> dict[str, Any] | None:
+    """Date both turns on the conversation's clock; its flags, None where there is none yet.
+
+    It is read under the lock: the run before may just have named its thread.
+    """
+    rows = Conversation.objects.filter(pk=request.conversation_id)
+    for conversation in iter(rows.first, None):
+        check_open(conversation, request.agent_name)
+        leases.claim(request, owner)
+        flags = {**conversation.flags, **request.flags}
+        changes = {"model": request.model, "flags": flags, "updated_at": now_ms()}
+        at = claim_times(conversation, question.created_at, 2, **changes)
+        if at is not None:
+            if at != question.created_at:
+                _date(question, at)
+                _date(answer, at + MILLISECOND)
+            return flags
+    return None
+
+
+def _make(request: StartTurn, owner: str, answer: Turn) -> dict[str, Any]:
+    """The conversation of a first question, and its flags."""
+    Conversation.objects.create(
+        id=request.conversation_id,
+        provider=request.provider,
+        model=request.model,
+        title=request.title or title_for(request.message),
+        flags=dict(request.flags),
+        source=request.source,
+        agent_name=request.agent_name,
+        last_message_at=answer.created_at,
+    )
+    if request.command is not None:
+        leases.claim(request, owner)
+    return dict(request.flags)
+
+
+def _date(turn: Turn, at: datetime) -> None:
+    turn.created_at = at
+    Turn.objects.filter(pk=turn.pk).update(created_at=at)
+
+
+def _replace(request: StartTurn, asked_at: datetime) -> str:
+    """Take away the failed answer that this is another try of; its id, or nothing."""
+    if not request.replaces:
+        return ""
+    turns = Turn.objects.filter(conversation=request.conversation_id, created_at__lt=asked_at)
+    last = turns.order_by("-created_at", "-id")[:2]
+    if not is_replaceable(request, list(reversed(last))):
+        return ""
+    turns.filter(pk__in=[turn.pk for turn in last]).delete()
+    return request.replaces
+
+
+def is_replaceable(request: StartTurn, last: Sequence[Turn]) -> bool:
+    """Whether the last two turns are the same question and an answer that failed without a word."""
+    if [turn.role for turn in last] != [Turn.Role.USER, Turn.Role.ASSISTANT]:
+        return False
+    question, answer = last
+    return (
+        str(answer.pk) == request.replaces
+        and answer.status == Turn.Status.FAILED
+        and not answer.parts
+        and content(question.parts) == request.message
+    )
+
+
+def check_open(conversation: Conversation, agent_name: str = "") -> None:
+    """Raises InvalidInput AGENT_MISMATCH or Conflict CONVERSATION_ARCHIVED where an agent, or the
+    chat under the name "", may not go on with a conversation."""
+    if conversation.agent_name != agent_name:
+        message = "Conversation belongs to a different agent"
+        raise InvalidInput(message, code="AGENT_MISMATCH")
+    if conversation.archived:
+        raise archived_refusal()
+
+
+def keep_alive(turn_id: str, parts: Sequence[Part] | None) -> bool:
+    """Beat the heart of a running turn, saving its parts so far when given.
+
+    False: this run must end, because somebody asked it to or its row is no longer running.
+    """
+    changes: dict[str, Any] = {"heartbeat_at": timezone.now()}
+    if parts is not None:
+        changes["parts"] = list(parts)
+    running = Turn.objects.filter(pk=turn_id, status=Turn.Status.RUNNING, cancel_requested=False)
+    return bool(running.update(**changes))
+
+
+def wanted(turn_id: str) -> bool:
+    """Whether a running turn may go on (a read, for between heartbeats)."""
+    return Turn.objects.filter(
+        pk=turn_id, status=Turn.Status.RUNNING, cancel_requested=False
+    ).exists()
+
+
+def request_cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
+    """Ask whichever process makes the answer to stop; False when none is being made."""
+    if not all(queries.AN_ID.match(one) for one in (conversation_id, inflight_id or "none")):
+        return False
+    recovery.recover_stale(conversation_id)
+    running = Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING)
+    if inflight_id is not None and not running.filter(inflight_id=inflight_id).exists():
+        return False
+    # The command first: a step that begins meanwhile is refused, or is running already.
+    held = leases.request_cancel(conversation_id)
+    return bool(running.update(cancel_requested=True)) or held
+
+
+def name_thread(conversation_id: str, thread_id: str) -> None:
+    """Keep the provider's own name of a conversation; the flags beside it stay as they are.
+
+    For the run that holds the lock: nobody else writes flags meanwhile.
+    """
+    rows = Conversation.objects.filter(pk=conversation_id)
+    for flags in rows.values_list("flags", flat=True):
+        rows.update(flags={**flags, "threadId": thread_id})
+
+
+def finish_turn(conversation_id: str, turn_id: str, outcome: Outcome) -> None:
+    """Save how a run ended and release the lock, whatever the row says meanwhile."""
+    now = now_ms()
+    with transaction.atomic():
+        Turn.objects.filter(pk=turn_id).update(
+            status=outcome.status,
+            parts=list(outcome.parts),
+            error=outcome.error,
+            usage=outcome.usage,
+            timing=outcome.timing,
+            cancel_requested=False,
+        )
+        Conversation.objects.filter(pk=conversation_id, last_message_at__lt=now).update(
+            last_message_at=now, updated_at=now
+        )
+    changed(conversation_id)
