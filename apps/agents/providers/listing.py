@@ -12,6 +12,9 @@ from codeinfo.errors import Unavailable
 # How long a listing counts. What failed is asked again soon: somebody may just be starting it.
 FRESH_SECONDS = 30.0
 FAILED_SECONDS = 2.0
+# How long one that no longer counts is still told to who asks, while the server is asked anew: a
+# question to a model begins with the answer of this, and need not wait for a list.
+STALE_SECONDS = 60.0
 
 Server = TypeVar("Server", bound=Hashable)
 
@@ -22,6 +25,10 @@ class _Listing(Generic[Server]):
     until: float
     models: Sequence[Model] = ()
     problem: Unavailable | None = None
+
+    def tells(self, server: Server, stale: float = 0.0) -> bool:
+        """Whether it may be told of this server now."""
+        return self.server == server and time.monotonic() <= self.until + stale
 
 
 class Listing(Generic[Server]):
@@ -35,30 +42,35 @@ class Listing(Generic[Server]):
     async def models(self, server: Server) -> Sequence[Model]:
         """Raises Unavailable, a remembered one too."""
         known = self._known
-        if known is None or known.server != server or known.until < time.monotonic():
-            known = self._known = await self._ask_once(server)
+        if known is None or not known.tells(server):
+            asked = self._asked(server)
+            if known is None or known.problem or not known.tells(server, STALE_SECONDS):
+                # Not torn when one of those who wait leaves: the others go on.
+                known = await asyncio.shield(asked)
         if known.problem:
             raise known.problem
         return known.models
 
-    async def _ask_once(self, server: Server) -> _Listing[Server]:
-        """Ask the server; those who come meanwhile share its answer, however many they are."""
+    def _asked(self, server: Server) -> "asyncio.Task[_Listing[Server]]":
+        """The server being asked; those who come meanwhile share its answer, however many."""
         if self._asking is not None:
             asked, task = self._asking
             here = task.get_loop() is asyncio.get_running_loop()
             if here and asked == server and not task.done():
-                return await asyncio.shield(task)
+                return task
         task = asyncio.create_task(self._listed(server))
         self._asking = server, task
-        # Not torn when one of them leaves: the others wait for it.
-        return await asyncio.shield(task)
+        return task
 
     async def _listed(self, server: Server) -> _Listing[Server]:
         try:
             models = await self._ask(server)
         except Unavailable as problem:
-            return _Listing(server, time.monotonic() + FAILED_SECONDS, problem=problem)
-        return _Listing(server, time.monotonic() + FRESH_SECONDS, models)
+            listing = _Listing(server, time.monotonic() + FAILED_SECONDS, problem=problem)
+        else:
+            listing = _Listing(server, time.monotonic() + FRESH_SECONDS, models)
+        self._known = listing
+        return listing
 
 
 async def available(models: Awaitable[Sequence[Model]]) -> Availability:

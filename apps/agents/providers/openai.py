@@ -15,7 +15,7 @@ import httpx
 from apps.agents.events import ModelEvent
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import Listing, available
-from apps.agents.providers.openai_server import Server, unavailable
+from apps.agents.providers.openai_server import Server, certificates, unavailable
 
 LIST_SECONDS = 2.5
 
@@ -66,7 +66,9 @@ def _import_streamer() -> Streamer:
 async def _list(server: Server) -> tuple[Model, ...]:
     timeout = httpx.Timeout(LIST_SECONDS)
     try:
-        async with httpx.AsyncClient(timeout=timeout, headers=server.headers) as client:
+        async with httpx.AsyncClient(
+            timeout=timeout, headers=server.headers, verify=certificates()
+        ) as client:
             response = await client.get(f"{server.base_url}/models")
         answer = response.json() if response.is_success else None
     except httpx.TimeoutException:

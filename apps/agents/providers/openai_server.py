@@ -1,6 +1,8 @@
 """Where the OpenAI-compatible server is and how it is asked, as the knobs say."""
 
+import ssl
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import urlsplit
 
 from codeinfo.conf import knobs
@@ -11,6 +13,12 @@ NOT_SET = (
     "for example http://127.0.0.1:1234/v1, and start again."
 )
 BAD_KEY = "CODEINFO_OPENAI_API_KEY holds characters that no key has."
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Those of the machine. Reading them takes 40 ms: once, not for each request."""
+    return ssl.create_default_context()
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,7 @@
 """One round over the wire, through the OpenAI SDK: the only module that imports it."""
 
 import json
-import ssl
 from collections.abc import AsyncGenerator
-from functools import cache
 from typing import Any
 
 import openai
@@ -13,7 +11,7 @@ from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.characters import clean
 from apps.agents.providers.openai_frames import Round
 from apps.agents.providers.openai_messages import body_of
-from apps.agents.providers.openai_server import Server
+from apps.agents.providers.openai_server import Server, certificates
 from codeinfo.errors import Unavailable
 
 JSON = dict[str, Any]
@@ -55,7 +53,7 @@ def _client(server: Server) -> openai.AsyncOpenAI:
 
     Never follows a redirect, which would carry the key elsewhere. Silence is timed by the loop.
     """
-    http = openai.DefaultAsyncHttpxClient(verify=_tls(), follow_redirects=False)
+    http = openai.DefaultAsyncHttpxClient(verify=certificates(), follow_redirects=False)
     return openai.AsyncOpenAI(
         base_url=server.base_url,
         api_key=server.api_key or "none",
@@ -63,12 +61,6 @@ def _client(server: Server) -> openai.AsyncOpenAI:
         max_retries=0,
         timeout=openai.Timeout(None, connect=CONNECT_SECONDS),
     )
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    # Reading the certificates takes 40 ms: once, not for each round.
-    return ssl.create_default_context()
 
 
 async def _open(client: openai.AsyncOpenAI, server: Server, body: JSON) -> Frames:
