@@ -180,7 +180,7 @@ class Knobs:
     embedding_batch: int = knob("CODEINFO_EMBEDDING_BATCH", integer(1, 2048), 32, "Texts per request to the embedding server")
     # retrieval
     retrieval_mode: str = knob("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
-    retrieval_memory_mb: int = knob("CODEINFO_RETRIEVAL_MEMORY_MB", integer(0, 1 << 20), 256, "Megabytes of memory for the vectors of what is searched; beyond it Chroma is asked. 0: always")
+    retrieval_memory_mb: int = knob("CODEINFO_RETRIEVAL_MEMORY_MB", integer(0, 1 << 20), 256, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
     retrieval_cutoff: float = knob("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", number_or(1.4, lambda n: n >= 0), 1.4, "Matches further away are dropped (squared L2 of unit vectors: 2 - 2 cos)")
     retrieval_cutoff_disabled: bool = knob("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", lambda v: v.lower() == "true", False, "true keeps every match")
     retrieval_fallback_chunks: int = knob("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", number_or(2, lambda n: n >= 1, whole=True), 2, "Best matches kept when none passes the cutoff")

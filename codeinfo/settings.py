@@ -8,6 +8,9 @@ from urllib.parse import urlsplit
 
 # Chroma reads this name itself; it must be a word, since a blank value crashes its import.
 os.environ["ANONYMIZED_TELEMETRY"] = "False"
+# A search multiplies matrices that are too small to be shared out: threads would wait for each
+# other. Read when numpy is imported, which this comes before.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import environ
 from django.core.exceptions import ImproperlyConfigured

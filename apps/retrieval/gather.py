@@ -24,6 +24,7 @@ from apps.retrieval.sources import (
     FromStores,
     Side,
     Source,
+    side_of,
     source_of,
 )
 
@@ -96,35 +97,27 @@ def _asking(roots: Sequence[Root], asked: Asked, n: int) -> Callable[[], dict[UU
 
     def ask() -> dict[UUID, Side]:
         found = store.nearest_each([root.id for root in roots], vector, n)
-        return {root_id: _side(rows, n) for root_id, rows in found.items()}
+        return {root_id: side_of(rows, n) for root_id, rows in found.items()}
 
     return _askers.submit(carrying(ask)).result
 
 
-def _side(rows: Sequence[tuple[str, float]], n: int) -> Side:
-    distances = np.array([distance for _, distance in rows])
-    return Side([chunk_id for chunk_id, _ in rows], distances, more=len(rows) >= n)
-
-
 def _best(found: Sequence[_Found], n: int) -> list[_Found]:
-    """Of each side the n best of all roots, put back to their roots."""
-    if len(found) < 2:
-        return list(found)
+    """Of each side the n best of all roots."""
     farthest = _nth([root.near.values for root in found], n)
-    # Negated, lower is better here too.
-    lowest = _nth([-root.hits.values for root in found if root.hits], n)
+    lowest = _nth([root.hits.values for root in found if root.hits], n)
     return [
         _Found(
             root.source,
-            root.near.first(int((root.near.values <= farthest).sum())),
-            root.hits and root.hits.first(int((-root.hits.values <= lowest).sum())),
+            root.near.best(n, farthest),
+            root.hits and root.hits.best(n, lowest),
         )
         for root in found
     ]
 
 
 def _nth(values: Sequence[np.ndarray], n: int) -> float:
-    """The n-th lowest of all these values, or the last of fewer."""
+    """The n-th lowest of all these values, or more than any of fewer."""
     together = np.concatenate([np.zeros(0), *values])
     if len(together) <= n:
         return np.inf

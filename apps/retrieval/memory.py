@@ -76,12 +76,6 @@ class Memory:
         self._wish(root, dimension)
         return None
 
-    def forget(self, root_id: UUID) -> None:
-        """Let go of a root, to be loaded again."""
-        with self._changed:
-            self._shelves.pop(root_id, None)
-            self._tried.pop(root_id, None)
-
     def wait(self, seconds: float) -> bool:
         """Wait until nothing is being loaded; whether that came to be."""
         with self._changed:

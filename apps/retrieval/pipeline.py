@@ -124,8 +124,7 @@ def best_per_file(rows: Sequence[Row], *, ranked: bool = False) -> list[Row]:
 def cut(row: Row, chars: int) -> Match:
     """The row with at most `chars` characters of its text; its lines are counted after the cut."""
     chunk = row.chunk[:chars]
-    fields = {name: getattr(row, name) for name in Row.__dataclass_fields__}
-    return Match(**{**fields, "chunk": chunk}, line_count=count_lines(chunk))
+    return Match(**{**vars(row), "chunk": chunk}, line_count=count_lines(chunk))
 
 
 def count_lines(text: str) -> int:

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from apps.ingest import queries
-from apps.ingest.models import IndexLock, Root
+from apps.ingest.models import Root
 from apps.ingest.paths import map_path
 from codeinfo.errors import Conflict, NotFound
 from codeinfo.times import wire_time
@@ -19,12 +19,13 @@ def repo_id(root: Root) -> str:
     return root.name.strip() or PurePosixPath(root.path).name or str(root.id)
 
 
-def required_lock() -> IndexLock:
-    """The index lock. Raises Conflict INGEST_REQUIRED where nothing has been ingested."""
-    lock = queries.index_lock()
-    if lock is None:
+def required_model() -> str:
+    """The model that the index is locked to. Raises Conflict INGEST_REQUIRED where nothing has been
+    ingested."""
+    model = queries.locked_model()
+    if model is None:
         raise Conflict("INGEST_REQUIRED: run ingest before vector search", code="INGEST_REQUIRED")
-    return lock
+    return model
 
 
 def roots_for(repositories: Sequence[str], model: str) -> Sequence[Root]:
@@ -59,7 +60,7 @@ def roots_named(repositories: Sequence[str]) -> Sequence[Root]:
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND, checked in this order.
     """
-    required_lock()
+    required_model()
     roots = queries.published_roots()
     return [the_one(each, roots) for each in dict.fromkeys(repositories)] or roots
 
@@ -91,10 +92,10 @@ def list_repositories() -> dict[str, Any]:
     One that is being ingested again has a `state` beside the contract's fields, so that whoever
     searches knows that the index is about to change.
     """
-    lock, states = queries.index_lock(), queries.live_states()
+    states = queries.live_states()
     return {
         "repos": [_wire(root, states.get(root.path)) for root in queries.published_roots()],
-        "lockedModelId": lock.model if lock else None,
+        "lockedModelId": queries.locked_model(),
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from apps.retrieval import pipeline
 from apps.retrieval.candidates import candidates
 from apps.retrieval.pipeline import Limits
-from apps.retrieval.repositories import required_lock
+from apps.retrieval.repositories import required_model
 from apps.retrieval.types import Match, Row, SearchQuery, SearchResult
 from codeinfo.errors import Unavailable
 from codeinfo.telemetry import span, tell
@@ -19,7 +19,7 @@ def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
     EMBED_MODEL_MISSING with details.modelId, Unavailable CHROMA_UNAVAILABLE for any other failure.
     """
     limits = limits or Limits.in_force()
-    model_id = required_lock().model
+    model_id = required_model()
     try:
         found = candidates(query, model_id)
     except Unavailable as error:

@@ -4,16 +4,17 @@ near, hits -> the best of all roots (`gather`) -> candidates
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.lexical import ChunkFacts, WordHits, get_lexical, words
+from apps.ingest.lexical import ChunkFacts, get_lexical, words
 from apps.ingest.models import Root
 from apps.ingest.types import Filters, Vectors
 from apps.ingest.vectors.store import get_store, unit_rows
@@ -88,25 +89,28 @@ class Candidate(NamedTuple):
 
 
 class Side(NamedTuple):
-    """What a root gave on one side, best first, by keys of its source: with distances of what is
-    near, with scores of what has the words. `more`: there may be more to give."""
+    """What a root can give on one side, by keys of its source. Lower values are better: distances
+    of what is near, negated scores of what has the words. `more`: there may be more to give."""
 
-    keys: Any
+    keys: NDArray[Any]
     values: NDArray[np.floating[Any]]
     more: bool
 
-    def first(self, count: int) -> "Side":
-        return self._replace(keys=self.keys[:count], values=self.values[:count])
+    def best(self, n: int, limit: float) -> "Side":
+        """The n best of those up to a limit, best first; of equals the first written."""
+        good = np.flatnonzero(self.values <= limit)
+        good = good[np.argsort(self.values[good], kind="stable")][:n]
+        return self._replace(keys=self.keys[good], values=self.values[good])
 
 
-NOTHING = Side([], np.zeros(0), more=False)
+NOTHING = Side(np.zeros(0, np.intp), np.zeros(0), more=False)
 
 
 class Source(Protocol):
     root: Root
 
     def hits(self, n: int) -> Side | None:
-        """The n best by words; None where the root cannot be asked for words."""
+        """What has the words, the n best at least; None where the root cannot be asked for them."""
 
     def candidates(self, near: Side, hits: Side | None) -> list[Candidate]:
         """Those that are live and pass the filters, the near ones first: of two that rank alike the
@@ -117,75 +121,74 @@ class Source(Protocol):
 
 
 class FromMemory:
-    """A root that is held. Its keys are rows."""
+    """A root that is held. Its keys are rows, and a side has all of them, however many are asked
+    for."""
 
     def __init__(self, root: Root, held: Held, asked: Asked) -> None:
         self.root = root
         self._held = held
         self._asked = asked
-        self._found: WordHits | None = None
 
     def near(self, n: int) -> Side:
-        if self._asked.unit is None:
+        distances = self._distances
+        if distances is None:
             return NOTHING
-        rows, distances = self._held.nearest(self._asked.unit, n)
-        return Side(rows.tolist(), distances, more=len(rows) >= n)
+        return Side(np.arange(len(distances)), distances, more=len(distances) >= n)
 
-    def hits(self, n: int) -> Side | None:
-        asked = self._asked
-        try:
-            found = get_lexical().hits(
-                self.root.id, asked.words, n, asked.filters, counted=asked.stems
-            )
-        except Unavailable as error:
-            log.warning("no word index", extra={"context": {"reason": error.message}})
-            return None
-        if found.edition != self._held.contents.edition:
-            # The index was built again meanwhile, in which a number is another chunk.
-            memory.forget(self.root.id)
-            return None
-        self._found = found
-        rows = self._held.rows(found.numbers)
-        live = rows >= 0
-        return Side(rows[live].tolist(), found.scores[live], more=len(rows) >= n)
+    def hits(self, n: int) -> Side:
+        scores = self._held.contents.postings.scores(self._asked.words)
+        if self._fitting is not None:
+            scores[~self._fitting] = 0
+        rows = np.flatnonzero(scores)
+        return Side(rows, -scores[rows], more=len(rows) >= n)
 
     def candidates(self, near: Side, hits: Side | None) -> list[Candidate]:
-        contents, filters = self._held.contents, self._asked.filters
-        rows = list(dict.fromkeys((*near.keys, *(hits.keys if hits else ()))))
-        files = contents.file_of[rows].tolist() if rows else []
-        if filters != EVERYTHING:
-            fitting = {
-                file: fits(filters, contents.paths[file], contents.languages[file])
-                for file in set(files)
-            }
-            kept = [(row, file) for row, file in zip(rows, files, strict=True) if fitting[file]]
-            rows, files = [row for row, _ in kept], [file for _, file in kept]
-        scores = dict(zip(hits.keys, hits.values.tolist(), strict=True)) if hits else {}
-        unknown = None if hits is None else 0.0
-        is_near, root, path = set(near.keys), self.root, self.root.path
-        return [
-            Candidate(
-                root,
-                contents.ids[row],
-                distance,
-                row in is_near,
-                Passage(
-                    path,
-                    contents.paths[file],
-                    contents.names[row],
-                    _similarity(distance),
-                    scores.get(row, unknown),
-                ),
-            )
-            for row, file, distance in zip(rows, files, self._distances(rows), strict=True)
-        ]
+        assert hits is not None
+        contents = self._held.contents
+        scores = np.zeros(len(contents.ids), np.float32)
+        scores[hits.keys] = -hits.values
+        is_near = np.zeros(len(contents.ids), np.bool_)
+        is_near[near.keys] = True
+        rows = np.concatenate([near.keys, hits.keys[~is_near[hits.keys]]])
+        if self._fitting is not None:
+            rows = rows[self._fitting[rows]]
+        distances, similarities = self._measured(rows)
+        passages = map(
+            Passage,
+            repeat(self.root.path),
+            [contents.paths[file] for file in contents.file_of[rows].tolist()],
+            [contents.names[row] for row in rows.tolist()],
+            similarities,
+            scores[rows].tolist(),
+        )
+        ids = [contents.ids[row] for row in rows.tolist()]
+        found = (repeat(self.root), ids, distances, is_near[rows].tolist(), passages)
+        return list(map(Candidate, *found))
 
     def frequencies(self) -> Frequencies:
-        return (self._found.counts, self._found.chunks) if self._found else ({}, 0)
+        postings = self._held.contents.postings
+        return postings.counts(self._asked.stems), postings.chunks
 
-    def _distances(self, rows: Sequence[int]) -> Sequence[float | None]:
-        unit = self._asked.unit
-        return [None] * len(rows) if unit is None else self._held.distances(unit, rows)
+    def _measured(self, rows: NDArray[np.intp]) -> tuple[Iterable[Any], Iterable[Any]]:
+        """Distances and similarities."""
+        if self._distances is None:
+            return repeat(None), repeat(None)
+        distances = self._distances[rows]
+        return distances.tolist(), (1 - distances / 2).tolist()
+
+    @cached_property
+    def _distances(self) -> Vectors | None:
+        return None if self._asked.unit is None else self._held.distances(self._asked.unit)
+
+    @cached_property
+    def _fitting(self) -> NDArray[np.bool_] | None:
+        """Which rows pass the filters; None where all do."""
+        filters, contents = self._asked.filters, self._held.contents
+        if filters == EVERYTHING:
+            return None
+        files = zip(contents.paths, contents.languages, strict=True)
+        fitting: NDArray[np.bool_] = np.array([fits(filters, *file) for file in files], np.bool_)
+        return fitting[contents.file_of]
 
 
 class FromStores:
@@ -204,12 +207,11 @@ class FromStores:
                 raise
             log.warning("no word index", extra={"context": {"reason": error.message}})
             return None
-        scores = np.array([hit.score for hit in found])
-        return Side([hit.id for hit in found], scores, more=len(found) >= n)
+        return side_of([(hit.id, -hit.score) for hit in found], n)
 
     def candidates(self, near: Side, hits: Side | None) -> list[Candidate]:
         distances = dict(zip(near.keys, near.values.tolist(), strict=True))
-        scores = dict(zip(hits.keys, hits.values.tolist(), strict=True)) if hits else {}
+        scores = dict(zip(hits.keys, (-hits.values).tolist(), strict=True)) if hits else {}
         ids = list(dict.fromkeys((*distances, *scores)))
         facts = {} if hits is None else get_lexical().facts(self.root.id, ids)
         wordless = not facts
@@ -248,6 +250,12 @@ class FromStores:
         return facts.source_file in live_files(self.root) and (
             filters == EVERYTHING or fits(filters, facts.path, facts.language)
         )
+
+
+def side_of(found: Sequence[tuple[str, float]], n: int) -> Side:
+    """A side of a store's answer, when it was asked for n ids and their values."""
+    ids, values = zip(*found, strict=True) if found else ((), ())
+    return Side(np.array(ids, object), np.array(values, float), more=len(found) >= n)
 
 
 def source_of(root: Root, asked: Asked) -> FromMemory | FromStores:

@@ -162,24 +162,37 @@ def test_rarity_is_told_by_counting(lexical: LexicalStore) -> None:
     assert lexical.frequencies(ROOT, ["open", "clos", "never"]) == ({"open": 2, "clos": 1}, 2)
 
 
-def test_hits_by_number_are_what_search_and_frequencies_find(lexical: LexicalStore) -> None:
+def test_words_in_memory_say_what_search_and_frequencies_find(lexical: LexicalStore) -> None:
     for part in (["open close", "open open"], ["shut", "open the door"]):
         lexical.add(ROOT, [record(f"{text}.py", text) for text in part])
-    contents = lexical.contents(ROOT, {f"r/{text}.py" for text in ("open close", "open open")})
-    everything = lexical.contents(ROOT, {f"r/{path}" for path in _paths(lexical)})
-    hits = lexical.hits(ROOT, ["open", "clos"], 9, counted=["shut", "never"])
+    lexical.add(ROOT, [record("old.py", "open never " * 9, run="s")])
+    lexical.delete_run(ROOT, "s")
+    contents = lexical.contents(ROOT, {f"r/{path}" for path in _paths(lexical)})
     assert contents is not None
-    assert everything is not None
-    id_of = dict(zip(everything.numbers.tolist(), everything.ids, strict=True))
-    by_id = [
-        (id_of[number], score) for number, score in zip(hits.numbers, hits.scores, strict=True)
-    ]
-    assert by_id == [(hit.id, hit.score) for hit in lexical.search(ROOT, ["open", "clos"], 9)]
-    counted = lexical.frequencies(ROOT, ["open", "clos", "shut", "never"])
-    assert (hits.counts, hits.chunks) == counted == ({"open": 3, "clos": 1, "shut": 1}, 4)
-    assert hits.edition == contents.edition == everything.edition
-    assert set(contents.paths) == {"open close.py", "open open.py"}
-    assert len(contents.ids) == 2
+    scores = contents.postings.scores(["open", "clos", "never"])
+    by_id = {id: score for id, score in zip(contents.ids, scores, strict=True) if score}
+    found = lexical.search(ROOT, ["open", "clos", "never"], 9)
+    assert by_id == {hit.id: pytest.approx(hit.score) for hit in found}
+    asked = ["open", "clos", "shut", "never"]
+    counted = contents.postings.counts(asked), contents.postings.chunks
+    assert counted == lexical.frequencies(ROOT, asked) == ({"open": 3, "clos": 1, "shut": 1}, 4)
+
+
+def test_words_in_memory_are_scored_as_if_only_these_files_were_there(
+    lexical: LexicalStore,
+) -> None:
+    lexical.add(ROOT, [record("a.py", "open close"), record("b.py", "open")])
+    alone = lexical.contents(ROOT, ["r/a.py", "r/b.py"])
+    # Written by a run that has not published.
+    lexical.add(ROOT, [record("c.py", "open them all " * 5, run="s"), record("d.py", "shut")])
+    beside = lexical.contents(ROOT, ["r/a.py", "r/b.py"])
+    assert alone is not None
+    assert beside is not None
+    assert set(beside.paths) == {"a.py", "b.py"}
+    assert beside.postings.chunks == alone.postings.chunks == 2
+    words = ["open", "clos", "shut"]
+    assert beside.postings.counts(words) == alone.postings.counts(words) == {"open": 2, "clos": 1}
+    assert beside.postings.scores(words).tolist() == alone.postings.scores(words).tolist()
 
 
 def _paths(lexical: LexicalStore) -> list[str]:
@@ -200,9 +213,7 @@ def test_contents_tell_path_language_and_names_of_each_chunk(lexical: LexicalSto
     nothing = lexical.contents(ROOT, [])
     assert nothing is not None
     assert nothing.ids == ()
-    lexical.drop(ROOT)
-    lexical.add(ROOT, [record("a.py", "x")])
-    assert lexical.hits(ROOT, ["x"], 9).edition not in (0, found.edition)
+    assert nothing.postings.scores(["x"]).tolist() == []
 
 
 def test_texts_are_kept_as_long_as_their_chunks(lexical: LexicalStore) -> None:
@@ -332,7 +343,6 @@ def test_a_root_without_an_index_holds_nothing(lexical: LexicalStore, verb: str)
     assert lexical.search(nobody, ["a"], 5) == []
     assert lexical.facts(nobody, ["a"]) == {}
     assert lexical.frequencies(nobody, ["a"]) == ({}, 0)
-    assert lexical.hits(nobody, ["a"], 5).edition == 0
     assert lexical.contents(nobody, ["f"]) is None
     assert lexical.chunks(nobody, ["a"]) == {}
     assert lexical.chunks_naming(nobody, "a", 5) == []

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from apps.ingest import services
-from apps.ingest.lexical import Contents, get_lexical
+from apps.ingest.lexical import Contents, Postings, get_lexical
 from apps.ingest.models import Root
 from apps.ingest.runs import mend, queue, stores
 from apps.ingest.vectors.store import get_store, reset_store
 from apps.retrieval import memory as memory_module
 from apps.retrieval.held import Held, size
 from apps.retrieval.memory import IDLE_SECONDS, PAUSE_SECONDS, Memory
+from apps.retrieval.sources import Side
 from codeinfo.errors import NotFound, Unavailable
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, ingest_sample, write_files
@@ -118,7 +119,9 @@ def test_memory_answers_as_the_stores_do_and_through_all_that_changes(
         services.remove(root.path)
 
 
-def test_a_word_index_built_again_is_not_asked_by_old_numbers(told: Told, folder: Path) -> None:
+def test_a_word_index_that_is_built_again_changes_nothing_of_what_is_held(
+    told: Told, folder: Path
+) -> None:
     root = ingest_sample(folder / "lighthouse")
     write_files(folder / "lighthouse", {"README.md": "# Ships\n\nNothing else.\n"})
     root = ingest(folder / "lighthouse")
@@ -126,11 +129,7 @@ def test_a_word_index_built_again_is_not_asked_by_old_numbers(told: Told, folder
     results, held = told()
     assert held
     mend.rebuild(root, lambda: False)
-    told()  # vectors alone, this once
-    assert told()[0][0] == results[0]
-    again, held = told()
-    assert held
-    assert rounded(again) == rounded(results)
+    assert told() == (results, True)
 
 
 def test_what_words_and_vectors_do_not_both_have_is_not_held(told: Told, folder: Path) -> None:
@@ -140,6 +139,13 @@ def test_what_words_and_vectors_do_not_both_have_is_not_held(told: Told, folder:
         results, held = told()
         assert not held
         assert {result["matchedBy"] for result in results} == {"vector"}
+
+
+def contents_of(chunks: int) -> Contents:
+    """Chunks without a name or a word."""
+    none = np.zeros(0, np.int32)
+    words = Postings({}, np.zeros(1, np.intp), none, none.astype(np.float32), chunks, 0)
+    return Contents([str(i) for i in range(chunks)], [], np.zeros(chunks, np.intp), [], [], words)
 
 
 # --- what is held, and what makes room ------------------------------------------------------------
@@ -174,9 +180,7 @@ class Shelf:
         self.loaded.append(f"{root.name} {root.generation}")
         if self.fails:
             raise self.fails
-        none = np.zeros(0, np.intp)
-        contents = Contents(1, none, (), (), none, (), ())
-        return Held(root.generation, contents, np.zeros((0, DIMENSION), np.float32))
+        return Held(root.generation, contents_of(0), np.zeros((0, DIMENSION), np.float32))
 
 
 @pytest.fixture
@@ -243,19 +247,18 @@ def test_what_could_not_be_loaded_is_tried_again_after_a_pause(shelf: Shelf) -> 
     assert shelf.asks(root)
 
 
-def test_the_nearest_are_exact_and_in_order() -> None:
+def test_distances_are_those_of_the_vectors() -> None:
     random = np.random.default_rng(5)
     units = random.standard_normal((500, 8)).astype(np.float32)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
-    units[7] = units[3]
-    numbers = np.arange(40, 1_040, 2)
-    contents = Contents(1, numbers, [], [], numbers, [], [])
-    held = Held(1, contents, units)
-    rows, distances = held.nearest(units[3], 25)
+    distances = Held(1, contents_of(500), units).distances(units[3])
     true = ((units - units[3]) ** 2).sum(axis=1)
-    assert rows.tolist()[:2] == [3, 7]
-    assert set(rows.tolist()) == set(np.argsort(true, kind="stable")[:25].tolist())
-    assert np.all(np.diff(distances) >= 0)
-    assert held.distances(units[3], rows.tolist()) == pytest.approx(true[rows].tolist(), abs=1e-5)
-    assert held.nearest(units[3], 999)[0].size == 500
-    assert held.rows(np.array([40, 41, 44, 2, 9_000])).tolist() == [0, -1, 2, -1, -1]
+    assert distances.tolist() == pytest.approx(true.tolist(), abs=1e-5)
+    assert np.all(distances >= 0)
+
+
+def test_the_best_of_a_side_come_in_order_and_of_equals_the_first_written() -> None:
+    side = Side(np.arange(6), np.array([3.0, 1.0, 2.0, 1.0, 4.0, 2.0]), more=False)
+    assert side.best(9, 3.0).keys.tolist() == [1, 3, 2, 5, 0]
+    assert side.best(3, 2.0).keys.tolist() == [1, 3, 2]
+    assert side.best(3, 0.5).values.tolist() == []

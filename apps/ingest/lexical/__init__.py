@@ -1,5 +1,6 @@
 """The words of chunks: found by BM25, with their facts and the symbols of their files."""
 
+from apps.ingest.lexical.postings import Postings
 from apps.ingest.lexical.store import LexicalStore, get_lexical, reset_lexical
 from apps.ingest.lexical.types import (
     ChunkFacts,
@@ -7,7 +8,6 @@ from apps.ingest.lexical.types import (
     LexicalHit,
     StoredChunk,
     StoredSymbol,
-    WordHits,
 )
 from apps.ingest.lexical.words import words
 
@@ -16,9 +16,9 @@ __all__ = [
     "Contents",
     "LexicalHit",
     "LexicalStore",
+    "Postings",
     "StoredChunk",
     "StoredSymbol",
-    "WordHits",
     "get_lexical",
     "reset_lexical",
     "words",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from apps.ingest.lexical.scoring import state
+from apps.ingest.lexical import postings
 from apps.ingest.lexical.types import ChunkFacts, Contents, StoredChunk, StoredSymbol
 
 _FACTS = (
@@ -60,13 +60,12 @@ def contents(database: sqlite3.Connection, source_files: Collection[str]) -> Con
     ]
     numbers, ids, names, file_of = zip(*found, strict=True) if found else ((), (), (), ())
     return Contents(
-        edition=state(database)[1],
-        numbers=np.array(numbers, np.intp),
         ids=ids,
         names=names,
         file_of=np.array(file_of, np.intp),
         paths=[row[2] for row in files],
         languages=[row[3] for row in files],
+        postings=postings.of_rows(database, np.array(numbers, np.intp)),
     )
 
 

@@ -7,9 +7,9 @@ idf = ln(1 + (N − n + ½) / (n + ½)),  n of the N chunks have the word
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,10 @@ _POSTINGS = (
     "FROM json_each(?) AS asked CROSS JOIN segment CROSS JOIN posting"
     " ON posting.segment = segment.id AND posting.word = asked.value"
 )
+_FIELD_WEIGHTS = np.array([WEIGHTS[field] for field in FIELDS], np.float32)
 Scores = NDArray[np.float32]
 Hits = NDArray[Any]
+Found = TypeVar("Found", bound=Sized)
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Snapshot:
     edition: int
     first: int
     files: NDArray[np.uint32]
-    norms: Scores  # K1·(…) of the formula; infinite where there is no chunk
+    norms: Scores  # as `norms` has it; infinite where there is no chunk
     live: int
 
 
@@ -59,10 +61,16 @@ def state(database: sqlite3.Connection) -> tuple[int, int]:
 
 def snapshot(database: sqlite3.Connection) -> Snapshot:
     first, lengths, files = spread(database.execute("SELECT * FROM segment").fetchall())
+    return Snapshot(*state(database), first, files, *norms(lengths))
+
+
+def norms(lengths: NDArray[np.uint32]) -> tuple[Scores, int]:
+    """K1·(…) of the formula for chunks of these lengths, infinite for those that have none; and how
+    many have one."""
     live = lengths > 0
     mean = lengths[live].mean() if live.any() else 1.0
-    norms = np.where(live, K1 * (1 - B + B * lengths / mean), np.inf).astype(np.float32)
-    return Snapshot(*state(database), first, files, norms, int(live.sum()))
+    found = np.where(live, K1 * (1 - B + B * lengths / mean), np.inf).astype(np.float32)
+    return found, int(live.sum())
 
 
 def spread(
@@ -123,14 +131,27 @@ def _asked(words: Sequence[str]) -> tuple[str]:
 def _scores(seen: Snapshot, postings: Sequence[Hits]) -> Scores:
     """The score of every chunk."""
     scores = np.zeros(len(seen.norms), np.float32)
-    weights = np.array([WEIGHTS[field] for field in FIELDS], np.float32)
-    rare = [hits for hits in postings if len(hits) <= max(FEW, COMMON * seen.live)]
-    for hits in rare or postings:
+    for hits in telling(postings, seen.live):
         at = hits["chunk"].astype(np.intp) - seen.first
-        often = hits["times"].astype(np.float32) @ weights
-        idf = np.log(1 + (seen.live - len(hits) + 0.5) / (len(hits) + 0.5))
-        scores[at] += np.float32(idf * (K1 + 1)) * often / (often + seen.norms[at])
+        count = np.float64(len(hits))
+        scores[at] += shares(hits, seen.norms[at], count, seen.live)
     return scores
+
+
+def telling(postings: Sequence[Found], chunks: int) -> Sequence[Found]:
+    """Those that are no word of too many of all chunks, unless all are."""
+    return [each for each in postings if len(each) <= max(FEW, COMMON * chunks)] or postings
+
+
+def shares(
+    hits: Hits, norms: Scores, counts: np.float64 | NDArray[np.float64], chunks: int
+) -> Scores:
+    """What each hit adds to the score of its chunk; `counts`: how many of all the chunks have the
+    word of each."""
+    often = hits["times"].astype(np.float32) @ _FIELD_WEIGHTS
+    idf = np.log(1 + (chunks - counts + 0.5) / (counts + 0.5))
+    found: Scores = (idf * (K1 + 1)).astype(np.float32) * often / (often + norms)
+    return found
 
 
 def _allowed_files(database: sqlite3.Connection, where: Filters | None) -> NDArray[np.int64] | None:

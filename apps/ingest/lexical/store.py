@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
-import numpy as np
-
 from apps.ingest.lexical import reading, scoring, segments, writing
 from apps.ingest.lexical.files import Files
 from apps.ingest.lexical.types import (
@@ -24,7 +22,6 @@ from apps.ingest.lexical.types import (
     LexicalHit,
     StoredChunk,
     StoredSymbol,
-    WordHits,
 )
 from apps.ingest.types import ChunkedFile, Filters, VectorRecord
 from codeinfo.conf import knobs
@@ -39,7 +36,6 @@ Result = TypeVar("Result")
 SEGMENT_ROWS = 5_000
 # Each costs a question a look per word.
 MOST_SEGMENTS = 24
-NO_HITS = WordHits(0, np.zeros(0, np.intp), np.zeros(0, np.float32), {}, 0)
 
 
 class LexicalStore:
@@ -86,27 +82,6 @@ class LexicalStore:
             ids = reading.ids_of(database, numbers.tolist())
         pairs = zip(numbers.tolist(), scores.tolist(), strict=True)
         return [LexicalHit(ids[number], score) for number, score in pairs]
-
-    def hits(
-        self,
-        root_id: UUID,
-        words: Sequence[str],
-        n: int,
-        where: Filters | None = None,
-        *,
-        counted: Sequence[str] = (),
-    ) -> WordHits:
-        """What `search` and, for `words` and those to be `counted`, `frequencies` find, for who
-        knows the chunks by their numbers: in a third of the time."""
-        with self._files.reading(root_id) as database:
-            if database is None:
-                return NO_HITS
-            found = scoring.postings(database, [*words, *counted])
-            seen = self._snapshot(root_id, database)
-            asked = [found[word] for word in dict.fromkeys(words) if word in found]
-            numbers, scores = scoring.best(database, seen, asked, n, where)
-        counts = {word: len(hits) for word, hits in found.items()}
-        return WordHits(seen.edition, numbers, scores, counts, seen.live)
 
     def frequencies(self, root_id: UUID, words: Sequence[str]) -> tuple[dict[str, int], int]:
         """In how many chunks each of these words stands, of how many: what makes a word rare.

@@ -1,12 +1,13 @@
 """What the word index answers with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.ingest.lexical.postings import Postings
 from apps.ingest.types import Symbol
 
 
@@ -20,34 +21,17 @@ class LexicalHit:
 
 
 @dataclass(frozen=True)
-class WordHits:
-    """The best chunks of a root by their numbers, best first, scored as LexicalHits are.
-
-    A number means a chunk only in an index of the same `edition` (0: there is no index). `counts`
-    are how many of all `chunks` have each word that was asked for; those that none has are left
-    out.
-    """
-
-    edition: int
-    numbers: NDArray[np.intp]
-    scores: NDArray[np.float32]
-    counts: Mapping[str, int]
-    chunks: int
-
-
-@dataclass(frozen=True)
 class Contents:
-    """The chunks of some files in the order of their numbers, which mean something in this
-    `edition` only. All sequences but the last two have one entry a chunk; `file_of` is the place of
-    its file in those two."""
+    """The chunks of some files in the order in which they were written. `ids`, `names` and
+    `file_of` have one entry a chunk; `file_of` is the place of its file in `paths` and
+    `languages`."""
 
-    edition: int
-    numbers: NDArray[np.intp]
     ids: Sequence[str]
     names: Sequence[tuple[str, ...]]
     file_of: NDArray[np.intp]
     paths: Sequence[str]
     languages: Sequence[str]
+    postings: Postings
 
 
 class ChunkFacts(NamedTuple):

@@ -1,8 +1,9 @@
 """The score of each file: its passages together, and what its path says."""
 
 import math
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from apps.retrieval.ranking import paths
 from apps.retrieval.ranking.question import Question, stems_of
@@ -22,9 +23,8 @@ ASKED_BY: Mapping[str, frozenset[str]] = {
 }
 
 
-@dataclass(frozen=True)
-class File:
-    """A file among the candidates: which of them are its passages, by their index."""
+class File(NamedTuple):
+    """A file among the candidates, and which of them are its passages, by their index."""
 
     root: Hashable
     path: str
@@ -34,9 +34,9 @@ class File:
 
 def gather(passages: Sequence[Passage]) -> list[File]:
     """The files of some passages, in the order of their first."""
-    found: dict[tuple[Hashable, str], list[int]] = {}
+    found: dict[tuple[Hashable, str], list[int]] = defaultdict(list)
     for index, passage in enumerate(passages):
-        found.setdefault((passage.root, passage.path), []).append(index)
+        found[passage.root, passage.path].append(index)
     return [
         File(root, path, indexes, any(passages[index].names for index in indexes))
         for (root, path), indexes in found.items()
@@ -63,17 +63,17 @@ def pooled(scores: Sequence[float], temperature: float) -> float:
     mention it. What is far below the best adds nothing, so a long file has no advantage by itself.
     """
     best = max(scores)
-    if temperature <= 0:
+    if temperature <= 0 or len(scores) == 1:
         return best
-    total = sum(math.exp((score - best) / temperature) for score in scores)
+    total = sum([math.exp((score - best) / temperature) for score in scores])
     return best + temperature * math.log(total)
 
 
 def named(question: Question, path: str, weights: Weights) -> float:
     """What the file's own name adds: by agreement, and by being the very name asked for."""
-    name = paths.telling_name(path)
-    bears_it = any(stems_of(name) == stems_of(asked) for asked in question.names)
-    return weights.file_name * question.agreement(name) + weights.file_of_name * bears_it
+    parts = stems_of(paths.telling_name(path))
+    bears_it = parts in question.parts_of_names
+    return weights.file_name * question.agreement(parts) + weights.file_of_name * bears_it
 
 
 class _HeldBack:
@@ -84,8 +84,10 @@ class _HeldBack:
         self._kinds = {kind for kind, words in ASKED_BY.items() if not question.asks_for(words)}
         self._declaring: set[tuple[Hashable, str]] = set()
         self._superseded: set[tuple[Hashable, str]] = set()
-        for root in {file.root for file in files}:
-            beside = {file.path for file in files if file.root == root}
+        beside_of: dict[Hashable, set[str]] = defaultdict(set)
+        for file in files:
+            beside_of[file.root].add(file.path)
+        for root, beside in beside_of.items():
             self._declaring |= {(root, path) for path in paths.declarations_beside(beside)}
             old = paths.superseded(beside, question.text)
             self._superseded |= {(root, path) for path in old}
@@ -99,6 +101,6 @@ class _HeldBack:
             total += weights.declaration
         if (file.root, file.path) in self._superseded:
             total += weights.superseded
-        if not file.declares and paths.is_index(file.path):
+        if paths.is_index(file.path) and not file.declares:
             total += weights.reexport
         return total

@@ -1,6 +1,8 @@
 """The score of each passage by itself."""
 
 from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,31 +63,28 @@ class _NameScores:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._lower = {name.lower() for name in question.names}
-        self._parts = {stems_of(name) for name in question.names}
-        self._known: dict[str, tuple[float, float]] = {}
+        self._said = question.words.union(self._lower, *question.parts_of_names)
+        self._defined = cache(self._defined_by)
+        self._agreed = cache(lambda name: question.agreement(stems_of(name)))
 
-    def of(self, names: Sequence[str]) -> tuple[float, float]:
+    def of(self, names: tuple[str, ...]) -> tuple[float, float]:
         """The best of some names: as the definition asked for, and by agreement of words."""
-        best_defined = best_agreed = 0.0
-        known = self._known
-        for name in names:
-            defined, agreed = known.get(name) or self._of_one(name)
-            # A few hundred names a search: a comparison costs a third of `max`.
-            if defined > best_defined:
-                best_defined = defined
-            if agreed > best_agreed:
-                best_agreed = agreed
-        return best_defined, best_agreed
+        # Most passages declare nothing that the question says, and this tells it at once.
+        if self._said.isdisjoint(_told_by(names)):
+            return 0.0, 0.0
+        defined = max(map(self._defined, names)) if self._lower else 0.0
+        return defined, max(map(self._agreed, names))
 
-    def _of_one(self, name: str) -> tuple[float, float]:
-        score = self._known[name] = self._defined(name), self._question.agreement(name)
-        return score
-
-    def _defined(self, name: str) -> float:
-        if not self._parts:
-            return 0.0
+    def _defined_by(self, name: str) -> float:
         if name in self._question.names:
             return EXACT
         if name.lower() in self._lower:
             return OTHER_CASE
-        return SAME_PARTS if stems_of(name) in self._parts else 0.0
+        return SAME_PARTS if stems_of(name) in self._question.parts_of_names else 0.0
+
+
+@lru_cache(maxsize=20_000)
+def _told_by(names: tuple[str, ...]) -> frozenset[str]:
+    """All that a question may say of these names: their stems, and they themselves in lower
+    case."""
+    return frozenset(chain.from_iterable((name.lower(), *stems_of(name)) for name in names))

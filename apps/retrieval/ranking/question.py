@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from apps.ingest.embedding.words import stems
 
@@ -63,19 +63,24 @@ class Question:
             is_name=bool(names) and len(text.split()) == 1,
         )
 
-    def agreement(self, name: str) -> float:
-        """How well a name fits: 1.0 where it says all that the question says and nothing else.
+    def agreement(self, parts: frozenset[str]) -> float:
+        """How well a name fits, by its stems: 1.0 where it says all that the question says and
+        nothing else.
 
         The harmonic mean of the share of the name that the question says and the share of the
         question that the name says, words weighed by their rarity.
         """
-        parts = stems_of(name)
-        shared = parts & self.words
-        if not shared:
+        if self.words.isdisjoint(parts):
             return 0.0
-        both = sum(self.rarity[part] for part in shared)
+        shared = parts & self.words
+        both = sum([self.rarity[part] for part in shared])
         of_name = both + self.rarest * (len(parts) - len(shared))
         return 2 * both / (of_name + self.weight)
+
+    @cached_property
+    def parts_of_names(self) -> frozenset[frozenset[str]]:
+        """The stems of each name it spells."""
+        return frozenset(map(stems_of, self.names))
 
     def asks_for(self, words: frozenset[str]) -> bool:
         """Whether it says one of these stems."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from apps.ingest.lexical import get_lexical
 from apps.ingest.types import Symbol
 from apps.retrieval.ingested import live_file
-from apps.retrieval.repositories import required_lock, the_one
+from apps.retrieval.repositories import required_model, the_one
 from apps.retrieval.symbols.types import Outline, OutlineItem, OutlineQuery, Place, symbol_fields
 
 # Between the parts of a symbol path, of code and of documents.
@@ -17,7 +17,7 @@ def file_outline(query: OutlineQuery) -> Outline:
 
     Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, NotFound FILE_NOT_FOUND.
     """
-    required_lock()
+    required_model()
     root = the_one(query.repository)
     file = live_file(root, query.path)
     symbols = get_lexical().outline(root.id, file.id)

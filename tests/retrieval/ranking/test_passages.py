@@ -6,6 +6,7 @@ import pytest
 
 from apps.retrieval.ranking import Passage, Question, Weights
 from apps.retrieval.ranking.passages import mix, passage_scores, standardised
+from apps.retrieval.ranking.question import stems_of
 
 
 def passage(similarity: float | None, words: float | None, *names: str) -> Passage:
@@ -114,4 +115,4 @@ def test_a_name_made_of_the_questions_words_raises_by_how_well_it_fits() -> None
 
 def test_a_rare_word_in_a_name_tells_more_than_a_common_one() -> None:
     question = Question.of("http digest", {"http": 900, "digest": 2}, 1_000)
-    assert question.agreement("digest") > question.agreement("http")
+    assert question.agreement(stems_of("digest")) > question.agreement(stems_of("http"))

@@ -3,6 +3,7 @@
 import pytest
 
 from apps.retrieval.ranking import Question
+from apps.retrieval.ranking.question import stems_of
 
 
 def test_words_that_say_how_it_is_asked_do_not_count() -> None:
@@ -17,7 +18,11 @@ def test_where_there_are_only_such_words_they_count() -> None:
 
 def test_a_question_without_a_word_is_a_question_all_the_same() -> None:
     question = Question.of("→ ?")
-    assert (question.rarity, question.names, question.agreement("anything")) == ({}, set(), 0.0)
+    assert (question.rarity, question.names, question.agreement(stems_of("anything"))) == (
+        {},
+        set(),
+        0.0,
+    )
 
 
 @pytest.mark.parametrize(
