@@ -143,7 +143,9 @@ class FromMemory:
         return Side(rows, -scores[rows], more=len(rows) >= n)
 
     def candidates(self, near: Side, hits: Side | None) -> list[Candidate]:
-        assert hits is not None
+        hits = hits or NOTHING
+        if not (near.keys.size or hits.keys.size):
+            return []
         contents = self._held.contents
         scores = np.zeros(len(contents.ids), np.float32)
         scores[hits.keys] = -hits.values

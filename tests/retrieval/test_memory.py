@@ -1,6 +1,7 @@
 """What is held in memory: the same answers as the stores give, never older ones, within bounds."""
 
 import uuid
+from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,7 @@ def test_what_words_and_vectors_do_not_both_have_is_not_held(told: Told, folder:
 def contents_of(chunks: int) -> Contents:
     """Chunks without a name or a word."""
     none = np.zeros(0, np.int32)
-    words = Postings({}, np.zeros(1, np.intp), none, none.astype(np.float32), chunks, 0)
+    words = Postings({}, array("q", [0]), none, none.astype(np.float32), chunks, 0)
     return Contents([str(i) for i in range(chunks)], [], np.zeros(chunks, np.intp), [], [], words)
 
 

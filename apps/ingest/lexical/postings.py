@@ -1,6 +1,7 @@
 """The words of some chunks in memory, scored as far as a question does not matter for it."""
 
 import sqlite3
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ class Postings:
     others; those of the word at place i are the hits from `bounds[i]` to `bounds[i + 1]`."""
 
     places: Mapping[str, int]
-    bounds: NDArray[np.intp]
+    bounds: "array[int]"
     rows: NDArray[np.int32]
     shares: Scores
     size: int  # rows
@@ -39,7 +40,7 @@ class Postings:
 
     def _hits(self, word: str) -> range:
         place = self.places[word]
-        return range(int(self.bounds[place]), int(self.bounds[place + 1]))
+        return range(self.bounds[place], self.bounds[place + 1])
 
 
 def of_rows(database: sqlite3.Connection, numbers: NDArray[np.intp]) -> Postings:
@@ -55,7 +56,7 @@ def of_rows(database: sqlite3.Connection, numbers: NDArray[np.intp]) -> Postings
     norms, chunks = scoring.norms(lengths[numbers - first])
     return Postings(
         places={word: place for place, word in enumerate(words) if counts[place]},
-        bounds=np.concatenate([[0], counts.cumsum()]),
+        bounds=array("q", [0, *counts.cumsum().tolist()]),
         rows=rows,
         shares=scoring.shares(hits, norms[rows], counts[word_of].astype(np.float64), chunks),
         size=len(numbers),

@@ -48,7 +48,7 @@ def mix(meaning: Sequence[float | None], words: Sequence[float | None], share: f
 
 def standardised(values: Sequence[float | None]) -> Scores:
     """Distances from the mean in standard deviations; nan where there is no value."""
-    given = np.array([np.nan if value is None else value for value in values], np.float64)
+    given = np.array(values, np.float64)  # in which None is nan
     known = given[~np.isnan(given)]
     if not known.size:
         return given
