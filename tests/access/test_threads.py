@@ -19,7 +19,8 @@ class Door:
     def __init__(self) -> None:
         self.waiting = asyncio.Event()
         self.go = asyncio.Event()
-        self.app = KeptThreads(self._answer)
+        self.now = 1_000.0
+        self.app = KeptThreads(self._answer, lambda: self.now)
 
     async def ask(self, path: str = "/") -> int:
         told: list[int] = []
@@ -43,6 +44,16 @@ async def test_a_request_takes_over_the_thread_of_one_that_is_done() -> None:
     first = await door.ask()
     assert first != threading.get_ident()
     assert [await door.ask() for _ in range(3)] == [first] * 3
+
+
+async def test_a_thread_that_was_idle_for_long_is_not_taken_over() -> None:
+    door = Door()
+    for seconds, same in ((threads.IDLE_SECONDS - 1, True), (threads.IDLE_SECONDS, False)):
+        await door.ask()
+        idle = [thread for thread, _ in door.app._idle]
+        door.now += seconds
+        await door.ask()
+        assert ([thread for thread, _ in door.app._idle] == idle) is same
 
 
 async def test_requests_at_once_have_threads_of_their_own() -> None:
