@@ -33,7 +33,6 @@ class Recipe:
     drop_words: float = 0.2
     hide_symbol: float = 0.3
     back: float = 0.3  # how much texts must find their questions
-    templates: float = 0.0
     kinds: tuple[str, ...] = ("definition", "chunk", "file")
     seed: int = 0
 
