@@ -34,6 +34,7 @@ from apps.agents.events import (
 from apps.agents.history import tool_message
 from apps.agents.messages import Message, ToolCall
 from apps.agents.metering import Meter
+from apps.agents.pace import Voice, pace
 from apps.agents.prompts import LAST_ROUND
 from apps.agents.providers.base import ModelRequest, Provider
 from apps.agents.tools import execute
@@ -51,25 +52,31 @@ async def run(
     provider: Provider, request: ModelRequest, max_rounds: int, meter: Meter | None = None
 ) -> Events:
     """Stream the answer to `request`. After `max_rounds` rounds of tools it must come without."""
-    answer = _Answer(provider, request, max_rounds, meter or Meter())
-    yield TurnStarted()
-    try:
-        async with aclosing(answer.rounds()) as events:
-            async for event in events:
-                yield event
-    except CodeinfoError as error:
-        yield answer.failed(error)
-    else:
-        usage, timing = answer.meter.read()
-        yield TurnFinished(usage, timing)
+    with pace.answer(request.conversation_id) as voice:
+        answer = _Answer(provider, request, max_rounds, meter or Meter(), voice)
+        yield TurnStarted()
+        try:
+            async with aclosing(answer.rounds()) as events:
+                async for event in events:
+                    yield event
+        except CodeinfoError as error:
+            yield answer.failed(error)
+        else:
+            usage, timing = answer.meter.read()
+            yield TurnFinished(usage, timing)
 
 
 class _Answer:
     def __init__(
-        self, provider: Provider, request: ModelRequest, max_rounds: int, meter: Meter
+        self,
+        provider: Provider,
+        request: ModelRequest,
+        max_rounds: int,
+        meter: Meter,
+        voice: Voice,
     ) -> None:
         self.provider, self.request, self.max_rounds = provider, request, max_rounds
-        self.meter = meter
+        self.meter, self.voice = meter, voice
         self.messages = list(request.messages)
         self.call_ids: set[str] = set()
         # Of the round under way:
@@ -123,6 +130,7 @@ class _Answer:
                         pass
                     case _:
                         assert_never(event)
+                await self.voice.breathe()
         self.meter.end_round()
 
     def _named(self, call: ToolCall) -> ToolCall:

@@ -70,10 +70,10 @@ async def event_stream(log: RunLog, *, ends_with_stream: bool) -> AsyncIterator[
                     await log.wait(after)
             except TimeoutError:
                 yield sse.HEARTBEAT
-            for envelope in log.envelopes[after:]:
-                after = envelope.seq
-                for frame in sse.frames(envelope.event, log.transcript):
-                    yield frame
+            news = log.envelopes[after:]
+            after += len(news)
+            if told := "".join(sse.frames((one.event for one in news), log.transcript)):
+                yield told
     finally:
         if after < log.seq or not log.finished:
             _left(log, ends_with_stream)

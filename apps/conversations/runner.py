@@ -20,6 +20,7 @@ from apps.agents import loop
 from apps.agents.events import Terminal, ThreadNamed, TurnFailed, TurnStopped
 from apps.agents.messages import Message
 from apps.agents.metering import Meter
+from apps.agents.pace import pace
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers import registry
 from apps.agents.providers.base import ModelRequest, Provider
@@ -44,7 +45,8 @@ P = ParamSpec("P")
 TICK_SECONDS = 0.5  # at most two writes a second, and how late another process's Stop is seen
 # Of all runs together: where there are many, each is written less often, so that the one thread of
 # the rows stays free for the next question.
-TICKS_A_SECOND = 50
+TICKS_A_SECOND = 20
+MOST_SECONDS = 5.0
 HEARTBEAT_SECONDS = 5.0
 # How long a provider that was told to stop may take before it is left behind.
 STOP_SECONDS = 5.0
@@ -93,6 +95,7 @@ async def start(request: StartTurn) -> RunLog:
     PROVIDER_UNAVAILABLE (details.provider); then Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS.
     A caller that is cancelled meanwhile leaves either nothing or a whole run behind.
     """
+    pace.ask(request.conversation_id)
     provider = registry.get_provider(request.provider)
     availability = await provider.availability()
     if not availability.available:
@@ -306,7 +309,7 @@ async def _keep(run: Run) -> None:
     """Save what is new, beat the heart, and notice a Stop that was asked for elsewhere."""
     saved, beat = 0, time.monotonic()
     while True:
-        await pause(max(TICK_SECONDS, len(_runs) / TICKS_A_SECOND))
+        await pause(min(max(TICK_SECONDS, len(_runs) / TICKS_A_SECOND), MOST_SECONDS))
         snapshot = run.log.snapshot()
         fresh = snapshot.seq > saved
         try:

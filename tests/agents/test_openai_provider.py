@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -247,3 +248,13 @@ def _frames(script: Script) -> list[bytes]:
     steps = script.rounds[0]
     assert not callable(steps)
     return [frame(step, "brusque") for step in steps]
+
+
+async def test_a_name_and_password_in_the_address_go_with_every_request(turn_knobs: Turn) -> None:
+    with OpenAIStandIn() as server:
+        turn_knobs(openai_base_url=server.url.replace("://", "://me:p%40ss@"))
+        await hear(OpenAIProvider(), asked("plain"))
+        await OpenAIProvider().models()
+        basic = "Basic " + b64encode(b"me:p@ss").decode()
+        paths = [(e.path, e.headers["authorization"]) for e in server.exchanges]
+    assert paths == [("/v1/chat/completions", basic), ("/v1/models", basic)]

@@ -3,7 +3,7 @@
 import ssl
 from dataclasses import dataclass
 from functools import cache
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
@@ -42,6 +42,20 @@ class Server:
     def origin(self) -> str:
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+    @property
+    def bare_url(self) -> str:
+        """The address without the name and the password that it may hold."""
+        parts = urlsplit(self.base_url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+    @property
+    def basic(self) -> tuple[str, str] | None:
+        """That name and password."""
+        parts = urlsplit(self.base_url)
+        if not parts.username:
+            return None
+        return unquote(parts.username), unquote(parts.password or "")
 
     @property
     def headers(self) -> dict[str, str]:

@@ -53,9 +53,12 @@ def _client(server: Server) -> openai.AsyncOpenAI:
 
     Never follows a redirect, which would carry the key elsewhere. Silence is timed by the loop.
     """
-    http = openai.DefaultAsyncHttpxClient(verify=certificates(), follow_redirects=False)
+    # aiohttp's parser is in C: a token costs half of what it does with the SDK's default.
+    http = openai.DefaultAioHttpClient(
+        verify=certificates(), follow_redirects=False, auth=server.basic
+    )
     return openai.AsyncOpenAI(
-        base_url=server.base_url,
+        base_url=server.bare_url,
         api_key=server.api_key or "none",
         http_client=http,
         max_retries=0,

@@ -1,7 +1,7 @@
 """Events of a run as the frames of `POST /chat` with `Accept: text/event-stream` (§2.4)."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
 from apps.agents.events import (
@@ -23,11 +23,12 @@ from apps.conversations.renderers.json import tool_request, tool_result
 HEARTBEAT = ":\n\n"
 
 
-def frames(event: ChatEvent, said: Transcript) -> Iterator[str]:
-    """The frames of one event; `said` is the whole turn, for the full text at its end."""
-    for message in messages(event, said):
-        # json.dumps writes no line breaks, so one data line holds it all.
-        yield f"data: {json.dumps(message, allow_nan=False)}\n\n"
+def frames(events: Iterable[ChatEvent], said: Transcript) -> Iterator[str]:
+    """The frames of some events; `said` is the whole turn, for the full text at its end."""
+    for event in events:
+        for message in messages(event, said):
+            # json.dumps writes no line breaks, so one data line holds it all.
+            yield f"data: {json.dumps(message, allow_nan=False)}\n\n"
 
 
 def messages(event: ChatEvent, said: Transcript) -> list[dict[str, Any]]:

@@ -1,0 +1,78 @@
+"""Who asks goes first, and many answers speak in larger pieces; by a clock that the test moves."""
+
+import asyncio
+from contextlib import ExitStack
+from types import SimpleNamespace
+
+import pytest
+
+from apps.agents import pace as module
+from apps.agents.pace import (
+    FEW,
+    HEAD_START_SECONDS,
+    MOST_REST_SECONDS,
+    PIECE_SECONDS,
+    REST_SECONDS,
+    Pace,
+)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """`slept` are the rests that were taken; time passes by them alone."""
+    clock = SimpleNamespace(now=100.0, slept=[])
+
+    async def sleep(seconds: float) -> None:
+        clock.slept.append(seconds)
+        clock.now += seconds
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(module, "asyncio", SimpleNamespace(sleep=sleep))
+    return clock
+
+
+def test_an_answer_alone_never_rests(clock: SimpleNamespace) -> None:
+    pace = Pace()
+    pace.ask("c1")
+    with pace.answer("c1") as voice:
+        asyncio.run(voice.breathe())
+    assert clock.slept == []
+
+
+def test_an_answer_steps_aside_once_for_another_question(clock: SimpleNamespace) -> None:
+    pace = Pace()
+    with pace.answer("c1") as voice:
+        pace.ask("c2")
+        asyncio.run(voice.breathe())
+        clock.now += 1
+        asyncio.run(voice.breathe())
+    assert clock.slept == [pytest.approx(HEAD_START_SECONDS)]
+
+
+@pytest.mark.parametrize(
+    ("answers", "rest"),
+    [(FEW, 0), (FEW + 1, (FEW + 1) * REST_SECONDS), (1_000, MOST_REST_SECONDS)],
+)
+def test_the_more_answers_the_longer_each_rests(
+    answers: int, rest: float, clock: SimpleNamespace
+) -> None:
+    pace = Pace()
+    with ExitStack() as under_way:
+        for number in range(answers):
+            under_way.enter_context(pace.answer(f"c{number}"))
+        assert pace.rest("c0") <= rest
+        assert pace.rest("c0") == pytest.approx(rest) or rest == 0
+    assert pace.rest("c0") <= 0
+
+
+def test_what_had_gathered_is_told_as_one_piece(clock: SimpleNamespace) -> None:
+    pace = Pace()
+    with ExitStack() as under_way:
+        voices = [under_way.enter_context(pace.answer(f"c{n}")) for n in range(FEW + 1)]
+        for _ in range(5):
+            asyncio.run(voices[0].breathe())
+            clock.now += PIECE_SECONDS / 10
+        assert len(clock.slept) == 1
+        clock.now += PIECE_SECONDS
+        asyncio.run(voices[0].breathe())
+        assert len(clock.slept) == 2
