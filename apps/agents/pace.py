@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakSet
 
 # About what a question takes from its door to its model.
 HEAD_START_SECONDS = 0.05
@@ -27,7 +28,7 @@ class Pace:
     """Of one process, kept in its event loop."""
 
     def __init__(self) -> None:
-        self._answers = 0
+        self._voices: WeakSet[Voice] = WeakSet()
         self._asking, self._until = "", 0.0
 
     def ask(self, conversation_id: str) -> None:
@@ -37,15 +38,17 @@ class Pace:
     @contextmanager
     def answer(self, conversation_id: str) -> "Iterator[Voice]":
         """For as long as an answer is told."""
-        self._answers += 1
+        voice = Voice(self, conversation_id)
+        self._voices.add(voice)
         try:
-            yield Voice(self, conversation_id)
+            yield voice
         finally:
-            self._answers -= 1
+            self._voices.discard(voice)
 
     def rest(self, conversation_id: str) -> float:
         """The seconds for which an answer is to be silent now."""
-        many = min(self._answers * REST_SECONDS, MOST_REST_SECONDS) if self._answers > FEW else 0.0
+        answers = len(self._voices)
+        many = min(answers * REST_SECONDS, MOST_REST_SECONDS) if answers > FEW else 0.0
         if self._asking == conversation_id:
             return many
         return max(many, self._until - time.monotonic())

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -64,7 +65,9 @@ async def tabs() -> AsyncIterator[Callable[..., Tab]]:
 
     yield make
     for tab in opened:
-        await tab.socket.disconnect()
+        # One that failed has ended by itself; what is left of this test is cleared up all the same.
+        with suppress(asyncio.CancelledError):
+            await tab.socket.disconnect()
 
 
 def article(html: str) -> str:
@@ -256,6 +259,31 @@ async def test_an_end_that_could_not_be_saved_is_shown_as_such(
     await running(scripted, TextDelta("All of it."))
     final = await tab.until('data-status="failed"')
     assert "All of it." in final and "DATABASE_UNAVAILABLE" in final and 'id="send"' in final
+
+
+async def test_an_end_that_was_not_saved_is_shown_to_a_page_that_was_slow_to_look(
+    tabs: Callable[..., Tab], scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(*args: Any) -> None:
+        raise OperationalError("database is locked")
+
+    looking, over, look = asyncio.Event(), asyncio.Event(), html._exchanges
+
+    async def slow(conversation_id: str) -> Any:
+        looking.set()
+        await over.wait()
+        return await look(conversation_id)
+
+    monkeypatch.setattr(html, "_exchanges", slow)
+    monkeypatch.setattr(rows, "finish_turn", locked)
+    monkeypatch.setattr(runner, "SAVE_PAUSES", ())
+    tab = tabs()
+    await tab.open()
+    await reached(looking)
+    await ended(await running(scripted, TextDelta("All of it.")))
+    over.set()
+    final = await tab.until('data-status="failed"')
+    assert "All of it." in final and "DATABASE_UNAVAILABLE" in final
 
 
 async def test_a_page_whose_turns_cannot_be_read_is_told_to_come_back(

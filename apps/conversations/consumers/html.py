@@ -81,19 +81,19 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         with live_runs.follow(self.conversation_id) as begun:
             # Every run is the one that is live now, whatever becomes of it meanwhile, or begins.
             live = live_runs.of(self.conversation_id)
-            await self._catch_up(live)
+            await self._catch_up(live, begun)
             if live is not None:
                 await self._follow(live)
             while True:
                 await self._follow(await begun.get())
 
-    async def _catch_up(self, live: RunLog | None) -> None:
+    async def _catch_up(self, live: RunLog | None, begun: "asyncio.Queue[RunLog]") -> None:
         """Send every turn that the page lacks or has in an older state, but for the live one."""
         for view in self._from_first_shown(await _exchanges(self.conversation_id)):
             if live is not None and view.id == live.turn_id:
                 continue
             if view.running:
-                await self._watch(view)
+                await self._watch(view, begun)
             elif self.has.get(view.id) != view.status:
                 await self._put(view, await _rendered(view))
         if live is None:
@@ -124,12 +124,11 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         saved = await _exchange(log.conversation_id, log.turn_id)
         await self._finish(log.turn_id, _as_logged(log) if saved and saved.running else saved)
 
-    async def _watch(self, view: Exchange) -> None:
+    async def _watch(self, view: Exchange, begun: "asyncio.Queue[RunLog]") -> None:
         """A run that another process makes, from its row."""
         await self._put(view, await _rendered(view), _action(running=True))
         while await _is_running(view.id):
-            log = live_runs.of(self.conversation_id)
-            if log is not None and log.turn_id == view.id:
+            if not begun.empty():
                 return  # it is ours, and had only just begun: its log is followed next
             await asyncio.sleep(FOREIGN_SECONDS)
         await self._finish(view.id, await _exchange(view.conversation_id, view.id))
