@@ -15,7 +15,7 @@ from apps.ingest.lexical import words
 from apps.ingest.lexical.store import LexicalStore
 from apps.ingest.types import EmbeddingText, VectorRecord
 from apps.retrieval.ranking import Passage, Question, rank
-from apps.retrieval.ranking.question import FILLERS, telling_stems
+from apps.retrieval.ranking.question import telling, telling_stems
 
 Scores = NDArray[np.floating]
 WIDTH = 200  # of each side
@@ -32,10 +32,8 @@ class Words:
 
     def scores(self, question: str) -> Scores:
         """BM25 over the fields, 0 for a text that has none of the words."""
-        found = list(dict.fromkeys(words(question)))
-        asked = [word for word in found if word not in FILLERS] or found
         scores = np.zeros(len(self.texts))
-        for hit in self._store.search(self._root, asked, len(self.texts)):
+        for hit in self._store.search(self._root, telling(words(question)), len(self.texts)):
             scores[int(hit.id)] = hit.score
         return scores
 

@@ -22,7 +22,7 @@ from apps.retrieval.held import Held
 from apps.retrieval.live import live_files
 from apps.retrieval.memory import memory
 from apps.retrieval.ranking import Passage
-from apps.retrieval.ranking.question import FILLERS, telling_stems
+from apps.retrieval.ranking.question import telling, telling_stems
 from apps.retrieval.rows import facts_of
 from apps.retrieval.scope import fits
 from apps.retrieval.types import MatchedBy
@@ -43,10 +43,9 @@ class Asked:
     filters: Filters
 
     @cached_property
-    def words(self) -> list[str]:
-        """The distinct words to look for, without those that only say how something is asked."""
-        found = list(dict.fromkeys(words(self.text)))
-        return [word for word in found if word not in FILLERS] or found
+    def words(self) -> tuple[str, ...]:
+        """The distinct words to look for."""
+        return telling(words(self.text))
 
     @cached_property
     def stems(self) -> tuple[str, ...]:

@@ -40,8 +40,8 @@ class Server:
 
     @property
     def origin(self) -> str:
-        parts = urlsplit(self.base_url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        parts = urlsplit(self.bare_url)
+        return f"{parts.scheme}://{parts.netloc}"
 
     @property
     def bare_url(self) -> str:

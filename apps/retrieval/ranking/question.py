@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -89,8 +89,14 @@ class Question:
 
 def telling_stems(text: str) -> tuple[str, ...]:
     """The distinct stems of a question without fillers; with them where there is nothing else."""
-    found = tuple(dict.fromkeys(stems(text)))
-    return tuple(stem for stem in found if stem not in FILLERS) or found
+    return telling(stems(text))
+
+
+def telling(words: Iterable[str]) -> tuple[str, ...]:
+    """The distinct ones of some words or stems, without those that only say how something is asked;
+    with them where there is nothing else."""
+    found = tuple(dict.fromkeys(words))
+    return tuple(word for word in found if word not in FILLERS) or found
 
 
 def _names(text: str) -> list[str]:
