@@ -29,7 +29,7 @@ import httpx
 
 from benchmarks import product
 
-MODEL = "slow"  # 120 words in some 130 tokens, one every 50 ms at pace 1
+MODEL = "slow"  # 120 words in some 130 tokens of 6 characters, one every 50 ms at pace 1
 PACE = 2 / 3
 ANSWER_SECONDS = 4.5
 ANSWERS = 3  # of each stream; the first is warm-up
@@ -38,12 +38,12 @@ PATIENCE_SECONDS = 180
 
 @dataclass(frozen=True)
 class Target:
-    """Where a question is put, and what a token looks like in its answer."""
+    """Where a question is put, what the words of its answer stand behind, and what ends it."""
 
     name: str
     port: int
     path: str
-    token: bytes
+    words: bytes
     end: bytes
 
     def body(self, number: str) -> dict[str, Any]:
@@ -56,10 +56,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Answer:
-    """Seconds to the first token, tokens, and seconds from the first token to the last."""
+    """Seconds to the first words; the characters after those, and their seconds."""
 
     first: float
-    tokens: int
+    characters: int
     took: float
 
 
@@ -68,7 +68,8 @@ def main() -> int:
     try:
         with running() as (raw, ours):
             asyncio.run(crowd(ours, 2))  # what is imported at the first question
-            print(f"{'streams':>7}  {'':<10}{'first token p50':>17}{'p95':>9}{'tokens/s each':>16}")
+            head = f"{'first token p50':>17}{'p95':>9}{'characters/s each':>20}"
+            print(f"{'streams':>7}  {'':<10}{head}")
             for streams in options.streams:
                 measure(raw, ours, streams)
     except (httpx.HTTPError, OSError, RuntimeError, TimeoutError) as error:
@@ -101,7 +102,7 @@ def running() -> Iterator[tuple[Target, Target]]:
             own = int(client.base_url.port or 0)
             yield (
                 Target("raw", port, "/v1/chat/completions", b'"content": "', b"[DONE]"),
-                Target("codeinfo", own, "/chat", b'"type": "token"', b'"complete"'),
+                Target("codeinfo", own, "/chat", b'"token", "content": "', b'"complete"'),
             )
     finally:
         stand_in.terminate()
@@ -151,38 +152,43 @@ async def ask(target: Target, number: str) -> Answer:
 
 
 async def listen(reader: asyncio.StreamReader, target: Target, started: float) -> Answer:
-    tokens, first, last, rest = 0, 0.0, 0.0, b""
+    characters, first, last, rest = 0, 0.0, 0.0, b""
     whole = False
     while data := await reader.read(1 << 16):
-        # A mark may be cut in two: what is too short for one is looked at again.
         *lines, rest = (rest + data).split(b"\n")
-        found = sum(line.count(target.token) for line in lines)
+        found = sum(said(line, target) for line in lines)
         whole = whole or any(target.end in line for line in lines)
         if found:
             last = time.perf_counter()
+            characters += found if first else 0
             first = first or last
-            tokens += found
-    if not whole or not tokens:
-        raise RuntimeError(f"{target.name}: an answer ended early, after {tokens} tokens")
-    return Answer(first - started, tokens, last - first)
+    if not whole or not characters:
+        raise RuntimeError(f"{target.name}: an answer ended early, after {characters} characters")
+    return Answer(first - started, characters, last - first)
+
+
+def said(line: bytes, target: Target) -> int:
+    """How many characters of the answer a line holds: the stand-in says none that JSON escapes."""
+    _, mark, words = line.partition(target.words)
+    return words.index(b'"') if mark else 0
 
 
 # --- the table ------------------------------------------------------------------------------------
 
 
 def print_rows(streams: int, raw: Sequence[Answer], ours: Sequence[Answer]) -> None:
-    """Of both: first token in ms, tokens a second of a stream, and what was added or lost."""
+    """Of both: first token in ms, characters a second of a stream, and what was added or lost."""
     rows = {name: figures(answers) for name, answers in (("raw", raw), ("codeinfo", ours))}
     for name, (p50, p95, rate) in rows.items():
-        print(f"{streams:>7}  {name:<10}{p50:>14.1f} ms{p95:>6.1f} ms{rate:>16.1f}")
+        print(f"{streams:>7}  {name:<10}{p50:>14.1f} ms{p95:>6.1f} ms{rate:>20.1f}")
     (raw50, raw95, raw_rate), (own50, own95, own_rate) = rows.values()
-    added = f"{own50 - raw50:>+14.1f} ms{own95 - raw95:>+6.1f} ms{own_rate / raw_rate:>15.0%}"
+    added = f"{own50 - raw50:>+14.1f} ms{own95 - raw95:>+6.1f} ms{own_rate / raw_rate:>19.0%}"
     print(f"{streams:>7}  {'added':<10}{added}", flush=True)
 
 
 def figures(answers: Sequence[Answer]) -> tuple[float, float, float]:
     firsts = sorted(answer.first * 1000 for answer in answers)
-    rate = median((answer.tokens - 1) / answer.took for answer in answers)
+    rate = median(answer.characters / answer.took for answer in answers)
     return median(firsts), quantiles(firsts, n=20)[-1], rate
 
 

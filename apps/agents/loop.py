@@ -8,7 +8,6 @@ says TurnStopped, with what the meter has counted by then. Errors that are not o
 propagate to the runner.
 """
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -35,6 +34,7 @@ from apps.agents.history import tool_message
 from apps.agents.messages import Message, ToolCall
 from apps.agents.metering import Meter
 from apps.agents.pace import Voice, pace
+from apps.agents.patience import Patience
 from apps.agents.prompts import LAST_ROUND
 from apps.agents.providers.base import ModelRequest, Provider
 from apps.agents.tools import execute
@@ -108,11 +108,11 @@ class _Answer:
         """One round of the provider; leaves its text and its calls behind."""
         self.pieces, self.calls = [], []
         request = replace(self.request, messages=tuple(self.messages), tools=tools)
-        async with aclosing(self.provider.stream(request)) as stream:
-            patience = knobs().first_byte_seconds
-            while (event := await _next(stream, patience)) is not None:
+        seconds, idle_seconds = knobs().first_byte_seconds, knobs().idle_seconds
+        async with aclosing(self.provider.stream(request)) as stream, Patience() as patience:
+            while (event := await _next(stream, patience, seconds)) is not None:
                 if not isinstance(event, ThreadNamed | Warned):
-                    patience = knobs().idle_seconds
+                    seconds = idle_seconds
                     self.meter.tick()
                 match event:
                     case TextDelta(text=text):
@@ -169,14 +169,15 @@ class _Answer:
         return TurnFailed(error.code, error.message, retryable, usage, timing)
 
 
-async def _next(stream: AsyncGenerator[ModelEvent, None], seconds: float) -> ModelEvent | None:
+async def _next(
+    stream: AsyncGenerator[ModelEvent, None], patience: Patience, seconds: float
+) -> ModelEvent | None:
     """The next event, or None at the end.
 
     Raises Unavailable (PROVIDER_TIMEOUT) after so many seconds of silence.
     """
     try:
-        async with asyncio.timeout(seconds):
-            return await anext(stream, None)
+        return await patience.wait(anext(stream, None), seconds)
     except TimeoutError as error:
         raise Unavailable(
             f"The model was silent for {seconds:g} seconds.", code="PROVIDER_TIMEOUT"

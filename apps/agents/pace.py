@@ -4,7 +4,9 @@ pieces.
 A question takes a dozen steps to its model, and each of them waits for whatever is ready then. So
 answers that are being told step aside while a question is on its way; and the more of them there
 are, the longer each rests after a piece, while its next words gather in the connection: to read
-four of them at once is half the work.
+four of them at once is half the work. A process that falls behind all the same wakes them late, and
+the later it does the longer they rest: then words come in larger pieces, and questions still get
+through.
 """
 
 import asyncio
@@ -15,11 +17,14 @@ from weakref import WeakSet
 
 # About what a question takes from its door to its model.
 HEAD_START_SECONDS = 0.05
-# With so few answers nobody rests; with more, so long for each of them; and never longer than that:
-# ten pieces a second still read well.
+# With so few answers nobody rests; with more, so long for each of them: ten pieces a second, with
+# fifty, still read well.
 FEW = 8
 REST_SECONDS = 0.002
-MOST_REST_SECONDS = 0.1
+# And so many times as long as they are woken late, on the average of about so many wakes.
+LATE_TIMES = 10
+WAKES = 50
+MOST_REST_SECONDS = 0.4
 # What comes within so short a time after a rest had gathered meanwhile, and is told as one.
 PIECE_SECONDS = 0.005
 
@@ -30,6 +35,7 @@ class Pace:
     def __init__(self) -> None:
         self._voices: WeakSet[Voice] = WeakSet()
         self._asking, self._until = "", 0.0
+        self._late = 0.0
 
     def ask(self, conversation_id: str) -> None:
         """A question begins its way."""
@@ -45,10 +51,16 @@ class Pace:
         finally:
             self._voices.discard(voice)
 
+    def woke(self, late: float) -> None:
+        """A rest has ended so many seconds after its time."""
+        self._late += (late - self._late) / WAKES
+
     def rest(self, conversation_id: str) -> float:
         """The seconds for which an answer is to be silent now."""
         answers = len(self._voices)
-        many = min(answers * REST_SECONDS, MOST_REST_SECONDS) if answers > FEW else 0.0
+        many = 0.0
+        if answers > FEW:
+            many = min(answers * REST_SECONDS + self._late * LATE_TIMES, MOST_REST_SECONDS)
         if self._asking == conversation_id:
             return many
         return max(many, self._until - time.monotonic())
@@ -67,8 +79,10 @@ class Voice:
             return
         rest = self._pace.rest(self._conversation_id)
         if rest > 0:
+            due = time.monotonic() + rest
             await asyncio.sleep(rest)
             self._rested = time.monotonic()
+            self._pace.woke(self._rested - due)
 
 
 pace = Pace()

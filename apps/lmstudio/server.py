@@ -13,6 +13,7 @@ import httpx
 from apps.lmstudio.types import Downloaded, Heard, Question, read_models
 from codeinfo.addresses import Address, bracketed
 from codeinfo.errors import Unavailable
+from codeinfo.heap import settled
 
 GREETING_SECONDS = 1.0
 CHANGE_IT = "change the address on the LM Studio page"
@@ -93,4 +94,5 @@ def _import_sdk() -> ModuleType:
     # Takes most of a second the first time; in a thread, so that nobody waits meanwhile.
     from apps.lmstudio import sdk  # noqa: PLC0415
 
+    settled()
     return sdk

@@ -22,6 +22,7 @@ from apps.ingest.vectors.store import reset_store
 from apps.site import sockets
 from codeinfo import __version__, telemetry
 from codeinfo.conf import Knobs, knobs
+from codeinfo.heap import settled
 from codeinfo.hub import hub
 
 logger = logging.getLogger("codeinfo.site")
@@ -126,9 +127,8 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     reactor.addSystemEventTrigger("before", "shutdown", ending, while_serving)
     logger.info("server start", extra={"context": facts()})
     queue.start_worker()
-    # What is there now stays: to look through it for garbage would hold everything up for 0.3 s.
     gc.collect()
-    gc.freeze()
+    settled()
     try:
         server.run()
     finally:

@@ -10,21 +10,23 @@ from apps.agents import pace as module
 from apps.agents.pace import (
     FEW,
     HEAD_START_SECONDS,
+    LATE_TIMES,
     MOST_REST_SECONDS,
     PIECE_SECONDS,
     REST_SECONDS,
+    WAKES,
     Pace,
 )
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """`slept` are the rests that were taken; time passes by them alone."""
-    clock = SimpleNamespace(now=100.0, slept=[])
+    """`slept` are the rests that were taken, each ended `late`; time passes by them alone."""
+    clock = SimpleNamespace(now=100.0, slept=[], late=0.0)
 
     async def sleep(seconds: float) -> None:
         clock.slept.append(seconds)
-        clock.now += seconds
+        clock.now += seconds + clock.late
 
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
     monkeypatch.setattr(module, "asyncio", SimpleNamespace(sleep=sleep))
@@ -63,6 +65,23 @@ def test_the_more_answers_the_longer_each_rests(
         assert pace.rest("c0") <= rest
         assert pace.rest("c0") == pytest.approx(rest) or rest == 0
     assert pace.rest("c0") <= 0
+
+
+def test_the_later_they_wake_the_longer_they_rest(clock: SimpleNamespace) -> None:
+    pace = Pace()
+    with ExitStack() as under_way:
+        voices = [under_way.enter_context(pace.answer(f"c{n}")) for n in range(FEW + 1)]
+        least = len(voices) * REST_SECONDS
+        for clock.late in (0.01, 1.0, 0.0):
+            for _ in range(10 * WAKES):
+                asyncio.run(voices[0].breathe())
+                clock.now += 2 * PIECE_SECONDS
+        rests = clock.slept[:: 10 * WAKES]
+        assert rests == [
+            pytest.approx(rest, rel=1e-3)
+            for rest in (least, least + 0.01 * LATE_TIMES, MOST_REST_SECONDS)
+        ]
+        assert pace.rest("c0") == pytest.approx(least, rel=0.1)
 
 
 def test_what_had_gathered_is_told_as_one_piece(clock: SimpleNamespace) -> None:

@@ -250,16 +250,33 @@ class TestTheEventStream:
         raw = await streamed(answer)
         assert raw.startswith(":\n\n")
         messages = messages_of(raw)
-        kinds = [message["type"] for message in messages]
-        assert kinds == [
-            *("analysis", "tool-request", "tool-result", "token", "token", "final", "complete")
+        kinds = dict.fromkeys(message["type"] for message in messages)
+        assert [*kinds] == [
+            *("analysis", "tool-request", "tool-result", "token", "final", "complete")
         ]
+        words = [m["content"] for m in messages if m["type"] == "token"]
+        assert "".join(words) == "Because.\n\nTrue."
         request, result = messages[1:3]
         assert request["parameters"] == {"query": "q"}
         assert (request["callId"], request["stage"]) == ("t1", "started")
         assert (result["callId"], result["stage"]) == ("t1", "error")
         assert result["errorTrimmed"]["code"] == "UNKNOWN_TOOL"
         assert messages[-2]["message"] == {"role": "assistant", "content": "Because.\n\nTrue."}
+
+    async def test_words_that_came_together_are_told_together(
+        self, scripted: Scripted, ask: Ask
+    ) -> None:
+        gate = Gate()
+        scripted(
+            [TextDelta("a"), gate, *map(TextDelta, "bcd"), ReasoningDelta("hm"), TextDelta("e")]
+        )
+        answer = await ask(accept=SSE)
+        pieces = aiter(answer.streaming_content)
+        assert await anext(pieces) == b":\n\n"
+        assert messages_of((await anext(pieces)).decode()) == [{"type": "token", "content": "a"}]
+        gate.open.set()
+        told = messages_of(b"".join([piece async for piece in pieces]).decode())
+        assert [m.get("content") for m in told[:3]] == ["bcd", "hm", "e"]
 
     async def test_begins_with_a_heartbeat_and_goes_on_beating_in_silence(
         self, scripted: Scripted, ask: Ask, monkeypatch: pytest.MonkeyPatch

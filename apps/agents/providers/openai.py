@@ -16,6 +16,7 @@ from apps.agents.events import ModelEvent
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import Listing, available
 from apps.agents.providers.openai_server import Server, certificates, unavailable
+from codeinfo.heap import settled
 
 LIST_SECONDS = 2.5
 
@@ -60,6 +61,7 @@ def _import_streamer() -> Streamer:
     # Takes a second or two the first time, and only answers need it.
     from apps.agents.providers.openai_stream import stream  # noqa: PLC0415
 
+    settled()
     return stream
 
 

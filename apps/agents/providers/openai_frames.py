@@ -41,8 +41,8 @@ class Round:
     def feed(self, frame: Any) -> list[ModelEvent]:
         frame = _dict(frame)
         # Told at once: an answer that is stopped has no end to tell it at.
-        usage = _usage(_dict(frame.get("usage")))
-        counted = [UsageReported(usage)] if usage else []
+        reported = frame.get("usage")
+        usage = _usage(_dict(reported)) if reported else None
         choices = frame.get("choices")
         choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
         reason = choice.get("finish_reason")
@@ -50,7 +50,8 @@ class Round:
         delta = _dict(choice.get("delta"))
         for call in _dicts(delta.get("tool_calls")):
             self._calls.feed(call)
-        return [*self._said(delta), *counted]
+        events = self._said(delta)
+        return [*events, UsageReported(usage)] if usage else events
 
     def _said(self, delta: JSON) -> list[ModelEvent]:
         events: list[ModelEvent] = []

@@ -25,10 +25,25 @@ HEARTBEAT = ":\n\n"
 
 def frames(events: Iterable[ChatEvent], said: Transcript) -> Iterator[str]:
     """The frames of some events; `said` is the whole turn, for the full text at its end."""
-    for event in events:
+    for event in joined(events):
         for message in messages(event, said):
             # json.dumps writes no line breaks, so one data line holds it all.
             yield f"data: {json.dumps(message, allow_nan=False)}\n\n"
+
+
+def joined(events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
+    """The same events, but words that came together in one."""
+    words: list[str] = []
+    for event in events:
+        if isinstance(event, TextDelta):
+            words.append(event.text)
+            continue
+        if words:
+            yield TextDelta("".join(words))
+            words.clear()
+        yield event
+    if words:
+        yield TextDelta("".join(words))
 
 
 def messages(event: ChatEvent, said: Transcript) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from apps.agents.providers.codex.translation import Translation
 from apps.agents.providers.codex.wire import Opened, Told
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
+from codeinfo.heap import settled
 
 if TYPE_CHECKING:
     from apps.agents.providers.codex.account import Account, Accounts
@@ -128,6 +129,7 @@ def _import_session() -> ModuleType:
     # Takes a second the first time, and only those who use Codex need it.
     from apps.agents.providers.codex import session  # noqa: PLC0415
 
+    settled()
     return session
 
 
