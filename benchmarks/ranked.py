@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from apps.ingest.lexical import words
 from apps.ingest.lexical.store import LexicalStore
 from apps.ingest.types import EmbeddingText, VectorRecord
-from apps.retrieval.ranking import Passage, Question, rank
+from apps.retrieval.ranking import Passage, Passages, Question, rank
 from apps.retrieval.ranking.question import telling, telling_stems
 
 Scores = NDArray[np.floating]
@@ -52,7 +52,7 @@ def ranked(found: Words, near: Callable[[str], Scores]) -> Callable[[str], Score
             Passage("", found.texts[i].path, (_name(found.texts[i]),), similar[i], spelt[i])
             for i in some
         ]
-        order = some[rank(found.question(text), passages)]
+        order = some[rank(found.question(text), Passages.of(passages))]
         scores = np.full(len(similar), -np.inf)
         scores[order] = -np.arange(len(order))
         return scores

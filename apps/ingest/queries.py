@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from uuid import UUID
 
-from django.db.models import F
 from django.db.models.functions import Trim
 
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
@@ -12,10 +11,17 @@ from codeinfo.errors import NotFound
 
 def published_roots(names: Collection[str] | None = None) -> list[Root]:
     """Roots that answer questions, the latest ingest first; those of some trimmed names, or all."""
-    roots = Root.objects.published().order_by(F("last_ingest_at").desc(), "-last_run_id")
+    roots = Root.objects.published().order_by()
     if names is not None:
         roots = roots.alias(trimmed=Trim("name")).filter(trimmed__in=names)
-    return list(roots)
+    # Sorted here: to spell the order takes Django as long as all else of this.
+    return sorted(roots, key=_published_at, reverse=True)
+
+
+def _published_at(root: Root) -> tuple[float, str]:
+    """When it was published, and by which run, for those of one moment."""
+    at = root.last_ingest_at
+    return at.timestamp() if at else 0.0, str(root.last_run_id or "")
 
 
 def find_root(path: str) -> Root:

@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -11,6 +12,7 @@ from apps.retrieval.repositories import list_repositories
 from apps.retrieval.search import search
 from apps.retrieval.types import SearchQuery
 from codeinfo.errors import InvalidInput
+from codeinfo.parsers import rendered
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -19,12 +21,12 @@ class VectorSearchView(APIView):
     """`POST /tools/vector-search {query, repository?, path?, language?, limit?}`; other keys are
     ignored."""
 
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         query = SearchQuery.parse(object_of(request))
         result = search(query)
         facts = {**query.as_log(), "results": len(result.matches), "modelId": result.model_id}
         log.info("tools vector search", extra={"context": facts})
-        return Response(result.as_wire())
+        return rendered(result.as_wire())
 
 
 class IngestedReposView(APIView):

@@ -8,7 +8,7 @@ little is left, more is asked for.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
@@ -16,17 +16,11 @@ import numpy as np
 from apps.ingest.models import Root
 from apps.ingest.vectors.store import get_store
 from apps.logs.context import carrying
-from apps.retrieval.sources import (
-    NOTHING,
-    Asked,
-    Candidate,
-    FromMemory,
-    FromStores,
-    Side,
-    Source,
-    side_of,
-    source_of,
-)
+from apps.retrieval.asked import Asked
+from apps.retrieval.columns import NOTHING, Candidates, Frequencies, Side, joined
+from apps.retrieval.from_memory import FromMemory
+from apps.retrieval.from_stores import FromStores, side_of
+from apps.retrieval.sources import Source, sources_of
 
 # Candidates of each side: beyond these the best ten hardly change, with half of them they do.
 WIDTH = 200
@@ -41,14 +35,14 @@ _askers = ThreadPoolExecutor(8, thread_name_prefix="search-near")
 class Gathered:
     """The candidates, and in how many of all `chunks` each of the question's stems stands."""
 
-    candidates: Sequence[Candidate]
+    candidates: Candidates
     counts: Mapping[str, int]
     chunks: int
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What a root gave on each side. `hits` None: it could not be asked for words."""
+    """What a source gave on each side. `hits` None: it could not be asked for words."""
 
     source: Source
     near: Side
@@ -58,20 +52,19 @@ class _Found:
     def more(self) -> bool:
         return self.near.more or (self.hits is not None and self.hits.more)
 
+    def candidates(self) -> Candidates:
+        return self.source.candidates(self.near, self.hits)
+
 
 def gather(roots: Sequence[Root], asked: Asked) -> Gathered:
     """The candidates of some roots. Raises Unavailable where the vector store is away, or where
     there is no vector and the words cannot be had either."""
-    sources = [source_of(root, asked) for root in roots]
+    sources = sources_of(roots, asked)
     n = WIDTH
     while True:
         found = _ask(sources, asked, n)
-        kept = [
-            each
-            for root in _best(found, n)
-            for each in root.source.candidates(root.near, root.hits)
-        ]
-        if len(kept) >= ENOUGH or not any(root.more for root in found):
+        kept = joined([each.candidates() for each in _best(found, n)])
+        if len(kept) >= ENOUGH or not any(each.more for each in found):
             return Gathered(_measured(kept, asked), *_frequencies(sources))
         n *= WIDEN
 
@@ -80,10 +73,14 @@ def _ask(sources: Sequence[FromMemory | FromStores], asked: Asked, n: int) -> li
     # Chroma looks in a process of its own, or elsewhere: all else is looked for meanwhile.
     waiting = _asking([each.root for each in sources if isinstance(each, FromStores)], asked, n)
     hits = [each.hits(n) for each in sources]
-    held = {each.root.id: each.near(n) for each in sources if isinstance(each, FromMemory)}
-    near = held | waiting()
+    held = {each: each.near(n) for each in sources if isinstance(each, FromMemory)}
+    stored = waiting()
     return [
-        _Found(each, near.get(each.root.id, NOTHING), some)
+        _Found(
+            each,
+            held[each] if isinstance(each, FromMemory) else stored.get(each.root.id, NOTHING),
+            some,
+        )
         for each, some in zip(sources, hits, strict=True)
     ]
 
@@ -103,16 +100,16 @@ def _asking(roots: Sequence[Root], asked: Asked, n: int) -> Callable[[], dict[UU
 
 
 def _best(found: Sequence[_Found], n: int) -> list[_Found]:
-    """Of each side the n best of all roots."""
-    farthest = _nth([root.near.values for root in found], n)
-    lowest = _nth([root.hits.values for root in found if root.hits], n)
+    """Of each side the n best of all sources."""
+    farthest = _nth([each.near.values for each in found], n)
+    lowest = _nth([each.hits.values for each in found if each.hits], n)
     return [
         _Found(
-            root.source,
-            root.near.best(n, farthest),
-            root.hits and root.hits.best(n, lowest),
+            each.source,
+            each.near.best(n, farthest),
+            each.hits and each.hits.best(n, lowest),
         )
-        for root in found
+        for each in found
     ]
 
 
@@ -124,7 +121,7 @@ def _nth(values: Sequence[np.ndarray], n: int) -> float:
     return float(np.partition(together, n - 1)[n - 1])
 
 
-def _frequencies(sources: Iterable[Source]) -> tuple[Mapping[str, int], int]:
+def _frequencies(sources: Iterable[Source]) -> Frequencies:
     """How rare the question's stems are in all the roots together."""
     counts: Counter[str] = Counter()
     total = 0
@@ -135,16 +132,17 @@ def _frequencies(sources: Iterable[Source]) -> tuple[Mapping[str, int], int]:
     return counts, total
 
 
-def _measured(candidates: Sequence[Candidate], asked: Asked) -> list[Candidate]:
+def _measured(candidates: Candidates, asked: Asked) -> Candidates:
     """The same, with the distances of those that only their words found."""
-    unknown: dict[UUID, list[str]] = {}
-    for each in candidates:
-        if each.distance is None:
-            unknown.setdefault(each.root.id, []).append(each.id)
+    unknown = np.flatnonzero(np.isnan(candidates.distances)).tolist()
     if asked.vector is None or not unknown:
-        return list(candidates)
-    found = get_store().distances_each(unknown, asked.vector)
-    return [
-        each if each.distance is not None else each.at(found[each.root.id].get(each.id))
-        for each in candidates
-    ]
+        return candidates
+    ids: dict[UUID, list[str]] = {}
+    for index in unknown:
+        ids.setdefault(candidates.roots[index].id, []).append(candidates.ids[index])
+    found = get_store().distances_each(ids, asked.vector)
+    distances = candidates.distances.copy()
+    for index in unknown:
+        known = found[candidates.roots[index].id].get(candidates.ids[index])
+        distances[index] = np.nan if known is None else known
+    return replace(candidates, distances=distances)

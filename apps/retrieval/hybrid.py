@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
 from apps.ingest.types import Vectors
+from apps.retrieval.asked import Asked
+from apps.retrieval.columns import Candidate
 from apps.retrieval.gather import gather
 from apps.retrieval.ranking import Question, rank
 from apps.retrieval.rows import row_of_facts
-from apps.retrieval.sources import Asked, Candidate
 from apps.retrieval.texts import Texts, indexed, stored
 from apps.retrieval.types import Found, Row, SearchQuery
 from codeinfo.errors import Unavailable
@@ -57,8 +58,8 @@ def _has_words(root: Root) -> bool:
 def _ranked(query: SearchQuery, roots: Sequence[Root], vector: Vectors | None) -> list[Candidate]:
     found = gather(roots, Asked(query.text, vector, query.filters))
     question = Question.of(query.text, found.counts, found.chunks)
-    order = rank(question, [each.passage for each in found.candidates])
-    return [found.candidates[index] for index in order[: query.limit]]
+    order = rank(question, found.candidates.passages)
+    return found.candidates.chosen(order[: query.limit])
 
 
 def _rows(chosen: Sequence[Candidate], texts: Texts) -> list[Row]:

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from apps.ingest.lexical import StoredChunk, get_lexical
 from apps.ingest.vectors.store import get_store
+from apps.retrieval.columns import Candidate
 from apps.retrieval.rows import facts_of
-from apps.retrieval.sources import Candidate
 from codeinfo.errors import Unavailable
 
 Texts = dict[tuple[UUID, str], StoredChunk]  # by root and chunk id

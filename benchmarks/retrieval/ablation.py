@@ -17,8 +17,8 @@ from benchmarks.retrieval.scores import Score, judged
 
 if TYPE_CHECKING:
     from apps.ingest.models import Root
+    from apps.retrieval.asked import Asked
     from apps.retrieval.gather import Gathered
-    from apps.retrieval.sources import Asked
 
 SHARES = ("meaning", "meaning_of_name")
 

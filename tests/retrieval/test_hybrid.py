@@ -179,7 +179,7 @@ def stage(
     """All rules hold whether the stores answer or memory does."""
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Stage(folder)
-    for place in ("gather", "sources", "texts", "nearest"):
+    for place in ("gather", "from_stores", "texts", "nearest"):
         monkeypatch.setattr(f"apps.retrieval.{place}.get_store", lambda: made)
     if request.param == "memory":
         monkeypatch.setattr("apps.retrieval.sources.memory", Eager(made))

@@ -15,9 +15,9 @@ from apps.ingest.models import Root
 from apps.ingest.runs import mend, queue, stores
 from apps.ingest.vectors.store import get_store, reset_store
 from apps.retrieval import memory as memory_module
+from apps.retrieval.columns import Side
 from apps.retrieval.held import Held, size
 from apps.retrieval.memory import IDLE_SECONDS, PAUSE_SECONDS, Memory
-from apps.retrieval.sources import Side
 from codeinfo.errors import NotFound, Unavailable
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, ingest_sample, write_files
@@ -38,7 +38,7 @@ class Told:
         self._ask = ask
         self.chroma = 0
         self.restart(monkeypatch)
-        for place in ("gather", "sources", "texts"):
+        for place in ("gather", "from_stores", "texts"):
             monkeypatch.setattr(f"apps.retrieval.{place}.get_store", self._counted)
 
     def restart(self, monkeypatch: pytest.MonkeyPatch) -> None:

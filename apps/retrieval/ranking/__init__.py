@@ -8,7 +8,7 @@ Every rule makes sense for any code base; docs/retrieval.md says why, `weights` 
 
 from apps.retrieval.ranking.order import rank
 from apps.retrieval.ranking.question import Question
-from apps.retrieval.ranking.types import Passage
+from apps.retrieval.ranking.types import Passage, Passages
 from apps.retrieval.ranking.weights import Weights
 
-__all__ = ["Passage", "Question", "Weights", "rank"]
+__all__ = ["Passage", "Passages", "Question", "Weights", "rank"]

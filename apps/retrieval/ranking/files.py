@@ -1,13 +1,14 @@
 """The score of each file: its passages together, and what its path says."""
 
-import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
 
 from apps.retrieval.ranking import paths
 from apps.retrieval.ranking.question import Question, stems_of
-from apps.retrieval.ranking.types import Passage
+from apps.retrieval.ranking.types import Passages, Scores
 from apps.retrieval.ranking.weights import Weights
 
 # Words by which a question asks for files of a kind, so that they are not held back.
@@ -23,50 +24,30 @@ ASKED_BY: Mapping[str, frozenset[str]] = {
 }
 
 
-class File(NamedTuple):
-    """A file among the candidates, and which of them are its passages, by their index."""
-
-    root: Hashable
-    path: str
-    passages: list[int]
-    declares: bool
-
-
-def gather(passages: Sequence[Passage]) -> list[File]:
-    """The files of some passages, in the order of their first."""
-    found: dict[tuple[Hashable, str], list[int]] = defaultdict(list)
-    for index, passage in enumerate(passages):
-        found[passage.root, passage.path].append(index)
-    return [
-        File(root, path, indexes, any(passages[index].names for index in indexes))
-        for (root, path), indexes in found.items()
-    ]
-
-
-def file_scores(
-    question: Question, files: Sequence[File], scores: Sequence[float], weights: Weights
-) -> list[float]:
+def file_scores(question: Question, passages: Passages, scores: Scores, weights: Weights) -> Scores:
     """One score a file, comparable between files; `scores` are those of all passages."""
-    held_back = _HeldBack(question, files, weights)
-    return [
-        pooled([scores[index] for index in file.passages], weights.pool)
-        + named(question, file.path, weights)
-        - held_back.by(file)
-        for file in files
+    held_back = _HeldBack(question, passages, weights)
+    told = [
+        named(question, path, weights) - held_back.by(file)
+        for file, (_, path) in enumerate(passages.files)
     ]
+    return pooled(scores, passages.file_of, len(told), weights.pool) + np.array(told, np.float64)
 
 
-def pooled(scores: Sequence[float], temperature: float) -> float:
-    """The best score, raised by how many others come near it: log of the sum of exponentials.
+def pooled(scores: Scores, file_of: NDArray[np.intp], files: int, temperature: float) -> Scores:
+    """Of each file the best score, raised by how many others of it come near: log of the sum of
+    exponentials.
 
     A file that answers in several places is about the thing; one that answers in one may only
     mention it. What is far below the best adds nothing, so a long file has no advantage by itself.
     """
-    best = max(scores)
-    if temperature <= 0 or len(scores) == 1:
+    best = np.full(files, -np.inf)
+    np.maximum.at(best, file_of, scores)
+    if temperature <= 0:
         return best
-    total = sum([math.exp((score - best) / temperature) for score in scores])
-    return best + temperature * math.log(total)
+    near = np.exp((scores - best[file_of]) / temperature)
+    found: Scores = best + temperature * np.log(np.bincount(file_of, near, files))
+    return found
 
 
 def named(question: Question, path: str, weights: Weights) -> float:
@@ -79,28 +60,30 @@ def named(question: Question, path: str, weights: Weights) -> float:
 class _HeldBack:
     """How much each file is held back for its kind, and for what stands beside it."""
 
-    def __init__(self, question: Question, files: Sequence[File], weights: Weights) -> None:
+    def __init__(self, question: Question, passages: Passages, weights: Weights) -> None:
         self._weights = weights
+        self._files = passages.files
         self._kinds = {kind for kind, words in ASKED_BY.items() if not question.asks_for(words)}
-        self._declaring: set[tuple[Hashable, str]] = set()
-        self._superseded: set[tuple[Hashable, str]] = set()
+        told = zip(passages.file_of.tolist(), passages.names, strict=True)
+        self._declaring = {file for file, names in told if names}
         beside_of: dict[Hashable, set[str]] = defaultdict(set)
-        for file in files:
-            beside_of[file.root].add(file.path)
-        for root, beside in beside_of.items():
-            self._declaring |= {(root, path) for path in paths.declarations_beside(beside)}
-            old = paths.superseded(beside, question.text)
-            self._superseded |= {(root, path) for path in old}
+        for root, path in passages.files:
+            beside_of[root].add(path)
+        self._doubles = {root: paths.declarations_beside(each) for root, each in beside_of.items()}
+        self._old = {
+            root: paths.superseded(each, question.text) for root, each in beside_of.items()
+        }
 
-    def by(self, file: File) -> float:
-        weights = self._weights
+    def by(self, file: int) -> float:
+        """How much one is, by its place in the files."""
+        (root, path), weights = self._files[file], self._weights
         total = 0.0
-        for kind in paths.kinds(file.path) & self._kinds:
+        for kind in paths.kinds(path) & self._kinds:
             total += getattr(weights, kind)
-        if (file.root, file.path) in self._declaring:
+        if path in self._doubles[root]:
             total += weights.declaration
-        if (file.root, file.path) in self._superseded:
+        if path in self._old[root]:
             total += weights.superseded
-        if paths.is_index(file.path) and not file.declares:
+        if paths.is_index(path) and file not in self._declaring:
             total += weights.reexport
         return total

@@ -1,39 +1,33 @@
 """The score of each passage by itself."""
 
-from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from apps.retrieval.ranking.question import Question, stems_of
-from apps.retrieval.ranking.types import Passage
+from apps.retrieval.ranking.types import Passages, Scores
 from apps.retrieval.ranking.weights import Weights
-
-Scores = NDArray[np.float64]
 
 # A name asked for, found as it is spelt, in other capitals, or with its parts joined otherwise.
 EXACT, OTHER_CASE, SAME_PARTS = 1.0, 0.8, 0.6
 
 
-def passage_scores(
-    question: Question, passages: Sequence[Passage], weights: Weights
-) -> list[float]:
+def passage_scores(question: Question, passages: Passages, weights: Weights) -> Scores:
     """Mixed scores in standard deviations, raised where a passage declares what is asked for."""
     share = weights.meaning_of_name if question.is_name else weights.meaning
-    mixed = mix(
-        [passage.similarity for passage in passages], [passage.words for passage in passages], share
-    )
-    names = _NameScores(question)
-    declared = (names.of(passage.names) for passage in passages)
-    return [
-        score + weights.definition * defined + weights.names * agreed
-        for score, (defined, agreed) in zip(mixed.tolist(), declared, strict=True)
-    ]
+    scores = mix(passages.similarity, passages.words, share)
+    asked = _NameScores(question)
+    for index, names in enumerate(passages.names):
+        # Most passages declare nothing that the question says, and this tells it at once.
+        if not asked.said.isdisjoint(_told_by(names)):
+            defined, agreed = asked.of(names)
+            scores[index] += weights.definition * defined + weights.names * agreed
+    return scores
 
 
-def mix(meaning: Sequence[float | None], words: Sequence[float | None], share: float) -> Scores:
+def mix(meaning: ArrayLike, words: ArrayLike, share: float) -> Scores:
     """`share` of the standardised meaning, the rest of the standardised words.
 
     By score and not by rank: how much better the best is says more than that it is the best. Where
@@ -46,9 +40,9 @@ def mix(meaning: Sequence[float | None], words: Sequence[float | None], share: f
     return found
 
 
-def standardised(values: Sequence[float | None]) -> Scores:
+def standardised(values: ArrayLike) -> Scores:
     """Distances from the mean in standard deviations; nan where there is no value."""
-    given = np.array(values, np.float64)  # in which None is nan
+    given = np.asarray(values, np.float64)
     known = given[~np.isnan(given)]
     if not known.size:
         return given
@@ -63,15 +57,13 @@ class _NameScores:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._lower = {name.lower() for name in question.names}
-        self._said = question.words.union(self._lower, *question.parts_of_names)
+        # What must be among all that some names tell, for them to fit at all.
+        self.said = question.words.union(self._lower, *question.parts_of_names)
         self._defined = cache(self._defined_by)
         self._agreed = cache(lambda name: question.agreement(stems_of(name)))
 
     def of(self, names: tuple[str, ...]) -> tuple[float, float]:
         """The best of some names: as the definition asked for, and by agreement of words."""
-        # Most passages declare nothing that the question says, and this tells it at once.
-        if self._said.isdisjoint(_told_by(names)):
-            return 0.0, 0.0
         defined = max(map(self._defined, names)) if self._lower else 0.0
         return defined, max(map(self._agreed, names))
 

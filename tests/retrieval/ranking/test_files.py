@@ -1,9 +1,16 @@
 """The score of a file: its passages together, its name, and what it is held back for."""
 
+import numpy as np
 import pytest
 
-from apps.retrieval.ranking import Passage, Question, Weights
-from apps.retrieval.ranking.files import file_scores, gather, named, pooled
+from apps.retrieval.ranking import Passage, Passages, Question, Weights
+from apps.retrieval.ranking.files import file_scores, named, pooled
+
+
+def scores(text: str, passages: list[Passage], weights: Weights) -> list[float]:
+    """Those of the files of passages that all score alike."""
+    nothing = np.zeros(len(passages))
+    return file_scores(Question.of(text), Passages.of(passages), nothing, weights).tolist()
 
 
 def held_back(text: str, *paths: str, names: tuple[str, ...] = ("x",)) -> list[float]:
@@ -12,35 +19,43 @@ def held_back(text: str, *paths: str, names: tuple[str, ...] = ("x",)) -> list[f
         file_name=0, file_of_name=0, test=1, example=1, prose=1, data=1, legacy=1, declaration=1,
         reexport=1, superseded=1,
     )  # fmt: skip
-    files = gather([Passage("root", path, names) for path in paths])
-    scores = file_scores(Question.of(text), files, [0.0] * len(paths), weights)
-    return [-score for score in scores]
+    return [
+        -score for score in scores(text, [Passage("r", path, names) for path in paths], weights)
+    ]
 
 
 # --- the passages of a file together --------------------------------------------------------------
 
 
+def together(*of_files: list[float], temperature: float = 0.5) -> list[float]:
+    """The scores of files whose passages have these."""
+    file_of = [file for file, of_file in enumerate(of_files) for _ in of_file]
+    every = np.array([score for of_file in of_files for score in of_file])
+    return pooled(every, np.array(file_of), len(of_files), temperature).tolist()
+
+
 def test_a_file_that_answers_in_several_places_comes_before_one_that_does_once() -> None:
-    assert pooled([2.0, 1.8, 1.5], 0.5) > pooled([2.0], 0.5)
+    several, once = together([2.0, 1.8, 1.5], [2.0])
+    assert several > once
 
 
 def test_many_weak_passages_do_not_outweigh_a_good_one() -> None:
-    assert pooled([-1.0] * 30, 0.5) < pooled([2.0], 0.5)
+    weak, good = together([-1.0] * 30, [2.0])
+    assert weak < good
 
 
 def test_a_lone_passage_is_the_files_score() -> None:
-    assert pooled([1.25], 0.5) == pytest.approx(1.25)
+    assert together([1.25], [-3.0]) == [1.25, -3.0]
 
 
 def test_without_a_temperature_only_the_best_counts() -> None:
-    assert pooled([1.0, 1.0, 1.0], 0.0) == 1.0
+    assert together([1.0, 1.0, 1.0], temperature=0.0) == [1.0]
 
 
 def test_files_of_like_paths_in_two_roots_are_two() -> None:
-    files = gather([Passage(1, "a.py"), Passage(2, "a.py"), Passage(1, "a.py", ("f",))])
-    assert [(file.root, file.passages, file.declares) for file in files] == [
-        (1, [0, 2], True), (2, [1], False),
-    ]  # fmt: skip
+    passages = Passages.of([Passage(1, "a.py"), Passage(2, "a.py"), Passage(1, "a.py", ("f",))])
+    assert passages.files == [(1, "a.py"), (2, "a.py")]
+    assert passages.file_of.tolist() == [0, 1, 0]
 
 
 # --- the file's own name --------------------------------------------------------------------------
@@ -105,10 +120,16 @@ def test_an_older_version_is_held_back_beside_a_newer() -> None:
 def test_versions_of_two_roots_are_not_compared() -> None:
     passages = [Passage(1, "api/v1/u.go", ("x",)), Passage(2, "api/v2/u.go", ("x",))]
     weights = Weights(superseded=1, file_name=0)
-    assert file_scores(Question.of("users"), gather(passages), [0.0, 0.0], weights) == [0, 0]
+    assert scores("users", passages, weights) == [0, 0]
 
 
 def test_an_index_file_is_held_back_unless_it_declares_something() -> None:
     assert held_back("retry", "src/net/__init__.py", names=()) == [1]
     assert held_back("retry", "src/net/__init__.py", names=("retry",)) == [0]
     assert held_back("retry", "src/net/core.py", names=()) == [0]
+
+
+def test_an_index_file_declares_what_any_of_its_passages_does() -> None:
+    path = "src/net/__init__.py"
+    passages = [Passage(1, path, ("retry",)), Passage(1, path), Passage(2, path)]
+    assert scores("users", passages, Weights(reexport=1, pool=0)) == [0, -1]

@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.retrieval.ranking import Passage, Question, rank
+from apps.retrieval.ranking import Passage, Passages, Question, rank
 from apps.retrieval.ranking.order import MOST_OF_A_FILE
 
 QUESTION = Question.of("how calls are retried")
 
 
 def order(*passages: Passage, question: Question = QUESTION) -> list[int]:
-    return rank(question, passages)
+    return rank(question, Passages.of(passages))
 
 
 def test_better_passages_come_first() -> None:
@@ -74,7 +74,7 @@ passages = st.builds(
 
 @given(st.lists(passages, max_size=12))
 def test_whatever_is_found_each_is_ranked_once_and_no_file_thrice(found: list[Passage]) -> None:
-    got = rank(QUESTION, found)
+    got = order(*found)
     assert len(set(got)) == len(got)
     files = [(found[i].root, found[i].path) for i in got]
     assert all(files.count(file) <= MOST_OF_A_FILE for file in files)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from apps.retrieval.ranking import Passage, Question, Weights
+from apps.retrieval.ranking import Passage, Passages, Question, Weights
 from apps.retrieval.ranking.passages import mix, passage_scores, standardised
 from apps.retrieval.ranking.question import stems_of
 
@@ -14,7 +14,7 @@ def passage(similarity: float | None, words: float | None, *names: str) -> Passa
 
 
 def scores(text: str, *passages: Passage, **weights: float) -> list[float]:
-    return passage_scores(Question.of(text), passages, Weights(**weights))
+    return passage_scores(Question.of(text), Passages.of(passages), Weights(**weights)).tolist()
 
 
 # --- the mix --------------------------------------------------------------------------------------
