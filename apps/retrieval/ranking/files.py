@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,10 +63,8 @@ class _HeldBack:
 
     def __init__(self, question: Question, passages: Passages, weights: Weights) -> None:
         self._weights = weights
-        self._files = passages.files
+        self._passages = passages
         self._kinds = {kind for kind, words in ASKED_BY.items() if not question.asks_for(words)}
-        told = zip(passages.file_of.tolist(), passages.names, strict=True)
-        self._declaring = {file for file, names in told if names}
         beside_of: dict[Hashable, set[str]] = defaultdict(set)
         for root, path in passages.files:
             beside_of[root].add(path)
@@ -76,7 +75,7 @@ class _HeldBack:
 
     def by(self, file: int) -> float:
         """How much one is, by its place in the files."""
-        (root, path), weights = self._files[file], self._weights
+        (root, path), weights = self._passages.files[file], self._weights
         total = 0.0
         for kind in paths.kinds(path) & self._kinds:
             total += getattr(weights, kind)
@@ -87,3 +86,10 @@ class _HeldBack:
         if paths.is_index(path) and file not in self._declaring:
             total += weights.reexport
         return total
+
+    @cached_property
+    def _declaring(self) -> set[int]:
+        """The files of which some passage declares something."""
+        passages = self._passages
+        told = zip(passages.file_of.tolist(), passages.names, strict=True)
+        return {file for file, names in told if names}

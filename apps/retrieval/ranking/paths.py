@@ -94,7 +94,9 @@ def _first_stem(path: str) -> str:
 def superseded(paths: Collection[str], said: str) -> set[str]:
     """Those in a folder named by a version beside one of a later version, such as `api/v1/` beside
     `api/v2/`, unless `said` names that version."""
-    versions = {path: found for path in paths if (found := tuple(_versions(path)))}
+    versions = {path: found for path in paths if (found := _versions(path))}
+    if not versions:
+        return set()
     latest: dict[str, int] = {}
     for found in versions.values():
         for parent, number in found:
