@@ -25,11 +25,13 @@ class Side(NamedTuple):
     values: Column
     more: bool
 
-    def best(self, n: int, limit: float) -> "Side":
-        """The n best of those up to a limit, best first; of equals the first written."""
+    def best(self, limit: float) -> "Side":
+        """Those up to a limit, best first; of equals the first written."""
         good = np.flatnonzero(self.values <= limit)
-        good = good[np.argsort(self.values[good], kind="stable")][:n]
-        return self._replace(keys=self.keys[good], values=self.values[good])
+        return self.at(good[np.argsort(self.values[good], kind="stable")])
+
+    def at(self, places: NDArray[np.intp] | slice) -> "Side":
+        return self._replace(keys=self.keys[places], values=self.values[places])
 
 
 NOTHING = Side(np.zeros(0, np.intp), np.zeros(0), more=False)

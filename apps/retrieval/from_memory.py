@@ -41,6 +41,15 @@ class FromMemory:
         rows = np.flatnonzero(scores)
         return Side(rows, -scores[rows], more=len(rows) >= n)
 
+    def best(self, side: Side, n: int, limit: float) -> Side:
+        found = side.best(limit)
+        if len(found.keys) <= n:
+            return found
+        # Some are equal to the last that there is room for: then n of each root.
+        roots = self._roots_of(found.keys)
+        kept = [np.flatnonzero(roots == root)[:n] for root in np.unique(roots)]
+        return found.at(np.sort(np.concatenate(kept)))
+
     def candidates(self, near: Side, hits: Side | None) -> Candidates:
         hits = hits or NOTHING
         scores = np.zeros(self._size, np.float32)
@@ -63,7 +72,7 @@ class FromMemory:
         self, rows: NDArray[np.intp], distances: Column, words: Column, near: NDArray[np.bool_]
     ) -> Candidates:
         """These rows, with what is held of them."""
-        places = np.searchsorted(self._first, rows, "right") - 1
+        places = self._roots_of(rows)
         spots = list(zip(places.tolist(), (rows - self._first[places]).tolist(), strict=True))
         roots, contents = self._roots, self._contents
         files: dict[tuple[int, int], int] = {}  # root and file, in the order of their first
@@ -81,6 +90,10 @@ class FromMemory:
             words=words,
             near=near,
         )
+
+    def _roots_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The place of the root of each row."""
+        return np.searchsorted(self._first, rows, "right") - 1
 
     @cached_property
     def _distances(self) -> Vectors | None:

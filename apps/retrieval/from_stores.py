@@ -36,6 +36,9 @@ class FromStores:
             return None
         return side_of([(hit.id, -hit.score) for hit in found], n)
 
+    def best(self, side: Side, n: int, limit: float) -> Side:
+        return side.best(limit).at(slice(n))
+
     def candidates(self, near: Side, hits: Side | None) -> Candidates:
         distances = dict(zip(near.keys, near.values.tolist(), strict=True))
         scores = dict(zip(hits.keys, (-hits.values).tolist(), strict=True)) if hits else {}

@@ -106,8 +106,8 @@ def _best(found: Sequence[_Found], n: int) -> list[_Found]:
     return [
         _Found(
             each.source,
-            each.near.best(n, farthest),
-            each.hits and each.hits.best(n, lowest),
+            each.source.best(each.near, n, farthest),
+            each.hits and each.source.best(each.hits, n, lowest),
         )
         for each in found
     ]

@@ -19,6 +19,9 @@ class Source(Protocol):
     def hits(self, n: int) -> Side | None:
         """What has the words, the n best at least; None where it cannot be asked for them."""
 
+    def best(self, side: Side, n: int, limit: float) -> Side:
+        """Those of one of its sides up to a limit, best first, and no more than n of a root."""
+
     def candidates(self, near: Side, hits: Side | None) -> Candidates:
         """Those that are live and pass the filters, the near ones first: of two that rank alike the
         nearer leads."""

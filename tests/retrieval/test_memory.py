@@ -13,9 +13,12 @@ from apps.ingest import services
 from apps.ingest.lexical import Contents, Postings, get_lexical
 from apps.ingest.models import Root
 from apps.ingest.runs import mend, queue, stores
+from apps.ingest.types import Filters
 from apps.ingest.vectors.store import get_store, reset_store
 from apps.retrieval import memory as memory_module
+from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Side
+from apps.retrieval.from_memory import FromMemory
 from apps.retrieval.held import Held, size
 from apps.retrieval.memory import IDLE_SECONDS, PAUSE_SECONDS, Memory
 from codeinfo.errors import NotFound, Unavailable
@@ -260,6 +263,14 @@ def test_distances_are_those_of_the_vectors() -> None:
 
 def test_the_best_of_a_side_come_in_order_and_of_equals_the_first_written() -> None:
     side = Side(np.arange(6), np.array([3.0, 1.0, 2.0, 1.0, 4.0, 2.0]), more=False)
-    assert side.best(9, 3.0).keys.tolist() == [1, 3, 2, 5, 0]
-    assert side.best(3, 2.0).keys.tolist() == [1, 3, 2]
-    assert side.best(3, 0.5).values.tolist() == []
+    assert side.best(3.0).keys.tolist() == [1, 3, 2, 5, 0]
+    assert side.best(0.5).values.tolist() == []
+
+
+def test_of_equals_at_the_end_no_more_go_on_than_are_asked_of_each_root() -> None:
+    units = np.eye(3, DIMENSION, dtype=np.float32)
+    held = [(Root(name=name), Held(1, contents_of(3), units)) for name in "ab"]
+    source = FromMemory(held, Asked("any", units[0], Filters()))
+    side = Side(np.arange(6), np.array([2.0, 1.0, 2.0, 2.0, 2.0, 3.0]), more=False)
+    assert source.best(side, 2, 2.0).keys.tolist() == [1, 0, 3, 4]
+    assert source.best(side, 5, 2.0).keys.tolist() == [1, 0, 2, 3, 4]
