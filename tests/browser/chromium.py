@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = (
@@ -42,7 +42,15 @@ class Complaints(list[str]):
 
     def listen(self, page: Page) -> None:
         page.on("console", self._on_console)
-        page.on("pageerror", lambda error: self.append(str(error)))
+        page.on("pageerror", self._on_error)
+
+    def hush(self, page: Page) -> None:
+        """The end of `listen`."""
+        page.remove_listener("console", self._on_console)
+        page.remove_listener("pageerror", self._on_error)
+
+    def _on_error(self, error: Error) -> None:
+        self.append(str(error))
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error":

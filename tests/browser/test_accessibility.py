@@ -31,10 +31,10 @@ def objections(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_pages(open_page: OpenPage, complaints: Complaints, variant: str, path: str) -> None:
+def test_pages(look: OpenPage, complaints: Complaints, variant: str, path: str) -> None:
     complaints.expected.append("status of 404")
     size, dark = VARIANTS[variant]
-    page = open_page(path, size=size, dark=dark)
+    page = look(path, size=size, dark=dark)
     page.wait_for_load_state("networkidle")
     assert objections(page) == []
 
@@ -59,9 +59,9 @@ LAYERS: dict[str, tuple[tuple[int, int], Callable[[Page], None], str]] = {
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_layers(open_page: OpenPage, layer: str) -> None:
+def test_layers(look: OpenPage, layer: str) -> None:
     size, open_layer, selector = LAYERS[layer]
-    page = open_page("/", size=size, dark=True)
+    page = look("/", size=size, dark=True)
     page.wait_for_load_state("networkidle")
     open_layer(page)
     expect(page.locator(selector)).to_be_visible()

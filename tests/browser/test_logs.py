@@ -188,10 +188,10 @@ def test_what_cannot_be_told_is_told_later(
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_axe_has_no_objections(open_page: OpenPage, send: Send, variant: str) -> None:
+def test_axe_has_no_objections(look: OpenPage, send: Send, variant: str) -> None:
     send("an error to look at", level="error", context={"traceback": "Traceback:\n  x"})
     size, dark = VARIANTS[variant]
-    page = open_page("/logs?text=error+to+look", size=size, dark=dark)
+    page = look("/logs?text=error+to+look", size=size, dark=dark)
     expect(page.locator(LIVE)).to_have_text("Live")
     opener = page.get_by_role("button", name="Context of an error to look at").first
     opener.click()
@@ -200,8 +200,8 @@ def test_axe_has_no_objections(open_page: OpenPage, send: Send, variant: str) ->
 
 
 @pytest.mark.parametrize("size", [(320, 700), (768, 1024), (1280, 800)])
-def test_it_fits(open_page: OpenPage, send: Send, size: tuple[int, int]) -> None:
+def test_it_fits(look: OpenPage, send: Send, size: tuple[int, int]) -> None:
     send("x" * 300, context={"y" * 100: "z" * 300})
-    page = open_page("/logs?text=zzzz", size=size)
+    page = look("/logs?text=zzzz", size=size)
     lines(page).first.get_by_role("button").first.click()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

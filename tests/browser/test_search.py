@@ -117,20 +117,18 @@ ADDRESSES = (
 
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_axe_has_no_objections(
-    index: None, open_page: OpenPage, variant: str, address: str
-) -> None:
+def test_axe_has_no_objections(index: None, look: OpenPage, variant: str, address: str) -> None:
     size, dark = VARIANTS[variant]
-    page = open_page(address, size=size, dark=dark)
+    page = look(address, size=size, dark=dark)
     page.wait_for_load_state("networkidle")
     # A line's number is as high as the line of code it stands in: WCAG 2.5.8 exempts such targets.
     assert [found for found in objections(page) if 'class="ln"' not in found] == []
 
 
 @pytest.mark.parametrize("size", [(320, 700), (375, 812), (768, 1024), WIDE])
-def test_no_page_scrolls_sideways(index: None, open_page: OpenPage, size: tuple[int, int]) -> None:
+def test_no_page_scrolls_sideways(index: None, look: OpenPage, size: tuple[int, int]) -> None:
     for address in ADDRESSES:
-        page = open_page(address, size=size)
+        page = look(address, size=size)
         assert wider(page) == 0, address
 
 

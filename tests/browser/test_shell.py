@@ -37,8 +37,8 @@ def test_the_chosen_theme_is_there_before_the_page_is(open_page: OpenPage) -> No
     expect(toggle).to_have_accessible_name("Theme: dark")
 
 
-def test_without_a_choice_the_system_decides(open_page: OpenPage) -> None:
-    assert background(open_page("/")) != background(open_page("/", dark=True))
+def test_without_a_choice_the_system_decides(look: OpenPage) -> None:
+    assert background(look("/")) != background(look("/", dark=True))
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_without_a_choice_the_system_decides(open_page: OpenPage) -> None:
         ("/", "m", "/connect"),
     ],
 )
-def test_pages_are_reached_by_keys(open_page: OpenPage, start: str, letter: str, path: str) -> None:
-    page = open_page(start)
+def test_pages_are_reached_by_keys(look: OpenPage, start: str, letter: str, path: str) -> None:
+    page = look(start)
     page.keyboard.press("g")
     page.keyboard.press(letter)
     page.wait_for_url(re.compile(rf"[^/]{path}(\?|$)"))
@@ -103,13 +103,14 @@ def test_the_phone_menu_keeps_focus_and_gives_it_back(open_page: OpenPage) -> No
 
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("width", [320, 390, 768, 1024, 1280])
-def test_no_page_scrolls_sideways(open_page: OpenPage, path: str, width: int) -> None:
-    page = open_page(path, size=(width, 800))
+def test_no_page_scrolls_sideways(look: OpenPage, path: str, width: int) -> None:
+    page = look(path, size=(width, 800))
     expect(page.get_by_role("main")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_the_home_page_says_what_is_connected(page: Page) -> None:
+def test_the_home_page_says_what_is_connected(look: OpenPage) -> None:
+    page = look("/")
     card = page.get_by_role("region", name="What is connected")
     for name in ("Database", "Search and embedding", "Vector store", "Search only"):
         row = card.get_by_role("listitem").filter(has=page.get_by_role("heading", name=name))
