@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
+# Tests start a hundred Pythons: each would compile the product anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run serve test test-stores test-mongodb test-model conformance check fix lock stand-ins \
   screenshots benchmarks train clean
