@@ -68,12 +68,15 @@ async def test_a_provider_on_its_stage_is_available_and_has_models(
 
 @cases(lambda rig, play: True)
 async def test_an_answer_says_all_of_it_once_and_ends_once(
-    stage: Stage, provider: Provider, play: Play
+    rig: Rig, stage: Stage, provider: Provider, play: Play
 ) -> None:
     heard = await hear(provider, play.request)
     assert_text(heard, play)
     assert heard.reasoning == play.reasoning
-    assert tuple((r.call.name, r.error_code) for r in heard.results) == play.tools
+    results = [(r.call.name, r.error_code) for r in heard.results]
+    assert results == list(play.tools) or (
+        not rig.in_turn and sorted(results, key=repr) == sorted(play.tools, key=repr)
+    )
     if play.end == "finished":
         assert isinstance(heard.end, TurnFinished), heard.end
     else:

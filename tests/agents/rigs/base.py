@@ -13,6 +13,7 @@ rig is
     cuts       rows of models that say PLAIN over a connection that is cut: the first before a word
                of it, each one later than the one before, the last one behind the end
     slow       an answer takes so long to begin that only one play is left at each of its events
+    in_turn    the tools of a round run one after the other; else their results come as they end
 
 and a stage
 
@@ -103,6 +104,7 @@ class Rig:
     markers: bool = True
     cuts: Sequence[Sequence[str]] = ()
     slow: bool = False
+    in_turn: bool = True
 
     def play(self, scene: str) -> Play:
         """The first play of a scene."""

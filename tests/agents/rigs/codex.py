@@ -51,6 +51,7 @@ def codex_world(folder: Path) -> Iterator[CodexWorld]:
 RIG = Rig(
     provider="codex",
     stage="codex_stage",
+    in_turn=False,
     plays=(
         Play("text", "plain", PLAIN),
         Play("text in two messages", "two-messages", "First.\n\nSecond."),
