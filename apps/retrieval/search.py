@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from apps.ingest.courtesy import courtesy
 from apps.retrieval import pipeline
 from apps.retrieval.candidates import candidates
 from apps.retrieval.pipeline import Limits
@@ -18,7 +19,11 @@ def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
     Raises, checked in this order: Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, Unavailable
     EMBED_MODEL_MISSING with details.modelId, Unavailable CHROMA_UNAVAILABLE for any other failure.
     """
-    limits = limits or Limits.in_force()
+    with courtesy.question():
+        return _answered(query, limits or Limits.in_force())
+
+
+def _answered(query: SearchQuery, limits: Limits) -> SearchResult:
     model_id = required_model()
     try:
         found = candidates(query, model_id)

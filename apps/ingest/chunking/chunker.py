@@ -7,8 +7,9 @@ from types import TracebackType
 from typing import Self
 
 from apps.ingest.chunking.pool import ParsePool
-from apps.ingest.chunking.process import COMMAND, ParseProcess, Source
+from apps.ingest.chunking.process import IN_BACKGROUND, ParseProcess, Source
 from apps.ingest.chunking.text import decode, lines_of
+from apps.ingest.courtesy import courtesy
 from apps.ingest.languages import FileType, language_of
 from apps.ingest.syntax.pieces import Cut, Piece, cut_by_lines
 from apps.ingest.types import Chunk, ChunkedFile, Symbol
@@ -49,7 +50,7 @@ class Chunker:
         parse_seconds: float,
         max_chars: int = MAX_CHARS,
         processes: int = 0,
-        command: Sequence[str] = COMMAND,
+        command: Sequence[str] = IN_BACKGROUND,
     ) -> None:
         self._parse_seconds = parse_seconds
         self._max_chars = max_chars
@@ -84,6 +85,7 @@ class Chunker:
         return process.cut(sources, max_chars=self._max_chars, seconds=self._parse_seconds)
 
     def _chunked(self, file: _File, cut: Cut | None) -> ChunkedFile:
+        courtesy.give_way()
         if cut is None:
             cut = cut_by_lines(file.lines, self._max_chars, declarations=not file.kind.prose)
         chunks = (c for piece in cut.pieces for c in _chunks(file.lines, piece, self._max_chars))

@@ -11,6 +11,7 @@ from typing import Any
 from apps.ingest.syntax.pieces import Cut, Declaration, Occurrence, Piece
 
 COMMAND = (sys.executable, "-m", "apps.ingest.syntax")
+IN_BACKGROUND = (*COMMAND, "--background")
 PROJECT = Path(__file__).resolve().parents[3]
 
 Source = tuple[str, bytes]  # grammar and UTF-8 text

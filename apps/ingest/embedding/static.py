@@ -15,6 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.ingest.courtesy import courtesy
 from apps.ingest.embedding.words import LONGEST_WORD, stems
 from apps.ingest.types import EmbeddingText, Vectors
 
@@ -116,6 +117,7 @@ class StaticCodeEmbedder:
         weights = load_weights()
         vectors = np.zeros((len(texts), DIMENSION), np.float32)
         for place, text in enumerate(texts):
+            courtesy.give_way()
             terms = _Terms(weights)
             fields = (text.body, text.path, text.symbol, text.signature)
             for value, scale in zip(fields, weights.field_scale, strict=True):

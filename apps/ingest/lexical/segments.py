@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.ingest.courtesy import courtesy
 from apps.ingest.lexical.scoring import FIELDS, HIT, spread
 from apps.ingest.lexical.words import is_identifier, runs, word_counts
 from apps.ingest.types import VectorRecord
@@ -34,6 +35,7 @@ def write(
     namings: dict[str, list[int]] = defaultdict(list)
     lengths = []
     for number, record in enumerate(records, first):
+        courtesy.give_way()
         fields = [runs(text) for text in _fields(record)]
         lengths.append(_index(number, map(word_counts, fields), postings))
         for run in fields[0]:

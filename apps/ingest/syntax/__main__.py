@@ -6,10 +6,11 @@ the bytes of all files together; the task is to `cut` (the value: a piece's most
 the other. Each answer is one JSON line, in order. The end of stdin ends the process, and so does
 the kernel's timer when a file takes too long: that holds inside a parser that never returns, and
 after the death of the parent. The timer counts this process's own work, so that the same files are
-given up on a busy machine as on an idle one.
+given up on a busy machine as on an idle one. With `--background` it lets others go first.
 """
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from apps.ingest.syntax.trees import cut_along_tree
 # From the lines of a file, the value of the request and the grammar to what JSON can hold.
 Task = Callable[[Sequence[str], Any, str], Sequence[Any]]
 TASKS: Mapping[str, Task] = {"cut": cut_along_tree, "find": occurrences}
+BACKGROUND = 10
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, tasks: Mapping[str, Task] = TASKS) -> None:
@@ -45,4 +47,6 @@ def serve(requests: BinaryIO, answers: BinaryIO, tasks: Mapping[str, Task] = TAS
 
 
 if __name__ == "__main__":
+    if "--background" in sys.argv:
+        os.nice(BACKGROUND)
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -19,10 +19,10 @@ from uuid import UUID
 
 import numpy as np
 
+from apps.ingest.courtesy import courtesy
 from apps.ingest.types import StoredMatch, VectorRecord, Vectors
 from apps.ingest.vectors import chroma
 from apps.ingest.vectors.collections import SPACE, Collections, pages
-from apps.ingest.vectors.courtesy import Courtesy
 from apps.ingest.vectors.process import Embedded
 from codeinfo.conf import knobs
 
@@ -60,7 +60,6 @@ class VectorStore:
     def __init__(self, client: Client, prefix: str) -> None:
         self._client = client
         self._prefix = prefix
-        self._courtesy = Courtesy()
 
     def add(
         self, root_id: UUID, model: str, records: Sequence[VectorRecord], vectors: Vectors
@@ -74,7 +73,7 @@ class VectorStore:
         kept = [record for record, fine in zip(records, good, strict=True) if fine]
         units = units[good]
         name, about = self._name(root_id), _about(root_id, model, units.shape[1])
-        for part in self._courtesy.slices(len(kept)):
+        for part in courtesy.slices(len(kept)):
             ids = [record.id for record in kept[part]]
             facts = [_packed(record) for record in kept[part]]
             self._client.ask(Collections.add, name, about, ids, units[part], facts)
@@ -85,7 +84,7 @@ class VectorStore:
         units, good = unit_rows(vector.reshape(1, -1))
         if n < 1 or not good[0]:
             return []
-        with self._courtesy.question():
+        with courtesy.question():
             found = self._client.ask(Collections.query, self._name(root_id), units[0], n)
         return [_match(*row) for row in found]
 
@@ -154,7 +153,7 @@ class VectorStore:
     def _each(self, verb: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
         if not calls:
             return []
-        with self._courtesy.question():
+        with courtesy.question():
             return self._client.ask(Collections.each, verb, calls)
 
     def records(self, root_id: UUID) -> Iterator[StoredMatch]:
@@ -212,7 +211,7 @@ class VectorStore:
         name, deleted = self._name(root_id), 0
         # To ask anew for every slice took a third of the time.
         while ids := self._client.ask(Collections.ids, name, READ_SLICE, where=where):
-            for part in self._courtesy.slices(len(ids)):
+            for part in courtesy.slices(len(ids)):
                 self._client.ask(Collections.delete, name, ids[part])
             deleted += len(ids)
         return deleted

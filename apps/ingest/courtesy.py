@@ -1,8 +1,9 @@
-"""Writes that keep out of the way of questions.
+"""An ingest that keeps out of the way of questions.
 
 Chroma does one thing at a time, and a slice of a write cannot be interrupted: a question that comes
 in the middle of it waits. So slices are short while questions come, and none begins between the
-calls that one search makes.
+calls that one search makes. What the ingest computes itself holds Python's global lock, which every
+search wants: it gives way between two small pieces of it.
 """
 
 import threading
@@ -16,13 +17,13 @@ WRITE_SLICE = 100
 SHORT_SLICE = 50
 # How long after a question slices stay short, and how long after one another may belong to it.
 SHORT_SECONDS, GAP_SECONDS = 1.0, 0.01
-# However many ask, writing goes on.
+# However many ask, writing goes on, and computing has half of the time.
 PATIENCE_SECONDS = 0.1
 PAUSE_SECONDS = 0.002
 
 
 class Courtesy:
-    """What one store knows of the questions it is asked. Safe from any thread."""
+    """What is known of the questions under way. Safe from any thread."""
 
     def __init__(
         self,
@@ -34,10 +35,11 @@ class Courtesy:
         self._lock = threading.Lock()
         self._open = 0
         self._asked_at = -SHORT_SECONDS
+        self._working_until = -SHORT_SECONDS
 
     @contextmanager
     def question(self) -> Iterator[None]:
-        """Around a call that somebody waits for."""
+        """Around a search, or a call, that somebody waits for."""
         with self._lock:
             self._open += 1
         try:
@@ -46,6 +48,14 @@ class Courtesy:
             with self._lock:
                 self._open -= 1
                 self._asked_at = self._clock()
+
+    def give_way(self) -> None:
+        """Between two pieces of work: wait while somebody is answered, and then work as long."""
+        if not self._open or (began := self._clock()) < self._working_until:
+            return
+        while self._open and self._clock() < began + PATIENCE_SECONDS:
+            self._pause(PAUSE_SECONDS)
+        self._working_until = 2 * self._clock() - began
 
     def slices(self, total: int) -> Iterator[slice]:
         """Parts of `total` rows to write one after the other; the next may come after a pause."""
@@ -64,3 +74,7 @@ class Courtesy:
 
     def _asked_within(self, seconds: float) -> bool:
         return self._open > 0 or self._clock() - self._asked_at < seconds
+
+
+# Of this process: there is one embedded store and one global lock.
+courtesy = Courtesy()

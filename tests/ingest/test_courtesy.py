@@ -1,12 +1,14 @@
-"""Writes keep out of the way of questions; by a clock that only pauses move on."""
+"""An ingest keeps out of the way of questions; by a clock that only pauses move on."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
 
-from apps.ingest.vectors.courtesy import (
+from apps.ingest.courtesy import (
     PATIENCE_SECONDS,
+    PAUSE_SECONDS,
     SHORT_SECONDS,
     SHORT_SLICE,
     WRITE_SLICE,
@@ -88,3 +90,27 @@ def test_however_many_ask_writing_goes_on(courtesy: Courtesy, clock: Clock) -> N
     with courtesy.question():
         assert sizes(courtesy, SHORT_SLICE) == [SHORT_SLICE]
     assert clock.paused == pytest.approx(PATIENCE_SECONDS, abs=0.01)
+
+
+def test_work_goes_on_at_once_where_nobody_asks(courtesy: Courtesy, clock: Clock) -> None:
+    ask(courtesy)
+    courtesy.give_way()
+    assert clock.paused == 0
+
+
+def test_work_gives_way_until_the_answer_is_there(courtesy: Courtesy, clock: Clock) -> None:
+    with ExitStack() as asking:
+        asking.enter_context(courtesy.question())
+        clock.meanwhile = asking.close
+        courtesy.give_way()
+    assert clock.paused == PAUSE_SECONDS
+
+
+def test_however_many_ask_half_of_the_time_is_for_work(courtesy: Courtesy, clock: Clock) -> None:
+    worked = 0.0
+    with courtesy.question():
+        while clock.paused < 10 * PATIENCE_SECONDS:
+            courtesy.give_way()
+            clock.now += 0.001
+            worked += 0.001
+    assert worked == pytest.approx(clock.paused, rel=0.1)
