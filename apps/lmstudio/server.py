@@ -6,6 +6,7 @@ The SDK is imported when a server has greeted us and not before: most users have
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import cache
 from types import ModuleType
 
 import httpx
@@ -90,6 +91,7 @@ async def predict(
             yield one
 
 
+@cache
 def _import_sdk() -> ModuleType:
     # Takes most of a second the first time; in a thread, so that nobody waits meanwhile.
     from apps.lmstudio import sdk  # noqa: PLC0415

@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -125,6 +126,7 @@ async def _session() -> ModuleType:
     return await in_thread(_import_session)
 
 
+@cache
 def _import_session() -> ModuleType:
     # Takes a second the first time, and only those who use Codex need it.
     from apps.agents.providers.codex import session  # noqa: PLC0415
