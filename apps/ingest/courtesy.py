@@ -53,8 +53,7 @@ class Courtesy:
         """Between two pieces of work: wait while somebody is answered, and then work as long."""
         if not self._open or (began := self._clock()) < self._working_until:
             return
-        while self._open and self._clock() < began + PATIENCE_SECONDS:
-            self._pause(PAUSE_SECONDS)
+        self._wait(gap=0)
         self._working_until = 2 * self._clock() - began
 
     def slices(self, total: int) -> Iterator[slice]:
@@ -67,10 +66,14 @@ class Courtesy:
 
     def _let_through(self) -> int:
         """Wait for a search that is under way; how many rows may be written then."""
-        deadline = self._clock() + PATIENCE_SECONDS
-        while self._asked_within(GAP_SECONDS) and self._clock() < deadline:
-            self._pause(PAUSE_SECONDS)
+        self._wait(gap=GAP_SECONDS)
         return SHORT_SLICE if self._asked_within(SHORT_SECONDS) else WRITE_SLICE
+
+    def _wait(self, *, gap: float) -> None:
+        """Until nobody has asked for so long; the patience is limited."""
+        deadline = self._clock() + PATIENCE_SECONDS
+        while self._asked_within(gap) and self._clock() < deadline:
+            self._pause(PAUSE_SECONDS)
 
     def _asked_within(self, seconds: float) -> bool:
         return self._open > 0 or self._clock() - self._asked_at < seconds
