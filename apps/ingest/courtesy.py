@@ -1,9 +1,10 @@
 """An ingest that keeps out of the way of questions.
 
-Chroma does one thing at a time, and a slice of a write cannot be interrupted: a question that comes
-in the middle of it waits. So slices are short while questions come, and none begins between the
-calls that one search makes. What the ingest computes itself holds Python's global lock, which every
-search wants: it gives way between two small pieces of it.
+Chroma does one thing at a time, and a slice of a write cannot be interrupted: who asks Chroma in
+the middle of it waits. So slices are short while it is asked, which is seldom, since most roots are
+searched in memory; and none begins between the calls that one search makes. What the ingest
+computes itself holds Python's global lock, which every search wants: it gives way between two small
+pieces of it.
 """
 
 import threading
@@ -11,12 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Rows in one call: 55 ms of work; 200 would be 5 % faster in all, and hold others up twice as long.
-WRITE_SLICE = 100
-# 30 ms of work; at 25 rows it would be 22, at half the rows a second of long slices.
+# Rows in one call: 250 ms of work; 100 rows would take 55 ms, and all of them a third longer.
+WRITE_SLICE = 500
+# 30 ms of work; at 25 rows it would be 22, at two thirds of the rows a second.
 SHORT_SLICE = 50
-# How long after a question slices stay short, and how long after one another may belong to it.
-SHORT_SECONDS, GAP_SECONDS = 1.0, 0.01
+# How long after a call slices stay short, and how long after one another may belong to it.
+SHORT_SECONDS, GAP_SECONDS = 10.0, 0.01
 # However many ask, writing goes on, and computing has half of the time.
 PATIENCE_SECONDS = 0.1
 PAUSE_SECONDS = 0.002
@@ -34,12 +35,12 @@ class Courtesy:
         self._pause = pause
         self._lock = threading.Lock()
         self._open = 0
-        self._asked_at = -SHORT_SECONDS
+        self._asked_at = self._called_at = -SHORT_SECONDS
         self._working_until = -SHORT_SECONDS
 
     @contextmanager
     def question(self) -> Iterator[None]:
-        """Around a search, or a call, that somebody waits for."""
+        """Around a search that somebody waits for."""
         with self._lock:
             self._open += 1
         try:
@@ -48,6 +49,14 @@ class Courtesy:
             with self._lock:
                 self._open -= 1
                 self._asked_at = self._clock()
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Around a call to Chroma that somebody waits for."""
+        with self.question():
+            self._called_at = self._clock()
+            yield
+            self._called_at = self._clock()
 
     def give_way(self) -> None:
         """Between two pieces of work: wait while somebody is answered, and then work as long."""
@@ -65,9 +74,11 @@ class Courtesy:
             start += size
 
     def _let_through(self) -> int:
-        """Wait for a search that is under way; how many rows may be written then."""
+        """How many rows may be written now; where Chroma is asked, after the search under way."""
+        if self._clock() - self._called_at >= SHORT_SECONDS:
+            return WRITE_SLICE
         self._wait(gap=GAP_SECONDS)
-        return SHORT_SLICE if self._asked_within(SHORT_SECONDS) else WRITE_SLICE
+        return SHORT_SLICE
 
     def _wait(self, *, gap: float) -> None:
         """Until nobody has asked for so long; the patience is limited."""

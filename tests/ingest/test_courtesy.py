@@ -46,7 +46,7 @@ def sizes(courtesy: Courtesy, total: int) -> list[int]:
 
 
 def ask(courtesy: Courtesy) -> None:
-    with courtesy.question():
+    with courtesy.question(), courtesy.call():
         pass
 
 
@@ -58,12 +58,16 @@ def test_all_rows_are_in_a_slice_once(courtesy: Courtesy) -> None:
     assert list(courtesy.slices(0)) == []
 
 
-def test_nobody_asks_so_slices_are_long_and_nothing_waits(courtesy: Courtesy, clock: Clock) -> None:
+def test_nobody_asks_chroma_so_slices_are_long_and_nothing_waits(
+    courtesy: Courtesy, clock: Clock
+) -> None:
+    with courtesy.question():
+        pass  # a search in memory
     assert sizes(courtesy, 2 * WRITE_SLICE) == [WRITE_SLICE] * 2
     assert clock.paused == 0
 
 
-def test_slices_are_short_after_a_question_until_it_is_long_ago(
+def test_slices_are_short_after_a_call_until_it_is_long_ago(
     courtesy: Courtesy, clock: Clock
 ) -> None:
     ask(courtesy)
@@ -87,7 +91,7 @@ def test_no_slice_begins_between_the_calls_of_one_search(courtesy: Courtesy, clo
 
 
 def test_however_many_ask_writing_goes_on(courtesy: Courtesy, clock: Clock) -> None:
-    with courtesy.question():
+    with courtesy.call():
         assert sizes(courtesy, SHORT_SLICE) == [SHORT_SLICE]
     assert clock.paused == pytest.approx(PATIENCE_SECONDS, abs=0.01)
 

@@ -84,7 +84,7 @@ class VectorStore:
         units, good = unit_rows(vector.reshape(1, -1))
         if n < 1 or not good[0]:
             return []
-        with courtesy.question():
+        with courtesy.call():
             found = self._client.ask(Collections.query, self._name(root_id), units[0], n)
         return [_match(*row) for row in found]
 
@@ -153,7 +153,7 @@ class VectorStore:
     def _each(self, verb: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
         if not calls:
             return []
-        with courtesy.question():
+        with courtesy.call():
             return self._client.ask(Collections.each, verb, calls)
 
     def records(self, root_id: UUID) -> Iterator[StoredMatch]:

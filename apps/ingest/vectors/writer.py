@@ -15,7 +15,7 @@ from apps.logs.context import carrying
 logger = logging.getLogger("codeinfo.ingest")
 
 # Rows between two looks whether the run was cancelled.
-STEP = 200
+STEP = 500
 
 
 class Writer:
