@@ -1,6 +1,7 @@
 """The built-in embedder gives the vectors that its weights were trained for."""
 
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
-from apps.ingest.embedding.words import RunCache, stems
+from apps.ingest.embedding.words import RunCache, Runs, stems
 from apps.ingest.types import EmbeddingText, Vectors
 from tests.ingest import static_reference
 
@@ -97,6 +98,14 @@ def test_a_question_finds_the_code_that_answers_it() -> None:
 )
 def test_identifiers_fall_into_stems(text: str, expected: list[str]) -> None:
     assert list(stems(text)) == expected
+
+
+@pytest.mark.parametrize("character", [r"\w", "[A-Za-z0-9\u0130\u212a]", "[a-c]"])
+def test_runs_are_those_that_the_pattern_finds(character: str) -> None:
+    find = Runs(character)
+    everything = "".join(f"{chr(code)}a{chr(code)} " for code in range(128))
+    for text in (everything, f"{everything} Größe 300\u212a \u0130x \ud800", "abc", " ", ""):
+        assert find(text) == re.findall(f"{character}+", text)
 
 
 def test_the_memory_of_runs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
