@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import numpy as np
 import pytest
 
 from apps.ingest.lexical import ChunkFacts, LexicalStore, scoring, store, words
@@ -91,6 +92,30 @@ def test_a_word_in_path_or_name_weighs_more_than_one_in_the_text(lexical: Lexica
     )
     assert set(found(lexical, "retry")[:3]) == {"retry.py", "c.py", "d.py"}
     assert found(lexical, "retry")[3] == "a.py"
+
+
+def test_hits_tell_how_often_a_word_stands_in_each_field(lexical: LexicalStore) -> None:
+    lexical.add(
+        ROOT,
+        [
+            record("retry.py", "retry " * 300 + "retry_now"),
+            record("b.py", "-"),
+            record("c.py", "now 5", names="retry Retrying", symbol="Retry.now"),
+        ],
+    )
+    with lexical._files.reading(ROOT) as database:
+        assert database is not None
+        postings = dict(database.execute("SELECT word, hits FROM posting"))
+        namings = dict(database.execute("SELECT identifier, hits FROM naming"))
+        ((first, lengths),) = database.execute("SELECT first, lengths FROM segment")
+    hits = np.frombuffer(postings["retry"], scoring.HIT)
+    assert (hits["chunk"] - first).tolist() == [0, 2]
+    # Body, path, names, symbol; 255 at most.
+    assert hits["times"].tolist() == [[255, 1, 0, 0], [0, 0, 2, 1]]
+    assert set(postings) == {"retry", "now", "retrynow", "py", "b", "c", "5"}
+    assert np.frombuffer(lengths, "<u4").tolist() == [305, 2, 8]
+    chunks = {name: (np.frombuffer(blob, "<u4") - first).tolist() for name, blob in namings.items()}
+    assert chunks == {"now": [2], "retry": [0], "retry_now": [0]}
 
 
 def test_of_chunks_with_the_same_words_the_shorter_is_better(lexical: LexicalStore) -> None:

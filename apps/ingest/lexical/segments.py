@@ -2,22 +2,20 @@
 
 import heapq
 import sqlite3
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, pairwise
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.ingest.courtesy import courtesy
-from apps.ingest.lexical.scoring import FIELDS, HIT, spread
-from apps.ingest.lexical.words import is_identifier, runs, word_counts
+from apps.ingest.embedding.terms import Numbers, Terms
+from apps.ingest.lexical.scoring import FIELDS, HIT, Hits, spread
+from apps.ingest.lexical.words import is_identifier, runs, words_of
 from apps.ingest.types import VectorRecord
 
 Mask = NDArray[np.bool_]
-Numbers = NDArray[np.integer[Any]]
 
 _MOST_TIMES = 255
 # The two tables of hits: the key of each, and what its blobs are made of.
@@ -31,23 +29,14 @@ def write(
 ) -> None:
     """Index the words and identifiers of some chunks, numbered from `first`; `files` are the
     numbers of their files."""
-    postings: dict[str, list[int]] = defaultdict(list)
-    namings: dict[str, list[int]] = defaultdict(list)
-    lengths = []
-    for number, record in enumerate(records, first):
-        courtesy.give_way()
-        fields = [runs(text) for text in _fields(record)]
-        lengths.append(_index(number, map(word_counts, fields), postings))
-        for run in fields[0]:
-            if is_identifier(run):
-                namings[run].append(number)
+    found = Terms.of(map(runs, chain.from_iterable(map(_fields, records)))).in_order()
+    words = found.split(words_of).in_order()
+    lengths = words.sizes.reshape(-1, len(FIELDS)).sum(axis=1)
     segment = _next_segment(database)
-    _insert_segment(database, segment, first, np.array(lengths), np.array(files))
+    _insert_segment(database, segment, first, lengths, np.array(files))
     # In the order of the key, the table only grows at its end.
-    _insert(
-        database, "posting", ((segment, w, _blob(postings[w], "<u8")) for w in sorted(postings))
-    )
-    _insert(database, "naming", ((segment, n, _blob(namings[n], "<u4")) for n in sorted(namings)))
+    _insert(database, "posting", _rows(segment, words.names, *_postings(words, first)))
+    _insert(database, "naming", _rows(segment, found.names, *_namings(found, first)))
 
 
 def next_number(database: sqlite3.Connection) -> int:
@@ -87,17 +76,36 @@ def _fields(record: VectorRecord) -> tuple[str, ...]:
     return record.text, *(str(meta.get(key, "")) for key in ("relPath", "names", "symbol"))
 
 
-def _index(number: int, fields: Iterable[Mapping[str, int]], postings: dict[str, list[int]]) -> int:
-    """Add one chunk to the postings; its length in words."""
-    hits: dict[str, int] = {}
-    length = 0
-    for shift, counts in zip(range(32, 64, 8), fields, strict=True):
-        for word, times in counts.items():
-            length += times
-            hits[word] = hits.get(word, number) + (min(times, _MOST_TIMES) << shift)
-    for word, hit in hits.items():
-        postings[word].append(hit)
-    return length
+def _postings(words: Terms, first: int) -> tuple[Numbers, Hits]:
+    """The word of each hit, in order, and the hits."""
+    text, word, times = words.by_term()
+    chunk, field = np.divmod(text, len(FIELDS))
+    fresh = np.diff(word, prepend=-1).astype(bool) | np.diff(chunk, prepend=-1).astype(bool)
+    courtesy.give_way()
+    hits = np.zeros(np.count_nonzero(fresh), HIT)
+    hits["chunk"] = first + chunk[fresh]
+    hits["times"][np.cumsum(fresh) - 1, field] = np.minimum(times, _MOST_TIMES)
+    return word[fresh], hits
+
+
+def _namings(found: Terms, first: int) -> tuple[Numbers, Hits]:
+    """The identifier of each hit, in order, and the hits: they stand in a body."""
+    text, run, _ = found.by_term()
+    naming = np.array([is_identifier(name) for name in found.names], bool)
+    kept = (text % len(FIELDS) == FIELDS.index("body")) & naming[run]
+    return run[kept], (first + text[kept] // len(FIELDS)).astype(_KINDS["naming"])
+
+
+def _rows(
+    segment: int, names: Sequence[str], owners: Numbers, hits: Hits
+) -> Iterator[tuple[int, str, bytes]]:
+    """What a table has of hits: a row for each of the names, by their numbers, that own some."""
+    blob, size = hits.tobytes(), hits.itemsize
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    bounds = pairwise((*(starts * size).tolist(), len(blob)))
+    for owner, (start, end) in zip(owners[starts].tolist(), bounds, strict=True):
+        courtesy.give_way()
+        yield segment, names[owner], blob[start:end]
 
 
 def _next_segment(database: sqlite3.Connection) -> int:
@@ -115,10 +123,6 @@ def _insert(
     database: sqlite3.Connection, table: str, rows: Iterable[tuple[int, str, bytes]]
 ) -> None:
     database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", rows)
-
-
-def _blob(numbers: list[int], kind: str) -> bytes:
-    return np.array(numbers, kind).tobytes()
 
 
 def remove_files(database: sqlite3.Connection, gone: Sequence[int]) -> None:

@@ -6,34 +6,18 @@ parts is a word as a whole too, without underscores and in lower case, so that `
 stands, in lower case.
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 
-from apps.ingest.embedding.words import LONGEST_WORD, RunCache, stem, stems
+from apps.ingest.embedding.words import LONGEST_WORD, RunCache, Runs, stem, stems
 
-_RUN = re.compile(r"\w+")
+runs = Runs(r"\w")  # of letters, digits and underscores
 LONGEST_WHOLE = 64  # longer runs are keys and hashes, which nobody asks for
 
 
 def words(text: str) -> Iterator[str]:
     """The words of a text, as often as they stand in it."""
-    return chain.from_iterable(map(_cache.__getitem__, _RUN.findall(text)))
-
-
-def runs(text: str) -> Counter[str]:
-    """How often each run of letters, digits and underscores stands in a text."""
-    return Counter(_RUN.findall(text))
-
-
-def word_counts(found: Mapping[str, int]) -> dict[str, int]:
-    """How often each word stands in a text of these runs."""
-    counts: dict[str, int] = {}
-    for run, times in found.items():
-        for word in _cache[run]:
-            counts[word] = counts.get(word, 0) + times
-    return counts
+    return chain.from_iterable(map(words_of.__getitem__, runs(text)))
 
 
 def is_identifier(run: str) -> bool:
@@ -41,7 +25,7 @@ def is_identifier(run: str) -> bool:
     return 1 < len(run) <= LONGEST_WHOLE and not run[0].isdigit()
 
 
-def _words_of(run: str) -> tuple[str, ...]:
+def _words_in(run: str) -> tuple[str, ...]:
     parts = tuple(stems(run))
     if len(run) > LONGEST_WHOLE or (len(parts) < 2 and run.isascii()):
         return parts
@@ -49,4 +33,4 @@ def _words_of(run: str) -> tuple[str, ...]:
     return (*parts, whole if len(whole) > LONGEST_WORD else stem(whole))
 
 
-_cache = RunCache(_words_of)
+words_of = RunCache(_words_in)
