@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
+from apps.ingest.embedding import DEFAULT_MODEL, get_embedder, static
 from apps.ingest.embedding.words import RunCache, Runs, stems
 from apps.ingest.types import EmbeddingText, Vectors
 from tests.ingest import static_reference
@@ -41,7 +41,8 @@ def test_what_holds_a_word_has_unit_length_and_what_holds_none_is_zero() -> None
     assert not embedder.embed_query("").any()
 
 
-def test_a_batch_gives_each_text_the_vector_it_has_alone() -> None:
+def test_a_batch_gives_each_text_the_vector_it_has_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static, "AT_ONCE", 4)
     texts = [EmbeddingText(*case["fields"]) for case in TEXTS["documents"]]
     batch = embedder.embed_documents(texts)
     assert batch.shape == (len(texts), 256)

@@ -4,11 +4,12 @@ What the weights are and how a vector comes of them is told in the README.md bes
 are made, in docs/embedder.md.
 """
 
-import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import chain, pairwise
+from math import log1p
 from pathlib import Path
 from zlib import crc32
 
@@ -16,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.ingest.courtesy import courtesy
-from apps.ingest.embedding.words import LONGEST_WORD, stems
+from apps.ingest.embedding.terms import Numbers, Terms, expand
+from apps.ingest.embedding.words import LONGEST_WORD, runs, stems, stems_of
 from apps.ingest.types import EmbeddingText, Vectors
 
 # The id carries the version: vectors of two trainings do not compare. Weights are in data/<id>.
@@ -25,8 +27,8 @@ DIMENSION = 256
 FOLDER = Path(__file__).resolve().parent.parent / "data" / MODEL_ID
 GRAM_LENGTH = 4
 
-# log(1 + count): a word said ten times says little more than one said twice.
-_LOG = [math.log1p(count) for count in range(512)]
+# Texts whose words are counted together: what is done for all of them takes a few milliseconds.
+AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,16 @@ class Weights:
         """Rows after the vocabulary's, for the pieces of words that are not in it."""
         return len(self.vectors) - len(self.rows)
 
+    def rows_of(self, stem: str) -> tuple[int, ...]:
+        """The rows that share what a stem says: its own, or those of its pieces."""
+        row = self.rows.get(stem)
+        return _pieces(stem) if row is None else (row,)
+
+    def total(self, rows: Numbers, amounts: NDArray[np.float32]) -> Vectors:
+        """The sum of some rows, so much of each."""
+        total: Vectors = amounts @ self.vectors[rows].astype(np.float32)
+        return total
+
 
 @cache
 def load_weights() -> Weights:
@@ -62,49 +74,56 @@ def load_weights() -> Weights:
 
 
 @lru_cache(maxsize=50_000)
-def _grams(stem: str) -> tuple[int, ...]:
-    """Bucket numbers of an unknown stem's distinct character 4-grams, counted from 0."""
+def _pieces(stem: str) -> tuple[int, ...]:
+    """The rows of an unknown stem's distinct character 4-grams."""
     marked = f"<{stem[:LONGEST_WORD]}>"
     starts = range(max(1, len(marked) - GRAM_LENGTH + 1))
-    buckets = load_weights().buckets
+    weights = load_weights()
     return tuple(
-        crc32(gram.encode()) % buckets
+        len(weights.rows) + crc32(gram.encode()) % weights.buckets
         for gram in sorted({marked[start : start + GRAM_LENGTH] for start in starts})
     )
 
 
-class _Terms:
-    """The rows that a text adds up, and how much of each."""
+def _fields(text: EmbeddingText) -> tuple[str, ...]:
+    """The texts of a chunk in the order of `Weights.field_scale`."""
+    return text.body, text.path, text.symbol, text.signature
 
-    def __init__(self, weights: Weights) -> None:
-        self._weights = weights
-        self.rows: list[int] = []
-        self.amounts: list[float] = []
 
-    def add(self, text: str, scale: float) -> None:
-        if not text:
-            return
-        known, vocabulary = self._weights.rows, len(self._weights.rows)
-        for stem, count in Counter(stems(text)).items():
-            amount = scale * (_LOG[count] if count < len(_LOG) else math.log1p(count))
-            row = known.get(stem)
-            if row is not None:
-                self.rows.append(row)
-                self.amounts.append(amount)
-                continue
-            grams = _grams(stem)
-            self.rows.extend(vocabulary + gram for gram in grams)
-            self.amounts.extend([amount / len(grams)] * len(grams))
+def _summands(
+    weights: Weights, texts: Sequence[EmbeddingText]
+) -> tuple[Numbers, Numbers, NDArray[np.float32]]:
+    """What the vectors of some texts add up: number of the text, row, and how much of it."""
+    found = Terms.of(map(runs, chain.from_iterable(map(_fields, texts))))
+    # In an order of their own, the words of a text give the same sum in whatever batch it comes.
+    words = found.split(stems_of).in_order()
+    field, word, times = words.by_text()
+    text, kind = np.divmod(field, len(weights.field_scale))
+    lists = [weights.rows_of(name) for name in words.names]
+    places, shares = expand(np.array(list(map(len, lists)), np.intp), word)
+    rows = np.array(list(chain.from_iterable(lists)), np.intp)[places]
+    # By the logarithm: a word said ten times says little more than one said twice.
+    amounts = np.array(weights.field_scale)[kind] * np.log1p(times) / shares
+    return (
+        np.repeat(text, shares),
+        rows,
+        np.repeat(amounts, shares).astype(np.float32) * weights.text_weight[rows],
+    )
 
-    def vector(self, word_weight: NDArray[np.float32]) -> Vectors:
-        """Unit length, or zero for a text without a word."""
-        if not self.rows:
-            return np.zeros(DIMENSION, np.float32)
-        rows = np.array(self.rows)
-        amounts = np.array(self.amounts, np.float32) * word_weight[rows]
-        total: Vectors = amounts @ self._weights.vectors[rows].astype(np.float32)
-        length = float(np.sqrt(total @ total))
-        return total / np.float32(length) if length else total
+
+def _unit(total: Vectors) -> Vectors:
+    """Of unit length, or zero for a text without a word."""
+    length = float(np.sqrt(total @ total))
+    return total / np.float32(length) if length else total
+
+
+def _document_vectors(texts: Sequence[EmbeddingText]) -> Iterator[Vectors]:
+    weights = load_weights()
+    text, rows, amounts = _summands(weights, texts)
+    ends = np.searchsorted(text, np.arange(len(texts) + 1)).tolist()
+    for start, end in pairwise(ends):
+        courtesy.give_way()
+        yield _unit(weights.total(rows[start:end], amounts[start:end]))
 
 
 class StaticCodeEmbedder:
@@ -114,22 +133,23 @@ class StaticCodeEmbedder:
     max_tokens: int | None = None
 
     def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
-        weights = load_weights()
-        vectors = np.zeros((len(texts), DIMENSION), np.float32)
-        for place, text in enumerate(texts):
-            courtesy.give_way()
-            terms = _Terms(weights)
-            fields = (text.body, text.path, text.symbol, text.signature)
-            for value, scale in zip(fields, weights.field_scale, strict=True):
-                terms.add(value, scale)
-            vectors[place] = terms.vector(weights.text_weight)
+        vectors = np.empty((len(texts), DIMENSION), np.float32)
+        for start in range(0, len(texts), AT_ONCE):
+            part = _document_vectors(texts[start : start + AT_ONCE])
+            for place, vector in enumerate(part, start):
+                vectors[place] = vector
         return vectors
 
     def embed_query(self, text: str) -> Vectors:
         weights = load_weights()
-        terms = _Terms(weights)
-        terms.add(text, 1.0)
-        return terms.vector(weights.query_weight)
+        rows: list[int] = []
+        amounts: list[float] = []
+        for stem, times in Counter(stems(text)).items():
+            shared = weights.rows_of(stem)
+            rows.extend(shared)
+            amounts.extend([log1p(times) / len(shared)] * len(shared))
+        at = np.array(rows, np.intp)
+        return _unit(weights.total(at, np.array(amounts, np.float32) * weights.query_weight[at]))
 
     def close(self) -> None:
         """Nothing is held open; a pass over one batch takes milliseconds."""
