@@ -12,6 +12,8 @@ from django.db.models import F, Q
 
 from apps.ingest.types import RUNNING_STATES, TERMINAL_STATES
 
+LONGEST_REASON = 255
+
 
 class RootQuerySet(models.QuerySet["Root"]):
     def published(self) -> "RootQuerySet":
@@ -31,6 +33,8 @@ class Root(models.Model):
     name = models.CharField(max_length=255, unique=True)
     description = models.TextField(blank=True, default="")
     model = models.CharField(max_length=255)
+    # What its chunks were made by (`runs.delta`); with another one they are all made again.
+    recipe = models.CharField(max_length=64, blank=True, default="", editable=False)
     generation = models.PositiveIntegerField(default=0)
     files = models.PositiveIntegerField(default=0)
     chunks = models.PositiveIntegerField(default=0)
@@ -133,7 +137,8 @@ class SourceFileQuerySet(models.QuerySet["SourceFile"]):
 class SourceFile(models.Model):
     """One file of a root as one run saw it, or the reason why it was left out.
 
-    A dry run's rows have no root: they tell what would be skipped, and are never live.
+    It stays live over later runs that find it unchanged. `embedded` of its chunks have a vector. A
+    dry run's rows have no root: they tell what would be skipped, and are never live.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -144,10 +149,12 @@ class SourceFile(models.Model):
     sha256 = models.CharField(max_length=64, blank=True, default="")
     size = models.BigIntegerField(default=0)
     mtime_ns = models.BigIntegerField(default=0)
+    ctime_ns = models.BigIntegerField(default=0)
     chunks = models.PositiveIntegerField(default=0)
+    embedded = models.PositiveIntegerField(default=0)
     since = models.PositiveIntegerField()
     until = models.PositiveIntegerField(null=True, blank=True)
-    skip_reason = models.CharField(max_length=255, blank=True, default="")
+    skip_reason = models.CharField(max_length=LONGEST_REASON, blank=True, default="")
 
     objects = SourceFileQuerySet.as_manager()
 

@@ -73,5 +73,7 @@ def live_files(root: Root) -> SourceFileQuerySet:
 
 
 def skipped_by(run: IngestRun) -> SourceFileQuerySet:
-    """What a run left out, with its reasons; a dry run's too."""
-    return SourceFile.objects.filter(run=run).skipped().order_by("path")
+    """What a run left out, with its reasons; a dry run's too. Of what the latest run of a root
+    left out, earlier ones may have said so."""
+    latest = SourceFile.objects.live().filter(root__last_run_id=run.id)
+    return (SourceFile.objects.filter(run=run) | latest).skipped().order_by("path")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,25 @@ RUNNING_STATES: frozenset[str] = frozenset({"scanning", "embedding"})
 TERMINAL_STATES: frozenset[str] = frozenset({"completed", "skipped", "cancelled", "error"})
 
 
+class Stamp(NamedTuple):
+    """What changes when somebody writes to a file. `ctime_ns`, which nobody can set back, is 0
+    where it was so young that another write may not have changed it."""
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    def proves(self, other: "Stamp | None") -> bool:
+        """Whether a file that had the other stamp has not been written to since."""
+        return self == other and self.ctime_ns != 0
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A file that discovery found worth ingesting. `path` is relative to the root, with slashes."""
 
     path: str
-    size: int
-    mtime_ns: int
+    stamp: Stamp
 
 
 @dataclass(frozen=True)

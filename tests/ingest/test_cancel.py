@@ -16,7 +16,7 @@ from apps.ingest.runs import queue, stores
 from codeinfo.conf import knobs
 from codeinfo.errors import Conflict
 from tests.ingest.stages import STAGES, Nth, hook
-from tests.support.ingested import ingest, run_ingest, write_files
+from tests.support.ingested import ingest, outdate, run_ingest, write_files
 
 # Here the run and its test share one thread and one transaction.
 IN_THREAD = tuple(stage for stage in STAGES if stage != "storing")
@@ -145,7 +145,7 @@ def test_cancelling_what_has_ended_is_no_error_and_changes_nothing(
 def test_nothing_is_removed_while_a_run_is_active(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
-    ingest(repo)
+    outdate(ingest(repo))
     refused: list[str] = []
 
     def try_to_remove() -> None:
@@ -223,6 +223,8 @@ def test_stopping_the_server_interrupts_the_run_and_keeps_the_queue(
 ) -> None:
     first = ingest(repo)
     second = ingest(write_files(folder / "other", {"o.py": "o = 1\n"}), "other")
+    outdate(first)
+    outdate(second)
     reached, go_on = threading.Event(), threading.Event()
 
     def wait() -> None:

@@ -24,7 +24,7 @@ from apps.ingest.runs.generation import Generation
 from apps.ingest.vectors.store import get_store
 from codeinfo.errors import CodeinfoError, Unavailable
 from tests.ingest.stages import Nth, hook
-from tests.support.ingested import ingest, run_ingest, write_files
+from tests.support.ingested import ingest, outdate, run_ingest, write_files
 
 MODEL = MODEL_ID
 
@@ -177,6 +177,7 @@ def test_a_run_that_fails_says_why_and_the_old_answers_stay(
     reason: str,
 ) -> None:
     root = ingest(repo)
+    outdate(root)
     before = contents(root)
 
     def fail() -> None:
@@ -238,6 +239,7 @@ def test_old_vectors_that_cannot_be_deleted_do_not_undo_a_success(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     root = ingest(repo)
+    outdate(root)
     before = contents(root)
 
     def away(*args: object) -> None:
@@ -258,6 +260,7 @@ def test_another_dimension_is_refused_with_the_lock(
     client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
+    outdate(root)
     chunks = store.count(root.id)
     monkeypatch.setattr(
         StaticCodeEmbedder, "embed_documents", lambda self, texts: np.ones((len(texts), 8), "f4")

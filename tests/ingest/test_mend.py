@@ -15,7 +15,7 @@ from apps.ingest.vectors.store import get_store
 from codeinfo.errors import Unavailable
 from tests.ingest.stages import Nth, hook
 from tests.ingest.test_lexical_files import spoil
-from tests.support.ingested import ingest, run_ingest, write_files
+from tests.support.ingested import ingest, outdate, run_ingest, write_files
 
 QUESTION = list(words("seconds to wait before an attempt"))
 
@@ -165,6 +165,7 @@ def test_words_that_cannot_be_written_fail_the_run_and_the_old_answers_stay(
     verb: str,
 ) -> None:
     root = ingest(repo)
+    outdate(root)
     before, words_before = contents(root), answers(root)
 
     def full(*args: object) -> None:
@@ -214,6 +215,7 @@ def test_until_it_publishes_a_run_leaves_the_words_of_the_last_one(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
+    outdate(root)
     live = {hit.id for hit in answers(root)}
     seen: list[set[str]] = []
     hook(

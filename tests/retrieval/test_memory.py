@@ -23,7 +23,7 @@ from apps.retrieval.held import Held, size
 from apps.retrieval.memory import IDLE_SECONDS, PAUSE_SECONDS, Memory
 from codeinfo.errors import NotFound, Unavailable
 from tests.retrieval.conftest import Ask
-from tests.support.ingested import ingest, ingest_sample, write_files
+from tests.support.ingested import ingest, ingest_sample, outdate, write_files
 
 Turn = Callable[..., None]
 QUESTION = "how long to wait before trying again"
@@ -104,7 +104,8 @@ def test_memory_answers_as_the_stores_do_and_through_all_that_changes(
         assert was_held is held
         assert results[0]["relPath"] == "src/wait.py"
 
-    # Embedded again.
+    # All embedded again.
+    outdate(root)
     services.reembed(root.path)
     queue.drain()
     again, held = told(repository="lighthouse")

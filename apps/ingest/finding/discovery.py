@@ -8,7 +8,9 @@ Skipped with a reason.
 import errno
 import os
 import stat
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from apps.ingest.finding.eligibility import HEAD_BYTES, Rules
@@ -23,7 +25,7 @@ from apps.ingest.finding.files import (
     reason_of,
 )
 from apps.ingest.finding.walk import Found, from_git, tracked, walk
-from apps.ingest.types import Candidate, Discovery, Skipped
+from apps.ingest.types import Candidate, Discovery, Skipped, Stamp
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, NotFound
 
@@ -31,10 +33,13 @@ __all__ = ["discover", "read_file"]
 
 SUBMODULE = "Submodule"
 BAD_NAME = "Name is not UTF-8"
+# A file changed so lately may be written to again without another time to show for it.
+YOUNG_NS = 2_000_000_000
 
 
-def discover(root: Path) -> Discovery:
-    """The eligible files of a folder and the skipped ones, both sorted by path.
+def discover(root: Path, known: Mapping[str, Stamp] | None = None) -> Discovery:
+    """The eligible files of a folder and the skipped ones, both sorted by path. `known` are files
+    that were eligible: those that nobody has written to since are not looked into again.
 
     Raises NotFound, InvalidInput (NOT_DIRECTORY, NOT_READABLE) for a folder that cannot be listed
     and Unavailable (GIT_FAILED) with git's own words where git fails for any reason but that there
@@ -44,7 +49,8 @@ def discover(root: Path) -> Discovery:
         paths = tracked(root)
         rules = _rules(from_git=paths is not None)
         found = walk(root, beneath, rules) if paths is None else from_git(sorted(paths), rules)
-        return _sorted(_judge(item, beneath, rules) for item in found)
+        judge = _Judge(beneath, rules, known or {}, time.time_ns() - YOUNG_NS)
+        return _sorted(map(judge.verdict, found))
 
 
 def _open_root(root: Path) -> Beneath:
@@ -83,21 +89,56 @@ def _sorted(judged: Iterable[Candidate | Skipped]) -> Discovery:
     return Discovery(tuple(files), tuple(skipped))
 
 
-def _judge(found: Found, beneath: Beneath, rules: Rules) -> Candidate | Skipped:
-    shown = _printable(found.path)
-    if found.path.endswith("/") or not found.path:
-        return Skipped(shown or "./", found.reason, 0)
-    try:
-        status = beneath.stat(found.path)
-    except OSError as error:
-        return Skipped(shown, found.reason or reason_of(error), 0)
-    reason = found.reason or _refuse_kind(status) or (BAD_NAME if shown != found.path else None)
-    reason = (
-        reason or rules.refuse_name(found.path) or rules.refuse_size(found.path, status.st_size)
-    )
-    if reason:
-        return Skipped(shown, reason, status.st_size)
-    return _judge_content(found.path, beneath, rules)
+@dataclass(frozen=True)
+class _Judge:
+    """Decides on one file after the other; `young` is the time from which on a file is so."""
+
+    beneath: Beneath
+    rules: Rules
+    known: Mapping[str, Stamp]
+    young: int
+
+    def verdict(self, found: Found) -> Candidate | Skipped:
+        shown = _printable(found.path)
+        if found.path.endswith("/") or not found.path:
+            return Skipped(shown or "./", found.reason, 0)
+        try:
+            status = self.beneath.stat(found.path)
+        except OSError as error:
+            return Skipped(shown, found.reason or reason_of(error), 0)
+        reason = found.reason or _refuse_kind(status) or (BAD_NAME if shown != found.path else None)
+        reason = (
+            reason
+            or self.rules.refuse_name(found.path)
+            or self.rules.refuse_size(found.path, status.st_size)
+        )
+        if reason:
+            return Skipped(shown, reason, status.st_size)
+        stamp = self._stamp(status)
+        if stamp.proves(self.known.get(found.path)):
+            return Candidate(found.path, stamp)
+        return self._by_content(found.path)
+
+    def _by_content(self, path: str) -> Candidate | Skipped:
+        try:
+            descriptor, status = self.beneath.open(path)
+        except SpecialFile:
+            return Skipped(path, SPECIAL, 0)
+        except OSError as error:
+            return Skipped(path, reason_of(error), 0)
+        try:
+            head = read_up_to(descriptor, HEAD_BYTES)
+        except OSError as error:
+            return Skipped(path, reason_of(error), status.st_size)
+        finally:
+            os.close(descriptor)
+        if reason := self.rules.refuse_content(path, head):
+            return Skipped(path, reason, status.st_size)
+        return Candidate(path, self._stamp(status))
+
+    def _stamp(self, status: os.stat_result) -> Stamp:
+        changed = status.st_ctime_ns
+        return Stamp(status.st_size, status.st_mtime_ns, changed if changed < self.young else 0)
 
 
 def _refuse_kind(status: os.stat_result) -> str | None:
@@ -106,24 +147,6 @@ def _refuse_kind(status: os.stat_result) -> str | None:
     if stat.S_ISLNK(status.st_mode):
         return SYMBOLIC_LINK
     return SUBMODULE if stat.S_ISDIR(status.st_mode) else SPECIAL
-
-
-def _judge_content(path: str, beneath: Beneath, rules: Rules) -> Candidate | Skipped:
-    try:
-        descriptor, status = beneath.open(path)
-    except SpecialFile:
-        return Skipped(path, SPECIAL, 0)
-    except OSError as error:
-        return Skipped(path, reason_of(error), 0)
-    try:
-        head = read_up_to(descriptor, HEAD_BYTES)
-    except OSError as error:
-        return Skipped(path, reason_of(error), status.st_size)
-    finally:
-        os.close(descriptor)
-    if reason := rules.refuse_content(path, head):
-        return Skipped(path, reason, status.st_size)
-    return Candidate(path, status.st_size, status.st_mtime_ns)
 
 
 def _printable(path: str) -> str:

@@ -108,7 +108,7 @@ def walk(root: Path, beneath: Beneath, rules: Rules) -> Iterator[Found]:
     while folders:
         prefix, above = folders.pop()
         try:
-            with os.scandir(root / prefix) as entries:
+            with os.scandir(f"{root}/{prefix}") as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError:
             yield Found(prefix, UNREADABLE)

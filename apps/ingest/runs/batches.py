@@ -88,7 +88,7 @@ def _read(
             contents.append((candidate, read_file(root, candidate.path)))
         except (NotFound, InvalidInput) as error:
             # It was eligible a moment ago: gone since, grown, or no plain file any more.
-            skipped.append(Skipped(candidate.path, error.message, candidate.size))
+            skipped.append(Skipped(candidate.path, error.message, candidate.stamp.size))
     return contents, skipped
 
 

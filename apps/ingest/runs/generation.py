@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists
+from django.db.models import Count, Exists, Q, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from apps.ingest import stream
-from apps.ingest.models import IngestRun, Root, SourceFile
+from apps.ingest.models import LONGEST_REASON, IngestRun, Root, SourceFile
 from apps.ingest.queries import find_root
 from apps.ingest.runs import stores, sweep
+from apps.ingest.runs.delta import Delta, recipe
 from apps.ingest.runs.job import Stopped
 from apps.ingest.runs.patience import patiently
 from apps.ingest.types import Candidate, ChunkedFile, Counts, Skipped
@@ -62,43 +64,45 @@ class Generation:
     def is_first(self) -> bool:
         return self.root.generation == 0
 
-    def add_files(self, files: Sequence[tuple[Candidate, ChunkedFile]]) -> list[SourceFile]:
-        """Rows of files that are about to get vectors; the rows come first, so that after a crash
-        they tell which vectors to sweep."""
-        rows = [
+    def rows_of(self, files: Sequence[tuple[Candidate, ChunkedFile]]) -> list[SourceFile]:
+        """Rows of files, not saved yet."""
+        return [
             SourceFile(
                 root=self.root,
                 run=self.run,
                 path=candidate.path,
                 language=chunked.language,
                 sha256=chunked.sha256,
-                size=candidate.size,
-                mtime_ns=candidate.mtime_ns,
+                size=candidate.stamp.size,
+                mtime_ns=candidate.stamp.mtime_ns,
+                ctime_ns=candidate.stamp.ctime_ns,
                 chunks=len(chunked.chunks),
                 since=self.number,
             )
             for candidate, chunked in files
         ]
-        return patiently(lambda: SourceFile.objects.bulk_create(rows))
+
+    def add_files(self, rows: Sequence[SourceFile]) -> None:
+        """Save the rows of files that are about to get vectors; the rows come first, so that after
+        a crash they tell which vectors to sweep."""
+        patiently(lambda: SourceFile.objects.bulk_create(rows))
 
     def add_skipped(self, skipped: Sequence[Skipped]) -> None:
         keep_skipped(self.run, skipped, root=self.root, since=self.number)
 
-    def files_with_chunks(self) -> int:
-        """How many published files would lose their chunks."""
-        return SourceFile.objects.filter(root=self.root, chunks__gt=0).live().count()
-
-    def publish(self, counts: Counts) -> None:
-        """Make the new files live and the old ones dead.
+    def publish(self, delta: Delta) -> None:
+        """Make the new files live and those dead that are gone. Where nothing differs, the
+        generation stays, and with it what is held of it in memory.
 
         Raises Stopped if the run was cancelled before this moment, Conflict if the new name has
         been taken meanwhile, or the root removed.
         """
-        # Still live for readers: this takes effect with the generation.
-        old = SourceFile.objects.filter(root=self.root, since__lt=self.number, until__isnull=True)
-        patiently(lambda: old.update(until=self.number))
+        for start in range(0, len(delta.gone), ROWS_PER_INSERT):
+            # Still live for readers: this takes effect with the generation.
+            some = delta.gone[start : start + ROWS_PER_INSERT]
+            patiently(partial(SourceFile.objects.filter(id__in=some).update, until=self.number))
         try:
-            published = patiently(lambda: self._advance(counts))
+            published = patiently(lambda: self._advance(self.number - (not delta)))
         except IntegrityError:
             raise name_taken(self.run.name) from None
         if not published:
@@ -107,15 +111,17 @@ class Generation:
         stream.roots_changed()
 
     @transaction.atomic
-    def _advance(self, counts: Counts) -> int:
+    def _advance(self, number: int) -> int:
+        counts = self._counts()
         wanted = IngestRun.objects.running().filter(id=self.run.id, cancel_requested=False)
         return Root.objects.filter(
             Exists(wanted), id=self.root.id, generation=self.root.generation
         ).update(
-            generation=self.number,
+            generation=number,
             name=self.run.name,
             description=self.run.description,
             model=self.run.model,
+            recipe=recipe(),
             files=counts.files,
             chunks=counts.chunks,
             embedded=counts.embedded,
@@ -125,6 +131,17 @@ class Generation:
             last_error="",
             last_ingest_at=timezone.now(),
         )
+
+    def _counts(self) -> Counts:
+        """Of all rows that will be live."""
+        rows = SourceFile.objects.filter(root=self.root, until__isnull=True)
+        counted = rows.aggregate(
+            files=Count("id", filter=Q(skip_reason="")),
+            skipped=Count("id", filter=~Q(skip_reason="")),
+            chunks=Coalesce(Sum("chunks"), 0),
+            embedded=Coalesce(Sum("embedded"), 0),
+        )
+        return Counts(**counted)
 
     def _explain(self) -> None:
         if Root.objects.filter(id=self.root.id, generation=self.root.generation).exists():
@@ -136,7 +153,6 @@ def keep_skipped(
     run: IngestRun, skipped: Sequence[Skipped], root: Root | None = None, since: int = 0
 ) -> None:
     """The files left out and why. Without a root they only belong to the run's record."""
-    longest = SourceFile._meta.get_field("skip_reason").max_length
     for start in range(0, len(skipped), ROWS_PER_INSERT):
         # In pieces: a folder may hold a hundred thousand of them.
         rows = [
@@ -146,7 +162,7 @@ def keep_skipped(
                 path=item.path,
                 size=item.size,
                 since=since,
-                skip_reason=item.reason[:longest],
+                skip_reason=item.reason[:LONGEST_REASON],
             )
             for item in skipped[start : start + ROWS_PER_INSERT]
         ]

@@ -1,12 +1,15 @@
 """The steps of an ingest, in order.
 
-discovery → chunking → embedding → vectors and words → rows published in one step → the old taken
-away. Every run is a full pass. One batch is written while the next is cut and embedded.
+discovery → delta → chunking → embedding → vectors and words → rows published in one step → the old
+taken away. One batch is written while the next is cut and embedded.
 """
 
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from apps.ingest.chunking import Chunker
 from apps.ingest.embedding import get_embedder
@@ -16,11 +19,13 @@ from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IngestRun, SourceFile
 from apps.ingest.runs import lock, sweep
 from apps.ingest.runs.batches import Batch, batches
+from apps.ingest.runs.delta import Delta, Published
 from apps.ingest.runs.generation import Generation, keep_skipped
 from apps.ingest.runs.job import Job
 from apps.ingest.runs.progress import COMPLETED, Ending, Progress
-from apps.ingest.types import Discovery, Embedder
+from apps.ingest.types import Discovery, Embedder, EmbeddingText, VectorRecord, Vectors
 from apps.ingest.vectors.records import records
+from apps.ingest.vectors.store import unit_rows
 from apps.ingest.vectors.writer import Writer
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
@@ -40,23 +45,26 @@ def ingest(run: IngestRun, job: Job) -> Ending:
     progress = Progress(run, job)
     progress.say("scanning", "Discovering files")
     with job.timed("discovery"):
-        found = discover(Path(run.path))
-    progress.add(files=len(found.files), skipped=len(found.skipped))
+        published = Published(run)
+        found = discover(Path(run.path), published.stamps())
+        delta = published.compared_to(found, job.check)
+    progress.add(files=len(delta.files), skipped=len(found.skipped))
     _forget_records(run)
     if not found.files and not any(item.reason == EMPTY for item in found.skipped):
         reason = f"No eligible files found in {run.path}"
         keep_skipped(run, found.skipped)
         return Ending.failed(reason, message=reason)
-    progress.begin(len(found.files))
-    progress.say("embedding", f"Embedding {len(found.files)} files")
+    progress.begin(len(delta.files))
+    if delta.files:
+        progress.say("embedding", f"Embedding {len(delta.files)} files")
     cutter = Chunker(parse_seconds=knobs().ingest_parse_seconds)
     with job.closing(get_embedder(run.model)) as embedder, job.closing(cutter) as chunker:
-        chunked = batches(Path(run.path), found.files, chunker, embedder.max_tokens, job)
+        chunked = batches(Path(run.path), delta.files, chunker, embedder.max_tokens, job)
         if run.dry_run:
             return _rehearse(run, found, progress, chunked)
         generation = Generation.begin(run)
-        generation.add_skipped(found.skipped)
-        ending = _build(generation, job, progress, embedder, chunked)
+        generation.add_skipped(delta.skipped)
+        ending = _build(generation, delta, job, progress, embedder, chunked)
     if generation.is_first:
         # Nothing was published, so no root carries the skip list: the run's record does.
         keep_skipped(run, found.skipped)
@@ -77,6 +85,7 @@ def _rehearse(
 
 def _build(
     generation: Generation,
+    delta: Delta,
     job: Job,
     progress: Progress,
     embedder: Embedder,
@@ -85,17 +94,17 @@ def _build(
     _fill(generation, job, progress, embedder, chunked)
     progress.flush()
     counts = progress.counts
-    if counts.chunks and not counts.embedded:
+    if counts.chunks and not counts.embedded and not delta.staying:
         raise Unavailable(f"{embedder.id} gave no usable vector", code="EMBEDDER_UNAVAILABLE")
     if not counts.chunks and generation.is_first:
         return UNCHANGED
-    emptied = 0 if counts.chunks else generation.files_with_chunks()
     with job.timed("rows"):
-        generation.publish(counts)
-    _delete_old(generation, job)
+        generation.publish(delta)
+    if delta:
+        _delete_old(generation, job)
     if counts.chunks:
         return COMPLETED
-    return Ending("skipped", EMPTIED.format(emptied)) if emptied else UNCHANGED
+    return Ending("skipped", EMPTIED.format(delta.emptied)) if delta.emptied else UNCHANGED
 
 
 def _fill(
@@ -109,18 +118,42 @@ def _fill(
     run = generation.run
     with Writer(generation.root.id, run.model, job) as writer:
         for batch in _followed(chunked, progress):
-            with job.timed("rows"):
-                generation.add_skipped(batch.skipped)
-                rows = generation.add_files(batch.files)
+            rows = generation.rows_of(batch.files)
             files = list(zip(rows, batch.chunked, strict=True))
             chunks = list(records(run, files))
-            if chunks:
-                with job.timed("embedding"):
-                    vectors = embedder.embed_documents([text for _, text in chunks])
+            with job.timed("embedding"):
+                kept, vectors = _embedded(chunks, embedder, job)
+            _count(rows, kept)
+            with job.timed("rows"):
+                generation.add_skipped(batch.skipped)
+                generation.add_files(rows)
+            if kept:
                 progress.add(embedded=writer.wait())
                 lock.take(run.model, vectors.shape[1])
-                writer.put(files, [record for record, _ in chunks], vectors)
+                writer.put(files, kept, vectors)
         progress.add(embedded=writer.wait())
+
+
+def _embedded(
+    chunks: Sequence[tuple[VectorRecord, EmbeddingText]], embedder: Embedder, job: Job
+) -> tuple[list[VectorRecord], Vectors]:
+    """The chunks whose vector has a direction, and these; what has none is in neither store."""
+    if not chunks:
+        return [], np.zeros((0, 0), np.float32)
+    vectors = embedder.embed_documents([text for _, text in chunks])
+    _, good = unit_rows(vectors)
+    kept = [record for (record, _), fine in zip(chunks, good, strict=True) if fine]
+    if len(kept) < len(chunks):
+        facts = {"runId": str(job.run_id), "count": len(chunks) - len(kept)}
+        logger.warning("chunks without a usable vector", extra={"context": facts})
+    return kept, vectors[good]
+
+
+def _count(rows: Sequence[SourceFile], kept: Sequence[VectorRecord]) -> None:
+    """Tell the rows how many of their chunks have a vector."""
+    embedded = Counter(record.metadata["sourceFile"] for record in kept)
+    for row in rows:
+        row.embedded = embedded[str(row.id)]
 
 
 def _followed(chunked: Iterator[Batch], progress: Progress) -> Iterator[Batch]:

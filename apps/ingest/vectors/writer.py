@@ -1,6 +1,5 @@
 """Writes vectors and words, side by side, while the next chunks are being cut and embedded."""
 
-import logging
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from uuid import UUID
@@ -9,10 +8,8 @@ from apps.ingest.lexical import get_lexical
 from apps.ingest.models import SourceFile
 from apps.ingest.runs.job import Job
 from apps.ingest.types import ChunkedFile, VectorRecord, Vectors
-from apps.ingest.vectors.store import get_store, unit_rows
+from apps.ingest.vectors.store import get_store
 from apps.logs.context import carrying
-
-logger = logging.getLogger("codeinfo.ingest")
 
 # Rows between two looks whether the run was cancelled.
 STEP = 500
@@ -54,16 +51,10 @@ class Writer:
         records: Sequence[VectorRecord],
         vectors: Vectors,
     ) -> None:
-        """Hand over a batch; `wait` must have been called since the last one. A chunk whose vector
-        has no direction is left out of both stores."""
-        _, good = unit_rows(vectors)
-        kept = [record for record, fine in zip(records, good, strict=True) if fine]
-        if len(kept) < len(records):
-            facts = {"runId": str(self._job.run_id), "count": len(records) - len(kept)}
-            logger.warning("chunks without a usable vector", extra={"context": facts})
+        """Hand over a batch; `wait` must have been called since the last one."""
         self._pending = (
-            self._threads.submit(carrying(self._write_vectors), kept, vectors[good]),
-            self._threads.submit(carrying(self._write_words), files, kept),
+            self._threads.submit(carrying(self._write_vectors), records, vectors),
+            self._threads.submit(carrying(self._write_words), files, records),
         )
 
     def _write_vectors(self, records: Sequence[VectorRecord], vectors: Vectors) -> int:

@@ -1,0 +1,134 @@
+"""What of a folder differs from what is published of it: only that is ingested.
+
+A file stays as it is where size, modification time and change time say that nobody has written to
+it, and where they do not, but its content has the same hash.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Self
+from uuid import UUID
+
+from apps.ingest import queries
+from apps.ingest.finding.discovery import read_file
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import LONGEST_REASON, IngestRun, Root
+from apps.ingest.types import Candidate, Discovery, Skipped, Stamp
+from apps.ingest.vectors.store import get_store
+from codeinfo.conf import knobs
+from codeinfo.errors import InvalidInput, NotFound, Unavailable
+
+# Raised by whoever changes how files are cut or what is kept of a chunk: every root is then
+# ingested anew when its turn comes.
+CUT = 1
+
+
+def recipe() -> str:
+    """What the chunks of a root are made by; its row keeps it."""
+    included = " ".join(sorted(knobs().ingest_include))
+    return f"{CUT}/{sha256(included.encode()).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True)
+class Delta:
+    """`files` and `skipped` are new or changed; `gone` are the rows of what is changed or is there
+    no more, `emptied` of them with chunks. `staying` files stay as they are published."""
+
+    files: Sequence[Candidate]
+    skipped: Sequence[Skipped]
+    gone: Sequence[UUID]
+    emptied: int
+    staying: int
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.skipped or self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """What of a published SourceFile tells whether it may stay."""
+
+    id: UUID
+    path: str
+    stamp: Stamp
+    sha256: str
+    skip_reason: str
+    chunks: int
+
+    @classmethod
+    def all_of(cls, root: Root) -> list[Self]:
+        # As tuples: whole objects take three times as long, and there may be 100,000.
+        rows = queries.live_files(root).values_list(
+            "id", "path", "size", "mtime_ns", "ctime_ns", "sha256", "skip_reason", "chunks"
+        )
+        return [
+            cls(key, path, Stamp(size, mtime, ctime), digest, reason, chunks)
+            for key, path, size, mtime, ctime, digest, reason, chunks in rows
+        ]
+
+
+class Published:
+    """The live rows of a run's folder."""
+
+    def __init__(self, run: IngestRun) -> None:
+        """Raises Unavailable where the store is away."""
+        self._folder = Path(run.path)
+        root = Root.objects.published().filter(path=run.path).first()
+        self._rows = _Row.all_of(root) if root else []
+        may_stay = root is not None and _fits(root, run) and (run.dry_run or _is_whole(root))
+        self._staying = {row.path: row for row in self._rows} if may_stay else {}
+
+    def stamps(self) -> dict[str, Stamp]:
+        """By path, those of the files whose chunks may stay."""
+        return {path: row.stamp for path, row in self._staying.items() if not row.skip_reason}
+
+    def compared_to(self, found: Discovery, check: Callable[[], None]) -> Delta:
+        """What is to be done so that what is published is what was found. `check` is called between
+        files, since each may have to be read."""
+        same = {item.path for item in found.skipped if self._says(item)}
+        for candidate in found.files:
+            check()
+            if self._has(candidate):
+                same.add(candidate.path)
+        gone = [row for row in self._rows if row.path not in same]
+        files = [candidate for candidate in found.files if candidate.path not in same]
+        return Delta(
+            files=files,
+            skipped=[item for item in found.skipped if item.path not in same],
+            gone=[row.id for row in gone],
+            emptied=sum(row.chunks > 0 for row in gone),
+            staying=len(found.files) - len(files),
+        )
+
+    def _has(self, found: Candidate) -> bool:
+        row = self._staying.get(found.path)
+        if row is None or row.skip_reason:
+            return False
+        return found.stamp.proves(row.stamp) or row.sha256 == self._hash_of(found.path)
+
+    def _hash_of(self, path: str) -> str:
+        try:
+            return sha256(read_file(self._folder, path)).hexdigest()
+        except (NotFound, InvalidInput):
+            return ""  # whoever reads it next will say why
+
+    def _says(self, found: Skipped) -> bool:
+        row = self._staying.get(found.path)
+        if row is None:
+            return False
+        return (row.skip_reason, row.stamp.size) == (found.reason[:LONGEST_REASON], found.size)
+
+
+def _fits(root: Root, run: IngestRun) -> bool:
+    return (root.model, root.recipe) == (run.model, recipe())
+
+
+def _is_whole(root: Root) -> bool:
+    """Whether both stores have all chunks of a root, perhaps with some that are dead."""
+    try:
+        words = get_lexical().count(root.id)
+    except Unavailable:
+        return False  # broken: a run that makes all anew replaces it
+    return min(words, get_store().count(root.id)) >= root.embedded

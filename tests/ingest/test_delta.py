@@ -1,0 +1,307 @@
+"""A folder that is ingested again: only what differs is cut and embedded, and the index is the same
+as if all had been."""
+
+import os
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+
+from apps.ingest import queries
+from apps.ingest.chunking import Chunker
+from apps.ingest.embedding.static import StaticCodeEmbedder
+from apps.ingest.finding import discovery
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import Root, SourceFile
+from apps.ingest.runs import delta, queue
+from tests.ingest.conftest import everything
+from tests.ingest.language_samples import SAMPLES
+from tests.ingest.stages import Nth, hook
+from tests.support.ingested import ingest, outdate, run_ingest, write_files
+
+pytestmark = pytest.mark.django_db
+
+ALL_CUT = {"README.md", "main.txt", "src/retry.py", "src/store.js"}
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of the chunks that are embedded from here on."""
+    paths: list[str] = []
+    real = StaticCodeEmbedder.embed_documents
+
+    def noting(self: StaticCodeEmbedder, texts: Any) -> Any:
+        paths.extend(text.path for text in texts)
+        return real(self, texts)
+
+    monkeypatch.setattr(StaticCodeEmbedder, "embed_documents", noting)
+    return paths
+
+
+@pytest.fixture
+def nothing_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the files of a test had been there for long: their times are trusted."""
+    monkeypatch.setattr(discovery, "YOUNG_NS", -(10**12))
+
+
+def rows_of(root: Root) -> set[Any]:
+    return set(queries.live_files(root).values_list("id", flat=True))
+
+
+def test_nothing_is_done_where_nothing_has_changed(
+    client: Client, repo: Path, store: Any, embedded: list[str]
+) -> None:
+    root = ingest(repo, "lighthouse")
+    rows, ids = rows_of(root), store.ids(root.id)
+    embedded.clear()
+    run = run_ingest(repo, "renamed", description="Ships")
+    assert (run.state, run.message) == ("skipped", "No changes detected")
+    assert (run.files, run.chunks, run.embedded, run.skipped) == (0, 0, 0, 1)
+    assert embedded == []
+    assert (rows_of(root), store.ids(root.id)) == (rows, ids)
+    before = root.last_ingest_at
+    root.refresh_from_db()
+    # What is held in memory of this generation stays; what the run was told is kept.
+    assert (root.generation, root.name, root.description) == (1, "renamed", "Ships")
+    assert (root.last_run_id, root.last_state) == (run.id, "completed")
+    assert before is not None and root.last_ingest_at is not None and root.last_ingest_at > before
+    (told,) = client.get("/ingest/roots").json()["roots"]
+    assert told["counts"] == {
+        "files": 4,
+        "chunks": root.chunks,
+        "embedded": root.chunks,
+        "skipped": 1,
+    }
+
+
+def test_what_is_new_or_changed_is_embedded_and_what_is_gone_goes(
+    folder: Path,
+    repo: Path,
+    store: Any,
+    embedded: list[str],
+    contents: Callable[[Root], dict[str, str]],
+) -> None:
+    root = ingest(repo)
+    (repo / "main.txt").unlink()
+    write_files(repo, {"src/retry.py": "def changed() -> None:\n    pass\n", "new.md": "# New\n"})
+    embedded.clear()
+    run = run_ingest(repo)
+    assert (run.state, run.files) == ("completed", 2)
+    assert set(embedded) == {"src/retry.py", "new.md"}
+    clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
+    assert contents(root) == contents(clean)
+    root.refresh_from_db()
+    assert (root.files, root.chunks, root.embedded, root.skipped) == (
+        clean.files,
+        clean.chunks,
+        clean.embedded,
+        clean.skipped,
+    )
+    assert store.count(root.id) == len(get_lexical().ids(root.id)) == root.chunks
+    outline = get_lexical().outline
+    (retry,) = queries.live_files(root).filter(path="src/retry.py")
+    assert [symbol.name for symbol in outline(root.id, retry.id)] == ["changed"]
+
+
+def files_of(repo: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(repo)): f.read_bytes() for f in repo.rglob("*") if f.is_file()}
+
+
+def test_only_files_that_went_are_told_of(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    (repo / "main.txt").unlink()
+    run = run_ingest(repo)
+    assert (run.state, run.message) == ("skipped", "Removed vectors for 1 deleted file(s)")
+    root.refresh_from_db()
+    assert (root.files, store.count(root.id)) == (3, root.chunks)
+
+
+def test_a_file_that_was_touched_but_not_changed_is_not_embedded(
+    repo: Path, store: Any, embedded: list[str], nothing_is_young: None
+) -> None:
+    ingest(repo)
+    os.utime(repo / "main.txt", ns=(1, 1))
+    embedded.clear()
+    assert run_ingest(repo).message == "No changes detected"
+    assert embedded == []
+
+
+@pytest.mark.parametrize("young", [True, False])
+def test_another_content_of_the_same_size_and_time_is_seen(
+    repo: Path, store: Any, embedded: list[str], request: pytest.FixtureRequest, young: bool
+) -> None:
+    if not young:
+        request.getfixturevalue("nothing_is_young")
+    path = repo / "main.txt"
+    os.utime(path, ns=(1, 1))
+    ingest(repo)
+    path.write_bytes(path.read_bytes().swapcase())
+    os.utime(path, ns=(1, 1))
+    embedded.clear()
+    assert run_ingest(repo).state == "completed"
+    assert set(embedded) == {"main.txt"}
+
+
+def test_files_that_nobody_wrote_to_are_not_even_opened(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, nothing_is_young: None
+) -> None:
+    ingest(repo)
+    opened: list[str] = []
+    real = discovery.Beneath.open
+
+    def noting(self: discovery.Beneath, path: str) -> Any:
+        opened.append(path)
+        return real(self, path)
+
+    monkeypatch.setattr(discovery.Beneath, "open", noting)
+    write_files(repo, {"new.md": "# New\n"})
+    run_ingest(repo)
+    assert set(opened) == {"new.md"}
+
+
+def test_a_file_may_come_to_be_skipped_and_back(repo: Path, store: Any) -> None:
+    text = (repo / "main.txt").read_text()
+    root = ingest(repo)
+    write_files(repo, {"main.txt": b"\0\1\2"})
+    run = run_ingest(repo)
+    reasons = {"main.txt": "Binary", "package-lock.json": "Generated"}
+    assert dict(queries.skipped_by(run).values_list("path", "skip_reason")) == reasons
+    root.refresh_from_db()
+    assert (root.files, root.skipped) == (3, 2)
+    write_files(repo, {"main.txt": text})
+    run = run_ingest(repo)
+    assert [file.path for file in queries.skipped_by(run)] == ["package-lock.json"]
+    root.refresh_from_db()
+    assert (root.files, root.skipped) == (4, 1)
+    assert SourceFile.objects.filter(root=root).count() == 5
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [
+        lambda root, store: store.drop(root.id),
+        lambda root, store: get_lexical().drop(root.id),
+        lambda root, store: store.delete_files(
+            root.id, [queries.live_files(root).ingested()[0].id]
+        ),
+        lambda root, store: outdate(root),
+    ],
+    ids=["all vectors lost", "all words lost", "some vectors lost", "cut by another version"],
+)
+def test_what_cannot_stay_is_made_anew(
+    repo: Path,
+    store: Any,
+    embedded: list[str],
+    contents: Callable[[Root], dict[str, str]],
+    lose: Callable[[Root, Any], None],
+) -> None:
+    root = ingest(repo)
+    before = contents(root)
+    lose(root, store)
+    embedded.clear()
+    assert run_ingest(repo).state == "completed"
+    assert set(embedded) == ALL_CUT
+    assert contents(root) == before
+    assert get_lexical().ids(root.id) == store.ids(root.id)
+    embedded.clear()
+    assert run_ingest(repo).message == "No changes detected"
+
+
+def test_other_rules_of_what_is_ingested_make_all_anew(
+    repo: Path, store: Any, embedded: list[str], turn_knobs: Callable[..., None]
+) -> None:
+    ingest(repo)
+    embedded.clear()
+    turn_knobs(ingest_include=("py", "md"))
+    root = ingest(repo)
+    assert set(embedded) == {"README.md", "src/retry.py"}
+    assert root.files == 2
+
+
+def test_chunks_without_a_vector_stay_counted_out(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = StaticCodeEmbedder.embed_documents
+
+    def first_is_zero(self: StaticCodeEmbedder, texts: Any) -> Any:
+        vectors = real(self, texts)
+        vectors[0] = 0
+        return vectors
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StaticCodeEmbedder, "embed_documents", first_is_zero)
+        ingest(repo)
+    write_files(repo, {"new.md": "# New\n"})
+    root = ingest(repo)
+    assert root.embedded == root.chunks - 1 == store.count(root.id) == len(everything(root))
+    assert run_ingest(repo).message == "No changes detected"
+
+
+def test_a_changed_file_without_a_usable_vector_does_not_fail_the_run(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(repo)
+    write_files(repo, {"main.txt": "...\n"})
+    monkeypatch.setattr(
+        StaticCodeEmbedder, "embed_documents", lambda self, texts: np.zeros((len(texts), 256), "f4")
+    )
+    run = run_ingest(repo)
+    assert (run.state, run.chunks, run.embedded) == ("completed", 1, 0)
+    root = queries.find_root(str(repo))
+    assert root.embedded == root.chunks - 1 == store.count(root.id)
+
+
+def test_a_dry_run_counts_what_would_be_embedded(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    write_files(repo, {"new.md": "# New\n"})
+    run = run_ingest(repo, dry_run=True)
+    assert (run.state, run.files, run.embedded, run.skipped) == ("completed", 1, 1, 1)
+    assert [file.path for file in queries.skipped_by(run)] == ["package-lock.json"]
+    assert store.count(root.id) == root.chunks
+
+
+def test_hashing_many_files_can_be_cancelled(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(repo)
+    read: list[str] = []
+
+    def reading(folder: Path, path: str) -> bytes:
+        read.append(path)
+        (job,) = queue._jobs.values()
+        job.cancel()
+        return b""
+
+    monkeypatch.setattr(delta, "read_file", reading)
+    assert run_ingest(repo).state == "cancelled"
+    assert len(read) == 1
+
+
+def test_a_run_that_fails_leaves_what_was_kept(
+    repo: Path, store: Any, contents: Callable[[Root], dict[str, str]], monkeypatch: Any
+) -> None:
+    root = ingest(repo)
+    before = contents(root)
+    write_files(repo, {"new.md": "# New\n", "main.txt": "Other words.\n"})
+
+    def fail() -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        hook("publishing", Nth(1, fail), patch.setattr)
+        assert run_ingest(repo).state == "error"
+    assert contents(root) == before
+    assert store.count(root.id) == len(before)
+    assert run_ingest(repo).files == 2
+
+
+def test_who_changes_how_files_are_cut_raises_the_number_of_it() -> None:
+    """Chunks of another look must not stand beside those that stay."""
+    with Chunker(parse_seconds=30) as chunker:
+        cut = chunker.chunk_many([(sample.path, sample.source.encode()) for sample in SAMPLES])
+    digest = sha256(repr(cut).encode()).hexdigest()[:16]
+    assert {delta.CUT: digest} == {1: "6f1ead0394ce2ff2"}
