@@ -32,6 +32,8 @@ LOOKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?:sk|pk|rk)-[\w-]{6,}"), REDACTED),
     (re.compile(r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abposr]-|hf_)[\w-]{8,}"), REDACTED),
     (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), REDACTED),
+    # The web server's own words of a request that it gave up: what was asked is nobody's business.
+    (re.compile(r"(\buri=[^\s?>]*\?)[^\s>]+"), rf"\1{REDACTED}"),
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"), REDACTED),
     (
         re.compile(
