@@ -19,7 +19,7 @@ from apps.conversations.agents import commands
 from apps.ingest.chunking.finder import reset_finder
 from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
-from apps.site import sockets
+from apps.site import requests, sockets
 from codeinfo import __version__, telemetry
 from codeinfo.conf import Knobs, knobs
 from codeinfo.heap import settled
@@ -111,6 +111,7 @@ def facts() -> dict[str, object]:
 def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; then end live answers and the ingest worker, and return."""
     sys.setswitchinterval(SWITCH_SECONDS)
+    requests.install()
     sockets.install()
     telemetry.start(knobs())
     server = Server(

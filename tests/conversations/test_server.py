@@ -116,6 +116,12 @@ def test_a_wrong_frame_is_closed_with_1008_and_the_reason(product: Product, fram
     assert closed.value.rcvd.reason in ("malformed JSON", "protocolVersion must be v1")
 
 
+def test_a_malformed_form_is_refused_in_json(product: Product) -> None:
+    kind = {"Content-Type": "multipart/form-data"}
+    answer = httpx.post(f"{product.url}/chat", content=b"no part", headers=kind)
+    assert (answer.status_code, answer.headers["content-type"]) == (415, "application/json")
+
+
 def half_said(product: Product, conversation: str) -> None:
     """Ask, and return when the first half of the answer has come; the other will not."""
     asked = httpx.post(f"{product.url}/chat", json=body(conversation, "half"))
