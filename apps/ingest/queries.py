@@ -1,21 +1,27 @@
 """What the index holds and does now. Reads only."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from uuid import UUID
 
 from django.db.models.functions import Trim
 
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
+from apps.ingest.spelt import Spelt
 from codeinfo.errors import NotFound
+
+_published = Spelt(lambda: Root.objects.published().order_by())
 
 
 def published_roots(names: Collection[str] | None = None) -> list[Root]:
     """Roots that answer questions, the latest ingest first; those of some trimmed names, or all."""
-    roots = Root.objects.published().order_by()
-    if names is not None:
-        roots = roots.alias(trimmed=Trim("name")).filter(trimmed__in=names)
-    # Sorted here: to spell the order takes Django as long as all else of this.
+    roots = _published.rows() if names is None else _named(names)
     return sorted(roots, key=_published_at, reverse=True)
+
+
+def _named(names: Collection[str]) -> Iterable[Root]:
+    # Sorted by who asks: to spell the order takes Django as long as all else of this.
+    roots = Root.objects.published().order_by()
+    return roots.alias(trimmed=Trim("name")).filter(trimmed__in=names)
 
 
 def _published_at(root: Root) -> tuple[float, str]:
