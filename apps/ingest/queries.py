@@ -1,27 +1,20 @@
 """What the index holds and does now. Reads only."""
 
-from collections.abc import Collection, Iterable
 from uuid import UUID
-
-from django.db.models.functions import Trim
 
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.ingest.spelt import Spelt
 from codeinfo.errors import NotFound
 
 _published = Spelt(lambda: Root.objects.published().order_by())
+_locked = Spelt(lambda: IndexLock.objects.only("model"))
 
 
-def published_roots(names: Collection[str] | None = None) -> list[Root]:
-    """Roots that answer questions, the latest ingest first; those of some trimmed names, or all."""
-    roots = _published.rows() if names is None else _named(names)
-    return sorted(roots, key=_published_at, reverse=True)
-
-
-def _named(names: Collection[str]) -> Iterable[Root]:
-    # Sorted by who asks: to spell the order takes Django as long as all else of this.
-    roots = Root.objects.published().order_by()
-    return roots.alias(trimmed=Trim("name")).filter(trimmed__in=names)
+def published_roots() -> list[Root]:
+    """Roots that answer questions, the latest ingest first. They may be others' as well, and so are
+    only to be read."""
+    # Sorted here: to spell the order takes Django as long as all else of this.
+    return sorted(_published.rows(), key=_published_at, reverse=True)
 
 
 def _published_at(root: Root) -> tuple[float, str]:
@@ -44,8 +37,8 @@ def index_lock() -> IndexLock | None:
 
 
 def locked_model() -> str | None:
-    """Its id alone, which every search asks for: in half the time."""
-    return next(iter(IndexLock.objects.values_list("model", flat=True)), None)
+    """Its id alone, which every search asks for."""
+    return next((lock.model for lock in _locked.rows()), None)
 
 
 def find_run(run_id: str | UUID) -> IngestRun:

@@ -1,9 +1,9 @@
-"""Queries that are asked all the time: to spell one takes Django longer than the database needs to
-answer it."""
+"""Queries that are asked all the time, answered without asking where nothing can have changed."""
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from django.db import connection
 from django.db.models import Model, QuerySet
@@ -12,13 +12,26 @@ Row = TypeVar("Row", bound=Model)
 
 
 class Spelt(Generic[Row]):
-    """A query that is the same each time: put into SQL once, its rows are read each time."""
+    """A query that is the same each time. It is put into SQL once, for that takes Django longer
+    than the database needs to answer.
+
+    A thread is given the same rows again, and so must not change them, until somebody has written
+    to the database.
+    """
 
     def __init__(self, query: Callable[[], QuerySet[Row]]) -> None:
         self._query = query
+        self._kept = threading.local()
 
-    def rows(self) -> Iterable[Row]:
-        return self._read()
+    def rows(self) -> Sequence[Row]:
+        # Looked at before the rows are: what is written in between is seen by the next time.
+        now = _state()
+        if now is None:
+            return list(self._read())
+        if getattr(self._kept, "state", None) != now:
+            self._kept.rows, self._kept.state = list(self._read()), now
+        rows: Sequence[Row] = self._kept.rows
+        return rows
 
     @cached_property
     def _read(self) -> Callable[[], Iterable[Row]]:
@@ -26,3 +39,20 @@ class Spelt(Generic[Row]):
         if connection.vendor == "mongodb":
             return query.all  # it speaks no SQL
         return partial(query.model._default_manager.raw, *query.query.sql_with_params())
+
+
+def _state() -> tuple[Any, ...] | None:
+    """What is another after every write, by whatever process; None where nothing tells.
+
+    Of SQLite: this connection, the version that the commits of others change, and how many rows
+    this one has written. In a transaction nothing tells, since that number stays when it is undone.
+    """
+    if connection.vendor != "sqlite":
+        return None
+    connection.ensure_connection()
+    database = connection.connection
+    if database.in_transaction:
+        return None
+    with connection.wrap_database_errors:
+        (version,) = database.execute("PRAGMA data_version").fetchone()
+    return database, version, database.total_changes

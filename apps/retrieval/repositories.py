@@ -47,10 +47,7 @@ def roots_for(repositories: Sequence[str], model: str) -> Sequence[Root]:
 def _by_name(repositories: Sequence[str]) -> Sequence[Root]:
     """The roots of these ids, in the order of the list of all, so that what is equal is ordered
     alike however it was asked for. Raises NotFound REPO_NOT_FOUND."""
-    # Nearly all ids are names: then the others need not be read.
-    roots = queries.published_roots(repositories)
-    if not set(repositories) <= {repo_id(root) for root in roots}:
-        roots = queries.published_roots()
+    roots = queries.published_roots()
     asked = [the_one(repository, roots) for repository in repositories]
     return [root for root in roots if root in asked]
 

@@ -1,7 +1,7 @@
 """The score of each passage by itself."""
 
-from functools import cache, lru_cache
-from itertools import chain
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,12 +18,13 @@ def passage_scores(question: Question, passages: Passages, weights: Weights) -> 
     """Mixed scores in standard deviations, raised where a passage declares what is asked for."""
     share = weights.meaning_of_name if question.is_name else weights.meaning
     scores = mix(passages.similarity, passages.words, share)
-    asked = _NameScores(question)
+    asked = _NamesAsked(question)
     for index, names in enumerate(passages.names):
+        told = _told_by(names)
         # Most passages declare nothing that the question says, and this tells it at once.
-        if not asked.said.isdisjoint(_told_by(names)):
-            defined, agreed = asked.of(names)
-            scores[index] += weights.definition * defined + weights.names * agreed
+        if not asked.said.isdisjoint(told.words):
+            agreed = max(map(question.agreement, told.stems))
+            scores[index] += weights.definition * asked.defined(names) + weights.names * agreed
     return scores
 
 
@@ -51,21 +52,18 @@ def standardised(values: ArrayLike) -> Scores:
     return found
 
 
-class _NameScores:
-    """How declared names fit a question; the same names stand in many passages."""
+class _NamesAsked:
+    """The names that a question spells, and how declared names are those."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
         self._lower = {name.lower() for name in question.names}
         # What must be among all that some names tell, for them to fit at all.
         self.said = question.words.union(self._lower, *question.parts_of_names)
-        self._defined = cache(self._defined_by)
-        self._agreed = cache(lambda name: question.agreement(stems_of(name)))
 
-    def of(self, names: tuple[str, ...]) -> tuple[float, float]:
-        """The best of some names: as the definition asked for, and by agreement of words."""
-        defined = max(map(self._defined, names)) if self._lower else 0.0
-        return defined, max(map(self._agreed, names))
+    def defined(self, names: tuple[str, ...]) -> float:
+        """How well the best of some names is one asked for."""
+        return max(map(self._defined_by, names)) if self._lower else 0.0
 
     def _defined_by(self, name: str) -> float:
         if name in self._question.names:
@@ -75,8 +73,15 @@ class _NameScores:
         return SAME_PARTS if stems_of(name) in self._question.parts_of_names else 0.0
 
 
+class _Told(NamedTuple):
+    """What some names tell: the stems of each, and all words that a question may say of them, which
+    are those and the names themselves in lower case."""
+
+    stems: tuple[frozenset[str], ...]
+    words: frozenset[str]
+
+
 @lru_cache(maxsize=20_000)
-def _told_by(names: tuple[str, ...]) -> frozenset[str]:
-    """All that a question may say of these names: their stems, and they themselves in lower
-    case."""
-    return frozenset(chain.from_iterable((name.lower(), *stems_of(name)) for name in names))
+def _told_by(names: tuple[str, ...]) -> _Told:
+    stems = tuple(map(stems_of, names))
+    return _Told(stems, frozenset(map(str.lower, names)).union(*stems))
