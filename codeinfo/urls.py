@@ -4,12 +4,13 @@ from django.contrib import admin
 from django.urls import include, path
 
 urlpatterns = [
+    # First: a search waits for every address that is compared before its own.
+    path("", include("apps.retrieval.urls")),
     path("admin/", admin.site.urls),
     path("", include("apps.site.urls")),
     path("", include("apps.logs.urls")),
     path("", include("apps.lmstudio.urls")),
     path("", include("apps.ingest.urls")),
-    path("", include("apps.retrieval.urls")),
     path("", include("apps.conversations.urls")),
     path("", include("apps.mcp.urls")),
 ]

@@ -42,10 +42,12 @@ def _text(data: Mapping[str, Any], key: str, problems: list[str]) -> str:
 
 def language_named(word: str) -> str:
     """The language of this name or extension, "" where there is none."""
+    if not word:
+        return ""
     asked = word.lower()
     if any(kind.name == asked for kind in FILE_TYPES):
         return asked
-    found = known_type(f"_.{asked}") if asked else None
+    found = known_type(f"_.{asked}")
     return found.name if found else ""
 
 
