@@ -97,10 +97,13 @@ class FromMemory:
 
     @cached_property
     def _distances(self) -> Vectors | None:
+        """The squared distance of every row from the question, both of unit length."""
         unit = self._asked.unit
         if unit is None:
             return None
-        return np.concatenate([each.distances(unit) for each in self._held])
+        cosines = np.concatenate([each.units @ unit for each in self._held])
+        distances: Vectors = np.maximum(2 - 2 * cosines, 0)
+        return distances
 
     @cached_property
     def _fitting(self) -> NDArray[np.bool_] | None:

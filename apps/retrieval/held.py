@@ -29,11 +29,6 @@ class Held:
         """Whether it is what was published then, in vectors of this length."""
         return (self.generation, self.units.shape[1]) == (generation, dimension)
 
-    def distances(self, unit: Vectors) -> Vectors:
-        """The squared distance of every row from a vector of unit length."""
-        found: Vectors = np.maximum(2 - 2 * (self.units @ unit), 0)
-        return found
-
 
 def size(chunks: int, dimension: int) -> int:
     """About how many bytes it takes to hold so many chunks."""

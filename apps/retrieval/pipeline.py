@@ -6,7 +6,7 @@ function that keeps the order of what it keeps. Distances are squared L2: lower 
 
 import logging
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from apps.retrieval.types import FileSummary, Match, Row
 from codeinfo.conf import knobs
@@ -51,7 +51,7 @@ def apply(rows: Sequence[Row], limits: Limits) -> tuple[tuple[Match, ...], tuple
     matches = capped([cut(row, limits.chunk_chars) for row in kept], limits.total_chars)
     log.debug(
         "vector search pipeline",
-        extra={"context": {**asdict(limits), "candidates": len(rows), "results": len(matches)}},
+        extra={"context": {**vars(limits), "candidates": len(rows), "results": len(matches)}},
     )
     return matches, by_file(matches)
 

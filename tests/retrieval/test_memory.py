@@ -256,7 +256,9 @@ def test_distances_are_those_of_the_vectors() -> None:
     random = np.random.default_rng(5)
     units = random.standard_normal((500, 8)).astype(np.float32)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
-    distances = Held(1, contents_of(500), units).distances(units[3])
+    held = Held(1, contents_of(500), units)
+    asked = Asked(QUESTION, units[3], Filters())
+    distances = FromMemory([(Root(), held)], asked).near(500).values
     true = ((units - units[3]) ** 2).sum(axis=1)
     assert distances.tolist() == pytest.approx(true.tolist(), abs=1e-5)
     assert np.all(distances >= 0)
