@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,9 +54,23 @@ def pooled(scores: Scores, file_of: NDArray[np.intp], files: int, temperature: f
 
 def named(question: Question, path: str, weights: Weights) -> float:
     """What the file's own name adds: by agreement, and by being the very name asked for."""
-    parts = stems_of(paths.telling_name(path))
+    parts = _told_by(path).name
     bears_it = parts in question.parts_of_names
     return weights.file_name * question.agreement(parts) + weights.file_of_name * bears_it
+
+
+class _Told(NamedTuple):
+    """What a path says of a file, looked up at once: its kinds, the stems of the name that tells
+    what is in it, and whether it may only pass on what others define."""
+
+    kinds: frozenset[str]
+    name: frozenset[str]
+    is_index: bool
+
+
+@lru_cache(maxsize=20_000)
+def _told_by(path: str) -> _Told:
+    return _Told(paths.kinds(path), stems_of(paths.telling_name(path)), paths.is_index(path))
 
 
 class _HeldBack:
@@ -76,14 +91,14 @@ class _HeldBack:
     def by(self, file: int) -> float:
         """How much one is, by its place in the files."""
         (root, path), weights = self._passages.files[file], self._weights
-        total = 0.0
-        for kind in paths.kinds(path) & self._kinds:
+        total, told = 0.0, _told_by(path)
+        for kind in told.kinds & self._kinds:
             total += getattr(weights, kind)
         if path in self._doubles[root]:
             total += weights.declaration
         if path in self._old[root]:
             total += weights.superseded
-        if paths.is_index(path) and file not in self._declaring:
+        if told.is_index and file not in self._declaring:
             total += weights.reexport
         return total
 

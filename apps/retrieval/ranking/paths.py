@@ -33,7 +33,6 @@ _CAMEL_TEST = re.compile(r"[a-z0-9](?:Tests?|Spec|TestCase)$")
 _VERSION = re.compile(r"_?v(\d{1,4})$", re.IGNORECASE)
 
 
-@lru_cache(maxsize=20_000)
 def kinds(path: str) -> frozenset[str]:
     """Which of `test`, `example`, `prose`, `data`, `legacy` a file is; most are none."""
     return frozenset(_kinds(PurePosixPath(path)))
@@ -61,7 +60,6 @@ def _stem(path: PurePosixPath) -> str:
     return path.stem
 
 
-@lru_cache(maxsize=20_000)
 def telling_name(path: str) -> str:
     """The name that tells what is in a file: its own without suffix, or its folder's where the
     file only stands for it (`parser/__init__.py`, `parser/mod.rs`)."""
@@ -72,7 +70,6 @@ def telling_name(path: str) -> str:
     return stem
 
 
-@lru_cache(maxsize=20_000)
 def is_index(path: str) -> bool:
     """Whether a file is of the kind that may only pass on what others define."""
     return _stem(PurePosixPath(path)).lower() in REEXPORT_STEMS
