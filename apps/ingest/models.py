@@ -93,6 +93,8 @@ class IngestRun(models.Model):
     chunks = models.PositiveIntegerField(default=0)
     embedded = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
+    # Files that stay as an earlier run has published them.
+    unchanged = models.PositiveIntegerField(default=0)
     current_file = models.TextField(blank=True, default="")
     file_index = models.PositiveIntegerField(null=True, blank=True)
     file_total = models.PositiveIntegerField(null=True, blank=True)

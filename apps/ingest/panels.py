@@ -114,10 +114,8 @@ def _phases(run: IngestRun, status: RunStatus) -> tuple[Phase, ...]:
     if status.state not in PHASES_BEHIND:
         return ()
     behind = PHASES_BEHIND[status.state]
-    total, skipped = status.file_total or 0, status.counts.skipped
-    found = f"{total + skipped:,} found, {skipped:,} skipped" if behind else "Looks for files"
     texts = {
-        "Discovery": found,
+        "Discovery": _found_text(run, status) if behind else "Looks for files",
         "Embedding": _embedding_text(run, status),
         "Publish": "Leaves nothing: this is a dry run"
         if run.dry_run
@@ -128,6 +126,12 @@ def _phases(run: IngestRun, status: RunStatus) -> tuple[Phase, ...]:
         Phase(name, text, _phase_state(index, behind, waits))
         for index, (name, text) in enumerate(texts.items())
     )
+
+
+def _found_text(run: IngestRun, status: RunStatus) -> str:
+    skipped, unchanged = status.counts.skipped, run.unchanged
+    found = f"{(status.file_total or 0) + unchanged + skipped:,} found, {skipped:,} skipped"
+    return f"{found}, {unchanged:,} unchanged" if unchanged else found
 
 
 def _embedding_text(run: IngestRun, status: RunStatus) -> str:

@@ -61,6 +61,7 @@ def test_nothing_is_done_where_nothing_has_changed(
     run = run_ingest(repo, "renamed", description="Ships")
     assert (run.state, run.message) == ("skipped", "No changes detected")
     assert (run.files, run.chunks, run.embedded, run.skipped) == (0, 0, 0, 1)
+    assert run.unchanged == 4
     assert embedded == []
     assert (rows_of(root), store.ids(root.id)) == (rows, ids)
     before = root.last_ingest_at

@@ -79,6 +79,13 @@ def test_a_run_shows_how_far_it_is(client: Client) -> None:
     assert "One run at a time. redis is active." in html
 
 
+def test_what_was_left_as_it_was_is_counted_beside_what_was_done(client: Client) -> None:
+    run = make_run(state="embedding", files=1, file_total=1, skipped=37, unchanged=2304)
+    assert "2,342 found, 37 skipped, 2,304 unchanged" in page(client)
+    IngestRun.objects.filter(id=run.id).update(state="completed", finished_at=timezone.now())
+    assert "2,304 files unchanged since the last ingest" in page(client)
+
+
 def test_before_the_first_file_the_page_says_so(client: Client) -> None:
     make_run(state="scanning", message="Discovering files")
     html = page(client)

@@ -11,6 +11,11 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
+            model_name='ingestrun',
+            name='unchanged',
+            field=models.PositiveIntegerField(default=0),
+        ),
+        migrations.AddField(
             model_name='root',
             name='recipe',
             field=models.CharField(blank=True, default='', editable=False, max_length=64),

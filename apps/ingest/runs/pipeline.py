@@ -54,7 +54,7 @@ def ingest(run: IngestRun, job: Job) -> Ending:
         reason = f"No eligible files found in {run.path}"
         keep_skipped(run, found.skipped)
         return Ending.failed(reason, message=reason)
-    progress.begin(len(delta.files))
+    progress.begin(len(delta.files), delta.staying)
     if delta.files:
         progress.say("embedding", f"Embedding {len(delta.files)} files")
     cutter = Chunker(parse_seconds=knobs().ingest_parse_seconds)

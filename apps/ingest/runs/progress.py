@@ -68,10 +68,10 @@ class Progress:
         for name, number in counts.items():
             self._counts[name] += number
 
-    def begin(self, total: int) -> None:
-        """The clock of the estimate starts: `total` files are to do."""
+    def begin(self, total: int, unchanged: int = 0) -> None:
+        """The clock of the estimate starts: `total` files are to do, the unchanged ones are not."""
         self._started = self._clock()
-        self._row["file_total"] = total
+        self._row |= {"file_total": total, "unchanged": unchanged}
 
     def file(self, index: int, path: str, completed: int) -> None:
         """File `index` (1-based) is at hand and `completed` files are done; written if it is time.
