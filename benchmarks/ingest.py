@@ -66,17 +66,16 @@ def ingest(folder: Path) -> tuple["IngestRun", "Job", float]:
 
 def store_alone(root: "Root", model: str) -> float:
     """Seconds that the store takes for the same rows in the same portions, with no work beside."""
-    import numpy as np
-
     from apps.ingest.courtesy import SHORT_SECONDS
     from apps.ingest.runs.batches import ROWS_PER_WRITE
     from apps.ingest.types import VectorRecord
     from apps.ingest.vectors.store import get_store
 
     store = get_store()
-    found = store.query(root.id, np.ones(256, dtype=np.float32), store.count(root.id))
+    found = store.records(root.id)
     records = [VectorRecord(match.id, match.text, match.metadata) for match in found]
-    vectors = np.random.default_rng(0).normal(size=(len(records), 256)).astype(np.float32)
+    vectors = store.vectors(root.id, [record.id for record in records])
+    assert vectors is not None
     other = uuid4()
     # For as long after a question writes are in short slices, as they were not in the ingest.
     time.sleep(SHORT_SECONDS)

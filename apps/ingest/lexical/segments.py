@@ -18,6 +18,8 @@ from apps.ingest.types import VectorRecord
 Mask = NDArray[np.bool_]
 
 _MOST_TIMES = 255
+# Of a table, looked through together: 5 ms of work.
+ROWS_AT_ONCE = 5_000
 # The two tables of hits: the key of each, and what its blobs are made of.
 _KEYS = {"posting": "word", "naming": "identifier"}
 _KINDS = {"posting": HIT, "naming": np.dtype([("chunk", "<u4")])}
@@ -160,13 +162,20 @@ def _thin_out(
     """Take the chunks that are not kept out of a segment's postings or namings."""
     rows = database.execute(f"SELECT {key}, hits FROM {table} WHERE segment = ?", (segment,))
     changed, emptied = [], []
-    for word, blob in rows:
-        hits = np.frombuffer(blob, _KINDS[table])
-        left = hits[kept[hits["chunk"] - first]]
-        if not len(left):
-            emptied.append((segment, word))
-        elif len(left) < len(hits):
-            changed.append((left.tobytes(), segment, word))
+    while some := rows.fetchmany(ROWS_AT_ONCE):
+        courtesy.give_way()
+        words, blobs = zip(*some, strict=True)
+        hits = np.frombuffer(b"".join(blobs), _KINDS[table])
+        stays = kept[hits["chunk"] - first]
+        ends = np.cumsum([len(blob) for blob in blobs]) // hits.itemsize
+        # Most words stand in no chunk that goes.
+        for place in np.unique(np.searchsorted(ends, np.flatnonzero(~stays), "right")).tolist():
+            part = slice(ends[place - 1] if place else 0, ends[place])
+            left = hits[part][stays[part]]
+            if len(left):
+                changed.append((left.tobytes(), segment, words[place]))
+            else:
+                emptied.append((segment, words[place]))
     where = f"WHERE segment = ? AND {key} = ?"
     database.executemany(f"UPDATE {table} SET hits = ? {where}", changed)
     database.executemany(f"DELETE FROM {table} {where}", emptied)
