@@ -123,14 +123,14 @@ OUTPUT: JSON = {
             "type": "string",
             "enum": sorted(TERMINAL_STATES),
             "description": (
-                "completed: the index is up to date. skipped: there was nothing to index. "
+                "completed: the index is up to date. skipped: nothing had to be read again. "
                 "cancelled: somebody stopped it. error: see lastError. After the last two the "
                 "index answers as before."
             ),
         },
         "counts": {
             "type": "object",
-            "description": "Files read, chunks cut, chunks embedded, files left out.",
+            "description": "Files read (new or changed), chunks cut, embedded; files left out.",
             "properties": {
                 "files": _COUNT,
                 "chunks": _COUNT,

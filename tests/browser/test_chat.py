@@ -80,6 +80,8 @@ def test_a_question_is_answered_live_with_steps_and_citations(
     open_page: OpenPage, repository: str, model: OpenAIStandIn
 ) -> None:
     page = open_page("/chat")
+    model.hold()
+    model.step(100)  # of some 190 frames: a few sentences
     ask(page)
     expect(chip(page)).to_have_text("Processing")
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
@@ -88,6 +90,7 @@ def test_a_question_is_answered_live_with_steps_and_citations(
     expect(turn(page).get_by_text("Thought process")).to_be_visible()
     expect(turn(page)).to_contain_text("Sentence 2 of a slow answer.", timeout=LONG_WAIT)
     expect(chip(page)).to_have_text("Processing")
+    model.release()
     done(page)
     expect(page.get_by_role("button", name=re.compile("^Send"))).to_be_visible()
     for leaked in ("<think>", "</think>"):
