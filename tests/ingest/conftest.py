@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
+from apps.ingest.embedding.static import StaticCodeEmbedder
 from apps.ingest.models import Root, SourceFile
 from apps.ingest.runs import stores
 from apps.ingest.vectors.store import get_store
@@ -65,6 +66,16 @@ def everything(root: Root) -> list[Any]:
     """Every match in the store, live or not."""
     question = get_embedder(DEFAULT_MODEL).embed_query("anything")
     return get_store().query(root.id, question, get_store().count(root.id))
+
+
+_embed = StaticCodeEmbedder.embed_documents
+
+
+def first_is_zero(self: StaticCodeEmbedder, texts: Any) -> Any:
+    """Instead of the embedder's own: the first text gets a vector without a direction."""
+    vectors = _embed(self, texts)
+    vectors[0] = 0
+    return vectors
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import queue, sweep
 from codeinfo.errors import CodeinfoError, Conflict, Unavailable
-from tests.support.ingested import ingest
+from tests.support.ingested import ingest, outdate
 
 pytestmark = pytest.mark.django_db
 
@@ -33,12 +33,13 @@ def test_rows_can_be_found_and_seen_but_not_written(
 
 def test_selected_roots_are_embedded_again(admin_client: Client, repo: Path, store: Any) -> None:
     root = ingest(repo)
+    outdate(root)
     data = {"action": "reembed", "_selected_action": str(root.id)}
     assert admin_client.post("/admin/ingest/root/", data).status_code == 302
     assert IngestRun.objects.get(state="queued").path == str(repo)
     queue.drain()
     root.refresh_from_db()
-    assert root.last_run_id == IngestRun.objects.get(operation="reembed").id
+    assert root.generation == 2
 
 
 @pytest.mark.parametrize("one", [True, False])

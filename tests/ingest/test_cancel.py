@@ -16,7 +16,7 @@ from apps.ingest.runs import queue, stores
 from codeinfo.conf import knobs
 from codeinfo.errors import Conflict
 from tests.ingest.stages import STAGES, Nth, hook
-from tests.support.ingested import ingest, outdate, run_ingest, write_files
+from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
 
 # Here the run and its test share one thread and one transaction.
 IN_THREAD = tuple(stage for stage in STAGES if stage != "storing")
@@ -245,10 +245,6 @@ def test_stopping_the_server_interrupts_the_run_and_keeps_the_queue(
     assert queue.drain() != []
     waiting.refresh_from_db()
     assert waiting.state == "completed"
-
-
-def files_of(repo: Path) -> dict[str, bytes]:
-    return {str(f.relative_to(repo)): f.read_bytes() for f in repo.rglob("*") if f.is_file()}
 
 
 def index_folders() -> list[Path]:

@@ -18,10 +18,10 @@ from apps.ingest.finding import discovery
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root, SourceFile
 from apps.ingest.runs import delta, queue
-from tests.ingest.conftest import everything
+from tests.ingest.conftest import everything, first_is_zero
 from tests.ingest.language_samples import SAMPLES
 from tests.ingest.stages import Nth, hook
-from tests.support.ingested import ingest, outdate, run_ingest, write_files
+from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
 
 pytestmark = pytest.mark.django_db
 
@@ -106,10 +106,6 @@ def test_what_is_new_or_changed_is_embedded_and_what_is_gone_goes(
     outline = get_lexical().outline
     (retry,) = queries.live_files(root).filter(path="src/retry.py")
     assert [symbol.name for symbol in outline(root.id, retry.id)] == ["changed"]
-
-
-def files_of(repo: Path) -> dict[str, bytes]:
-    return {str(f.relative_to(repo)): f.read_bytes() for f in repo.rglob("*") if f.is_file()}
 
 
 def test_only_files_that_went_are_told_of(repo: Path, store: Any) -> None:
@@ -226,13 +222,6 @@ def test_other_rules_of_what_is_ingested_make_all_anew(
 def test_chunks_without_a_vector_stay_counted_out(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = StaticCodeEmbedder.embed_documents
-
-    def first_is_zero(self: StaticCodeEmbedder, texts: Any) -> Any:
-        vectors = real(self, texts)
-        vectors[0] = 0
-        return vectors
-
     with monkeypatch.context() as patch:
         patch.setattr(StaticCodeEmbedder, "embed_documents", first_is_zero)
         ingest(repo)

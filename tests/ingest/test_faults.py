@@ -23,6 +23,7 @@ from apps.ingest.runs import patience, queue, sweep
 from apps.ingest.runs.generation import Generation
 from apps.ingest.vectors.store import get_store
 from codeinfo.errors import CodeinfoError, Unavailable
+from tests.ingest.conftest import first_is_zero
 from tests.ingest.stages import Nth, hook
 from tests.support.ingested import ingest, outdate, run_ingest, write_files
 
@@ -276,13 +277,6 @@ def test_another_dimension_is_refused_with_the_lock(
 def test_chunks_without_a_usable_vector_are_counted_out(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = StaticCodeEmbedder.embed_documents
-
-    def first_is_zero(self: StaticCodeEmbedder, texts: Any) -> Any:
-        vectors = real(self, texts)
-        vectors[0] = 0
-        return vectors
-
     monkeypatch.setattr(StaticCodeEmbedder, "embed_documents", first_is_zero)
     root = ingest(repo)
     assert root.embedded == root.chunks - 1 == store.count(root.id)

@@ -24,7 +24,7 @@ from apps.ingest.runs import queue, recovery, stores, sweep
 from apps.ingest.types import VectorRecord
 from apps.ingest.vectors.store import get_store, reset_store
 from tests.ingest.stages import STAGES
-from tests.support.ingested import ingest, outdate, write_files
+from tests.support.ingested import files_of, ingest, outdate, write_files
 
 HOME = Path(__file__).resolve().parents[2]
 BEFORE_PUBLISHING = STAGES[: STAGES.index("publishing")]
@@ -176,9 +176,9 @@ def change(repo: Path) -> None:
 
 
 def assert_equals_clean(folder: Path, repo: Path, contents: Contents) -> None:
+    outdate(queries.find_root(str(repo)))
     again = ingest(repo)
-    files = {str(f.relative_to(repo)): f.read_bytes() for f in repo.rglob("*") if f.is_file()}
-    clean = ingest(write_files(folder / "copy", files), "copy")
+    clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
     assert contents(again) == contents(clean)
     assert get_store().count(again.id) == get_store().count(clean.id)
 

@@ -15,7 +15,7 @@ from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import queue
 from codeinfo.errors import InvalidInput, NotFound
 from tests.ingest.conftest import everything
-from tests.support.ingested import SAMPLE, ingest, outdate, run_ingest, write_files
+from tests.support.ingested import SAMPLE, files_of, ingest, outdate, run_ingest, write_files
 
 pytestmark = pytest.mark.django_db
 
@@ -128,13 +128,7 @@ def test_ingesting_again_equals_a_clean_ingest(
     (repo / "main.txt").unlink()
     write_files(repo, {"src/retry.py": "def changed() -> None:\n    pass\n", "new.md": "# New\n"})
     again = ingest(repo, "after", description="new")
-    clean = ingest(
-        write_files(
-            folder / "copy",
-            {str(f.relative_to(repo)): f.read_bytes() for f in repo.rglob("*") if f.is_file()},
-        ),
-        "copy",
-    )
+    clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
     assert contents(again) == contents(clean)
     assert (again.id, again.generation) == (root.id, 2)
     assert (again.name, again.description) == ("after", "new")

@@ -101,8 +101,9 @@ class Generation:
             # Still live for readers: this takes effect with the generation.
             some = delta.gone[start : start + ROWS_PER_INSERT]
             patiently(partial(SourceFile.objects.filter(id__in=some).update, until=self.number))
+        number = self.number if delta else self.root.generation
         try:
-            published = patiently(lambda: self._advance(self.number - (not delta)))
+            published = patiently(lambda: self._advance(number))
         except IntegrityError:
             raise name_taken(self.run.name) from None
         if not published:
