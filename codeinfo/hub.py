@@ -10,7 +10,8 @@ passes on what was said (apps/site/relay.py).
 
 import asyncio
 import threading
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 
@@ -57,6 +58,13 @@ class Hub:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._topics: dict[str, set[Subscription]] = defaultdict(set)
+        self._notices: Counter[str] = Counter()
+        self._begun = time.time_ns()
+
+    def mark(self, topic: str) -> str:
+        """Another one after every notice. For a reader that cannot listen yet, as a page before
+        its socket is open: where the mark differs by then, it has missed something."""
+        return f"{self._begun}-{self._notices[topic]}"
 
     def notify(self, topic: str, key: str = "") -> None:
         """Tell every subscriber of `topic` that `key` of the rows changed. Safe from any thread."""
@@ -67,6 +75,7 @@ class Hub:
     def notify_here(self, topic: str, key: str = "") -> None:
         """The same for what only this process has."""
         with self._lock:
+            self._notices[topic] += 1
             subscriptions = list(self._topics.get(topic, ()))
         for subscription in subscriptions:
             subscription.wake(key)

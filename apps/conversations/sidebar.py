@@ -13,6 +13,7 @@ from apps.conversations import memory
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.queries import STATES
 from apps.conversations.templatetags.chat import day_label
+from codeinfo.hub import hub
 
 # A conversation and who answers in it: an agent, or the provider by its label.
 Line = tuple[Conversation, str]
@@ -56,12 +57,14 @@ def context(query: SidebarQuery) -> dict[str, Any]:
 
     While the database is away there are none, and `away` says so.
     """
+    # Before the rows are read: a change meanwhile has another mark.
+    shown = {"query": query, "states": STATE_WORDS, "mark": hub.mark("sidebar")}
     try:
-        return {"query": query, "states": STATE_WORDS, **_listed(query)}
+        return shown | _listed(query)
     except Error:
         if not memory.database_away():
             raise
-        return {"query": query, "states": STATE_WORDS, "away": True}
+        return shown | {"away": True}
 
 
 def _listed(query: SidebarQuery) -> dict[str, Any]:

@@ -112,9 +112,12 @@ def picker_fragment(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def sidebar_fragment(request: HttpRequest) -> HttpResponse:
-    """`GET /ui/chat/sidebar?state=&q=&n=&c=`."""
-    context = sidebar.context(SidebarQuery.read(request.GET.dict()))
-    return render(request, "conversations/_convos.html", context)
+    """`GET /ui/chat/sidebar?state=&q=&n=&c=&a=`: the list, and the open conversation's title."""
+    query = SidebarQuery.read(request.GET.dict())
+    context = sidebar.context(query)
+    if "away" not in context:
+        context["conversation"] = Conversation.objects.filter(pk=query.current).first()
+    return render(request, "conversations/_sidebar.html", context)
 
 
 @require_POST

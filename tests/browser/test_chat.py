@@ -217,7 +217,7 @@ def test_a_socket_that_breaks_is_mended_without_a_trace(
     ask(page)
     expect(turn(page)).to_contain_text("Sentence 1 of a slow answer.", timeout=LONG_WAIT)
     page.evaluate("sockets.forEach(socket => socket.close())")
-    expect(page.locator("html")).to_have_attribute("data-live", "closed")
+    page.wait_for_function("document.documentElement.dataset.live === 'closed'")
     expect(page.locator("html")).to_have_attribute("data-live", "open", timeout=LONG_WAIT)
     done(page)
     text = turn(page).locator(".answer").last.inner_text()

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, WebSocketRoute, expect
 
-from tests.browser.chromium import PHONE
+from tests.browser.chromium import PHONE, Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
 
@@ -100,3 +100,30 @@ def test_choosing_is_left_as_it_was_entered_and_fits_a_phone(
     expect(page.get_by_role("button", name="Select conversations")).to_be_focused()
     page.get_by_role("button", name="Select conversations").click()
     expect(bar(page)).to_have_text(re.compile("0 selected"))
+
+
+def test_what_changed_while_the_connection_was_lost_shows_when_it_is_back(
+    page: Page, complaints: Complaints
+) -> None:
+    complaints.expected += ["WebSocket", "htmx:wsError"]
+    broken = True
+
+    def route(socket: WebSocketRoute) -> None:
+        if broken:
+            socket.close(code=1001)
+        else:
+            socket.connect_to_server()
+
+    page.route_web_socket(re.compile("/ws/ui/chat"), route)
+    page.get_by_role("link", name="Bulk one").click()
+    expect(page.locator("html")).to_have_attribute("data-live", "closed")
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.keyboard.press("F2")
+    other.get_by_label("Title").fill("Bulk anew")
+    other.get_by_role("button", name="Rename conversation").click()
+    expect(other.get_by_role("heading", level=1)).to_have_text("Bulk anew")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Bulk one")
+    broken = False
+    expect(page.get_by_role("heading", level=1)).to_have_text("Bulk anew")
+    expect(page.locator("#convos")).to_contain_text("Bulk anew")

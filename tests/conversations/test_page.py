@@ -369,6 +369,18 @@ async def test_the_list_is_newest_first_searched_filtered_and_paged(
     assert await titles("q=%25") == []
 
 
+async def test_the_title_of_the_open_conversation_comes_with_the_list(
+    async_client: AsyncClient,
+) -> None:
+    async def listed(current: str) -> str:
+        return (await async_client.get(f"/ui/chat/sidebar?c={current}")).content.decode()
+
+    await conversation(id="n1", title="Which <timeout> wins?")
+    title = '<h1 class="topbar__title truncate" id="chat-title" hx-swap-oob="true">'
+    assert f"{title}Which &lt;timeout&gt; wins?</h1>" in await listed("n1")
+    assert "chat-title" not in await listed("none-yet")
+
+
 async def test_a_running_conversation_and_its_source_are_marked(
     async_client: AsyncClient, scripted: Scripted
 ) -> None:

@@ -1,8 +1,9 @@
 """`/ws/ui/chat/<conversationId>`: what a chat page sees live, as HTML fragments and nothing else.
 
-The page's first message says which turns it has and in which state, `{"turns": {id: status}}`. It
-is brought up to date from there, so a reconnect, a second tab and a page that slept all end up with
-what a reload would show. Then every run of the conversation is followed from its event log.
+The page's first message says which turns it has and in which state, and the mark of its list of
+conversations, `{"turns": {id: status}, "list": mark}`. It is brought up to date from there, so a
+reconnect, a second tab and a page that slept all end up with what a reload would show. Then every
+run of the conversation is followed from its event log.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from django.template.loader import render_to_string
 
 from apps.conversations import memory
 from apps.conversations.answers.exchange import Exchange, exchange_of, exchanges_of
-from apps.conversations.models import Conversation, Turn
+from apps.conversations.models import Turn
 from apps.conversations.renderers import html
 from apps.conversations.stream import RunLog, Snapshot, live_runs
 from apps.conversations.types import Outcome
@@ -53,8 +54,9 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
 
     async def receive(self, text_data: str = "", bytes_data: bytes | None = None) -> None:
         """The page's one message; a second one (a page swapped its content) starts over."""
-        turns = _turns_of(text_data)
-        if turns is None:
+        try:
+            turns, mark = _shown_by(text_data)
+        except ValueError:
             await self.close(code=BAD_MESSAGE)
             return
         for task in self.tasks:
@@ -62,7 +64,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         self.has = turns
         self.tasks = {
             asyncio.create_task(self._quietly(work))
-            for work in (self._follow_runs(), self._follow_sidebar())
+            for work in (self._follow_runs(), self._follow_sidebar(mark))
         }
 
     async def _quietly(self, work: Coroutine[Any, Any, None]) -> None:
@@ -151,12 +153,12 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
 
     # The sidebar
 
-    async def _follow_sidebar(self) -> None:
-        """Tell the page to fetch its list anew, as it is filtered there."""
+    async def _follow_sidebar(self, mark: str) -> None:
+        """Tell the page to fetch its list anew, as it is filtered there, and its title with it."""
         with hub.subscribe("sidebar") as changes:
-            async for keys in changes.batches():
-                if self.conversation_id in keys:
-                    await self.send(await _heading(self.conversation_id))
+            if mark != hub.mark("sidebar"):
+                changes.wake(self.conversation_id)
+            async for _ in changes.batches():
                 await self.send(render_to_string("conversations/_pulse.html"))
                 await asyncio.sleep(SIDEBAR_SECONDS)
 
@@ -186,12 +188,14 @@ def _as_logged(log: RunLog) -> Exchange:
     return replace(view_of(log, log.snapshot()), status=end.status, error=end.error)
 
 
-def _turns_of(text: str) -> dict[str, str] | None:
+def _shown_by(text: str) -> tuple[dict[str, str], str]:
+    """The turns and the mark of the list that a page has. Raises ValueError."""
     try:
-        turns = json.loads(text)["turns"]
-        return {str(key): str(value) for key, value in turns.items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
+        shown = json.loads(text)
+        turns = {str(key): str(value) for key, value in shown["turns"].items()}
+        return turns, str(shown["list"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError("not what a page says") from error
 
 
 def _action(*, running: bool) -> str:
@@ -236,11 +240,3 @@ def _is_running(turn_id: str) -> bool:
 
 async def _rendered(view: Exchange) -> str:
     return await asyncio.to_thread(html.exchange, view)
-
-
-@database_sync_to_async
-def _heading(conversation_id: str) -> str:
-    conversation = Conversation.objects.filter(pk=conversation_id).first()
-    return render_to_string(
-        "conversations/_title.html", {"conversation": conversation, "oob": True}
-    )

@@ -36,7 +36,8 @@ function look() {
 document.addEventListener("htmx:wsOpen", (event) => {
   if (event.target.id !== "chat-live") return;
   const have = Object.fromEntries(turns().map((turn) => [turn.dataset.turn, turn.dataset.status]));
-  event.detail.socketWrapper.send(JSON.stringify({ turns: have }), event.target);
+  const list = document.getElementById("convos").dataset.mark;
+  event.detail.socketWrapper.send(JSON.stringify({ turns: have, list }), event.target);
 });
 
 // <details> that the reader opened or closed keep their state in the element that replaces them.
