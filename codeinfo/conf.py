@@ -178,6 +178,7 @@ class Knobs:
     embedding_api_key: str = knob("CODEINFO_EMBEDDING_API_KEY", text, "", "Its key (falls back on CODEINFO_OPENAI_API_KEY)")
     embedding_concurrency: int = knob("CODEINFO_EMBEDDING_CONCURRENCY", integer(1, 64), 4, "Requests in flight to the embedding server")
     embedding_batch: int = knob("CODEINFO_EMBEDDING_BATCH", integer(1, 2048), 32, "Texts per request to the embedding server")
+    embedding_cache_mb: int = knob("CODEINFO_EMBEDDING_CACHE_MB", integer(0, 1 << 20), 512, "Megabytes of disk for the vectors that embedding servers gave, so that no text is sent twice. 0: none")
     # retrieval
     retrieval_mode: str = knob("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
     retrieval_memory_mb: int = knob("CODEINFO_RETRIEVAL_MEMORY_MB", integer(0, 1 << 20), 256, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")

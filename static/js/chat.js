@@ -3,5 +3,6 @@ import "./chat/stream.js";
 import "./chat/composer.js";
 import "./chat/viewer.js";
 import "./chat/menu.js";
+import "./chat/list.js";
 import "./chat/bulk.js";
 import "./chat/diagrams.js";

@@ -18,7 +18,8 @@ ARGUMENTS = (
 )
 WIDE, PHONE = (1440, 900), (390, 844)
 # A form that came back with its errors: the browser reports the status, which is as it should be.
-EXPECTED = ("status of 422",)
+# And what htmx says of a request whose page was left meanwhile; of a failed one it says sendError.
+EXPECTED = ("status of 422", "htmx:sendAbort", "htmx:afterRequest")
 
 
 @contextmanager

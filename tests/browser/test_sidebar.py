@@ -21,16 +21,21 @@ def page(open_page: OpenPage, product: Product) -> Iterator[Page]:
     page.get_by_label("Search conversations").fill("Bulk")
     expect(page.locator("#convos [data-row]")).to_have_count(len(NAMES))
     yield page
-    listed = page.request.get("/conversations?state=all").json()["items"]
-    left = [one["conversationId"] for one in listed if one["conversationId"] in ids]
-    for verb in ("archive", "delete"):
-        done = page.request.post(f"/conversations/bulk/{verb}", data={"conversationIds": left})
-        assert done.status == 200
+    remove(page, ids)
 
 
 def made(page: Page, title: str) -> str:
     body = {"provider": "builtin", "model": "search", "title": title}
     return str(page.request.post("/conversations", data=body).json()["conversationId"])
+
+
+def remove(page: Page, ids: list[str]) -> None:
+    """Those that are left of them."""
+    listed = page.request.get("/conversations?state=all&limit=100").json()["items"]
+    left = [one["conversationId"] for one in listed if one["conversationId"] in ids]
+    for verb in ("archive", "delete"):
+        done = page.request.post(f"/conversations/bulk/{verb}", data={"conversationIds": left})
+        assert done.status == 200
 
 
 def bar(page: Page) -> Locator:
@@ -102,6 +107,18 @@ def test_choosing_is_left_as_it_was_entered_and_fits_a_phone(
     expect(bar(page)).to_have_text(re.compile("0 selected"))
 
 
+def test_what_was_loaded_stays_when_the_list_changes(page: Page) -> None:
+    rows = page.locator("#convos [data-row]")
+    more = [made(page, f"Bulk {number}") for number in range(20)]
+    expect(rows).to_have_count(20)
+    page.get_by_role("button", name="Load more").click()
+    expect(rows).to_have_count(23)
+    more.append(made(page, "Bulk at last"))
+    expect(rows).to_have_count(24)
+    remove(page, more)
+    expect(rows).to_have_count(3)
+
+
 def test_what_changed_while_the_connection_was_lost_shows_when_it_is_back(
     page: Page, complaints: Complaints
 ) -> None:
@@ -115,7 +132,7 @@ def test_what_changed_while_the_connection_was_lost_shows_when_it_is_back(
             socket.connect_to_server()
 
     page.route_web_socket(re.compile("/ws/ui/chat"), route)
-    page.get_by_role("link", name="Bulk one").click()
+    page.goto(page.get_by_role("link", name="Bulk one").get_attribute("href") or "")
     expect(page.locator("html")).to_have_attribute("data-live", "closed")
     other = page.context.new_page()
     other.goto(page.url)

@@ -302,16 +302,20 @@ async def test_a_page_whose_turns_cannot_be_read_is_told_to_come_back(
 
 
 async def test_many_changes_at_once_fetch_the_list_once(
-    tabs: Callable[..., Tab], scripted: Scripted
+    tabs: Callable[..., Tab], scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(html, "SIDEBAR_SECONDS", 0)
     tab = tabs()
     await tab.open()
     await tab.until('id="send"')
     for number in range(100):
         services.changed(f"elsewhere-{number}")
-    services.changed("c1")
-    assert "pulse" in await tab.until("pulse")
-    assert sum("/ui/chat/sidebar" in message for message in tab.messages) == 1
+    await tab.until('id="pulse"')
+    # Its beginning and its end are changes too.
+    log = await running(scripted, TextDelta("Yes."))
+    await tab.until('data-status="ok"')
+    await ended(log)
+    assert sum('id="pulse"' in message for message in tab.messages) <= 3
 
 
 async def test_stop_in_one_tab_is_seen_in_both(
@@ -378,7 +382,7 @@ async def test_the_list_is_fetched_anew_when_any_conversation_changes(
     await tab.until('id="send"')
     assert "pulse" not in tab.all
     services.changed("elsewhere")
-    assert 'hx-get="/ui/chat/sidebar"' in await tab.until("pulse")
+    await tab.until('id="pulse"')
 
 
 async def test_what_changed_before_the_socket_was_open_is_fetched_then(
@@ -389,7 +393,7 @@ async def test_what_changed_before_the_socket_was_open_is_fetched_then(
     services.changed("elsewhere")
     tab = tabs()
     await tab.open(mark=found[1])
-    assert 'hx-get="/ui/chat/sidebar"' in await tab.until("pulse")
+    await tab.until('id="pulse"')
 
 
 @pytest.mark.parametrize("message", BAD_MESSAGES)

@@ -64,14 +64,14 @@ def watch(steps: Steps) -> None:
     """Have `steps` called at every step of this process."""
     for verb in ("add", "delete_run", "delete_files", "drop"):
         setattr(VectorStore, verb, _around(getattr(VectorStore, verb), steps))
-    connect = files._open
+    connect = files.open_file
 
     def traced(path: Path, mode: str) -> Any:
         database = connect(path, mode)
         database.set_trace_callback(lambda sql: None if sql.startswith(MANY) else steps())
         return database
 
-    files._open = traced
+    files.open_file = traced
     connection.execute_wrappers.append(_before(steps))
 
 

@@ -13,7 +13,8 @@ from uuid import uuid4
 
 import pytest
 
-from apps.ingest.lexical import LexicalStore, files, schema, segments
+from apps.ingest import sqlite_files
+from apps.ingest.lexical import LexicalStore, schema, segments
 from apps.ingest.types import VectorRecord
 from codeinfo.errors import Unavailable
 from tests.ingest.test_lexical import record
@@ -145,7 +146,7 @@ def test_a_folder_that_cannot_be_written_is_told(
 def test_a_file_that_another_writes_is_waited_for_and_then_told(
     lexical: LexicalStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_files, "BUSY_SECONDS", 0.01)
     lexical.add(ROOT, some(1, "first"))
     lexical.close()
     other = sqlite3.connect(path, isolation_level=None)

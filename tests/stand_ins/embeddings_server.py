@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 DIMENSION = 8
+VectorOf = Callable[[str], list[float]]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def vector_of(text: str) -> list[float]:
     return counts
 
 
-def answer_to(texts: list[str]) -> dict[str, Any]:
+def answer_to(texts: list[str], vector_of: VectorOf = vector_of) -> dict[str, Any]:
     """As servers do; and as they may, not in the order of the texts."""
     data = [{"index": place, "embedding": vector_of(text)} for place, text in enumerate(texts)]
     return {"object": "list", "data": data[::-1]}
@@ -53,6 +54,7 @@ class EmbeddingsServer:
         self.requests: list[Request] = []
         self.models: list[dict[str, Any]] = [{"id": "text-embedding-small"}, {"id": "chatter"}]
         self.before_answer: Callable[[], object] = lambda: None
+        self.vector_of: VectorOf = vector_of  # another one is another model
         self.in_flight = self.most_in_flight = 0
         self.lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
@@ -87,7 +89,7 @@ class EmbeddingsServer:
         if request.path == "/v1/models":
             return Reply(body={"object": "list", "data": self.models})
         if request.path == "/v1/embeddings":
-            return Reply(body=answer_to(request.body["input"]))
+            return Reply(body=answer_to(request.body["input"], self.vector_of))
         return Reply(404, {"error": "no such address"})
 
     def __enter__(self) -> Self:

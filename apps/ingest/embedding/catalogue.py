@@ -3,6 +3,7 @@
 import logging
 from functools import cache
 
+from apps.ingest.embedding.cache import CachedEmbedder, VectorCache
 from apps.ingest.embedding.replies import model_missing
 from apps.ingest.embedding.server import ServerEmbedder
 from apps.ingest.embedding.servers import (
@@ -17,6 +18,7 @@ from apps.ingest.embedding.static import FOLDER, MODEL_ID, StaticCodeEmbedder
 from apps.ingest.embedding.wire import wire
 from apps.ingest.types import Embedder, EmbeddingModel
 from apps.lmstudio import services as lmstudio
+from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -142,7 +144,12 @@ def get_embedder(model_id: str) -> Embedder:
     if server is None:
         known = configured_server() is not None
         raise model_missing(model_id, "" if known else "CODEINFO_EMBEDDING_BASE_URL is not set")
-    return ServerEmbedder(server, model_id.removeprefix(server.prefix))
+    embedder = ServerEmbedder(server, model_id.removeprefix(server.prefix))
+    limit = knobs().embedding_cache_mb << 20
+    if not limit:
+        return embedder
+    path = knobs().data_dir.absolute() / "embedded.sqlite3"
+    return CachedEmbedder(embedder, VectorCache(path, f"{server.base_url} {model_id}", limit))
 
 
 @cache

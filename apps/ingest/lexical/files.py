@@ -14,10 +14,9 @@ from pathlib import Path
 from uuid import UUID
 
 from apps.ingest.lexical import schema
+from apps.ingest.sqlite_files import is_broken, open_file, remove_file
 from codeinfo.errors import Unavailable
 
-BUSY_SECONDS = 10.0
-_ENDINGS = ("-wal", "-shm", "")
 _FILE = re.compile(r"([0-9a-f]{32})\.sqlite3(-wal|-shm)?")
 
 
@@ -79,7 +78,7 @@ class Files:
                 (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
                 return bool(verdict == "ok")
         except Unavailable as error:
-            if _is_broken(error.__cause__):
+            if is_broken(error.__cause__):
                 return False
             raise
 
@@ -141,7 +140,7 @@ class Files:
         return taken
 
     def _opened(self, root_id: UUID) -> sqlite3.Connection | None:
-        database = _open(self.path(root_id), "rw")
+        database = open_file(self.path(root_id), "rw")
         try:
             if schema.version(database) == schema.VERSION:
                 # A kill loses nothing, a power cut the last writes: they are built again.
@@ -160,7 +159,7 @@ class Files:
         try:
             yield
         except sqlite3.Error as error:
-            if _is_broken(error):
+            if is_broken(error):
                 self._drop(root_id)
             raise
 
@@ -172,7 +171,7 @@ class Files:
         if path.exists() and _version(path) != 0:
             self._drop(root_id)
         self.folder.mkdir(parents=True, exist_ok=True)
-        database = _open(path, "rwc")
+        database = open_file(path, "rwc")
         try:
             database.execute("PRAGMA journal_mode = WAL")
             schema.create(database)
@@ -182,37 +181,20 @@ class Files:
     def _drop(self, root_id: UUID) -> None:
         with self._lock:
             _close(self._idle.pop(root_id, []))
-        for ending in _ENDINGS:
-            Path(f"{self.path(root_id)}{ending}").unlink(missing_ok=True)
-
-
-def _open(path: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={mode}",
-        uri=True,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-    )
+        remove_file(self.path(root_id))
 
 
 def _version(path: Path) -> int:
     """-1 where a file is no database."""
-    database = _open(path, "rw")
+    database = open_file(path, "rw")
     try:
         return schema.version(database)
     except sqlite3.DatabaseError as error:
-        if _is_broken(error):
+        if is_broken(error):
             return -1
         raise
     finally:
         database.close()
-
-
-def _is_broken(error: BaseException | None) -> bool:
-    # The lower byte is the kind; what is above it tells it apart further.
-    code = getattr(error, "sqlite_errorcode", None) or 0
-    return code & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
 
 def _close(connections: list[tuple[int, sqlite3.Connection]]) -> None:

@@ -36,16 +36,5 @@ filter.elements.state.addEventListener("change", () => {
   clear();
   offerDelete();
 });
-document.addEventListener("click", (event) => event.target.closest("[data-refresh]") && htmx.trigger(filter, "refresh"));
 document.addEventListener("chat:bulk", clear);
-
-// Each new list says whether the database is away, and so does the banner then.
-let list = document.getElementById("convos");
-document.addEventListener("htmx:afterSettle", () => {
-  const banner = document.getElementById("history-away");
-  const now = document.getElementById("convos");
-  if (!banner || now === list) return;
-  list = now;
-  banner.hidden = !("away" in list.dataset);
-});
 offerDelete();

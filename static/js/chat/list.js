@@ -1,0 +1,23 @@
+// The list of conversations. All that asks for a new one goes through its filter's form, which asks
+// one at a time: an answer that comes late never takes the place of a newer one.
+const filter = document.getElementById("convo-filter");
+const refresh = () => htmx.trigger(filter, "refresh");
+
+document.addEventListener("click", (event) => {
+  const more = event.target.closest("[data-load-more]");
+  if (more) filter.elements.n.value = more.dataset.loadMore;
+  if (more || event.target.closest("[data-refresh]")) refresh();
+});
+
+// The socket's word that some conversation has changed.
+document.addEventListener("htmx:oobBeforeSwap", (event) => event.detail.target.id === "pulse" && refresh());
+
+// Each new list says whether the database is away, and so does the banner then.
+let list = document.getElementById("convos");
+document.addEventListener("htmx:afterSettle", () => {
+  const banner = document.getElementById("history-away");
+  const now = document.getElementById("convos");
+  if (!banner || now === list) return;
+  list = now;
+  banner.hidden = !("away" in list.dataset);
+});

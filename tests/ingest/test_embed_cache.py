@@ -1,0 +1,174 @@
+"""Vectors of an embedding server are kept, and no text is sent to it twice."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apps.ingest import sqlite_files
+from apps.ingest.embedding import get_embedder
+from apps.ingest.embedding.cache import PROBE, VectorCache
+from apps.ingest.embedding.wire import wire
+from apps.ingest.types import EmbeddingText
+from tests.stand_ins.embeddings_server import EmbeddingsServer, vector_of
+from tests.support.ingested import SAMPLE, run_ingest, write_files
+
+MODEL = "openai:text-embedding-small"
+FILE = "embedded.sqlite3"
+KEPT = 40  # vectors of a file that is written until it is full
+
+
+@pytest.fixture(scope="module", autouse=True)
+def wire_ends() -> Iterator[None]:
+    """No thread or connection outlives these tests."""
+    yield
+    wire().stop()
+    wire.cache_clear()
+
+
+@pytest.fixture
+def server(turn_knobs: Callable[..., None], tmp_path: Path) -> Iterator[EmbeddingsServer]:
+    """An embedding server, and a cache that nobody has used."""
+    with EmbeddingsServer() as running:
+        turn_knobs(embedding_base_url=running.url, embedding_cache_mb=1, data_dir=tmp_path)
+        yield running
+
+
+def embed(*bodies: str) -> list[list[float]]:
+    """The vectors that a run gets."""
+    texts = [EmbeddingText(body, path="a.py") for body in bodies]
+    vectors = get_embedder(MODEL).embed_documents(texts)
+    assert vectors.dtype == np.float32
+    rows: list[list[float]] = vectors.tolist()
+    return rows
+
+
+def asked(server: EmbeddingsServer) -> list[str]:
+    """The bodies that the server was sent since this was asked last, sorted."""
+    texts = [text for text in chain(*server.texts()) if text != PROBE.joined()]
+    server.requests.clear()
+    return sorted(text.partition("\n")[2] for text in texts)
+
+
+def right(*bodies: str) -> list[list[float]]:
+    return [vector_of(f"a.py\n{body}") for body in bodies]
+
+
+def test_only_what_is_new_is_sent_and_each_text_has_its_own_vector(
+    server: EmbeddingsServer,
+) -> None:
+    assert embed("one", "two", "three") == right("one", "two", "three")
+    assert asked(server) == ["one", "three", "two"]
+    assert embed("two", "four", "one", "five") == right("two", "four", "one", "five")
+    assert asked(server) == ["five", "four"]
+    assert embed("five", "one") == right("five", "one")
+    assert asked(server) == []
+
+
+def test_the_same_text_twice_in_one_run_is_right_in_both_places(server: EmbeddingsServer) -> None:
+    assert embed("one", "two", "one") == right("one", "two", "one")
+    assert embed("one", "one") == right("one", "one")
+
+
+def test_nothing_is_embedded_of_nothing(server: EmbeddingsServer) -> None:
+    assert embed() == []
+
+
+def test_a_text_at_another_path_is_another_text(server: EmbeddingsServer) -> None:
+    embed("one")
+    get_embedder(MODEL).embed_documents([EmbeddingText("one", path="b.py")])
+    assert asked(server) == ["one", "one"]
+
+
+def test_models_know_nothing_of_each_other(server: EmbeddingsServer) -> None:
+    embed("one")
+    get_embedder("openai:other").embed_documents([EmbeddingText("one", path="a.py")])
+    assert asked(server) == ["one", "one"]
+
+
+@pytest.mark.parametrize("numbers", [8, 5])
+def test_where_the_name_stands_for_another_model_by_now_all_is_asked_anew(
+    server: EmbeddingsServer, numbers: int
+) -> None:
+    embed("one", "two")
+    asked(server)
+    server.vector_of = lambda text: vector_of(text[::-1] + "\0" * 99)[:numbers]
+    other = [server.vector_of(f"a.py\n{body}") for body in ("one", "two", "three")]
+    assert embed("one", "two", "three") == other
+    assert asked(server) == ["one", "three", "two"]
+    assert embed("one", "two") == other[:2]
+    assert asked(server) == []
+
+
+def test_rounding_makes_no_other_model(server: EmbeddingsServer) -> None:
+    first = embed("one")
+    server.vector_of = lambda text: [number + 1e-6 for number in vector_of(text)]
+    assert embed("one") == first
+
+
+def test_a_second_checkout_is_not_embedded_again(
+    server: EmbeddingsServer, tmp_path: Path, db: None
+) -> None:
+    first = run_ingest(write_files(tmp_path / "here", SAMPLE), model=MODEL)
+    assert first.state == "completed" and len(asked(server)) == first.embedded > 0
+    second = run_ingest(write_files(tmp_path / "there", SAMPLE), model=MODEL)
+    assert (second.state, second.embedded) == ("completed", first.embedded)
+    assert asked(server) == []
+
+
+def test_a_broken_file_is_made_anew(server: EmbeddingsServer, tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"not a database, whatever its name says" * 99)
+    assert embed("one") == right("one")
+    assert embed("one", "two") == right("one", "two")
+    asked(server)
+    assert embed("one", "two") == right("one", "two")
+    assert asked(server) == []
+
+
+def test_what_cannot_be_written_is_embedded_all_the_same(
+    server: EmbeddingsServer, tmp_path: Path, turn_knobs: Callable[..., None]
+) -> None:
+    (tmp_path / "file").touch()
+    turn_knobs(data_dir=tmp_path / "file" / "below")
+    assert embed("one") == embed("one") == right("one")
+    assert asked(server) == ["one", "one"]
+
+
+def test_nobody_waits_for_long_for_a_file_that_another_writes(
+    server: EmbeddingsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed("one")
+    monkeypatch.setattr(sqlite_files, "BUSY_SECONDS", 0.01)
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        assert embed("one", "two") == right("one", "two")
+        other.execute("ROLLBACK")
+
+
+def test_without_megabytes_nothing_is_kept(
+    server: EmbeddingsServer, tmp_path: Path, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(embedding_cache_mb=0)
+    assert embed("one") == embed("one")
+    assert asked(server) == ["one", "one"]
+    assert not (tmp_path / FILE).exists()
+
+
+def test_a_full_file_loses_what_was_unused_for_longest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day = 1
+    monkeypatch.setattr("apps.ingest.embedding.cache._today", lambda: day)
+    vectors = np.ones((1, 1024), np.float32)  # a page each
+    cache = VectorCache(tmp_path / FILE, "model", KEPT * 4096 * 2)
+    for day in range(1, KEPT * 4):
+        cache.write([f"text {day}"], vectors)
+        assert cache.read(["text 1"]).keys() == {0}
+    last = [f"text {number}" for number in range(KEPT * 4 - KEPT // 2, KEPT * 4)]
+    assert len(cache.read(last)) == len(last)
+    assert cache.read([f"text {number}" for number in range(2, KEPT)]) == {}
+    assert (tmp_path / FILE).stat().st_size < KEPT * 4096 * 2.5
