@@ -22,7 +22,7 @@ from codeinfo.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PATIENCE = 20
+PATIENCE = 60
 NO_RUN = "00000000-0000-4000-8000-000000000000"
 # Every POST route of the API, with a body that is right but for what an example makes of it.
 TURN = {"role": "assistant", "content": "x", "model": "m", "provider": "builtin", "status": "ok"}

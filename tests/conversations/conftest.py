@@ -16,7 +16,7 @@ from apps.conversations.types import StartTurn
 from tests.support.scripted import ScriptedProvider, Step
 
 # A test that hangs must fail; nothing is ever waited for this long.
-PATIENCE = 20
+PATIENCE = 60
 
 
 @pytest_asyncio.fixture

@@ -19,7 +19,7 @@ from tests.browser.product import Product, running
 from tests.stand_ins.openai_scripts import Script, Stall, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 
-PATIENCE = 20
+PATIENCE = 60
 HALF = Script([[*say("half", 9), Stall()]])
 WHOLE = Script([[*say("half whole", 5), *end()]])
 

@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 from tests.browser.product import Product
 from tests.mcp.speech import BOTH, EVERY, STATELESS, headers_for, request
 
-PATIENCE = 20
+PATIENCE = 60
 
 
 def headers(body: Any, version: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ HOME = Path(__file__).parent.parent.parent
 DOCUMENTS = [HOME / "README.md", HOME / "CONTRIBUTING.md", *sorted((HOME / "docs").glob("*.md"))]
 TEXT = "\n".join(document.read_text() for document in DOCUMENTS)
 CURLS = re.findall(r"^    (curl .*)$", TEXT, re.M)
-PATIENCE = 20
+PATIENCE = 60
 
 CURL = argparse.ArgumentParser(exit_on_error=False)
 CURL.add_argument("url")

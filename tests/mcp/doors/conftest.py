@@ -11,7 +11,7 @@ from tests.conversations.conftest import nothing_left_running, scripted
 
 __all__ = ["caller", "nothing_left_running", "scripted"]
 
-PATIENCE = 20
+PATIENCE = 60
 
 
 @dataclass
