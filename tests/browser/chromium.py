@@ -7,7 +7,28 @@ from pathlib import Path
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
 
 CHROMIUM = Path("/usr/bin/chromium")
+# Of several lists of features Chromium takes the last, so Playwright's own is said again here: all
+# of it that Debian's Chromium knows.
+OF_PLAYWRIGHT = (
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay",
+    "MediaRouter",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "OptimizationHints",
+    "NetworkTimeServiceQuerying",
+    "AimEnabled",
+    "PreconnectToSearch",
+)
+# The list below the address bar is a web page too. Nobody sees it, and each window begins with it,
+# which takes longer than the page that is looked at.
+ADDRESS_BAR = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup")
 ARGUMENTS = (
+    f"--disable-features={','.join((*OF_PLAYWRIGHT, *ADDRESS_BAR))}",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
