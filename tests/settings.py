@@ -35,3 +35,6 @@ os.environ["CODEINFO_HOST_CODEX_HOME"] = str(FOLDER / "no-codex")
 os.environ["DJANGO_SETTINGS_MODULE"] = "codeinfo.settings"
 
 from codeinfo.settings import *  # noqa: E402, F403
+
+# Django's own is slow on purpose: half a second for each user that a test makes or logs in.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
