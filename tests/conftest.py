@@ -1,7 +1,9 @@
 """What every test stands on: a data folder of its own, and knobs that can be turned."""
 
+import gc
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,8 @@ import pytest
 from django.conf import settings
 
 from tests.settings import FOLDER, WORKER
+
+TESTS = Path(__file__).parent
 
 # How long an example takes says more about the machine than about the code.
 hypothesis.settings.register_profile(
@@ -28,6 +32,35 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, None, None]:
+    """What is imported and collected stays to the end: nobody need look for what to throw away."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+# Few tests each, and long ones.
+LONG = (
+    "ingest/test_kills.py",
+    "mcp/test_fuzz.py",
+    "house/test_style.py",
+    "site/test_serve.py",
+    "conversations/test_server.py",
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Files in the order in which workers take them, a long one not last, while the other waits."""
+    if hasattr(config, "workerinput"):
+        first = {TESTS / name for name in LONG}
+        sizes = Counter(item.path for item in items)
+        items.sort(key=lambda item: (item.path not in first, -sizes[item.path]))
 
 
 # Tests that may be skipped in CI, by node id. Empty: on the machine of CI everything runs.
