@@ -118,8 +118,8 @@ class VectorCache:
 class CachedEmbedder:
     """An embedder that asks its server only for what it has not given before.
 
-    A text that is always the same is asked for all the same, once: where the server now gives it
-    another vector, the name stands for another model, and all that the old one gave is forgotten.
+    One text, always the same, is sent once all the same: where the server gives it another vector
+    than before, the name stands for another model, and all that the old one gave is forgotten.
     """
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
