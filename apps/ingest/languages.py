@@ -213,8 +213,9 @@ def known_type(path: str) -> FileType | None:
     """The type that a path's name or extension tells of, or None."""
     name = path.rpartition("/")[2].lower()
     names = _by_name()
-    for suffix in TEMPLATE_SUFFIXES:
-        name = name.removesuffix(suffix)
+    if name.endswith(TEMPLATE_SUFFIXES):
+        for suffix in TEMPLATE_SUFFIXES:
+            name = name.removesuffix(suffix)
     found = names.get(name) or _by_extension().get(extension_of(name))
     stem = name.partition(".")[0]
     return found or (names[stem] if stem in STEMS else None)

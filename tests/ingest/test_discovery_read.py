@@ -140,6 +140,19 @@ def test_a_folder_swapped_for_a_link_after_it_was_opened_changes_nothing(
         read_file(root, "sub/a.py")
 
 
+def test_a_folder_that_is_not_there_leads_nobody_astray(folder: Path) -> None:
+    for name, content in (("a/b/c.py", "inner"), ("a/c.py", "outer")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    with files.Beneath(folder) as beneath:
+        for path in ("a/b/c.py", "a/gone/c.py", "a/b/c.py", "a/c.py", "gone/c.py", "a/c.py"):
+            there = (folder / path).exists()
+            try:
+                assert beneath.stat(path).st_ino == (folder / path).stat().st_ino
+            except FileNotFoundError:
+                assert not there
+
+
 def test_no_descriptor_is_left_open(folder: Path) -> None:
     (folder / "a").mkdir()
     (folder / "a" / "b.py").write_text("x")

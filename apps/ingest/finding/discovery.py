@@ -11,6 +11,7 @@ import stat
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 from apps.ingest.finding.eligibility import HEAD_BYTES, Rules
@@ -35,6 +36,7 @@ SUBMODULE = "Submodule"
 BAD_NAME = "Name is not UTF-8"
 # A file changed so lately may be written to again without another time to show for it.
 YOUNG_NS = 2_000_000_000
+_PATH = attrgetter("path")
 
 
 def discover(root: Path, known: Mapping[str, Stamp] | None = None) -> Discovery:
@@ -84,8 +86,8 @@ def _sorted(judged: Iterable[Candidate | Skipped]) -> Discovery:
             files.append(item)
         else:
             skipped.append(item)
-    files.sort(key=lambda candidate: candidate.path)
-    skipped.sort(key=lambda left_out: left_out.path)
+    files.sort(key=_PATH)
+    skipped.sort(key=_PATH)
     return Discovery(tuple(files), tuple(skipped))
 
 
@@ -151,4 +153,4 @@ def _refuse_kind(status: os.stat_result) -> str | None:
 
 def _printable(path: str) -> str:
     """A name with bytes that are no UTF-8 shows them as U+FFFD; rows and JSON hold no others."""
-    return os.fsencode(path).decode("utf-8", "replace")
+    return path if path.isascii() else os.fsencode(path).decode("utf-8", "replace")

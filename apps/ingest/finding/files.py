@@ -52,6 +52,7 @@ class Beneath:
 
     def __init__(self, root: Path) -> None:
         self._root = _open_root(root)
+        self._at: str | None = ""  # the folder that is open; None where one could not be opened
         self._names: list[str] = []
         self._folders: list[int] = []
 
@@ -86,7 +87,14 @@ class Beneath:
         return descriptor, found
 
     def _enter(self, path: str) -> tuple[int, str]:
-        *folders, name = path.split("/")
+        folder, _, name = path.rpartition("/")
+        if folder != self._at:
+            self._at = None
+            self._go_to(folder.split("/") if folder else [])
+            self._at = folder
+        return self._here(), name
+
+    def _go_to(self, folders: list[str]) -> None:
         common = 0
         while (
             common < min(len(folders), len(self._names)) and folders[common] == self._names[common]
@@ -96,7 +104,6 @@ class Beneath:
         for folder in folders[common:]:
             self._folders.append(_open_folder(folder, self._here()))
             self._names.append(folder)
-        return self._here(), name
 
     def _leave(self, depth: int) -> None:
         while len(self._folders) > depth:

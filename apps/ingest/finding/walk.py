@@ -5,16 +5,16 @@ out. A pruned folder is one `Found` whose path ends with a slash.
 """
 
 import os
-import stat
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
 from apps.ingest.finding.eligibility import Rules
-from apps.ingest.finding.files import SPECIAL, SYMBOLIC_LINK, UNREADABLE, Beneath, read_up_to
+from apps.ingest.finding.files import SYMBOLIC_LINK, UNREADABLE, Beneath, read_up_to
 from codeinfo.errors import Unavailable
 
 IGNORED = "Ignored by .gitignore"
@@ -26,8 +26,7 @@ GIT_OPTIONS = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false")
 MAX_GITIGNORE_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     path: str
     reason: str = ""
 
@@ -57,7 +56,7 @@ def tracked(root: Path) -> list[str] | None:
         raise Unavailable(f"git ls-files failed: {error}", code="GIT_FAILED") from error
     if done.returncode == 0:
         # A path in conflict is listed once for each of its sides.
-        return list(dict.fromkeys(os.fsdecode(name) for name in done.stdout.split(b"\0") if name))
+        return list(dict.fromkeys(filter(None, os.fsdecode(done.stdout).split("\0"))))
     if NO_REPOSITORY in done.stderr:
         return None
     said = done.stderr.decode("utf-8", "replace").strip() or f"exit status {done.returncode}"
@@ -67,15 +66,17 @@ def tracked(root: Path) -> list[str] | None:
 def from_git(paths: list[str], rules: Rules) -> Iterator[Found]:
     """Tracked paths, those in excluded folders folded into one entry for the folder."""
     pruned: set[str] = set()
+    excluded: dict[str, str | None] = {"": None}
     for path in paths:
-        excluded = rules.excluded_at(path)
-        if excluded is None:
-            yield Found(path)
-        elif excluded == path:
-            yield Found(path, _excluded(path))
-        elif excluded not in pruned:
-            pruned.add(excluded)
-            yield Found(f"{excluded}/", _excluded(f"{excluded}/"))
+        folder, _, name = path.rpartition("/")
+        if folder not in excluded:
+            excluded[folder] = rules.excluded_folder(folder)
+        if above := excluded[folder]:
+            if above not in pruned:
+                pruned.add(above)
+                yield Found(f"{above}/", _excluded(f"{above}/"))
+        else:
+            yield Found(path, _excluded(path) if rules.excludes(path, name) else "")
 
 
 def _excluded(path: str) -> str:
@@ -109,7 +110,7 @@ def walk(root: Path, beneath: Beneath, rules: Rules) -> Iterator[Found]:
         prefix, above = folders.pop()
         try:
             with os.scandir(f"{root}/{prefix}") as entries:
-                listed = sorted(entries, key=lambda entry: entry.name)
+                listed = list(entries)
         except OSError:
             yield Found(prefix, UNREADABLE)
             continue
@@ -117,36 +118,25 @@ def walk(root: Path, beneath: Beneath, rules: Rules) -> Iterator[Found]:
         if any(entry.name == ".gitignore" for entry in listed):
             ignores = _read_gitignore(beneath, prefix, above)
         for entry in listed:
-            found, is_folder = _look(entry, prefix, ignores, rules)
-            if is_folder:
-                folders.append((found.path, ignores))
-            else:
+            found = _look(entry, prefix, ignores, rules)
+            if found.reason or not found.path.endswith("/"):
                 yield found
+            else:
+                folders.append((found.path, ignores))
 
 
-def _look(
-    entry: os.DirEntry[str], prefix: str, ignores: Ignores | None, rules: Rules
-) -> tuple[Found, bool]:
-    """What one entry is, and whether it is a folder to go into."""
+def _look(entry: os.DirEntry[str], prefix: str, ignores: Ignores | None, rules: Rules) -> Found:
+    """What one entry is; a folder without a reason is to be gone into. What else is no regular file
+    is told when it is looked at."""
     path = prefix + entry.name
     if entry.is_symlink():
-        return Found(path, SYMBOLIC_LINK), False
-    is_folder = entry.is_dir(follow_symlinks=False)
-    shown = f"{path}/" if is_folder else path
-    if rules.excluded_at(path) is not None:
-        return Found(shown, _excluded(shown)), False
-    if _is_ignored(shown, ignores):
-        return Found(shown, IGNORED), False
-    if is_folder:
-        return Found(shown), True
-    return Found(path, "" if _is_regular(entry) else SPECIAL), False
-
-
-def _is_regular(entry: os.DirEntry[str]) -> bool:
-    try:
-        return stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode)
-    except OSError:
-        return True  # gone again: opening it will say so
+        return Found(path, SYMBOLIC_LINK)
+    shown = f"{path}/" if entry.is_dir(follow_symlinks=False) else path
+    if rules.excludes(path, entry.name):
+        return Found(shown, _excluded(shown))
+    if ignores and _is_ignored(shown, ignores):
+        return Found(shown, IGNORED)
+    return Found(shown)
 
 
 def _read_gitignore(beneath: Beneath, prefix: str, above: Ignores | None) -> Ignores | None:
