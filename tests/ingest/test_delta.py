@@ -79,13 +79,17 @@ def test_nothing_is_done_where_nothing_has_changed(
     }
 
 
+@pytest.mark.parametrize("few", [delta.FEW, 1], ids=["few", "many"])
 def test_what_is_new_or_changed_is_embedded_and_what_is_gone_goes(
     folder: Path,
     repo: Path,
     store: Any,
     embedded: list[str],
     contents: Callable[[Root], dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    few: int,
 ) -> None:
+    monkeypatch.setattr(delta, "FEW", few)
     root = ingest(repo)
     (repo / "main.txt").unlink()
     write_files(repo, {"src/retry.py": "def changed() -> None:\n    pass\n", "new.md": "# New\n"})

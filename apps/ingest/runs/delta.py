@@ -4,11 +4,11 @@ A file stays as it is where size, modification time and change time say that nob
 it, and where they do not, but its content has the same hash.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 from uuid import UUID
 
 from apps.ingest import queries
@@ -23,6 +23,8 @@ from codeinfo.errors import InvalidInput, NotFound, Unavailable
 # Raised by whoever changes how files are cut or what is kept of a chunk: every root is then
 # ingested anew when its turn comes.
 CUT = 1
+# Paths that a database is asked for by name.
+FEW = 500
 
 
 def recipe() -> str:
@@ -46,11 +48,9 @@ class Delta:
         return bool(self.files or self.skipped or self.gone)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """What of a published SourceFile tells whether it may stay."""
 
-    id: UUID
     path: str
     stamp: Stamp
     sha256: str
@@ -59,14 +59,24 @@ class _Row:
 
     @classmethod
     def all_of(cls, root: Root) -> list[Self]:
-        # As tuples: whole objects take three times as long, and there may be 100,000.
-        rows = queries.live_files(root).values_list(
-            "id", "path", "size", "mtime_ns", "ctime_ns", "sha256", "skip_reason", "chunks"
+        # As tuples: whole objects take three times as long, and there may be 100,000. Ids would
+        # take as long as all else, and are wanted of few.
+        rows = queries.live_files(root).order_by()
+        fields = rows.values_list(
+            "path", "size", "mtime_ns", "ctime_ns", "sha256", "skip_reason", "chunks"
         )
         return [
-            cls(key, path, Stamp(size, mtime, ctime), digest, reason, chunks)
-            for key, path, size, mtime, ctime, digest, reason, chunks in rows
+            cls(path, Stamp(size, mtime, ctime), digest, reason, chunks)
+            for path, size, mtime, ctime, digest, reason, chunks in fields
         ]
+
+
+def _ids(root: Root, paths: Set[str]) -> list[UUID]:
+    """Of the published rows of these paths."""
+    rows = queries.live_files(root).order_by()
+    if len(paths) <= FEW:
+        rows = rows.filter(path__in=paths)
+    return [key for path, key in rows.values_list("path", "id") if path in paths]
 
 
 class Published:
@@ -75,7 +85,7 @@ class Published:
     def __init__(self, run: IngestRun) -> None:
         """Raises Unavailable where the store is away."""
         self._folder = Path(run.path)
-        root = Root.objects.published().filter(path=run.path).first()
+        self._root = root = Root.objects.published().filter(path=run.path).first()
         self._rows = _Row.all_of(root) if root else []
         may_stay = root is not None and _fits(root, run) and (run.dry_run or _is_whole(root))
         self._staying = {row.path: row for row in self._rows} if may_stay else {}
@@ -97,7 +107,7 @@ class Published:
         return Delta(
             files=files,
             skipped=[item for item in found.skipped if item.path not in same],
-            gone=[row.id for row in gone],
+            gone=_ids(self._root, {row.path for row in gone}) if self._root and gone else [],
             emptied=sum(row.chunks > 0 for row in gone),
             staying=len(found.files) - len(files),
         )

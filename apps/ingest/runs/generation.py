@@ -1,7 +1,7 @@
 """The next generation of a root: written beside the published one, and published in one step."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 
 from django.db import IntegrityError, transaction
@@ -101,9 +101,8 @@ class Generation:
             # Still live for readers: this takes effect with the generation.
             some = delta.gone[start : start + ROWS_PER_INSERT]
             patiently(partial(SourceFile.objects.filter(id__in=some).update, until=self.number))
-        number = self.number if delta else self.root.generation
         try:
-            published = patiently(lambda: self._advance(number))
+            published = patiently(lambda: self._advance(delta))
         except IntegrityError:
             raise name_taken(self.run.name) from None
         if not published:
@@ -112,21 +111,17 @@ class Generation:
         stream.roots_changed()
 
     @transaction.atomic
-    def _advance(self, number: int) -> int:
-        counts = self._counts()
+    def _advance(self, delta: Delta) -> int:
+        changed = {"generation": self.number, **asdict(self._counts())} if delta else {}
         wanted = IngestRun.objects.running().filter(id=self.run.id, cancel_requested=False)
         return Root.objects.filter(
             Exists(wanted), id=self.root.id, generation=self.root.generation
         ).update(
-            generation=number,
             name=self.run.name,
             description=self.run.description,
             model=self.run.model,
             recipe=recipe(),
-            files=counts.files,
-            chunks=counts.chunks,
-            embedded=counts.embedded,
-            skipped=counts.skipped,
+            **changed,
             last_run_id=self.run.id,
             last_state="completed",
             last_error="",

@@ -64,8 +64,11 @@ def revive(root: Root) -> None:
 def sweep_root(root: Root) -> None:
     """Delete the dead rows of a published root, their vectors and words."""
     files = SourceFile.objects.filter(root=root).order_by()
+    dead_runs = set(files.dead().values_list("run_id", flat=True).distinct())
+    if not dead_runs:
+        return
     live_runs = set(files.live().values_list("run_id", flat=True).distinct())
-    for run_id in set(files.dead().values_list("run_id", flat=True).distinct()):
+    for run_id in dead_runs:
         if run_id in live_runs:
             replaced = files.dead().filter(run_id=run_id).values_list("id", flat=True)
             stores.delete_files(root.id, list(replaced))
