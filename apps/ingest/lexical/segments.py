@@ -1,8 +1,9 @@
 """Writing the postings: what an `add` brings becomes a segment, and deleting thins it out."""
 
 import heapq
+import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
 
@@ -20,6 +21,9 @@ Mask = NDArray[np.bool_]
 _MOST_TIMES = 255
 # Of a table, looked through together: 5 ms of work.
 ROWS_AT_ONCE = 5_000
+# Where no more than one in so many chunks of a segment goes, its words are counted again to find
+# their postings.
+FEW = 8
 # The two tables of hits: the key of each, and what its blobs are made of.
 _KEYS = {"posting": "word", "naming": "identifier"}
 _KINDS = {"posting": HIT, "naming": np.dtype([("chunk", "<u4")])}
@@ -31,8 +35,7 @@ def write(
 ) -> None:
     """Index the words and identifiers of some chunks, numbered from `first`; `files` are the
     numbers of their files."""
-    found = Terms.of(map(runs, chain.from_iterable(map(_fields, records)))).in_order()
-    words = found.split(words_of).in_order()
+    found, words = _terms(map(_fields, records))
     lengths = words.sizes.reshape(-1, len(FIELDS)).sum(axis=1)
     segment = _next_segment(database)
     _insert_segment(database, segment, first, lengths, np.array(files))
@@ -69,6 +72,12 @@ def merge(database: sqlite3.Connection, most: int) -> None:
         )
     for segment in segments:
         _drop(database, segment[0])
+
+
+def _terms(chunks: Iterable[Sequence[str]]) -> tuple[Terms, Terms]:
+    """The identifiers in the fields of some chunks, and the words."""
+    found = Terms.of(map(runs, chain.from_iterable(chunks))).in_order()
+    return found, found.split(words_of).in_order()
 
 
 def _fields(record: VectorRecord) -> tuple[str, ...]:
@@ -146,8 +155,26 @@ def remove_files(database: sqlite3.Connection, gone: Sequence[int]) -> None:
                 segment,
             ),
         )
-        for table, key in _KEYS.items():
-            _thin_out(database, table, key, segment, kept, first)
+        names = _names(database, first + np.flatnonzero(~kept), len(files))
+        for table in _KEYS:
+            _thin_out(database, table, segment, kept, first, names[table] if names else None)
+
+
+def _names(
+    database: sqlite3.Connection, gone: NDArray[np.intp], total: int
+) -> Mapping[str, Sequence[str]] | None:
+    """The keys of each table under which some of the chunks of a segment may stand, counted anew;
+    None where looking through all is quicker."""
+    if len(gone) * FEW > total:
+        return None
+    rows = database.execute(
+        "SELECT text, file.path, names, symbol FROM json_each(?) AS asked"
+        " CROSS JOIN chunk ON number = asked.value JOIN text USING (number)"
+        " JOIN file ON file.id = chunk.file",
+        (json.dumps(gone.tolist()),),
+    )
+    found, words = _terms(rows)
+    return {"posting": words.names, "naming": found.names}
 
 
 def _drop(database: sqlite3.Connection, segment: int) -> None:
@@ -157,10 +184,22 @@ def _drop(database: sqlite3.Connection, segment: int) -> None:
 
 
 def _thin_out(
-    database: sqlite3.Connection, table: str, key: str, segment: int, kept: Mask, first: int
+    database: sqlite3.Connection,
+    table: str,
+    segment: int,
+    kept: Mask,
+    first: int,
+    names: Sequence[str] | None,
 ) -> None:
-    """Take the chunks that are not kept out of a segment's postings or namings."""
-    rows = database.execute(f"SELECT {key}, hits FROM {table} WHERE segment = ?", (segment,))
+    """Take the chunks that are not kept out of a segment's postings or namings, looking at these
+    words or identifiers alone where some are given."""
+    key, which = _KEYS[table], "segment = :segment"
+    if names is not None:
+        which += f" AND {key} IN (SELECT value FROM json_each(:names))"
+    rows = database.execute(
+        f"SELECT {key}, hits FROM {table} WHERE {which}",
+        {"segment": segment, "names": json.dumps(names)},
+    )
     changed, emptied = [], []
     while some := rows.fetchmany(ROWS_AT_ONCE):
         courtesy.give_way()

@@ -1,0 +1,75 @@
+"""Chunks that are taken out of a word index leave it as if they had never been there."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from apps.ingest.lexical import LexicalStore
+from apps.ingest.types import VectorRecord
+
+ROOT = uuid4()
+FILES = 40
+
+
+def file(number: int) -> VectorRecord:
+    """Every word of it stands in other files too, but for one in each field."""
+    return VectorRecord(
+        id=f"r:{number}",
+        text=f"def body_{number}(shared, third_{number % 3}): größe{number} 'x' * {number}",
+        metadata={
+            "runId": "r",
+            "sourceFile": f"file {number}",
+            "relPath": f"common/path_{number}.py",
+            "names": f"name_{number} common",
+            "symbol": f"Shared.symbol_{number}",
+        },
+    )
+
+
+def written(folder: Path, files: Iterable[int]) -> LexicalStore:
+    lexical = LexicalStore(folder)
+    lexical.add(ROOT, [file(number) for number in files])
+    return lexical
+
+
+def postings(folder: Path) -> dict[str, dict[str, set[str]]]:
+    """Table → word or identifier → the ids of the chunks it stands in, by the blobs themselves."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    with closing(sqlite3.connect(next(folder.glob("*.sqlite3")))) as database:
+        ids = dict(database.execute("SELECT number, id FROM chunk"))
+        for table, key, size in (("posting", "word", 8), ("naming", "identifier", 4)):
+            for name, hits in database.execute(f"SELECT {key}, hits FROM {table}"):
+                starts = range(0, len(hits), size)
+                numbers = [int.from_bytes(hits[at : at + 4], "little") for at in starts]
+                found[table][name].update(ids[number] for number in numbers)
+    return found
+
+
+# Of few files the words are counted again, for many all that is written is looked through.
+@pytest.mark.parametrize("gone", [range(7, 9), range(3, 33)], ids=["few", "many"])
+def test_no_word_and_no_identifier_tells_of_what_has_gone(tmp_path: Path, gone: range) -> None:
+    kept = [number for number in range(FILES) if number not in gone]
+    lexical = written(tmp_path / "all", range(FILES))
+    assert lexical.delete_files(ROOT, [f"file {number}" for number in gone]) == len(gone)
+    alone = written(tmp_path / "alone", kept)
+    assert postings(tmp_path / "all") == postings(tmp_path / "alone")
+    asked = ["shared", "common", "third", "name", f"path{gone[0]}", "größe39"]
+    assert lexical.search(ROOT, asked, FILES) == alone.search(ROOT, asked, FILES)
+    assert lexical.frequencies(ROOT, asked) == alone.frequencies(ROOT, asked)
+    for each in (lexical, alone):
+        each.close()
+
+
+def test_what_has_gone_twice_is_gone(tmp_path: Path) -> None:
+    lexical = written(tmp_path / "all", range(FILES))
+    for number in (5, 6):
+        lexical.delete_files(ROOT, [f"file {number}"])
+    alone = written(tmp_path / "alone", [n for n in range(FILES) if n not in (5, 6)])
+    assert postings(tmp_path / "all") == postings(tmp_path / "alone")
+    for each in (lexical, alone):
+        each.close()
