@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from apps.ingest.chunking import Chunker
+from apps.ingest.chunking.pool import end_spares
 from apps.ingest.types import ChunkedFile
 from codeinfo.errors import Unavailable
 from tests.ingest import unruly_parser
@@ -76,6 +77,34 @@ def test_close_from_another_thread_ends_the_work(tmp_path: Path) -> None:
     assert [error.code for error in errors] == ["CHUNKER_CLOSED"]
 
 
+def process_of(chunker: Chunker) -> int:
+    """The number of the process that has parsed a file for a chunker."""
+    assert symbols([chunker.chunk("a.py", GOOD)]) == ["good"]
+    (process,) = chunker._pool._all
+    return process._process.pid
+
+
+def test_one_process_waits_for_the_next_chunker() -> None:
+    with Chunker(parse_seconds=5) as chunker, Chunker(parse_seconds=5) as other:
+        first, second = process_of(chunker), process_of(other)
+    assert first != second
+    with Chunker(parse_seconds=5) as chunker, Chunker(parse_seconds=5) as other:
+        # Of the two, the one that was closed first: `other`'s.
+        assert process_of(chunker) == second
+        assert process_of(other) not in (first, second)
+    end_spares()
+    assert not Path(f"/proc/{second}").exists()
+
+
+def test_a_process_that_died_while_it_waited_costs_no_tree() -> None:
+    with Chunker(parse_seconds=5) as chunker:
+        dead = process_of(chunker)
+    os.kill(dead, signal.SIGKILL)
+    os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
+    with Chunker(parse_seconds=5) as chunker:
+        assert process_of(chunker) != dead
+
+
 def test_a_closed_chunker_says_so() -> None:
     chunker = Chunker(parse_seconds=5)
     chunker.close()
@@ -129,6 +158,7 @@ def test_the_process_knows_nothing_of_the_product() -> None:
 
 
 def test_our_secrets_do_not_reach_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    end_spares()
     monkeypatch.setenv("CODEINFO_OPENAI_API_KEY", "sk-canary")
     with Chunker(parse_seconds=5) as chunker:
         chunker.chunk("a.py", GOOD)

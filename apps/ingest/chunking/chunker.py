@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from apps.ingest.chunking.pool import ParsePool
-from apps.ingest.chunking.process import IN_BACKGROUND, ParseProcess, Source
+from apps.ingest.chunking.process import IN_BACKGROUND, Command, ParseProcess, Source
 from apps.ingest.chunking.text import decode, lines_of
 from apps.ingest.courtesy import courtesy
 from apps.ingest.languages import FileType, language_of
@@ -50,11 +50,11 @@ class Chunker:
         parse_seconds: float,
         max_chars: int = MAX_CHARS,
         processes: int = 0,
-        command: Sequence[str] = IN_BACKGROUND,
+        command: Command = IN_BACKGROUND,
     ) -> None:
         self._parse_seconds = parse_seconds
         self._max_chars = max_chars
-        self._pool = ParsePool(processes=processes, command=command)
+        self._pool = ParsePool(processes=processes, command=command, spare=True)
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +78,8 @@ class Chunker:
         return [self._chunked(file, next(cuts) if file.grammar else None) for file in files]
 
     def close(self) -> None:
-        """End the parse processes and whatever waits for them."""
+        """End the parse processes, but for one that the next chunker gets, and whatever waits for
+        them."""
         self._pool.close()
 
     def _cut(self, process: ParseProcess, sources: Sequence[Source]) -> Iterator[Cut]:

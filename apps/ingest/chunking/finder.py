@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from apps.ingest.chunking.pool import ParsePool
-from apps.ingest.chunking.process import COMMAND, ParseProcess, Source
+from apps.ingest.chunking.process import COMMAND, Command, ParseProcess, Source
 from apps.ingest.syntax.pieces import Occurrence, declared_by_words, whole_word
 from codeinfo.conf import knobs
 
@@ -31,7 +31,7 @@ class Sighting:
 class Finder:
     """Looks names up; owns the parse processes. Safe from any thread."""
 
-    def __init__(self, *, processes: int = 0, command: Sequence[str] = COMMAND) -> None:
+    def __init__(self, *, processes: int = 0, command: Command = COMMAND) -> None:
         self._pool = ParsePool(processes=processes, command=command)
 
     def find(self, name: str, files: Sequence[SourceText]) -> list[Sighting]:

@@ -1,5 +1,6 @@
 """Parse processes, some at a time, with what is lost with one of them told apart from the rest."""
 
+import atexit
 import logging
 import os
 import threading
@@ -7,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
-from apps.ingest.chunking.process import COMMAND, ParseProcess, ProcessGone, Source
+from apps.ingest.chunking.process import COMMAND, Command, ParseProcess, ProcessGone, Source
 from apps.logs.context import carrying
 from codeinfo.errors import Unavailable
 
@@ -17,6 +18,11 @@ MAX_PROCESSES = 2
 # A request is large enough that the hand-over costs little, small enough that all processes work.
 BATCH_FILES = 32
 BATCH_CHARS = 256_000
+
+# What a pool that is closed may leave for the next one of its command: to start a process takes
+# longer than to parse some files.
+_spare: dict[Command, ParseProcess] = {}
+_sparing = threading.Lock()
 
 Answer = TypeVar("Answer")
 Ask = Callable[[ParseProcess, Sequence[Source]], Iterator[Answer]]
@@ -37,8 +43,12 @@ class ParsePool:
     """Asks its processes about many files. `close` may be called from any thread: what is asked
     then, or under way, raises Unavailable, code CHUNKER_CLOSED."""
 
-    def __init__(self, *, processes: int = 0, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self, *, processes: int = 0, command: Command = COMMAND, spare: bool = False
+    ) -> None:
+        """`spare`: when it is closed, an idle process waits for the next pool."""
         self._command = command
+        self._most_spares = int(spare)
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._idle: list[ParseProcess] = []
@@ -62,9 +72,11 @@ class ParsePool:
             raise _closed() from error
 
     def close(self) -> None:
-        """End the parse processes and whatever waits for them."""
-        self._closed.set()
+        """End the parse processes, but for a spare one, and whatever waits for them."""
         with self._lock:
+            self._closed.set()
+            idle, self._idle = self._idle, []
+            self._all -= {each for each in idle[: self._most_spares] if _spared(each)}
             for process in self._all:
                 process.kill()
         self._threads.shutdown(cancel_futures=True)
@@ -97,18 +109,43 @@ class ParsePool:
                 raise _closed()
             if self._idle:
                 return self._idle.pop()
-            process = ParseProcess(self._command)
+            process = _taken(self._command) or ParseProcess(self._command)
             self._all.add(process)
             return process
 
     def _give_back(self, process: ParseProcess) -> None:
         with self._lock:
-            self._idle.append(process)
+            # In a closed pool it has been killed.
+            if not self._closed.is_set():
+                self._idle.append(process)
 
     def _forget(self, process: ParseProcess) -> None:
         with self._lock:
             self._all.discard(process)
         process.close()
+
+
+def _spared(process: ParseProcess) -> bool:
+    """Whether an idle process is kept for another pool."""
+    with _sparing:
+        return process.is_alive() and _spare.setdefault(process.command, process) is process
+
+
+def _taken(command: Command) -> ParseProcess | None:
+    with _sparing:
+        process = _spare.pop(command, None)
+    if process is None or process.is_alive():
+        return process
+    process.close()
+    return None
+
+
+@atexit.register
+def end_spares() -> None:
+    """End the processes that wait for a pool."""
+    with _sparing:
+        while _spare:
+            _spare.popitem()[1].close()
 
 
 def _closed() -> Unavailable:

@@ -15,6 +15,7 @@ IN_BACKGROUND = (*COMMAND, "--background")
 PROJECT = Path(__file__).resolve().parents[3]
 
 Source = tuple[str, bytes]  # grammar and UTF-8 text
+Command = tuple[str, ...]
 
 
 class ProcessGone(Exception):
@@ -24,7 +25,8 @@ class ProcessGone(Exception):
 class ParseProcess:
     """One process. Not for use by several threads, but for `kill`."""
 
-    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+    def __init__(self, command: Command = COMMAND) -> None:
+        self.command = command
         # It parses what strangers wrote: no key of ours goes along.
         environ = {"PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, sys.path)])}
         self._process = subprocess.Popen(
@@ -69,6 +71,9 @@ class ParseProcess:
     def _receive(self) -> bytes:
         assert self._process.stdout is not None
         return self._process.stdout.readline()  # b"" at the end, which is no JSON: a ValueError
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
 
     def kill(self) -> None:
         """End the process, from any thread; what it is asked under way raises ProcessGone."""
