@@ -44,6 +44,10 @@ check_for_update_on_startup = false
 [analytics]
 enabled = false
 
+# Else it runs a login shell for each thread, whatever that reads on this machine.
+[features]
+shell_snapshot = false
+
 [model_providers.standin]
 name = "Stand-in"
 base_url = "{url}"
@@ -60,6 +64,9 @@ check_for_update_on_startup = false
 
 [analytics]
 enabled = false
+
+[features]
+shell_snapshot = false
 """
 KEY = "sk-standin"
 
