@@ -1,19 +1,23 @@
 """Which roots are held in memory: those that are searched, up to CODEINFO_RETRIEVAL_MEMORY_MB.
 
-A root is loaded behind the first search of a generation; the stores answer as long as it is not
-there. What has been asked for lately is not given up for another, or many roots would keep turning
-each other out.
+A root is loaded when it is published (`follow`), else behind the first search of a generation; the
+stores answer as long as it is not there. What has been asked for lately is not given up for
+another, or many roots would keep turning each other out; what nobody has asked for yet goes first.
 """
 
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
+from channels.db import database_sync_to_async
+from django.db import DatabaseError
+
+from apps.ingest import queries, stream
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
 from apps.ingest.vectors.store import get_store
@@ -21,6 +25,7 @@ from apps.retrieval.held import Held, load, size
 from apps.retrieval.live import live_files
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
+from codeinfo.hub import hub
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -39,11 +44,13 @@ class _Shelf:
 
 @dataclass(frozen=True)
 class _Wish:
-    """A root to load at a generation, with vectors of a length, and how to."""
+    """A root to load at a generation, with vectors of a length, when it was asked for, and how to
+    load it where something was held before."""
 
     root: Root
     dimension: int
-    load: Callable[[], Held | None]
+    asked_at: float
+    load: Callable[[Held | None], Held | None]
 
     @property
     def bytes(self) -> int:
@@ -67,14 +74,25 @@ class Memory:
         will be in a while, unless it does not fit."""
         with self._changed:
             shelf = self._shelves.get(root.id)
+            now = self._clock()
             if shelf and shelf.held.is_of(root.generation, dimension):
-                shelf.used_at = self._clock()
+                shelf.used_at = now
                 return shelf.held
-            if not knobs().retrieval_memory_mb or not self._is_wanted(root):
+            if not self._begins(root, dimension):
                 return None
-            self._tried[root.id] = root.generation, self._clock()
-        self._wish(root, dimension)
+        self._wish(root, dimension, now)
         return None
+
+    def renew(self, roots: Iterable[Root], dimension: int) -> None:
+        """Load those of some published roots that are not held as they are now, without anybody
+        asking."""
+        for root in roots:
+            with self._changed:
+                if self._has(root, dimension) or not self._begins(root, dimension):
+                    continue
+                shelf = self._shelves.get(root.id)
+                asked_at = shelf.used_at if shelf else self._clock() - IDLE_SECONDS
+            self._wish(root, dimension, asked_at)
 
     def wait(self, seconds: float) -> bool:
         """Wait until nothing is being loaded; whether that came to be."""
@@ -83,6 +101,14 @@ class Memory:
 
     def _is_working(self) -> bool:
         return self._worker is not None and self._worker.is_alive()
+
+    def _begins(self, root: Root, dimension: int) -> bool:
+        """Whether to try now to hold a root, which may fit."""
+        allowed = size(root.embedded, dimension) <= knobs().retrieval_memory_mb << 20
+        if not allowed or not self._is_wanted(root):
+            return False
+        self._tried[root.id] = root.generation, self._clock()
+        return True
 
     def _is_wanted(self, root: Root) -> bool:
         """Not where a search that began before the last publishing asks for what was then, nor
@@ -95,13 +121,13 @@ class Memory:
             root.generation == generation and self._clock() - at > PAUSE_SECONDS
         )
 
-    def _wish(self, root: Root, dimension: int) -> None:
+    def _wish(self, root: Root, dimension: int, asked_at: float) -> None:
         try:
             loading = partial(load, root, live_files(root), get_lexical(), get_store())
         except Unavailable:
             return  # the search itself will say so
         with self._changed:
-            self._wishes.append(_Wish(root, dimension, loading))
+            self._wishes.append(_Wish(root, dimension, asked_at, loading))
             if not self._is_working():
                 self._worker = threading.Thread(target=self._work, name="search-load", daemon=True)
                 self._worker.start()
@@ -109,29 +135,37 @@ class Memory:
     def _work(self) -> None:
         while wish := self._next():
             try:
-                held = wish.load()
+                held = wish.load(self._before(wish))
             except Unavailable as error:
                 log.warning("not held in memory", extra={"context": {"reason": error.message}})
                 continue
             if held:
                 with self._changed:
-                    self._shelves[wish.root.id] = _Shelf(held, wish.bytes, self._clock())
+                    before = self._shelves.get(wish.root.id)
+                    asked_at = max(wish.asked_at, before.used_at if before else 0)
+                    self._shelves[wish.root.id] = _Shelf(held, wish.bytes, asked_at)
+
+    def _before(self, wish: _Wish) -> Held | None:
+        """What is held of an earlier generation, in vectors that compare."""
+        with self._changed:
+            shelf = self._shelves.get(wish.root.id)
+        return shelf.held if shelf and shelf.held.dimension == wish.dimension else None
 
     def _next(self) -> _Wish | None:
         """The next root that there is room for; None ends the thread."""
         with self._changed:
             while self._wishes:
                 wish = self._wishes.popleft()
-                if not self._has(wish) and self._make_room(wish):
+                if not self._has(wish.root, wish.dimension) and self._make_room(wish):
                     return wish
             self._worker = None
             self._changed.notify_all()
             return None
 
-    def _has(self, wish: _Wish) -> bool:
-        """Whether what is wished for was loaded while it waited."""
-        shelf = self._shelves.get(wish.root.id)
-        return bool(shelf and shelf.held.is_of(wish.root.generation, wish.dimension))
+    def _has(self, root: Root, dimension: int) -> bool:
+        """Whether a root is held as it is; it may have come to be while it waited."""
+        shelf = self._shelves.get(root.id)
+        return bool(shelf and shelf.held.is_of(root.generation, dimension))
 
     def _make_room(self, wish: _Wish) -> bool:
         """Whether a root fits, once what nobody asks for has gone."""
@@ -148,3 +182,20 @@ class Memory:
 
 
 memory = Memory()
+
+
+async def follow() -> None:
+    """Load what is published as soon as it is, for as long as this process serves."""
+    with hub.subscribe(stream.ROOTS) as notices:
+        async for _ in notices.batches():
+            try:
+                await database_sync_to_async(_renew, thread_sensitive=False)()
+            except DatabaseError:
+                continue  # the first search will load it
+
+
+def _renew() -> None:
+    lock = queries.index_lock()
+    if lock is not None:
+        roots = [root for root in queries.published_roots() if root.model == lock.model]
+        memory.renew(roots, lock.dimension)

@@ -19,6 +19,7 @@ from apps.conversations.agents import commands
 from apps.ingest.chunking.finder import reset_finder
 from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
+from apps.retrieval import memory
 from apps.site import requests, sockets
 from codeinfo import __version__, telemetry
 from codeinfo.conf import Knobs, knobs
@@ -84,9 +85,12 @@ def ending(while_serving: AsyncExitStack) -> "Deferred[None]":
 
 
 def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
-    """Tell the other processes on the same stores of changes, and hear of theirs."""
+    """Hold what is published, tell the other processes on the same stores of changes, and hear of
+    theirs."""
 
     async def relay() -> None:
+        holding = asyncio.create_task(memory.follow())
+        while_serving.callback(holding.cancel)
         if knobs().redis_url:
             from apps.site.relay import Relay  # noqa: PLC0415 - needs a package that is an extra
 

@@ -1,15 +1,17 @@
 """What is held in memory: the same answers as the stores give, never older ones, within bounds."""
 
+import asyncio
 import uuid
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from django.db import connections
 
-from apps.ingest import services
+from apps.ingest import services, stream
 from apps.ingest.lexical import Contents, Postings, get_lexical
 from apps.ingest.models import Root
 from apps.ingest.runs import mend, queue, stores
@@ -22,6 +24,7 @@ from apps.retrieval.from_memory import FromMemory
 from apps.retrieval.held import Held, size
 from apps.retrieval.memory import IDLE_SECONDS, PAUSE_SECONDS, Memory
 from codeinfo.errors import NotFound, Unavailable
+from codeinfo.hub import hub
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, ingest_sample, outdate, write_files
 
@@ -117,6 +120,26 @@ def test_memory_answers_as_the_stores_do_and_through_all_that_changes(
     assert rounded(told(repository="lighthouse")[0]) == rounded(again)
     assert told(repository="lighthouse")[1]
 
+    # What one file says has changed: the vectors of the others are not asked for again.
+    asked: list[str] = []
+    vectors = get_store().vectors
+
+    def counted(root_id: uuid.UUID, ids: Sequence[str]) -> Any:
+        asked.extend(ids)
+        return vectors(root_id, ids)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(get_store()), "vectors", lambda store, *args: counted(*args))
+        write_files(folder / "lighthouse", {"src/wait.py": "def wait_as_long_again(): ...\n"})
+        ingest(folder / "lighthouse")
+        from_stores, held = told(repository="lighthouse")
+        assert not held
+    assert len(asked) == 1
+    assert "src/wait.py" in asked[0]
+    from_memory, held = told(repository="lighthouse")
+    assert held
+    assert rounded(from_memory) == rounded(from_stores)
+
     # Removed: it is not asked, whatever is held of it.
     services.remove(root.path)
     assert {result["repo"] for result in told()[0]} == {other.name}
@@ -144,6 +167,31 @@ def test_what_words_and_vectors_do_not_both_have_is_not_held(told: Told, folder:
         results, held = told()
         assert not held
         assert {result["matchedBy"] for result in results} == {"vector"}
+
+
+def test_a_notice_of_roots_has_them_renewed(
+    told: Told, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest_sample(folder / "lighthouse")
+
+    async def renewed_after_a_notice() -> tuple[list[Root], int]:
+        told: asyncio.Future[tuple[list[Root], int]] = asyncio.get_running_loop().create_future()
+
+        def renew(*asked: Any) -> None:
+            connections.close_all()  # of this thread, which ends with the test
+            told.get_loop().call_soon_threadsafe(told.set_result, asked)
+
+        monkeypatch.setattr(memory_module.memory, "renew", renew)
+        following = asyncio.create_task(memory_module.follow())
+        await asyncio.sleep(0)  # it listens now
+        hub.notify(stream.ROOTS)
+        try:
+            return await asyncio.wait_for(told, SECONDS)
+        finally:
+            following.cancel()
+
+    (found,), dimension = asyncio.run(renewed_after_a_notice())
+    assert (found.id, found.generation, dimension) == (root.id, 1, 256)
 
 
 def contents_of(chunks: int) -> Contents:
@@ -180,6 +228,10 @@ class Shelf:
         held = self.memory.held(root, dimension)
         assert self.memory.wait(SECONDS)
         return held is not None
+
+    def publishes(self, *roots: Root) -> None:
+        self.memory.renew(roots, DIMENSION)
+        assert self.memory.wait(SECONDS)
 
     def _load(self, root: Root, *stores: Any) -> Held:
         self.loaded.append(f"{root.name} {root.generation}")
@@ -250,6 +302,36 @@ def test_what_could_not_be_loaded_is_tried_again_after_a_pause(shelf: Shelf) -> 
     shelf.now += PAUSE_SECONDS + 1
     shelf.asks(root)
     assert shelf.asks(root)
+
+
+def test_what_is_published_is_loaded_before_anybody_asks(shelf: Shelf) -> None:
+    a, new = shelf.root("a"), shelf.root("a", generation=2)
+    shelf.publishes(a)
+    assert shelf.asks(a)
+    shelf.publishes(a, new)
+    assert shelf.asks(new)
+    shelf.publishes(new)
+    assert shelf.loaded == ["a 1", "a 2"]
+
+
+def test_what_nobody_has_asked_for_gives_way_first(shelf: Shelf) -> None:
+    asked, published, late = shelf.root("asked", 2), shelf.root("b", 1.5), shelf.root("late", 1)
+    shelf.asks(asked)
+    shelf.publishes(published)
+    shelf.now += 1
+    assert shelf.asks(asked)
+    assert [shelf.asks(late) for _ in range(2)] == [False, True]
+    assert shelf.asks(asked)
+    assert not shelf.asks(published)
+
+
+def test_what_is_published_takes_no_room_from_what_is_asked_for(shelf: Shelf) -> None:
+    asked = [shelf.root(name, 2) for name in "ab"]
+    for root in asked:
+        shelf.asks(root)
+    shelf.publishes(shelf.root("late"), shelf.root("large", 5))
+    assert all(map(shelf.asks, asked))
+    assert shelf.loaded == ["a 1", "b 1"]
 
 
 def test_distances_are_those_of_the_vectors() -> None:
