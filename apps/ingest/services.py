@@ -94,7 +94,8 @@ def cancel(
     run_id: str | UUID, patience: float = queue.STOP_SECONDS
 ) -> Literal["complete", "pending"]:
     """Stop a run. "complete": it has ended, and unless it had published before, nothing of it is
-    left; "pending": it did not end within `patience` seconds and will. Raises NotFound."""
+    left; "pending": it did not end within `patience` seconds and will, or it wrote so much that the
+    worker takes it away later. Raises NotFound."""
     run = queries.find_run(run_id)
     gone = {"state": "cancelled", "message": "Cancelled", "slot": None}
     waiting = IngestRun.objects.filter(id=run.id, state="queued")
@@ -109,8 +110,9 @@ def cancel(
 
 
 def remove(path: str) -> bool:
-    """Remove a root, found by its exact stored path, with all its vectors. True if this left the
-    index empty, so that any model may be chosen again.
+    """Remove a root, found by its exact stored path, with all its vectors; those of a large one the
+    worker takes away later. True if this left the index empty, so that any model may be chosen
+    again.
 
     Raises NotFound, Conflict BUSY, Unavailable where the store is away: the root is gone then, and
     its vectors go when the store is back.
@@ -130,7 +132,8 @@ def remove(path: str) -> bool:
     )
     journal.began(run)
     try:
-        sweep.drop_root(root)
+        # Where there is no worker here, nobody would sweep what is left.
+        sweep.drop_root(root, all_now=queue.worker_state() == "absent")
         released = lock.release(ending=run.id)
     except (CodeinfoError, DatabaseError) as error:
         sweep.due.set()

@@ -1,6 +1,6 @@
 """The values that walk through an ingest. Rows are in `models`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
@@ -8,10 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
+# Called between the steps of what may take long; raises where it is to end.
+Check = Callable[[], None]
 
 RunState = Literal["queued", "scanning", "embedding", "completed", "skipped", "cancelled", "error"]
 RUNNING_STATES: frozenset[str] = frozenset({"scanning", "embedding"})
 TERMINAL_STATES: frozenset[str] = frozenset({"completed", "skipped", "cancelled", "error"})
+
+
+def go_on() -> None:
+    """The check of what always goes on to its end."""
 
 
 class Stamp(NamedTuple):
@@ -27,7 +33,7 @@ class Stamp(NamedTuple):
         return self == other and self.ctime_ns != 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A file that discovery found worth ingesting. `path` is relative to the root, with slashes."""
 
@@ -35,7 +41,7 @@ class Candidate:
     stamp: Stamp
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Skipped:
     """A file that discovery left out, and why, in words a person reads."""
 

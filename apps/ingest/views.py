@@ -19,6 +19,7 @@ from apps.ingest.embedding import available_models
 from apps.ingest.finding import eligibility
 from apps.ingest.forms import StartForm
 from apps.ingest.models import Root, SourceFileQuerySet
+from apps.ingest.types import RUNNING_STATES
 from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError, NotFound
 
@@ -66,7 +67,8 @@ def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
         outcome = services.cancel(run_id)
     except CodeinfoError as error:
         return _refused(error)
-    if outcome == "pending":
+    # It may have ended, and be taken away still.
+    if outcome == "pending" and queries.find_run(run_id).state in RUNNING_STATES:
         return _done("Cancelling takes longer. The run stops after what it is doing now.")
     return _done("Ingest cancelled")
 

@@ -110,8 +110,8 @@ def test_whoever_hears_of_a_removal_finds_it_done(
     open_transaction = []
     drop = sweep.drop_root
 
-    def drop_and_look(root: Root) -> None:
-        drop(root)
+    def drop_and_look(root: Root, **how: bool) -> None:
+        drop(root, **how)
         open_transaction.append(connection.in_atomic_block)
 
     monkeypatch.setattr(sweep, "drop_root", drop_and_look)

@@ -10,9 +10,11 @@ from django.test import Client
 
 from apps.ingest import queries, services
 from apps.ingest.embedding.static import MODEL_ID
+from apps.ingest.finding.discovery import _Judge
+from apps.ingest.finding.walk import Found
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.runs import queue, stores
+from apps.ingest.runs import queue, stores, sweep
 from codeinfo.conf import knobs
 from codeinfo.errors import Conflict
 from tests.ingest.stages import STAGES, Nth, hook
@@ -105,6 +107,94 @@ def test_what_is_published_stays_published(
 
 
 @pytest.mark.django_db
+def test_a_folder_is_not_looked_through_to_its_end(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[Found] = []
+    verdict = _Judge.verdict
+
+    def cancelled_at_the_first(judge: _Judge, found: Found) -> Any:
+        if not judged:
+            cancel_now()
+        judged.append(found)
+        return verdict(judge, found)
+
+    monkeypatch.setattr(_Judge, "verdict", cancelled_at_the_first)
+    assert run_ingest(repo).state == "cancelled"
+    assert len(judged) == 1
+
+
+@pytest.mark.django_db
+def test_what_a_large_first_ingest_wrote_is_left_to_the_sweep(
+    repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "MOST_TAKEN_BACK", 0)
+    before = stores.roots()
+    cancel_at("publishing", 1)
+    assert run_ingest(repo).state == "cancelled"
+    assert not Root.objects.exists()
+    assert sweep.due.is_set()
+    (left,) = stores.roots() - before
+    assert store.count(left) > 0
+    sweep.sweep()
+    assert left not in stores.roots()
+    assert not sweep.due.is_set()
+
+
+@pytest.mark.django_db
+def test_what_a_large_reembed_wrote_answers_nothing_and_is_left_to_the_sweep(
+    repo: Path,
+    store: Any,
+    contents: Callable[[Root], dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = ingest(repo)
+    before = contents(root)
+    outdate(root)
+    monkeypatch.setattr(sweep, "MOST_TAKEN_BACK", 0)
+    with monkeypatch.context() as patch:
+        hook("publishing", Nth(1, cancel_now), patch.setattr)
+        assert run_ingest(repo).state == "cancelled"
+    assert contents(root) == before
+    assert store.count(root.id) == get_lexical().count(root.id) == 2 * len(before)
+    sweep.sweep()
+    assert store.count(root.id) == get_lexical().count(root.id) == len(before)
+    assert contents(root) == before
+
+
+@pytest.mark.django_db
+def test_the_old_is_left_to_the_sweep_where_a_run_is_to_end(
+    repo: Path, store: Any, cancel_at: Callable[[str, int], Nth]
+) -> None:
+    root = ingest(repo)
+    outdate(root)
+    cancel_at("deleting the old", 1)
+    assert run_ingest(repo).state == "completed"
+    assert store.count(root.id) == 2 * root.chunks
+    assert sweep.due.is_set()
+    sweep.sweep()
+    assert store.count(root.id) == get_lexical().count(root.id) == root.chunks
+
+
+@pytest.mark.django_db
+def test_a_sweep_gives_way_to_what_has_been_queued(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+    monkeypatch.setattr(sweep, "MOST_TAKEN_BACK", 0)
+    monkeypatch.setattr("apps.ingest.vectors.store.MOST_DROPPED", 0)
+    root_id = root.id
+    assert sweep.drop_root(root) is False
+    worker = queue.Worker()
+    worker.wake()
+    worker._sweep()
+    assert sweep.due.is_set()
+    assert store.count(root_id) == root.chunks
+    sweep.sweep()
+    assert root_id not in stores.roots()
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(("stage", "call"), [("chunking", 1), ("chunking", 2)])
 def test_a_dry_run_can_be_cancelled(
     repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], stage: str, call: int
@@ -193,6 +283,35 @@ def test_cancel_returns_when_the_worker_has_stopped(
     assert run.state == "cancelled"
     assert not stores.roots()
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_cancel_does_not_wait_for_what_is_left_to_the_sweep(
+    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "MOST_TAKEN_BACK", 0)
+    reached = threading.Event()
+
+    def wait() -> None:
+        reached.set()
+        (job,) = queue._jobs.values()
+        assert job._cancelled.wait(30)
+
+    hook("publishing", Nth(1, wait), monkeypatch.setattr)
+    queue.start_worker()
+    try:
+        run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
+        assert reached.wait(30)
+        answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
+        queue.stop_run(run.id, 30)
+    finally:
+        queue.stop_worker()
+    assert answer.json() == {"status": "ok", "cleanup": "pending"}
+    run.refresh_from_db()
+    assert run.state == "cancelled"
+    assert client.get("/ingest/roots").json()["roots"] == []
+    sweep.sweep()
+    assert not stores.roots()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -174,6 +174,22 @@ def test_a_waiting_run_is_cancelled_at_once(client: Client) -> None:
     assert run.state == "cancelled"
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("cancelled", "Ingest cancelled"),
+        ("embedding", "Cancelling takes longer. The run stops after what it is doing now."),
+    ],
+)
+def test_what_is_still_to_be_done_of_a_cancel_is_told_only_while_the_run_goes_on(
+    client: Client, monkeypatch: pytest.MonkeyPatch, state: str, said: str
+) -> None:
+    run = make_run(state=state)
+    monkeypatch.setattr("apps.ingest.services.cancel", lambda run_id: "pending")
+    response = client.post(f"/ui/ingest/cancel/{run.id}", headers=HTMX)
+    assert json.loads(response["HX-Trigger"])["toast"]["text"] == said
+
+
 def test_an_action_on_what_is_gone_says_so(client: Client) -> None:
     for path in ("reembed", "remove"):
         response = client.post(f"/ui/ingest/{path}", {"root": "gone"}, headers=HTMX)

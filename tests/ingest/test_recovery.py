@@ -291,7 +291,7 @@ def test_a_removal_that_the_database_stops_does_not_block_the_queue(
 ) -> None:
     root = ingest(repo)
 
-    def locked(root: Root) -> None:
+    def locked(root: Root, **how: object) -> None:
         raise OperationalError("database is locked")
 
     with monkeypatch.context() as patched:

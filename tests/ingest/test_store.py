@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from apps.ingest.embedding.static import MODEL_ID
+from apps.ingest.runs.job import Stopped
 from apps.ingest.types import StoredMatch, VectorRecord, Vectors
 from apps.ingest.vectors import store as store_module
 from apps.ingest.vectors.chroma import FolderLock, open_embedded
@@ -204,6 +205,25 @@ def test_roots_do_not_see_each_other(store: VectorStore, root: UUID) -> None:
     store.drop(other)
     assert other not in store.collections()
     assert store.count(root) == 3
+
+
+def test_many_rows_are_dropped_in_slices_and_the_rest_when_it_is_asked_for_again(
+    store: VectorStore, root: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "MOST_DROPPED", 10)
+    monkeypatch.setattr(store_module, "DROP_SLICE", 20)
+    fill(store, root, 60)
+    left = iter([None])
+
+    def once() -> None:
+        if next(left, "none") == "none":
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        store.drop(root, once)
+    assert store.count(root) == 40
+    store.drop(root)
+    assert root not in store.collections()
 
 
 def test_an_unknown_root_holds_nothing(store: VectorStore) -> None:

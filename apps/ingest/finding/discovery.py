@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -26,7 +26,7 @@ from apps.ingest.finding.files import (
     reason_of,
 )
 from apps.ingest.finding.walk import Found, from_git, tracked, walk
-from apps.ingest.types import Candidate, Discovery, Skipped, Stamp
+from apps.ingest.types import Candidate, Check, Discovery, Skipped, Stamp, go_on
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, NotFound
 
@@ -39,9 +39,14 @@ YOUNG_NS = 2_000_000_000
 _PATH = attrgetter("path")
 
 
-def discover(root: Path, known: Mapping[str, Stamp] | None = None) -> Discovery:
+def discover(
+    root: Path,
+    known: Mapping[str, Stamp] | None = None,
+    check: Check = go_on,
+) -> Discovery:
     """The eligible files of a folder and the skipped ones, both sorted by path. `known` are files
-    that were eligible: those that nobody has written to since are not looked into again.
+    that were eligible: those that nobody has written to since are not looked into again. `check` is
+    called between files, of which there may be very many; what it raises ends the search.
 
     Raises NotFound, InvalidInput (NOT_DIRECTORY, NOT_READABLE) for a folder that cannot be listed
     and Unavailable (GIT_FAILED) with git's own words where git fails for any reason but that there
@@ -52,7 +57,7 @@ def discover(root: Path, known: Mapping[str, Stamp] | None = None) -> Discovery:
         rules = _rules(from_git=paths is not None)
         found = walk(root, beneath, rules) if paths is None else from_git(sorted(paths), rules)
         judge = _Judge(beneath, rules, known or {}, time.time_ns() - YOUNG_NS)
-        return _sorted(map(judge.verdict, found))
+        return _sorted(judge.verdicts(found, check))
 
 
 def _open_root(root: Path) -> Beneath:
@@ -99,6 +104,11 @@ class _Judge:
     rules: Rules
     known: Mapping[str, Stamp]
     young: int
+
+    def verdicts(self, found: Iterable[Found], check: Check) -> Iterator[Candidate | Skipped]:
+        for each in found:
+            check()
+            yield self.verdict(each)
 
     def verdict(self, found: Found) -> Candidate | Skipped:
         shown = _printable(found.path)

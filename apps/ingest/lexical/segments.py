@@ -1,6 +1,5 @@
 """Writing the postings: what an `add` brings becomes a segment, and deleting thins it out."""
 
-import heapq
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from apps.ingest.courtesy import courtesy
 from apps.ingest.embedding.terms import Numbers, Terms
 from apps.ingest.lexical.scoring import FIELDS, HIT, Hits, spread
 from apps.ingest.lexical.words import is_identifier, runs, words_of
-from apps.ingest.types import VectorRecord
+from apps.ingest.types import Check, VectorRecord
 
 Mask = NDArray[np.bool_]
 
@@ -50,28 +49,47 @@ def next_number(database: sqlite3.Connection) -> int:
     return int(database.execute(last).fetchone()[0])
 
 
-def merge(database: sqlite3.Connection, most: int) -> None:
-    """Make one of all segments where there are more than `most`: each costs a look per word."""
-    segments = database.execute("SELECT * FROM segment ORDER BY first").fetchall()
-    if len(segments) <= most:
-        return
+def to_merge(database: sqlite3.Connection, most: int) -> list[list[int]]:
+    """Which segments to make one of, where there are more than `most`, since each costs a look per
+    word. Half of them are left, so that there is time until the next time; the smallest
+    neighbours go together, so that large ones are not written again for every small one."""
+    rows = database.execute("SELECT id, length(lengths) FROM segment ORDER BY first").fetchall()
+    if len(rows) <= most:
+        return []
+    groups = [([segment], size) for segment, size in rows]
+    while len(groups) > max(1, most // 2):
+        at = min(range(len(groups) - 1), key=lambda i: groups[i][1] + groups[i + 1][1])
+        (left, size), (right, more) = groups[at : at + 2]
+        groups[at : at + 2] = [(left + right, size + more)]
+    return [group for group, _ in groups if len(group) > 1]
+
+
+def merge(database: sqlite3.Connection, group: Sequence[int], check: Check) -> None:
+    """Make one of some segments that are neighbours, with a `check` before each word."""
+    which = f"segment.id IN ({', '.join('?' * len(group))})"
+    segments = database.execute(f"SELECT * FROM segment WHERE {which}", group).fetchall()
     merged = _next_segment(database)
     _insert_segment(database, merged, *spread(segments))
     for table, key in _KEYS.items():
-        parts = [
-            database.execute(
-                f"SELECT {key}, hits FROM {table} WHERE segment = ? ORDER BY {key}", (segment[0],)
-            )
-            for segment in segments
-        ]
-        groups = groupby(heapq.merge(*parts, key=_KEY), _KEY)
-        _insert(
-            database,
-            table,
-            ((merged, k, b"".join(hits for _, hits in group)) for k, group in groups),
+        # SQLite sorts them before it gives the first, so that the table may grow meanwhile.
+        rows = database.execute(
+            f"SELECT {key}, hits FROM segment CROSS JOIN {table} ON segment = segment.id"
+            f" WHERE {which} ORDER BY {key}, first",
+            group,
         )
-    for segment in segments:
-        _drop(database, segment[0])
+        _insert(database, table, _joined(merged, rows, check))
+    for segment in group:
+        _drop(database, segment)
+
+
+def _joined(
+    segment: int, rows: Iterable[tuple[str, bytes]], check: Check
+) -> Iterator[tuple[int, str, bytes]]:
+    """A row for each key of these, which are in its order, with the hits of all of its rows."""
+    for key, group in groupby(rows, _KEY):
+        check()
+        courtesy.give_way()
+        yield segment, key, b"".join(hits for _, hits in group)
 
 
 def _terms(chunks: Iterable[Sequence[str]]) -> tuple[Terms, Terms]:
@@ -136,9 +154,10 @@ def _insert(
     database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", rows)
 
 
-def remove_files(database: sqlite3.Connection, gone: Sequence[int]) -> None:
-    """Take the chunks of some files out of all segments."""
+def remove_files(database: sqlite3.Connection, gone: Sequence[int], check: Check) -> None:
+    """Take the chunks of some files out of all segments, with a `check` before each."""
     for segment, first, *blobs in database.execute("SELECT * FROM segment").fetchall():
+        check()
         lengths, files = (np.frombuffer(blob, "<u4") for blob in blobs)
         kept = ~np.isin(files, gone)
         if kept.all():

@@ -23,7 +23,7 @@ from apps.ingest.lexical.types import (
     StoredChunk,
     StoredSymbol,
 )
-from apps.ingest.types import ChunkedFile, Filters, VectorRecord
+from apps.ingest.types import Check, ChunkedFile, Filters, VectorRecord, go_on
 from codeinfo.conf import knobs
 
 if TYPE_CHECKING:
@@ -118,19 +118,25 @@ class LexicalStore:
         line."""
         return self._read(root_id, reading.naming, identifier, n) or []
 
-    def settle(self, root_id: UUID) -> None:
-        """Put in order what many writes have left, so that questions are answered faster."""
-        with self._files.writing(root_id) as database:
-            segments.merge(database, MOST_SEGMENTS)
+    def settle(self, root_id: UUID, check: Check = go_on) -> None:
+        """Put in order what many writes have left, so that questions are answered faster. `check`
+        is called often; where it raises, the parts that are done stay done."""
+        for group in self._read(root_id, segments.to_merge, MOST_SEGMENTS) or []:
+            with self._files.writing(root_id) as database:
+                segments.merge(database, group, check)
 
-    def delete_run(self, root_id: UUID, run_id: UUID | str) -> int:
-        """Delete what a run wrote; how many chunks there were."""
-        return self._delete(root_id, "run = ?", str(run_id))
+    def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = go_on) -> int:
+        """Delete what a run wrote; how many chunks there were. All of it or, where `check` raises
+        meanwhile, nothing."""
+        return self._delete(root_id, "run = ?", str(run_id), check)
 
-    def delete_files(self, root_id: UUID, source_file_ids: Sequence[UUID | str]) -> int:
+    def delete_files(
+        self, root_id: UUID, source_file_ids: Sequence[UUID | str], check: Check = go_on
+    ) -> int:
         """Delete the chunks and symbols of some files; how many chunks there were."""
         names = json.dumps([str(each) for each in source_file_ids])
-        return self._delete(root_id, "source_file IN (SELECT value FROM json_each(?))", names)
+        which = "source_file IN (SELECT value FROM json_each(?))"
+        return self._delete(root_id, which, names, check)
 
     def ids(self, root_id: UUID) -> set[str]:
         return self._read(root_id, reading.ids) or set()
@@ -181,13 +187,13 @@ class LexicalStore:
         with self._files.reading(root_id) as database:
             return None if database is None else work(database, *args, **options)
 
-    def _delete(self, root_id: UUID, which: str, value: str) -> int:
+    def _delete(self, root_id: UUID, which: str, value: str, check: Check) -> int:
         # Nothing there is nothing to delete, and no reason to make a file.
         if not self._files.exists(root_id):
             return 0
         with self._files.writing(root_id) as database:
             rows = database.execute(f"SELECT id FROM file WHERE {which}", (value,))
-            return writing.remove(database, [number for (number,) in rows])
+            return writing.remove(database, [number for (number,) in rows], check)
 
     def _snapshot(self, root_id: UUID, database: sqlite3.Connection) -> scoring.Snapshot:
         with self._lock:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from apps.ingest.lexical import segments
-from apps.ingest.types import ChunkedFile, VectorRecord
+from apps.ingest.types import Check, ChunkedFile, VectorRecord
 
 if TYPE_CHECKING:
     from apps.ingest.models import SourceFile
@@ -51,9 +51,9 @@ def add_symbols(
         )
 
 
-def remove(database: sqlite3.Connection, files: list[int]) -> int:
+def remove(database: sqlite3.Connection, files: list[int], check: Check) -> int:
     """Take files with all that stands in them away; how many chunks there were."""
-    segments.remove_files(database, files)
+    segments.remove_files(database, files, check)
     which = "WHERE file IN (SELECT value FROM json_each(?))"
     value = (json.dumps(files),)
     database.execute(f"DELETE FROM text WHERE number IN (SELECT number FROM chunk {which})", value)

@@ -4,7 +4,7 @@ A file stays as it is where size, modification time and change time say that nob
 it, and where they do not, but its content has the same hash.
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,7 @@ from apps.ingest import queries
 from apps.ingest.finding.discovery import read_file
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import LONGEST_REASON, IngestRun, Root
-from apps.ingest.types import Candidate, Discovery, Skipped, Stamp
+from apps.ingest.types import Candidate, Check, Discovery, Skipped, Stamp
 from apps.ingest.vectors.store import get_store
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, NotFound, Unavailable
@@ -94,7 +94,7 @@ class Published:
         """By path, those of the files whose chunks may stay."""
         return {path: row.stamp for path, row in self._staying.items() if not row.skip_reason}
 
-    def compared_to(self, found: Discovery, check: Callable[[], None]) -> Delta:
+    def compared_to(self, found: Discovery, check: Check) -> Delta:
         """What is to be done so that what is published is what was found. `check` is called between
         files, since each may have to be read."""
         same = {item.path for item in found.skipped if self._says(item)}

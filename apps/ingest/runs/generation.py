@@ -16,7 +16,7 @@ from apps.ingest.runs import stores, sweep
 from apps.ingest.runs.delta import Delta, recipe
 from apps.ingest.runs.job import Stopped
 from apps.ingest.runs.patience import patiently
-from apps.ingest.types import Candidate, ChunkedFile, Counts, Skipped
+from apps.ingest.types import Candidate, Check, ChunkedFile, Counts, Skipped, go_on
 from codeinfo.errors import Conflict
 
 ROWS_PER_INSERT = 500
@@ -28,13 +28,15 @@ def name_taken(name: str) -> Conflict:
 
 @dataclass(frozen=True)
 class Generation:
-    """What `run` writes for `root`. Nobody sees any of it before `publish`."""
+    """What `run` writes for `root`. Nobody sees any of it before `publish`. `check` is called
+    between the steps of what takes long where there are very many files."""
 
     root: Root
     run: IngestRun
+    check: Check = go_on
 
     @classmethod
-    def begin(cls, run: IngestRun) -> "Generation":
+    def begin(cls, run: IngestRun, check: Check = go_on) -> "Generation":
         """Find or make the root of a run, cleared of what a dead run left in it: that would be
         published with this one's, for it bears the same number.
 
@@ -42,19 +44,19 @@ class Generation:
         been removed meanwhile."""
         if run.operation == IngestRun.Operation.REEMBED:
             root = find_root(run.path)
-            sweep.sweep_root(root)
+            sweep.sweep_root(root, check)
             if root.model != run.model:
                 # The lock has moved on, so nobody asks these vectors; others do not fit in here.
-                stores.drop(root.id)
-            return cls(root, run)
+                stores.drop(root.id, check)
+            return cls(root, run, check)
         defaults = {"name": run.name, "description": run.description, "model": run.model}
         try:
             root, _ = Root.objects.get_or_create(path=run.path, defaults=defaults)
         except IntegrityError:
             raise name_taken(run.name) from None
-        sweep.sweep_root(root)
+        sweep.sweep_root(root, check)
         IngestRun.objects.filter(id=run.id).update(root=root)
-        return cls(root, run)
+        return cls(root, run, check)
 
     @property
     def number(self) -> int:
@@ -98,6 +100,7 @@ class Generation:
         been taken meanwhile, or the root removed.
         """
         for start in range(0, len(delta.gone), ROWS_PER_INSERT):
+            self.check()
             # Still live for readers: this takes effect with the generation.
             some = delta.gone[start : start + ROWS_PER_INSERT]
             patiently(partial(SourceFile.objects.filter(id__in=some).update, until=self.number))

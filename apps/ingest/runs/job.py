@@ -28,6 +28,7 @@ class Job:
     def __init__(self, run_id: UUID) -> None:
         self.run_id = run_id
         self.done = threading.Event()
+        self.left_behind = False  # of what it wrote and did not publish
         self.seconds: dict[str, float] = defaultdict(float)
         self._cancelled = threading.Event()
         self._lock = threading.Lock()

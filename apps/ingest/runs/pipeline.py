@@ -21,7 +21,7 @@ from apps.ingest.runs import lock, sweep
 from apps.ingest.runs.batches import Batch, batches
 from apps.ingest.runs.delta import Delta, Published
 from apps.ingest.runs.generation import Generation, keep_skipped
-from apps.ingest.runs.job import Job
+from apps.ingest.runs.job import Job, Stopped
 from apps.ingest.runs.progress import COMPLETED, Ending, Progress
 from apps.ingest.types import Discovery, Embedder, EmbeddingText, VectorRecord, Vectors
 from apps.ingest.vectors.records import records
@@ -44,10 +44,7 @@ def ingest(run: IngestRun, job: Job) -> Ending:
     """
     progress = Progress(run, job)
     progress.say("scanning", "Discovering files")
-    with job.timed("discovery"):
-        published = Published(run)
-        found = discover(Path(run.path), published.stamps())
-        delta = published.compared_to(found, job.check)
+    found, delta = _compared(run, job)
     progress.add(files=len(delta.files), skipped=len(found.skipped))
     _forget_records(run)
     if not found.files and not any(item.reason == EMPTY for item in found.skipped):
@@ -62,13 +59,22 @@ def ingest(run: IngestRun, job: Job) -> Ending:
         chunked = batches(Path(run.path), delta.files, chunker, embedder.max_tokens, job)
         if run.dry_run:
             return _rehearse(run, found, progress, chunked)
-        generation = Generation.begin(run)
+        generation = Generation.begin(run, job.check)
         generation.add_skipped(delta.skipped)
         ending = _build(generation, delta, job, progress, embedder, chunked)
     if generation.is_first:
         # Nothing was published, so no root carries the skip list: the run's record does.
         keep_skipped(run, found.skipped)
     return ending
+
+
+def _compared(run: IngestRun, job: Job) -> tuple[Discovery, Delta]:
+    """What the folder holds, and what of it differs from what is published. The rows that this is
+    told by are not kept for the rest of the run."""
+    with job.timed("discovery"):
+        published = Published(run)
+        found = discover(Path(run.path), published.stamps(), job.check)
+        return found, published.compared_to(found, job.check)
 
 
 def _rehearse(
@@ -170,12 +176,15 @@ def _followed(chunked: Iterator[Batch], progress: Progress) -> Iterator[Batch]:
 
 
 def _delete_old(generation: Generation, job: Job) -> None:
-    """The run has succeeded by now: what cannot be deleted is left to the next sweep."""
+    """The run has succeeded by now: what cannot be deleted, or not before somebody wants it to end,
+    is left to the next sweep."""
     try:
         with job.timed("store"):
-            sweep.sweep_root(generation.root)
+            sweep.sweep_root(generation.root, job.check)
         with job.timed("words"):
-            get_lexical().settle(generation.root.id)
+            get_lexical().settle(generation.root.id, job.check)
+    except Stopped:
+        sweep.due.set()
     except Unavailable as error:
         sweep.due.set()
         facts = {"root": generation.root.path, "reason": error.message}

@@ -62,7 +62,7 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
             journal.began(run)
             with Heartbeat(job) if beating else nullcontext():
                 ending = recovery.truth(run, _perform(run, job))
-            _tidy(run)
+            job.left_behind = not _tidy(run)
             patiently(lambda: finish(run.id, ending))
     finally:
         del _jobs[run.id]
@@ -79,11 +79,12 @@ def drain() -> list[Job]:
 
 
 def stop_run(run_id: UUID, patience: float = STOP_SECONDS) -> bool:
-    """Stop a run whose row says `cancel_requested`. True when it has ended within `patience`."""
+    """Stop a run whose row says `cancel_requested`. True when it has ended within `patience`, with
+    nothing of it left."""
     job = _jobs.get(run_id)
     if job:
         job.cancel()
-        return job.done.wait(patience)
+        return job.done.wait(patience) and not job.left_behind
     # Another process has it, or this one has not begun: both look at the row.
     deadline = time.monotonic() + patience
     while IngestRun.objects.live().filter(id=run_id).exists():
@@ -114,16 +115,19 @@ def _perform(run: IngestRun, job: Job) -> Ending:
     return Ending.failed(reason)
 
 
-def _tidy(run: IngestRun) -> None:
-    """Take back what an unpublished run wrote, and free the lock if nothing remains."""
+def _tidy(run: IngestRun) -> bool:
+    """Take back what an unpublished run wrote, and free the lock if nothing remains; whether there
+    was nothing to leave behind."""
     try:
-        if not Root.objects.filter(last_run_id=run.id).exists():
-            sweep.abandon(run)
+        published = Root.objects.filter(last_run_id=run.id).exists()
+        whole = published or sweep.abandon(run)
         lock.release(ending=run.id)
     except (CodeinfoError, DatabaseError, OSError) as error:
         facts = {"runId": str(run.id), "reason": str(error)}
         logger.warning("ingest not swept yet", extra={"context": facts})
         sweep.due.set()
+        return False
+    return whole
 
 
 class Worker(threading.Thread):
@@ -184,11 +188,18 @@ class Worker(threading.Thread):
             return
         self._swept_at = now
         try:
-            sweep.sweep()
+            sweep.sweep(self._give_way)
             self._to_mend = mend.wanting()
+        except Stopped:
+            return  # the rest when it is due again
         except CodeinfoError as error:
             facts = {"reason": error.message}
             logger.warning("index not swept yet", extra={"context": facts})
+
+    def _give_way(self) -> None:
+        """Raises Stopped where there is something better to do."""
+        if self._wake.is_set():
+            raise Stopped
 
     def _mend(self) -> bool:
         """Build one word index again that needs it, while no run waits; whether there was one."""

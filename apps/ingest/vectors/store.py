@@ -20,7 +20,7 @@ from uuid import UUID
 import numpy as np
 
 from apps.ingest.courtesy import courtesy
-from apps.ingest.types import StoredMatch, VectorRecord, Vectors
+from apps.ingest.types import Check, StoredMatch, VectorRecord, Vectors, go_on
 from apps.ingest.vectors import chroma
 from apps.ingest.vectors.collections import SPACE, Collections, pages
 from apps.ingest.vectors.process import Embedded
@@ -34,6 +34,9 @@ READ_SLICE = 5_000
 RECORDS_SLICE = 500
 # 30 ms of work, as a slice of a write.
 VECTORS_SLICE = 1_000
+# Rows that go with their collection in one call, a second's work: a quarter of a million took more
+# than CALL_SECONDS on a busy machine. Those above go before, half a second's work in each call.
+MOST_DROPPED, DROP_SLICE = 20_000, 2_000
 _FILTERED = ("runId", "sourceFile")
 
 
@@ -162,15 +165,18 @@ class VectorStore:
         for start in range(0, len(names), RECORDS_SLICE):
             yield from self.get(root_id, names[start : start + RECORDS_SLICE]).values()
 
-    def delete_run(self, root_id: UUID, run_id: UUID | str) -> int:
-        """Delete what a run wrote; how many there were."""
-        return self._delete(root_id, {"runId": str(run_id)})
+    def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = go_on) -> int:
+        """Delete what a run wrote; how many there were. `check` is called between slices: a
+        hundred thousand rows take minutes."""
+        return self._delete(root_id, {"runId": str(run_id)}, check)
 
-    def delete_files(self, root_id: UUID, source_file_ids: Sequence[UUID | str]) -> int:
+    def delete_files(
+        self, root_id: UUID, source_file_ids: Sequence[UUID | str], check: Check = go_on
+    ) -> int:
         """Delete the chunks of some files; how many there were."""
         names = [str(each) for each in source_file_ids]
         groups = [names[start : start + 1_000] for start in range(0, len(names), 1_000)]
-        return sum(self._delete(root_id, {"sourceFile": {"$in": group}}) for group in groups)
+        return sum(self._delete(root_id, {"sourceFile": {"$in": group}}, check) for group in groups)
 
     def ids(self, root_id: UUID) -> set[str]:
         name = self._name(root_id)
@@ -184,8 +190,13 @@ class VectorStore:
     def count(self, root_id: UUID) -> int:
         return self._client.ask(Collections.count, self._name(root_id))
 
-    def drop(self, root_id: UUID) -> None:
+    def drop(self, root_id: UUID, check: Check = go_on) -> None:
         """Delete all of a root, and its index files."""
+        name = self._name(root_id)
+        while self.count(root_id) > MOST_DROPPED:
+            check()
+            ids = self._client.ask(Collections.ids, name, DROP_SLICE)
+            self._client.ask(Collections.delete, name, ids)
         self._client.ask(Collections.drop, self._name(root_id))
         self.sweep()
 
@@ -207,11 +218,12 @@ class VectorStore:
     def _name(self, root_id: UUID) -> str:
         return f"{self._prefix}_{root_id.hex}"
 
-    def _delete(self, root_id: UUID, where: Mapping[str, Any]) -> int:
+    def _delete(self, root_id: UUID, where: Mapping[str, Any], check: Check) -> int:
         name, deleted = self._name(root_id), 0
         # To ask anew for every slice took a third of the time.
         while ids := self._client.ask(Collections.ids, name, READ_SLICE, where=where):
             for part in courtesy.slices(len(ids)):
+                check()
                 self._client.ask(Collections.delete, name, ids[part])
             deleted += len(ids)
         return deleted
