@@ -1,5 +1,7 @@
 """The same store on a Chroma server, and one that is not there."""
 
+import gc
+import socket
 from collections.abc import Callable, Iterator
 from uuid import uuid4
 
@@ -68,6 +70,24 @@ def test_what_another_process_dropped_is_made_anew(server: Server, turn_knobs: T
     fill(4)
     assert other.count(root) == 4
     other.close()
+
+
+def test_no_connection_outlives_the_store(server: Server, turn_knobs: Turn) -> None:
+    def connected() -> int:
+        sockets = [each for each in gc.get_objects() if isinstance(each, socket.socket)]
+        return sum(map(to_the_server, sockets))
+
+    def to_the_server(each: socket.socket) -> bool:
+        try:
+            return server.url.endswith(f":{each.getpeername()[1]}")
+        except (OSError, IndexError):  # closed, not connected, or of another kind
+            return False
+
+    turn_knobs(chroma_url=server.url)
+    assert get_store().collections() == set()
+    assert connected() == 1
+    reset_store()
+    assert connected() == 0
 
 
 def test_a_server_that_goes_away_is_an_error_of_its_own(server: Server, turn_knobs: Turn) -> None:

@@ -98,6 +98,8 @@ def open_server(url: str) -> Any:
         session = client._server._session
         session.timeout = CALL_TIMEOUT
         client.close = session.close
+        # It has asked its only question, over a connection of its own.
+        client._admin_client._server._session.close()
         return client
 
 
