@@ -134,6 +134,12 @@ def test_the_next_process_waits_for_the_child_of_one_that_was_killed(
     opened[0].close()
 
 
+def test_the_child_leaves_a_core_to_whoever_waits_for_an_answer(embedded: Embedded) -> None:
+    ours, its = os.sched_getaffinity(0), os.sched_getaffinity(embedded.ask(verbs.pid))
+    assert its <= ours
+    assert len(its) == max(1, len(ours) - 1)
+
+
 def test_our_secrets_do_not_reach_the_child(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODEINFO_OPENAI_API_KEY", "sk-canary")
     monkeypatch.setattr(process, "_idle", [])

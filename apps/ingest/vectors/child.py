@@ -9,6 +9,7 @@ of the socket does, however the parent ended. It is deaf to the signals that end
 order: what the parent has still to write must find it.
 """
 
+import os
 import signal
 import socket
 import sys
@@ -27,6 +28,7 @@ LOCK = "child.lock"
 def main() -> None:
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.SIG_IGN)
+    leave_a_core()
     # The parent may end at any moment, while it is read from or written to.
     with suppress(EOFError, ConnectionError), closing(Pipe(_socket())) as parent:
         while True:
@@ -37,6 +39,14 @@ def main() -> None:
                 parent.send((False, error))
             else:
                 parent.send((True, None))
+
+
+def leave_a_core() -> None:
+    """Of several cores one is left to whoever waits for an answer: Chroma's threads want all while
+    they write. For those that begin from now on; where the system knows no such thing, nothing."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[:-1] or cores)
 
 
 def _socket() -> socket.socket:
