@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left_running")
 
 Scripted = Callable[..., ScriptedProvider]
 HEADERS = [(b"host", b"localhost"), (b"origin", b"http://localhost")]
-BAD_MESSAGES = ["", "nonsense", "[]", '{"turns": [], "list": ""}', '{"turns": {}}', "null"]
+BAD_MESSAGES = ["", "nonsense", "[]", '{"turns": []}', '{"list": ""}', "null"]
 ARTICLE = re.compile(r"<article .*?</article>", re.DOTALL)
 
 
@@ -40,9 +40,12 @@ class Tab:
         self.messages: list[str] = []
 
     async def open(self, *, mark: str = "", **turns: str) -> None:
+        await self.say(turns=turns, list=mark or hub.mark("sidebar"))
+
+    async def say(self, **shown: Any) -> None:
         connected, _ = await self.socket.connect()
         assert connected
-        await self.socket.send_json_to({"turns": turns, "list": mark or hub.mark("sidebar")})
+        await self.socket.send_json_to(shown)
 
     async def until(self, text: str) -> str:
         """Read messages up to the one that holds `text`; that one."""
@@ -393,6 +396,12 @@ async def test_what_changed_before_the_socket_was_open_is_fetched_then(
     services.changed("elsewhere")
     tab = tabs()
     await tab.open(mark=found[1])
+    await tab.until('id="pulse"')
+
+
+async def test_a_page_from_before_an_upgrade_is_followed(tabs: Callable[..., Tab]) -> None:
+    tab = tabs()
+    await tab.say(turns={})
     await tab.until('id="pulse"')
 
 

@@ -193,7 +193,8 @@ def _shown_by(text: str) -> tuple[dict[str, str], str]:
     try:
         shown = json.loads(text)
         turns = {str(key): str(value) for key, value in shown["turns"].items()}
-        return turns, str(shown["list"])
+        # A page from before an upgrade says nothing of its list.
+        return turns, str(shown.get("list"))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("not what a page says") from error
 
