@@ -133,7 +133,8 @@ async def send(request: HttpRequest) -> HttpResponse:
         return _problem(error)
     # From now on the provider stays: the pickers say so.
     fixed = await picker(log.provider, log.model, fixed=True, patient=False)
-    sent = {"running": True, "picker": fixed, "away": not log.stored, "oob": True}
+    # Nothing of the run itself: it may have ended by now, and the socket has said so.
+    sent = {"picker": fixed, "away": not log.stored, "oob": True}
     body = render_to_string("conversations/_sent.html", sent | {"conversation_id": conversation_id})
     return HttpResponse(
         body,

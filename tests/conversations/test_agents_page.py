@@ -169,7 +169,7 @@ async def test_an_instruction_begins_an_answer_at_an_address_of_its_own(
     assert answer.status_code == 200
     assert answer["HX-Push-Url"] == "/agents?a=reviewer&c=c1"
     assert "keepsDraft" not in answer["HX-Trigger"]
-    assert 'id="stop"' in answer.content.decode()
+    assert "#problem" in answer.content.decode()
     assert (await Conversation.objects.aget()).agent_name == "reviewer"
 
 

@@ -62,7 +62,7 @@ def test_of_starts_reembeds_and_removals_that_race_one_gets_in(
     ingest(repo)
     # A removal that gets in holds its place until all others have asked.
     asked = threading.Barrier(12)
-    monkeypatch.setattr(sweep, "drop_root", lambda root: asked.wait(30))
+    monkeypatch.setattr(sweep, "drop_root", lambda root, **how: asked.wait(30))
     verbs: list[Callable[[], Any]] = [
         lambda: services.start_run(path=str(repo), name="lighthouse", model=MODEL),
         lambda: services.reembed(str(repo)),

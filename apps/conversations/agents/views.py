@@ -151,7 +151,7 @@ def _ask(form: QueryDict) -> AgentAsk:
 
 def _sent(form: QueryDict, log: RunLog, told: Mapping[str, Any]) -> HttpResponse:
     return HttpResponse(
-        render_to_string("conversations/agents/_sent.html", {"running": True}),
+        render_to_string("conversations/agents/_sent.html"),
         headers={
             "HX-Push-Url": transcript.address(log.conversation_id, form.get("a", "")),
             "HX-Trigger": json.dumps({"chat:sent": told}),
