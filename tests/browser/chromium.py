@@ -1,10 +1,18 @@
 """Debian's Chromium, driven by Playwright."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Page,
+    WebSocketRoute,
+    sync_playwright,
+)
 
 CHROMIUM = Path("/usr/bin/chromium")
 # Of several lists of features Chromium takes the last, so Playwright's own is said again here: all
@@ -80,3 +88,17 @@ class Complaints(list[str]):
 
     def unexpected(self) -> list[str]:
         return [text for text in self if not any(part in text for part in self.expected)]
+
+
+class Line:
+    """A page's sockets at a path, from its next load on: refused for as long as it is `broken`."""
+
+    def __init__(self, page: Page, path: str) -> None:
+        self.broken = True
+        page.route_web_socket(re.compile(path), self._route)
+
+    def _route(self, socket: WebSocketRoute) -> None:
+        if self.broken:
+            socket.close(code=1001)
+        else:
+            socket.connect_to_server()

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, WebSocketRoute, expect
+from playwright.sync_api import Locator, Page, expect
 
 from apps.ingest.embedding.static import MODEL_ID
-from tests.browser.chromium import PHONE, Complaints
+from tests.browser.chromium import PHONE, Complaints, Line
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
 from tests.support.ingested import SAMPLE, write_files
@@ -221,20 +221,12 @@ def test_a_lost_connection_is_said_and_healed(open_page: OpenPage, complaints: C
     page = open_page("/ingest")
     foot = page.locator("[data-live-text]")
     expect(foot).to_have_text("Connected")
-    broken = True
-
-    def route(socket: WebSocketRoute) -> None:
-        if broken:
-            socket.close(code=1001)
-        else:
-            socket.connect_to_server()
-
-    page.route_web_socket(re.compile("/ws/ui/ingest"), route)
+    line = Line(page, "/ws/ui/ingest")
     page.reload()
     banner = page.get_by_text("Realtime updates unavailable.")
     expect(banner).to_be_visible()
     expect(foot).to_have_text("Server unreachable")
-    broken = False
+    line.broken = False
     expect(foot).to_have_text("Connected")
     expect(banner).to_be_hidden()
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, WebSocketRoute, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chromium import PHONE, Complaints
+from tests.browser.chromium import PHONE, Complaints, Line
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
 
@@ -123,15 +123,7 @@ def test_what_changed_while_the_connection_was_lost_shows_when_it_is_back(
     page: Page, complaints: Complaints
 ) -> None:
     complaints.expected += ["WebSocket", "htmx:wsError"]
-    broken = True
-
-    def route(socket: WebSocketRoute) -> None:
-        if broken:
-            socket.close(code=1001)
-        else:
-            socket.connect_to_server()
-
-    page.route_web_socket(re.compile("/ws/ui/chat"), route)
+    line = Line(page, "/ws/ui/chat")
     page.goto(page.get_by_role("link", name="Bulk one").get_attribute("href") or "")
     expect(page.locator("html")).to_have_attribute("data-live", "closed")
     other = page.context.new_page()
@@ -141,6 +133,6 @@ def test_what_changed_while_the_connection_was_lost_shows_when_it_is_back(
     other.get_by_role("button", name="Rename conversation").click()
     expect(other.get_by_role("heading", level=1)).to_have_text("Bulk anew")
     expect(page.get_by_role("heading", level=1)).to_have_text("Bulk one")
-    broken = False
+    line.broken = False
     expect(page.get_by_role("heading", level=1)).to_have_text("Bulk anew")
     expect(page.locator("#convos")).to_contain_text("Bulk anew")

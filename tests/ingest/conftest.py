@@ -12,6 +12,7 @@ import pytest
 
 from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
 from apps.ingest.embedding.static import StaticCodeEmbedder
+from apps.ingest.embedding.wire import wire
 from apps.ingest.models import Root, SourceFile
 from apps.ingest.runs import stores
 from apps.ingest.vectors.store import get_store
@@ -19,6 +20,14 @@ from tests.ports import free_ports
 from tests.support.ingested import SAMPLE, write_files
 
 Contents = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def wire_ends() -> Iterator[None]:
+    """No thread or connection to an embedding server outlives a file's tests."""
+    yield
+    wire().stop()
+    wire.cache_clear()
 
 
 @pytest.fixture

@@ -12,22 +12,14 @@ import pytest
 from apps.ingest import sqlite_files
 from apps.ingest.embedding import get_embedder
 from apps.ingest.embedding.cache import PROBE, VectorCache
-from apps.ingest.embedding.wire import wire
 from apps.ingest.types import EmbeddingText
 from tests.stand_ins.embeddings_server import EmbeddingsServer, vector_of
 from tests.support.ingested import SAMPLE, run_ingest, write_files
 
+pytestmark = pytest.mark.usefixtures("wire_ends")
 MODEL = "openai:text-embedding-small"
 FILE = "embedded.sqlite3"
 KEPT = 40  # vectors of a file that is written until it is full
-
-
-@pytest.fixture(scope="module", autouse=True)
-def wire_ends() -> Iterator[None]:
-    """No thread or connection outlives these tests."""
-    yield
-    wire().stop()
-    wire.cache_clear()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import pytest
 import apps.lmstudio.sdk  # noqa: F401
 from apps.ingest.embedding import available_models, get_embedder, is_gone, resolve
 from apps.ingest.embedding.static import MODEL_ID
-from apps.ingest.embedding.wire import wire
 from apps.ingest.types import EmbeddingText
 from apps.lmstudio import services
 from codeinfo.addresses import Address
@@ -18,17 +17,9 @@ from tests.stand_ins.embeddings_server import EmbeddingsServer
 from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn, embedder, llm
 from tests.stand_ins.openai_server import DIMENSION, embed
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("wire_ends")]
 FULL = f"lmstudio:{EMBEDDER}"
 TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def wire_ends() -> Iterator[None]:
-    """No thread or connection outlives these tests."""
-    yield
-    wire().stop()
-    wire.cache_clear()
 
 
 @pytest.fixture

@@ -12,20 +12,12 @@ import numpy as np
 import pytest
 
 from apps.ingest.embedding import get_embedder, retry
-from apps.ingest.embedding.wire import wire
 from apps.ingest.types import Embedder, EmbeddingText
 from codeinfo.errors import InvalidInput, Unavailable
 from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply, answer_to, vector_of
 
+pytestmark = pytest.mark.usefixtures("wire_ends")
 Turn = Callable[..., None]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def wire_ends() -> Iterator[None]:
-    """No thread or connection outlives these tests."""
-    yield
-    wire().stop()
-    wire.cache_clear()
 
 
 @pytest.fixture
