@@ -70,6 +70,16 @@ def check_exposure(k: Knobs) -> None:
         )
 
 
+def requires_credentials(k: Knobs) -> bool:
+    """Whether API, MCP, pages and sockets ask everyone for a token or a login.
+
+    True with CODEINFO_REQUIRE_LOGIN, and where host names beyond loopback are served, which is how
+    a reverse proxy on this machine shows: its requests come from loopback, too.
+    """
+    beyond = any(host not in LOOPBACK for host in allowed_hosts(k))
+    return k.require_login or (beyond and not k.allow_open_access)
+
+
 def origin_allowed(origin: str, host: str) -> bool:
     """Whether a web page of `origin` may talk to the server it calls `host`."""
     if origin in knobs().allowed_origins:

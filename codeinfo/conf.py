@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -22,6 +23,7 @@ from codeinfo.addresses import Address
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 Parse = Callable[[str], Any]
+IPNetwork = IPv4Network | IPv6Network
 
 
 def text(value: str) -> str:
@@ -86,6 +88,14 @@ def words(value: str) -> tuple[str, ...]:
 
 def paths(value: str) -> tuple[Path, ...]:
     return tuple(Path(part).expanduser() for part in words(value))
+
+
+def networks(value: str) -> tuple[IPNetwork, ...]:
+    """Addresses and networks; the bits behind a network's prefix do not matter."""
+    try:
+        return tuple(ip_network(word, strict=False) for word in words(value))
+    except ValueError:
+        raise ValueError("must be addresses or networks such as 127.0.0.1, 10.0.0.0/8") from None
 
 
 def path(value: str) -> Path:
@@ -158,6 +168,14 @@ class Knobs:
     api_token: str = knob("CODEINFO_API_TOKEN", text, "", "Bearer token that the API asks for")
     mcp_token: str = knob("CODEINFO_MCP_TOKEN", text, "", "Bearer token that the MCP endpoints ask for")
     allow_open_access: bool = knob("CODEINFO_ALLOW_OPEN_ACCESS", boolean, False, "Serve off loopback without login and tokens")
+    loopback_users: str = knob("CODEINFO_LOOPBACK_USERS", choice("own", "any"), "own", "Whose connections from this machine are served: own: those of the user who runs codeinfo, and root's; any: those of every local user. Linux only")
+    trusted_proxies: tuple[IPNetwork, ...] = knob("CODEINFO_TRUSTED_PROXIES", networks, (), "Addresses or networks of reverse proxies whose X-Forwarded-For is believed, comma separated")
+    secure_cookies: bool = knob("CODEINFO_SECURE_COOKIES", boolean, False, "Cookies travel over HTTPS only; for use behind a proxy with TLS")
+    secure_proxy_header: str = knob("CODEINFO_SECURE_PROXY_HEADER", text, "", "Header that the proxy sets to https, such as X-Forwarded-Proto; needs CODEINFO_TRUSTED_PROXIES")
+    hsts_seconds: int = knob("CODEINFO_HSTS_SECONDS", integer(0, 1 << 31), 0, "Seconds for which browsers are told to use HTTPS only. 0: they are not told")
+    api_rate: int = knob("CODEINFO_API_RATE", integer(0, 1_000_000), 600, "Requests to the API and calls of MCP tools a minute, for each token, session or address. 0: no limit")
+    chat_rate: int = knob("CODEINFO_CHAT_RATE", integer(0, 1_000_000), 60, "Chat messages a minute, for each token, session or address. 0: no limit")
+    login_failures: int = knob("CODEINFO_LOGIN_FAILURES", integer(0, 1_000_000), 5, "Failed logins in 15 minutes, for each user name and address, after which further ones are refused. 0: no limit")
     secret_key: str = knob("CODEINFO_SECRET_KEY", text, "", "Django secret key; kept in the data folder when unset")
     debug: bool = knob("CODEINFO_DEBUG", boolean, False, "Django debug pages; never for others to reach")
     # ingest
@@ -165,6 +183,7 @@ class Knobs:
     ingest_base: tuple[Path, ...] = knob("CODEINFO_INGEST_BASE", paths, lambda k: (Path("/data"),) if k["in_container"] else (Path.home(), BASE_DIR), "Folders beneath which may be ingested, comma separated (home folder and checkout; /data in a container)")
     first_root: str = knob("CODEINFO_FIRST_ROOT", text, str(BASE_DIR), "Folder that the first start ingests (the checkout); none: nothing")
     host_ingest_dir: str = knob("HOST_INGEST_DIR", text, "", "Folder of the host that is mounted at /data; rewrites paths on output")
+    trusted_folders: tuple[Path, ...] = knob("CODEINFO_TRUSTED_FOLDERS", paths, lambda k: (Path("/data"),) if k["in_container"] else (), "Folders whose git repositories may belong to another user, comma separated (none; /data in a container)")
     ingest_collection: str = knob("INGEST_COLLECTION", text, "ingest_vectors", "Prefix of the Chroma collections, one per root")
     ingest_roots_collection: str = knob("INGEST_ROOTS_COLLECTION", text, "ingest_roots", "Accepted and ignored: roots live in the database")
     ingest_include: tuple[str, ...] = knob("INGEST_INCLUDE", words, (), "Extensions and whole names to ingest; replaces the built-in list")
@@ -209,6 +228,13 @@ class Knobs:
     first_byte_seconds: float = knob("CODEINFO_PROVIDER_FIRST_BYTE_SECONDS", float, 60.0, "Time a provider has to begin its answer")
     idle_seconds: float = knob("CODEINFO_PROVIDER_IDLE_SECONDS", float, 120.0, "Silence after which an answer is given up")
     max_tool_rounds: int = knob("CODEINFO_MAX_TOOL_ROUNDS", integer(1, 100), 12, "Rounds of tool calls in one answer")
+    max_tool_calls: int = knob("CODEINFO_MAX_TOOL_CALLS", integer(1, 1_000), 16, "Tool calls in one round; the others get an error")
+    max_tool_argument_bytes: int = knob("CODEINFO_MAX_TOOL_ARGUMENT_BYTES", integer(1_000, 1 << 30), 32_000, "Bytes of the arguments of one tool call")
+    max_frame_bytes: int = knob("CODEINFO_MAX_FRAME_BYTES", integer(1_000, 1 << 30), 1_000_000, "Bytes of one event of a model server")
+    max_answer_bytes: int = knob("CODEINFO_MAX_ANSWER_BYTES", integer(1_000, 1 << 30), 1_000_000, "Bytes of the text of one answer")
+    max_reasoning_bytes: int = knob("CODEINFO_MAX_REASONING_BYTES", integer(1_000, 1 << 30), 1_000_000, "Bytes of the reasoning of one answer")
+    max_answer_seconds: float = knob("CODEINFO_MAX_ANSWER_SECONDS", float, 900.0, "Seconds that one answer may take in all")
+    max_reply_bytes: int = knob("CODEINFO_MAX_REPLY_BYTES", integer(1_000, 1 << 30), 64_000_000, "Bytes of one reply of an embedding server, and of a list of models")
     # agents
     agents_home: Path = knob("CODEINFO_AGENTS_HOME", path, BASE_DIR / "agents", "Folder that holds one folder for each agent. CODEINFO_CODEX_AGENT_HOME is an alias")
     # logs

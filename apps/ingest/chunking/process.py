@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from apps.ingest.syntax.pieces import Cut, Declaration, Occurrence, Piece
+from codeinfo import programs
 
-COMMAND = (sys.executable, "-m", "apps.ingest.syntax")
+COMMAND = (sys.executable, "-P", "-m", "apps.ingest.syntax")
 IN_BACKGROUND = (*COMMAND, "--background")
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -29,8 +30,8 @@ class ParseProcess:
         self.command = command
         # It parses what strangers wrote: no key of ours goes along.
         environ = {"PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, sys.path)])}
-        self._process = subprocess.Popen(
-            command, cwd=PROJECT, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        self._process = programs.start(
+            command, env=environ, own=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     def cut(self, files: Sequence[Source], *, max_chars: int, seconds: float) -> Iterator[Cut]:

@@ -16,6 +16,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from apps.ingest.vectors.chroma import CALL_SECONDS, unavailable
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.pipe import Pipe
+from codeinfo import programs
 from codeinfo.errors import Unavailable
 from codeinfo.telemetry import span, tell
 
@@ -105,10 +106,10 @@ class Child:
             "ANONYMIZED_TELEMETRY": "False",
         }
         try:
-            self._process = subprocess.Popen(
+            self._process = programs.start(
                 [*COMMAND, str(theirs.fileno())],
-                cwd="/",
                 env=environ,
+                own=True,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 # Ctrl-C in a terminal goes to all of the session: not to this process.

@@ -1,0 +1,59 @@
+"""Starting other programs: one function, an environment of their own, and a bounded end.
+
+Every program that codeinfo starts is started here (a test checks it). It gets the variables that
+the caller names and no others, so that no key of ours, and no variable of a folder or a shell,
+reaches it; and it never runs in the current folder, from which Python and git would load things.
+"""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# What programs that are not codeinfo's own create gets the permissions that the user chose;
+# `codeinfo.private_files` sets it. -1 leaves the umask as it is.
+user_umask = -1
+
+
+def start(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str = "/",
+    own: bool = False,
+    **pipes: Any,
+) -> "subprocess.Popen[bytes]":
+    """Start `command` with exactly the variables of `env`, in `cwd`.
+
+    `own`: a process of codeinfo itself, which keeps codeinfo's umask. `pipes` are the standard
+    streams and descriptors, as subprocess.Popen takes them. Raises OSError where it does not start.
+    """
+    umask = -1 if own else user_umask
+    return subprocess.Popen(list(command), env=dict(env), cwd=cwd, umask=umask, **pipes)
+
+
+def run(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    data: bytes,
+    seconds: float,
+    cwd: str = "/",
+    own: bool = False,
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run `command` to its end, with `data` as its input, and return what it wrote.
+
+    Raises subprocess.TimeoutExpired after `seconds`, the process being killed, and OSError where it
+    does not start.
+    """
+    pipes = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    }
+    with start(command, env=env, cwd=cwd, own=own, **pipes) as process:
+        try:
+            output, errors = process.communicate(data, timeout=seconds)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(list(command), process.returncode, output, errors)
