@@ -1,30 +1,39 @@
-"""Who may come in: Host, Origin, content type, size, login and token, for HTTP and websockets.
+"""Who may come in: Host, Origin, content type, size, credentials and rights, for HTTP and
+websockets.
 
 The API has no CSRF tokens. It is safe all the same: a page elsewhere can send a form or a
 text/plain body here but cannot leave out its Origin nor send application/json without asking first,
-and both are checked (decisions.md 23). A rebound DNS name fails the Host check.
+and both are checked. Browsers also say where a request without an Origin comes from
+(Sec-Fetch-Site), so that no page elsewhere can make them fetch anything. A rebound DNS name fails
+the Host check.
 """
 
 import os
 import re
-import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
-from django.core.exceptions import DisallowedHost, ImproperlyConfigured
+from django.core.exceptions import DisallowedHost, ImproperlyConfigured, PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.request import split_domain_port, validate_host
 from django.shortcuts import redirect
 from django.utils.cache import patch_vary_headers
 
+from codeinfo.authentication import (
+    LOOPBACK,
+    is_reachable,
+    principal_of,
+    principal_of_scope,
+)
 from codeinfo.conf import Knobs, knobs
 from codeinfo.error_map import respond, typed
 from codeinfo.errors import CodeinfoError, InvalidInput
+from codeinfo.principal import Principal, acting_as, current
+from codeinfo.rights import is_for_users
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Pages, their fragments and the admin: these use Django's own CSRF tokens and login.
 PAGE = re.compile(
@@ -34,6 +43,8 @@ BOTH = ("/chat", "/agents", "/logs")
 # The MCP endpoints check the same things themselves and answer in JSON-RPC (apps/mcp/guard.py).
 MCP = ("/mcp", "/mcp/chat", "/mcp/agents")
 OPEN = ("/health",)
+# Pages that ask for the login themselves, or are needed to show it.
+OWN_LOGIN = ("/login", "/admin", "/static/")
 CORS_HEADERS = (
     *("authorization", "content-type"),
     *("mcp-protocol-version", "mcp-method", "mcp-name"),
@@ -41,18 +52,22 @@ CORS_HEADERS = (
 MAX_BODY = 1 << 20
 
 
-def allowed_hosts(k: Knobs) -> list[str]:
-    """Host names that are served: loopback, the bound address, and those configured."""
-    bound = [] if k.bind in ("0.0.0.0", "::") else [k.bind]
-    return [*LOOPBACK, *bound, *k.allowed_hosts]
-
-
 def check_exposure(k: Knobs) -> None:
     """Refuse to start where others can reach an unprotected server.
 
     Raises ImproperlyConfigured, naming the variables to set.
     """
-    if k.bind in LOOPBACK or k.allow_open_access:
+    if k.debug and is_reachable(k):
+        raise ImproperlyConfigured(
+            "CODEINFO_DEBUG shows settings and code to everyone who can reach the server: unset it"
+        )
+    if k.bind in LOOPBACK:
+        return
+    if "*" in k.allowed_hosts:
+        raise ImproperlyConfigured(
+            f"CODEINFO_ALLOWED_HOSTS=* is refused with CODEINFO_BIND={k.bind}: name the hosts"
+        )
+    if k.allow_open_access:
         return
     missing = [
         name
@@ -68,16 +83,6 @@ def check_exposure(k: Knobs) -> None:
             f"CODEINFO_BIND={k.bind} can be reached by others: set {', '.join(missing)}, "
             "or CODEINFO_ALLOW_OPEN_ACCESS=true if that is what you want"
         )
-
-
-def requires_credentials(k: Knobs) -> bool:
-    """Whether API, MCP, pages and sockets ask everyone for a token or a login.
-
-    True with CODEINFO_REQUIRE_LOGIN, and where host names beyond loopback are served, which is how
-    a reverse proxy on this machine shows: its requests come from loopback, too.
-    """
-    beyond = any(host not in LOOPBACK for host in allowed_hosts(k))
-    return k.require_login or (beyond and not k.allow_open_access)
 
 
 def origin_allowed(origin: str, host: str) -> bool:
@@ -103,14 +108,35 @@ def wants_html(request: HttpRequest) -> bool:
     return request.path == "/chat" or "text/html" in request.headers.get("Accept", "")
 
 
-def check_api(request: HttpRequest) -> None:
-    """Everything an API request must satisfy; raises InvalidInput with the reason's code."""
+def check_site(request: HttpRequest) -> None:
+    """Refuse what a web page elsewhere makes a browser send, unless its origin is allowed.
+
+    Following a link to this server is fine. Raises InvalidInput FORBIDDEN.
+    """
     origin = request.headers.get("Origin")
     if origin is not None and not origin_allowed(origin, request.get_host()):
-        raise InvalidInput("This origin may not call the API.", code="FORBIDDEN")
-    token = knobs().api_token
-    if token and request.path not in OPEN and not has_token(request, token):
-        raise InvalidInput("A bearer token is needed.", code="UNAUTHORIZED")
+        raise InvalidInput("Pages of this origin may not call codeinfo.", code="FORBIDDEN")
+    # Sent by browsers alone, and not to be set by a page: it tells of <img> and the like, too,
+    # which come without an Origin.
+    if request.headers.get("Sec-Fetch-Site") != "cross-site" or origin is not None:
+        return
+    if not _is_navigation(request):
+        raise InvalidInput("Pages of other sites may not call codeinfo.", code="FORBIDDEN")
+
+
+def _is_navigation(request: HttpRequest) -> bool:
+    headers = request.headers
+    shown = headers.get("Sec-Fetch-Mode") == "navigate" and (
+        headers.get("Sec-Fetch-Dest") == "document"
+    )
+    return shown and request.method in ("GET", "HEAD")
+
+
+def check_api(request: HttpRequest) -> None:
+    """Everything an API request must satisfy; raises InvalidInput with the reason's code."""
+    check_site(request)
+    if current().is_anonymous and request.path not in OPEN:
+        raise InvalidInput("A bearer token or a login is needed.", code="UNAUTHORIZED")
     length = measured_length(request)
     cap = knobs().log_max_client_bytes if request.path in ("/chat", "/logs") else MAX_BODY
     if length > cap:
@@ -131,11 +157,6 @@ def measured_length(request: HttpRequest) -> int:
     return int(request.META.get("CONTENT_LENGTH") or 0)
 
 
-def has_token(request: HttpRequest, token: str) -> bool:
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and secrets.compare_digest(given.encode(), token.encode())
-
-
 class AccessMiddleware:
     """Guards the doors of HTTP, and turns our errors into answers."""
 
@@ -148,6 +169,10 @@ class AccessMiddleware:
             markcoroutinefunction(self)
 
     async def __call__(self, request: HttpRequest) -> HttpResponse:
+        with acting_as(await _principal_of(request)):
+            return await self._guarded(request)
+
+    async def _guarded(self, request: HttpRequest) -> HttpResponse:
         if request.path in MCP:
             return self._with_cors(request, await self._mcp(request))
         try:
@@ -174,10 +199,12 @@ class AccessMiddleware:
         return response
 
     async def _page(self, request: HttpRequest) -> HttpResponse:
-        if knobs().require_login and not request.path.startswith(("/login", "/admin", "/static/")):
-            user = await request.auser()
-            if not user.is_authenticated:
-                return self._to_login(request)
+        try:
+            check_site(request)
+        except CodeinfoError as error:
+            return respond(error, request)
+        if current().is_anonymous and not request.path.startswith(OWN_LOGIN):
+            return self._to_login(request)
         return await self.get_response(request)
 
     def _to_login(self, request: HttpRequest) -> HttpResponse:
@@ -216,10 +243,28 @@ class AccessMiddleware:
             patch_vary_headers(response, ["Origin"])
         return response
 
+    async def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
+    ) -> HttpResponse | None:
+        """Keep users who are not staff to the views that are marked as theirs."""
+        if current().is_staff or request.path.startswith((*OWN_LOGIN, *OPEN, *MCP)):
+            return None
+        if is_for_users(view, str(request.method)):
+            return None
+        if is_page(request) and not request.path.startswith("/ui/"):
+            raise PermissionDenied
+        return respond(InvalidInput("Only staff may do this.", code="FORBIDDEN"), request)
+
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """An error of ours, or of the database, that a plain Django view let through."""
         found = typed(error)
         return None if found is None else respond(found, request)
+
+
+async def _principal_of(request: HttpRequest) -> Principal:
+    if request.path in MCP:
+        return await principal_of(request, knobs().mcp_token)
+    return await principal_of(request, "" if is_page(request) else knobs().api_token)
 
 
 class WebsocketGate:
@@ -229,27 +274,19 @@ class WebsocketGate:
         self.app = app
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        if self._allowed(scope):
-            await self.app(scope, receive, send)
-        else:
-            await send({"type": "websocket.close", "code": 4403})
-
-    def _allowed(self, scope: dict[str, Any]) -> bool:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        principal = await principal_of_scope(scope, headers)
+        if principal.is_anonymous or not self._comes_from_here(headers):
+            await send({"type": "websocket.close", "code": 4403})
+            return
+        with acting_as(principal):
+            await self.app(scope, receive, send)
+
+    def _comes_from_here(self, headers: dict[bytes, str]) -> bool:
         host = headers.get(b"host", "")
         domain, _ = split_domain_port(host)
         if not domain or not validate_host(domain, settings.ALLOWED_HOSTS):
             return False
         origin = headers.get(b"origin")
         # Browsers always send Origin; a program that sends none is not being tricked by a page.
-        if origin is not None and not origin_allowed(origin, host):
-            return False
-        return not knobs().require_login or self._known(scope, headers)
-
-    def _known(self, scope: dict[str, Any], headers: dict[bytes, str]) -> bool:
-        token = knobs().api_token
-        given = headers.get(b"authorization", "").removeprefix("Bearer ")
-        if token and secrets.compare_digest(given.encode(), token.encode()):
-            return True
-        user = scope.get("user")
-        return bool(user is not None and user.is_authenticated)
+        return origin is None or origin_allowed(origin, host)

@@ -15,7 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from codeinfo.access import allowed_hosts
+from codeinfo.authentication import allowed_hosts
 from codeinfo.conf import BASE_DIR, Knobs
 
 environ.Env.read_env(BASE_DIR / ".env")

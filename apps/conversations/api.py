@@ -68,7 +68,7 @@ class Turns(View):
             return Response(_page([wire.turn(row) for row in page.items], page.next_cursor))
         recovery.recover_stale(conversation_id)
         # The log first: a run that ends in between is then in the rows with its end.
-        log = live_runs.of(conversation_id)
+        log = live_runs.visible(conversation_id)
         return Response(wire.history(queries.turns(conversation_id), log))
 
     def post(self, request: Request, conversation_id: str) -> Response:

@@ -17,6 +17,7 @@ from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.parts import Part
 from apps.conversations.stream import live_runs
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
+from codeinfo.principal import current
 
 MOST = 200
 
@@ -45,11 +46,15 @@ def database_away() -> bool:
 
 @dataclass(frozen=True)
 class Seen:
-    """A conversation as it can be shown now: what is stored, and what is kept here behind it."""
+    """A conversation as it can be shown now: what is stored, and what is kept here behind it.
+
+    `forbidden`: there is one, and it belongs to somebody else.
+    """
 
     conversation: Conversation | None
     turns: list[Turn]
     away: bool = False
+    forbidden: bool = False
 
 
 def seen(conversation_id: str) -> Seen:
@@ -58,12 +63,20 @@ def seen(conversation_id: str) -> Seen:
     unsaved = kept.conversation if kept else None
     try:
         row = Conversation.objects.filter(pk=conversation_id).first()
-        stored = queries.turns(conversation_id) if row else []
+        mine = row is not None and current().may_see(row.owner_id)
+        stored = queries.turns(conversation_id) if mine else []
     except Error:
         if not database_away():
             raise
-        return Seen(unsaved, turns(conversation_id), away=True)
-    return Seen(row or unsaved, [*stored, *turns(conversation_id)])
+        return _permitted(Seen(unsaved, turns(conversation_id), away=True))
+    return _permitted(Seen(row or unsaved, [*stored, *turns(conversation_id)]))
+
+
+def _permitted(found: Seen) -> Seen:
+    conversation = found.conversation
+    if conversation is None or current().may_see(conversation.owner_id):
+        return found
+    return Seen(None, [], found.away, forbidden=True)
 
 
 def turns(conversation_id: str) -> list[Turn]:
@@ -104,6 +117,7 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
         flags=dict(kept.conversation.flags),
         history=history,
         replaced=replaced,
+        owner_id=kept.conversation.owner_id,
     )
 
 
@@ -117,6 +131,7 @@ def _conversation_for(request: StartTurn) -> Kept:
             title=request.title or services.title_for(request.message),
             agent_name=request.agent_name,
             source=request.source,
+            owner_id=current().user_id,
         )
         kept = Kept(made)
     # Behind all others: the first is the one that was asked longest ago.

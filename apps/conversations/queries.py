@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from apps.agents.messages import Message, Role
 from apps.conversations.models import ID_PATTERN, Conversation, Turn
 from apps.conversations.paging import Cursor, Page, newest_first
 from apps.conversations.parts import Part, content
 from codeinfo.errors import NotFound
+from codeinfo.principal import Principal, current
 
 # What `state` asks for (contracts.md §1.2).
 STATES = {
@@ -22,11 +23,26 @@ NO_AGENT = "__none__"
 AN_ID = re.compile(ID_PATTERN)
 
 
+def visible() -> QuerySet[Conversation]:
+    """The conversations of whoever makes this request; staff sees all."""
+    principal = current()
+    if principal.is_staff:
+        return Conversation.objects.all()
+    if principal.user_id is None:
+        return Conversation.objects.none()
+    return Conversation.objects.filter(owner=principal.user_id)
+
+
+def topic_of(principal: Principal) -> str:
+    """The hub's topic that tells of the changes of all conversations that `principal` may see."""
+    return "sidebar" if principal.is_staff else f"sidebar:{principal.user_id}"
+
+
 def get(conversation_id: str) -> Conversation:
     """Raises NotFound; text that cannot be an id never reaches the database."""
     found = None
     if AN_ID.match(conversation_id):
-        found = Conversation.objects.filter(pk=conversation_id).first()
+        found = visible().filter(pk=conversation_id).first()
     if found is None:
         raise NotFound("Conversation not found.")
     return found
@@ -43,7 +59,7 @@ def conversations(
 
     `agent_name` None asks for all, NO_AGENT for those of no agent.
     """
-    rows = Conversation.objects.filter(STATES[state])
+    rows = visible().filter(STATES[state])
     if agent_name is not None:
         rows = rows.filter(agent_name="" if agent_name == NO_AGENT else agent_name)
     return newest_first(rows, "last_message_at", limit, cursor)

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.agents.events import TurnFailed
-from apps.conversations import leases
+from apps.conversations import leases, services
 from apps.conversations.models import CommandRun, Turn
 from apps.conversations.parts import Transcript
 from apps.conversations.types import Outcome
@@ -74,7 +74,7 @@ def _mark(turn: Turn) -> bool:
         status=end.status, error=end.error, parts=transcript.parts
     )
     if marked:
-        hub.notify("sidebar", turn.conversation_id)
+        services.changed(turn.conversation_id)
         hub.notify(f"conversation:{turn.conversation_id}")
         context = {"conversationId": turn.conversation_id, "turnId": str(turn.pk)}
         logger.warning("chat run interrupted", extra={"context": context})

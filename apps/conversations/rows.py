@@ -23,7 +23,8 @@ from apps.conversations.services import (
     title_for,
 )
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
-from codeinfo.errors import Conflict, InvalidInput
+from codeinfo.errors import Conflict, InvalidInput, NotFound
+from codeinfo.principal import current
 
 
 def start_turn(request: StartTurn, owner: str) -> StartedTurn:
@@ -49,13 +50,13 @@ def _started(request: StartTurn, owner: str) -> StartedTurn:
     with transaction.atomic():
         question, answer = _take_lock(request, owner)
         try:
-            flags = _claim(request, owner, question, answer)
-        except (Conflict, InvalidInput):
+            conversation = _claim(request, owner, question, answer)
+        except (Conflict, InvalidInput, NotFound):
             # By hand, where a database has no transactions.
             Turn.objects.filter(pk__in=(question.pk, answer.pk)).delete()
             raise
-        if flags is None:
-            flags = _make(request, owner, answer)
+        if conversation is None:
+            conversation = _make(request, owner, answer)
         else:
             replaced = _replace(request, question.created_at)
             history = queries.history(request.conversation_id, before=question.created_at)
@@ -64,9 +65,10 @@ def _started(request: StartTurn, owner: str) -> StartedTurn:
         user_turn_id=str(question.pk),
         inflight_id=answer.inflight_id,
         started_at=answer.created_at,
-        flags=flags,
+        flags=conversation.flags,
         history=history,
         replaced=replaced,
+        owner_id=conversation.owner_id,
     )
 
 
@@ -103,8 +105,8 @@ def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
     return question, answer
 
 
-def _claim(request: StartTurn, owner: str, question: Turn, answer: Turn) -> dict[str, Any] | None:
-    """Date both turns on the conversation's clock; its flags, None where there is none yet.
+def _claim(request: StartTurn, owner: str, question: Turn, answer: Turn) -> Conversation | None:
+    """Date both turns on the conversation's clock, and return it; None where there is none yet.
 
     It is read under the lock: the run before may just have named its thread.
     """
@@ -119,13 +121,14 @@ def _claim(request: StartTurn, owner: str, question: Turn, answer: Turn) -> dict
             if at != question.created_at:
                 _date(question, at)
                 _date(answer, at + MILLISECOND)
-            return flags
+            conversation.flags = flags
+            return conversation
     return None
 
 
-def _make(request: StartTurn, owner: str, answer: Turn) -> dict[str, Any]:
-    """The conversation of a first question, and its flags."""
-    Conversation.objects.create(
+def _make(request: StartTurn, owner: str, answer: Turn) -> Conversation:
+    """The conversation of a first question, which belongs to the user who asked it."""
+    conversation = Conversation.objects.create(
         id=request.conversation_id,
         provider=request.provider,
         model=request.model,
@@ -133,11 +136,12 @@ def _make(request: StartTurn, owner: str, answer: Turn) -> dict[str, Any]:
         flags=dict(request.flags),
         source=request.source,
         agent_name=request.agent_name,
+        owner_id=current().user_id,
         last_message_at=answer.created_at,
     )
     if request.command is not None:
         leases.claim(request, owner)
-    return dict(request.flags)
+    return conversation
 
 
 def _date(turn: Turn, at: datetime) -> None:
@@ -171,8 +175,10 @@ def is_replaceable(request: StartTurn, last: Sequence[Turn]) -> bool:
 
 
 def check_open(conversation: Conversation, agent_name: str = "") -> None:
-    """Raises InvalidInput AGENT_MISMATCH or Conflict CONVERSATION_ARCHIVED where an agent, or the
-    chat under the name "", may not go on with a conversation."""
+    """Raises NotFound for somebody else's conversation, and InvalidInput AGENT_MISMATCH or Conflict
+    CONVERSATION_ARCHIVED where an agent, or the chat under the name "", may not go on with it."""
+    if not current().may_see(conversation.owner_id):
+        raise NotFound("Conversation not found.")
     if conversation.agent_name != agent_name:
         message = "Conversation belongs to a different agent"
         raise InvalidInput(message, code="AGENT_MISMATCH")
@@ -202,6 +208,8 @@ def wanted(turn_id: str) -> bool:
 def request_cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
     """Ask whichever process makes the answer to stop; False when none is being made."""
     if not all(queries.AN_ID.match(one) for one in (conversation_id, inflight_id or "none")):
+        return False
+    if not queries.visible().filter(pk=conversation_id).exists():
         return False
     recovery.recover_stale(conversation_id)
     running = Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING)

@@ -124,6 +124,7 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
         command=request.command,
         replaced=started.replaced,
         stored=store is rows,
+        owner_id=started.owner_id,
     )
     run = Run(log, store, provider, _request(request, started, provider, tools))
     remember(
@@ -184,7 +185,7 @@ async def cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
 
     With `inflight_id`, only if that is the run. Returns at once; the run's log tells of its end.
     """
-    log = live_runs.of(conversation_id)
+    log = live_runs.visible(conversation_id)
     if log is not None and inflight_id in (None, log.inflight_id):
         if log.command:
             await database(leases.request_cancel, conversation_id)

@@ -12,8 +12,11 @@ from typing import Any
 
 from apps.conversations import queries
 from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
+from codeinfo.authentication import requires_credentials
+from codeinfo.conf import knobs
 from codeinfo.errors import Conflict, InvalidInput
 from codeinfo.hub import hub
+from codeinfo.principal import current
 
 MILLISECOND = timedelta(milliseconds=1)
 TITLE_LENGTH = 80
@@ -26,8 +29,26 @@ def title_for(message: str) -> str:
 
 
 def changed(conversation_id: str) -> None:
-    """Tell the sidebars that a conversation changed or is gone."""
+    """Tell the sidebars of those who may see a conversation that it changed."""
+    for owner_id in _owners([conversation_id]).values():
+        _tell(conversation_id, owner_id)
+
+
+def _owners(ids: Sequence[str]) -> dict[str, Any]:
+    """Owner ids by conversation; None for one without an owner, and where nobody asks for owners.
+
+    Where no credentials are required everyone sees everything, and no row need be read.
+    """
+    owners: dict[str, Any] = dict.fromkeys(ids)
+    if requires_credentials(knobs()):
+        owners |= dict(Conversation.objects.filter(pk__in=ids).values_list("pk", "owner_id"))
+    return owners
+
+
+def _tell(conversation_id: str, owner_id: Any) -> None:
     hub.notify("sidebar", conversation_id)
+    if owner_id is not None:
+        hub.notify(f"sidebar:{owner_id}", conversation_id)
 
 
 def create(
@@ -46,6 +67,7 @@ def create(
         title=title,
         flags=dict(flags or {}),
         source=source,
+        owner_id=current().user_id,
     )
     changed(conversation.id)
     return conversation
@@ -90,10 +112,11 @@ def bulk_delete(ids: Sequence[str]) -> int:
 
 def delete(ids: Sequence[str]) -> int:
     """Delete conversations with their turns. A run that is live in one ends by itself."""
+    owners = _owners(ids)
     Turn.objects.filter(conversation__in=ids).delete()
     deleted, _ = Conversation.objects.filter(pk__in=ids).delete()
-    for conversation_id in ids:
-        changed(conversation_id)
+    for conversation_id, owner_id in owners.items():
+        _tell(conversation_id, owner_id)
     return deleted
 
 
@@ -102,7 +125,7 @@ def _checked_batch(ids: Sequence[str], *, archived_only: bool = False) -> list[s
     if len(wanted) > MAX_BATCH:
         raise InvalidInput(f"At most {MAX_BATCH} conversations at once.")
     possible = [one for one in wanted if queries.AN_ID.match(one)]
-    rows = dict(Conversation.objects.filter(pk__in=possible).values_list("id", "archived_at"))
+    rows = dict(queries.visible().filter(pk__in=possible).values_list("id", "archived_at"))
     invalid = [one for one in wanted if one not in rows]
     wrong_state = [one for one in wanted if archived_only and one in rows and rows[one] is None]
     if invalid or wrong_state:
@@ -130,8 +153,8 @@ def _restore(ids: Sequence[str]) -> int:
 
 
 def _told(ids: Sequence[str]) -> int:
-    for conversation_id in ids:
-        changed(conversation_id)
+    for conversation_id, owner_id in _owners(ids).items():
+        _tell(conversation_id, owner_id)
     return len(ids)
 
 

@@ -11,9 +11,10 @@ from django.db.models import Exists, OuterRef, QuerySet
 from apps.agents.providers import registry
 from apps.conversations import memory
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.queries import STATES
+from apps.conversations.queries import STATES, topic_of, visible
 from apps.conversations.templatetags.chat import day_label
 from codeinfo.hub import hub
+from codeinfo.principal import current
 
 # A conversation and who answers in it: an agent, or the provider by its label.
 Line = tuple[Conversation, str]
@@ -58,7 +59,7 @@ def context(query: SidebarQuery) -> dict[str, Any]:
     While the database is away there are none, and `away` says so.
     """
     # Before the rows are read: a change meanwhile has another mark.
-    shown = {"query": query, "states": STATE_WORDS, "mark": hub.mark("sidebar")}
+    shown = {"query": query, "states": STATE_WORDS, "mark": hub.mark(topic_of(current()))}
     try:
         return shown | _listed(query)
     except Error:
@@ -79,8 +80,7 @@ def _listed(query: SidebarQuery) -> dict[str, Any]:
         "more": len(found) > query.count,
         "next_count": query.count + PAGE,
         "none": not shown,
-        "never_used": not shown
-        and not Conversation.objects.filter(agent_name=query.agent).exists(),
+        "never_used": not shown and not visible().filter(agent_name=query.agent).exists(),
     }
 
 
@@ -94,7 +94,7 @@ def recent() -> list[Line]:
 
 def _newest(state: str) -> QuerySet[Conversation]:
     running = Turn.objects.filter(conversation=OuterRef("pk"), status="running")
-    rows = Conversation.objects.filter(STATES[state]).annotate(running=Exists(running))
+    rows = visible().filter(STATES[state]).annotate(running=Exists(running))
     return rows.order_by("-last_message_at", "-pk")
 
 

@@ -2,7 +2,8 @@
 
 Readers in this process iterate the log itself, each at its own pace and from any point, so nothing
 is lost, doubled or reordered however many tabs look on. The hub's topic "sidebar" says which
-conversation changed (key: its id), "conversation:<id>" that a run began or ended there.
+conversation changed (key: its id), "sidebar:<user>" the same of that user's conversations alone,
+"conversation:<id>" that a run began or ended there.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from django.utils import timezone
 
 from apps.agents.events import ChatEvent, Terminal
 from apps.conversations.parts import Part, Transcript
+from codeinfo.principal import Principal, current
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class RunLog:
     Belongs to the event loop that runs the turn: `append` and `wait` are called there;
     `snapshot` from any thread. `started_at` is the time of the assistant turn, one millisecond
     after the user's; `command` says which step of an agent's command this is, `replaced` which
-    answer has gone for it. Without `stored` this process alone remembers it.
+    answer has gone for it. Without `stored` this process alone remembers it. `owner_id` is the user
+    whose conversation it is.
     """
 
     conversation_id: str
@@ -58,6 +61,7 @@ class RunLog:
     command: Mapping[str, Any] | None = None
     replaced: str = ""
     stored: bool = True
+    owner_id: Any = None
     envelopes: list[Envelope] = field(default_factory=list)
     transcript: Transcript = field(default_factory=Transcript)
     finished: bool = False
@@ -113,12 +117,13 @@ class LiveRuns:
 
     def __init__(self) -> None:
         self._by_conversation: dict[str, RunLog] = {}
-        self._followers: dict[str, set[asyncio.Queue[RunLog]]] = defaultdict(set)
+        self._followers: dict[str, dict[asyncio.Queue[RunLog], Principal]] = defaultdict(dict)
 
     def add(self, log: RunLog) -> None:
         self._by_conversation[log.conversation_id] = log
-        for queue in self._followers.get(log.conversation_id, ()):
-            queue.put_nowait(log)
+        for queue, principal in self._followers.get(log.conversation_id, {}).items():
+            if principal.may_see(log.owner_id):
+                queue.put_nowait(log)
 
     def remove(self, log: RunLog) -> None:
         if self._by_conversation.get(log.conversation_id) is log:
@@ -128,21 +133,27 @@ class LiveRuns:
         """The run now live in a conversation, if this process makes it."""
         return self._by_conversation.get(conversation_id)
 
+    def visible(self, conversation_id: str) -> RunLog | None:
+        """The same, for those alone who may see the conversation."""
+        log = self.of(conversation_id)
+        return log if log is not None and current().may_see(log.owner_id) else None
+
     def all(self) -> list[RunLog]:
         return list(self._by_conversation.values())
 
     @contextmanager
     def follow(self, conversation_id: str) -> "Iterator[asyncio.Queue[RunLog]]":
-        """Every run that begins in a conversation from now on, however soon it is over.
+        """Every run that begins in a conversation from now on, however soon it is over, if those
+        who follow may see it. The conversation need not exist yet.
 
         Used from the event loop; the log itself keeps all that a slow reader has yet to read.
         """
         queue: asyncio.Queue[RunLog] = asyncio.Queue()
-        self._followers[conversation_id].add(queue)
+        self._followers[conversation_id][queue] = current()
         try:
             yield queue
         finally:
-            self._followers[conversation_id].discard(queue)
+            del self._followers[conversation_id][queue]
             if not self._followers[conversation_id]:
                 del self._followers[conversation_id]
 

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
 
+from django.http import Http404
 from django.utils.safestring import mark_safe
 
 from apps.conversations import memory
@@ -18,10 +19,15 @@ SHOWN_EXCHANGES = 60
 
 
 def context(asked: Mapping[str, str]) -> dict[str, Any]:
-    """`?c=&all=`: the conversation, or a new one under an id that is ready to be used."""
+    """`?c=&all=`: the conversation, or a new one under an id that is ready to be used.
+
+    Raises Http404 for a conversation of somebody else.
+    """
     wanted = asked.get("c", "")
     conversation_id = wanted if re.match(ID_PATTERN, wanted) else str(uuid4())
     seen = memory.seen(conversation_id)
+    if seen.forbidden:
+        raise Http404
     views = exchanges_of(seen.turns)
     shown = views if asked.get("all") else views[-SHOWN_EXCHANGES:]
     return {

@@ -80,7 +80,7 @@ class StartedTurn:
     """The rows of a run that holds its conversation's lock, and what was said before.
 
     `started_at` is the assistant turn's time, one millisecond after the user turn's; `replaced` is
-    the answer that has gone.
+    the answer that has gone, `owner_id` the user whose conversation it is.
     """
 
     turn_id: str
@@ -90,6 +90,7 @@ class StartedTurn:
     flags: dict[str, Any]
     history: Sequence[Message]
     replaced: str = ""
+    owner_id: Any = None
 
 
 @dataclass(frozen=True)

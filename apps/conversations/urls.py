@@ -11,6 +11,7 @@ from apps.conversations import api, chat_api, codex_page, views
 from apps.conversations.agents import urls as agents
 from apps.conversations.consumers.html import ChatPageConsumer
 from apps.conversations.consumers.json import JsonConsumer
+from codeinfo.rights import for_users
 
 View = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponseBase]]
 
@@ -43,9 +44,6 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/chat/send", views.send),
     path("ui/chat/stop", views.stop),
     path("ui/chat/picker", views.picker_fragment),
-    path("ui/chat/codex", codex_page.panel),
-    path("ui/chat/codex/login", codex_page.login),
-    path("ui/chat/codex/cancel", codex_page.cancel),
     path("ui/chat/sidebar", views.sidebar_fragment),
     path("ui/chat/actions", views.actions),
     path("ui/chat/archive", views.archive),
@@ -57,11 +55,18 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/chat/export", views.export),
 ]
 
+codex_urlpatterns: list[URLPattern] = [
+    path("ui/chat/codex", codex_page.panel),
+    path("ui/chat/codex/login", codex_page.login),
+    path("ui/chat/codex/cancel", codex_page.cancel),
+]
+
 urlpatterns = [
-    *page_urlpatterns,
-    *api_urlpatterns,
-    *agents.page_urlpatterns,
-    *agents.api_urlpatterns,
+    *for_users(page_urlpatterns),
+    *for_users(api_urlpatterns),
+    *for_users(agents.page_urlpatterns),
+    *for_users(agents.api_urlpatterns),
+    *codex_urlpatterns,
 ]
 
 websocket_urlpatterns: list[URLPattern] = [

@@ -104,7 +104,7 @@ def _picker(conversation: Conversation | None, chosen: QueryDict, patient: bool 
 @require_GET
 def picker_fragment(request: HttpRequest) -> HttpResponse:
     """`GET /ui/chat/picker?c=&provider=&model=`: provider and model, asked anew."""
-    conversation = Conversation.objects.filter(pk=request.GET.get("c", "")).first()
+    conversation = queries.visible().filter(pk=request.GET.get("c", "")).first()
     context = {"picker": _picker(conversation, request.GET, patient=True)}
     context["conversation_id"] = request.GET.get("c", "")
     return render(request, "conversations/_picked.html", context)
@@ -116,7 +116,7 @@ def sidebar_fragment(request: HttpRequest) -> HttpResponse:
     query = SidebarQuery.read(request.GET.dict())
     context = sidebar.context(query)
     if "away" not in context:
-        context["conversation"] = Conversation.objects.filter(pk=query.current).first()
+        context["conversation"] = queries.visible().filter(pk=query.current).first()
     return render(request, "conversations/_sidebar.html", context)
 
 

@@ -9,6 +9,7 @@ from django.urls.resolvers import URLPattern
 
 from apps.ingest import api, views
 from apps.ingest.consumers import IngestPageConsumer
+from codeinfo.rights import for_users
 
 
 class AbsolutePath(StringConverter):
@@ -35,30 +36,39 @@ def asked_first(dialog: View, act: View) -> View:
     return lambda request: (act if request.method == "POST" else dialog)(request)
 
 
+# What is ingested, every user may know; changing it, and looking for folders, is for staff.
 api_urlpatterns: list[URLPattern] = [
     path("ingest/start", api.Start.as_view()),
-    path("ingest/status/<str:run_id>", api.Status.as_view()),
     path("ingest/cancel/<str:run_id>", api.Cancel.as_view()),
     path("ingest/reembed/<absolute:path>", api.Reembed.as_view()),
     path("ingest/remove/<absolute:path>", api.Remove.as_view()),
-    path("ingest/roots", api.Roots.as_view()),
-    path("ingest/models", api.Models.as_view()),
     path("ingest/model", api.Model.as_view()),
     path("ingest/dirs", api.Dirs.as_view()),
+    *for_users(
+        [
+            path("ingest/status/<str:run_id>", api.Status.as_view()),
+            path("ingest/roots", api.Roots.as_view()),
+            path("ingest/models", api.Models.as_view()),
+        ]
+    ),
 ]
 page_urlpatterns: list[URLPattern] = [
-    path("ingest", views.page, name="ingest"),
     path("ui/ingest/start", views.start),
     path("ui/ingest/cancel/<str:run_id>", views.cancel),
     path("ui/ingest/reembed", views.reembed),
     path("ui/ingest/remove", asked_first(views.confirm_remove, views.remove)),
-    path("ui/ingest/parts", views.living_parts),
     path("ui/ingest/models", views.models),
     path("ui/ingest/model", asked_first(views.ask_model, views.change_model)),
     path("ui/ingest/folders", views.folder_picker),
-    path("ui/ingest/root/<str:root_id>", views.details),
-    path("ui/ingest/skipped", views.skipped),
-    path("ui/ingest/skipped.csv", views.skipped_csv),
+    *for_users(
+        [
+            path("ingest", views.page, name="ingest"),
+            path("ui/ingest/parts", views.living_parts),
+            path("ui/ingest/root/<str:root_id>", views.details),
+            path("ui/ingest/skipped", views.skipped),
+            path("ui/ingest/skipped.csv", views.skipped_csv),
+        ]
+    ),
 ]
 urlpatterns = [*api_urlpatterns, *page_urlpatterns]
 

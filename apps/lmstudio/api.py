@@ -1,27 +1,45 @@
-"""`GET /lmstudio/status` (contracts.md §5.8)."""
+"""`GET` and `POST /lmstudio/status` (contracts.md §5.8)."""
 
+import json
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, JsonResponse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_http_methods
 
 from apps.lmstudio import services
 from apps.lmstudio.server import list_models
 from apps.lmstudio.types import Downloaded
 from apps.lmstudio.visitors import check_may_choose
 from codeinfo.addresses import Address
-from codeinfo.errors import Unavailable
+from codeinfo.conf import knobs
+from codeinfo.errors import InvalidInput, Unavailable
 
 STATUS_SECONDS = 60.0
 
 
-@require_GET
+@require_http_methods(["GET", "HEAD", "POST"])
 async def status(request: HttpRequest) -> JsonResponse:
-    """All downloaded models, asked for anew; `baseUrl` instead of the address that is used."""
-    address = await _address(request)
+    """All downloaded models, asked for anew.
+
+    GET asks the address in use. POST `{"baseUrl": …}` asks any other, without the API token: a GET
+    can be made by a page elsewhere, with an <img>.
+    """
+    used: Address = await sync_to_async(services.current)()
+    address = _named(request) or used
+    token = ""
+    if address == used:
+        token = knobs().lmstudio_api_token
+    elif request.method == "POST":
+        check_may_choose(request)
+    else:
+        raise InvalidInput(
+            "Ask another address with POST.",
+            code="POST_REQUIRED",
+            details={"baseUrl": str(address)},
+        )
     try:
-        models = await list_models(address, STATUS_SECONDS)
+        models = await list_models(address, STATUS_SECONDS, token)
     except Unavailable as error:
         details = {"baseUrl": str(address)}
         raise Unavailable(error.message, code=error.code, details=details) from error
@@ -29,15 +47,22 @@ async def status(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "ok", "baseUrl": str(address), "models": wire})
 
 
-async def _address(request: HttpRequest) -> Address:
-    asked = request.GET.get("baseUrl", "").strip()
-    used: Address = await sync_to_async(services.current)()
-    if not asked:
-        return used
-    address = services.parse(asked)
-    if address != used:
-        check_may_choose(request)
-    return address
+def _named(request: HttpRequest) -> Address | None:
+    """The address that a request names, if it names one. Raises InvalidInput INVALID_BASE_URL."""
+    asked: object = request.GET.get("baseUrl", "")
+    if request.method == "POST":
+        try:
+            body = json.loads(request.body or b"{}")
+        except (ValueError, RecursionError):
+            body = None
+        asked = body.get("baseUrl", "") if isinstance(body, dict) else None
+    if not isinstance(asked, str):
+        raise InvalidInput(
+            "The body must be an object with a baseUrl.",
+            code="INVALID_BASE_URL",
+            details={"baseUrl": None},
+        )
+    return services.parse(asked) if asked.strip() else None
 
 
 def model_wire(model: Downloaded) -> dict[str, Any]:

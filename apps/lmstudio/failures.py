@@ -10,7 +10,7 @@ from codeinfo.errors import Unavailable
 MAX_QUOTED = 300
 
 
-def failure(error: Exception, address: Address) -> Unavailable:
+def failure(error: Exception, address: Address, token: str) -> Unavailable:
     """The error of this room for one of the SDK, or for what it stumbled over."""
     match error:
         case lmstudio.LMStudioModelNotFoundError():
@@ -19,7 +19,7 @@ def failure(error: Exception, address: Address) -> Unavailable:
                 retryable=False,
             )
         case lmstudio.LMStudioServerError() if str(error).startswith("Authentication failed"):
-            return unavailable(_refused(), retryable=False)
+            return unavailable(_refused(token), retryable=False)
         case lmstudio.LMStudioChannelClosedError() | lmstudio.LMStudioRuntimeError():
             return unavailable("LM Studio ended the answer before it was complete.")
         case lmstudio.LMStudioPredictionError() if "tool call request" in str(error):
@@ -32,8 +32,8 @@ def failure(error: Exception, address: Address) -> Unavailable:
             return unavailable("LM Studio sent something that this version does not understand.")
 
 
-def _refused() -> str:
-    if knobs().lmstudio_api_token:
+def _refused(token: str) -> str:
+    if token:
         return "LM Studio refused the API token: check CODEINFO_LMSTUDIO_API_TOKEN."
     return (
         "LM Studio asks for an API token: make one in its server settings and set "

@@ -63,9 +63,9 @@ _ws_impl.aconnect_ws = _plain_websocket  # type: ignore[assignment, attr-defined
 class Client(lmstudio.AsyncClient):
     """A client of one namespace of a server that has greeted us."""
 
-    def __init__(self, host: str, namespace: Namespace) -> None:
+    def __init__(self, host: str, namespace: Namespace, token: str) -> None:
         # An empty token keeps the SDK from looking for one in the environment.
-        super().__init__(host, knobs().lmstudio_api_token)
+        super().__init__(host, token)
         self._ALL_SESSIONS = tuple(
             session
             for session in lmstudio.AsyncClient._ALL_SESSIONS
@@ -77,20 +77,22 @@ class Client(lmstudio.AsyncClient):
 
 
 @contextmanager
-def told(address: Address) -> Iterator[None]:
+def told(address: Address, token: str) -> Iterator[None]:
     """What the SDK raises in the block, as Unavailable in the words of `failures`."""
     try:
         yield
     except (lmstudio.LMStudioError, *NONSENSE) as error:
-        raise failure(error, address) from error
+        raise failure(error, address, token) from error
 
 
 @asynccontextmanager
-async def connected(address: Address, host: str, namespace: Namespace) -> AsyncIterator[Client]:
+async def connected(
+    address: Address, host: str, namespace: Namespace, token: str
+) -> AsyncIterator[Client]:
     """A client until the block ends; what is generated for it then stops. Raises Unavailable."""
-    client = Client(host, namespace)
+    client = Client(host, namespace, token)
     try:
-        with told(address):
+        with told(address, token):
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
                     await client.__aenter__()
@@ -101,10 +103,10 @@ async def connected(address: Address, host: str, namespace: Namespace) -> AsyncI
         await client.aclose()
 
 
-async def downloaded_models(address: Address, host: str) -> Any:
+async def downloaded_models(address: Address, host: str, token: str) -> Any:
     """The answer as it came: the SDK's own reading gives up at the first model it does not know."""
-    async with connected(address, host, "system") as client:
-        with told(address):
+    async with connected(address, host, "system", token) as client:
+        with told(address, token):
             return await client.system.remote_call("listDownloadedModels")
 
 
@@ -116,20 +118,21 @@ async def predict(
     `compose` makes the question for a model whose context has so many tokens (None: unknown).
     Closing the generator cancels what is generated, and closes the connection.
     """
-    async with connected(address, host, "llm") as client:
+    token = knobs().lmstudio_api_token
+    async with connected(address, host, "llm", token) as client:
         loading = _Loading(client, model)
         async with aclosing(loading.signs()) as signs:
             async for sign in signs:
                 yield sign
-        with told(address):
+        with told(address, token):
             handle = await loading.done
             context = await handle.get_context_length()
         # What the SDK says against the question is a bug of ours, and propagates.
         prediction = await _ask(handle, compose(context if context > 0 else None))
-        async with aclosing(_events(address, prediction)) as events:
+        async with aclosing(_events(address, token, prediction)) as events:
             async for event in events:
                 yield _heard(event)
-        with told(address):
+        with told(address, token):
             stats = prediction.result().stats
         yield Ended(
             stats.stop_reason,
@@ -180,9 +183,9 @@ def _copied(value: JSON) -> Any:
 
 
 async def _events(
-    address: Address, prediction: AsyncPredictionStream
+    address: Address, token: str, prediction: AsyncPredictionStream
 ) -> AsyncGenerator[PredictionRxEvent, None]:
-    with told(address):
+    with told(address, token):
         await prediction.start()
     # Kept, for the stream lets go of it before it could be told to stop.
     channel = prediction._channel
@@ -191,7 +194,7 @@ async def _events(
     async with aclosing(stream):
         try:
             while True:
-                with told(address):
+                with told(address, token):
                     event = await anext(stream, None)
                 if event is None:
                     return

@@ -69,13 +69,17 @@ async def resolved(address: Address) -> str:
         raise unavailable(message) from None
 
 
-async def list_models(address: Address, seconds: float) -> tuple[Downloaded, ...]:
-    """All downloaded models, in LM Studio's order. Raises Unavailable."""
+async def list_models(address: Address, seconds: float, token: str) -> tuple[Downloaded, ...]:
+    """All downloaded models, in LM Studio's order. Raises Unavailable.
+
+    token: CODEINFO_LMSTUDIO_API_TOKEN for the address in use; "" for any other, which must not
+        learn it.
+    """
     try:
         async with asyncio.timeout(seconds):
             host = await reach(address)
             sdk = await asyncio.to_thread(_import_sdk)
-            return read_models(await sdk.downloaded_models(address, host))
+            return read_models(await sdk.downloaded_models(address, host, token))
     except TimeoutError:
         raise unavailable("Request timed out") from None
 

@@ -3,11 +3,13 @@
 from django.urls import path
 
 from apps.lmstudio import api, views
+from codeinfo.rights import for_users
 
 urlpatterns = [
-    path("lmstudio/status", api.status),
-    path("lmstudio", views.page, name="lmstudio"),
+    # Another address than the one in use is asked with POST.
+    *for_users([path("lmstudio/status", api.status)], methods=("GET", "HEAD")),
+    *for_users([path("lmstudio", views.page, name="lmstudio")]),
+    *for_users([path("ui/lmstudio/models", views.models)]),
     path("ui/lmstudio/check", views.check),
     path("ui/lmstudio/reset", views.reset),
-    path("ui/lmstudio/models", views.models),
 ]

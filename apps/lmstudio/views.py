@@ -16,6 +16,7 @@ from apps.lmstudio.server import list_models
 from apps.lmstudio.types import Downloaded
 from apps.lmstudio.visitors import check_may_choose
 from codeinfo.addresses import Address
+from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, Unavailable
 
 REFUSED = 422  # htmx swaps it like a 200
@@ -57,6 +58,7 @@ async def check(request: HttpRequest) -> HttpResponse:
         return await _shown(request, panel, status=REFUSED)
     if address != used:
         await sync_to_async(services.save)(address)
+    # It is in use from here on, whether it was before or not.
     return await _shown(request, await _asked(address, str(address)))
 
 
@@ -92,7 +94,8 @@ async def _logged_in(request: HttpRequest) -> bool:
 
 async def _asked(address: Address, typed: str) -> Panel:
     try:
-        return Panel(address, typed, models=await list_models(address, STATUS_SECONDS))
+        token = knobs().lmstudio_api_token
+        return Panel(address, typed, models=await list_models(address, STATUS_SECONDS, token))
     except Unavailable as error:
         message = error.message or "Unable to reach LM Studio"
         return Panel(address, typed, error=message)

@@ -3,12 +3,14 @@
 from django.urls import path
 
 from apps.logs import api, views
+from codeinfo.rights import for_users
 
+# Every page reports its own errors, and programs theirs; staff alone reads them.
 urlpatterns = [
-    path("logs", views.logs, name="logs"),
+    *for_users([path("logs", views.logs, name="logs")], methods=("POST",)),
+    *for_users([path("ui/logs/entries", views.forwarded)]),
     path("logs/stream", api.follow),
     path("ui/logs/list", views.listing),
     path("ui/logs/stream", views.live),
-    path("ui/logs/entries", views.forwarded),
     path("ui/logs/sample", views.sample),
 ]

@@ -9,13 +9,14 @@ from django.http import HttpRequest
 from mcp_types import INVALID_REQUEST
 
 from apps.mcp.wire import RpcError
-from codeinfo.access import MAX_BODY, has_token, measured_length, origin_allowed
-from codeinfo.conf import knobs
+from codeinfo.access import MAX_BODY, check_site, measured_length
+from codeinfo.errors import InvalidInput
+from codeinfo.principal import current
 
 
 def body_of(request: HttpRequest) -> bytes:
     """The body of a request that may come in. Raises RpcError with its HTTP status otherwise."""
-    for check in (_method, _host_and_origin, _token, _content_type):
+    for check in (_method, _host_and_site, _credentials, _content_type):
         check(request)
     return _body(request)
 
@@ -25,22 +26,21 @@ def _method(request: HttpRequest) -> None:
         raise _refused(405, "METHOD_NOT_ALLOWED", "Send messages with POST.", Allow="POST")
 
 
-def _host_and_origin(request: HttpRequest) -> None:
+def _host_and_site(request: HttpRequest) -> None:
     # Host first: a page that rebound its own name to this address sends an Origin that fits it.
     try:
-        host = request.get_host()
+        request.get_host()
+        check_site(request)
     except DisallowedHost:
         raise _refused(403, "FORBIDDEN", "This host name is not served.") from None
-    origin = request.headers.get("Origin")
-    if origin is not None and not origin_allowed(origin, host):
-        raise _refused(403, "FORBIDDEN", "This origin may not call the endpoint.")
+    except InvalidInput as error:
+        raise _refused(403, error.code, error.message) from None
 
 
-def _token(request: HttpRequest) -> None:
-    token = knobs().mcp_token
-    if token and not has_token(request, token):
+def _credentials(request: HttpRequest) -> None:
+    if current().is_anonymous:
         challenge = {"WWW-Authenticate": "Bearer"}
-        raise _refused(401, "UNAUTHORIZED", "A bearer token is needed.", **challenge)
+        raise _refused(401, "UNAUTHORIZED", "A bearer token or a login is needed.", **challenge)
 
 
 def _content_type(request: HttpRequest) -> None:

@@ -20,6 +20,7 @@ from apps.mcp.types import JSON, Annotations, Call, McpTool
 from apps.retrieval.repositories import the_one
 from codeinfo.errors import Conflict
 from codeinfo.hub import Subscription, hub
+from codeinfo.principal import require_staff
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,9 +31,11 @@ LOOK_SECONDS = 2.0
 async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
     """Re-ingest `repository` and answer `{runId, state, counts, lastError?}` when that has ended.
 
-    Raises NotFound REPO_NOT_FOUND, which names the known ids, Conflict BUSY or MODEL_LOCKED, and
-    what `folders.resolve` raises for a folder that is gone.
+    Raises NotFound REPO_NOT_FOUND, which names the known ids, Conflict BUSY or MODEL_LOCKED,
+    InvalidInput FORBIDDEN for a user who is not staff, and what `folders.resolve` raises for a
+    folder that is gone.
     """
+    require_staff()
     ingest = await begin(_database(_start, arguments["repository"].strip()), _cancel)
     try:
         status = await _ended(ingest, call)

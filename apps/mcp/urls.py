@@ -8,9 +8,11 @@ from apps.mcp.chat import CHAT
 from apps.mcp.narrowing import narrowed
 from apps.mcp.rpc import serve
 from apps.mcp.search import SEARCH
+from codeinfo.rights import for_users
 
-urlpatterns: list[URLPattern] = [
+endpoints: list[URLPattern] = [
     path("mcp", serve(SEARCH, narrowed)),
     path("mcp/chat", serve(CHAT)),
     path("mcp/agents", serve(AGENTS)),
 ]
+urlpatterns = for_users(endpoints)

@@ -3,8 +3,9 @@
 from django.urls import path
 
 from apps.retrieval import api, symbols_api, views
+from codeinfo.rights import for_users
 
-urlpatterns = [
+api_and_pages = [
     path("tools/vector-search", api.VectorSearchView.as_view(), name="vector-search"),
     path("tools/ingested-repos", api.IngestedReposView.as_view(), name="ingested-repos"),
     path(
@@ -21,4 +22,5 @@ urlpatterns = [
     path("search", views.search_page, name="search"),
     path("ui/retrieval/source", views.source, name="source"),
 ]
+urlpatterns = for_users(api_and_pages)
 websocket_urlpatterns: list[object] = []

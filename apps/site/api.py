@@ -8,8 +8,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from apps.site import health
 from codeinfo import __version__
-from codeinfo.access import has_token
-from codeinfo.conf import knobs
+from codeinfo.principal import current
 
 
 @require_GET
@@ -20,8 +19,7 @@ async def health_view(request: HttpRequest) -> JsonResponse:
     those who may call the API.
     """
     found = await health.quick()
-    token = knobs().api_token
-    parts = health.wire(found, details=not token or has_token(request, token))
+    parts = health.wire(found, details=not current().is_anonymous)
     return JsonResponse(
         {
             "status": "ok",

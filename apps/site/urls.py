@@ -4,16 +4,17 @@ from django.contrib.auth import views as auth
 from django.urls import path
 
 from apps.site import api, views
+from codeinfo.rights import for_users
 
-urlpatterns = [
+user_urlpatterns = [
     path("", views.home, name="home"),
     path("ui/site/connected", views.connected, name="connected"),
     path("connect", views.connect, name="connect"),
     path("ui/site/question", views.question_state, name="question_state"),
     path("health", api.health_view),
-    path("metrics", api.metrics_view),
     path("version", api.version_view),
     path("info", api.info_view),
     path("login", auth.LoginView.as_view(template_name="site/login.html"), name="login"),
     path("logout", auth.LogoutView.as_view(next_page="/login"), name="logout"),
 ]
+urlpatterns = [*for_users(user_urlpatterns), path("metrics", api.metrics_view)]

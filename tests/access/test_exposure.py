@@ -3,7 +3,8 @@
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from codeinfo.access import allowed_hosts, check_exposure
+from codeinfo.access import check_exposure
+from codeinfo.authentication import allowed_hosts
 from codeinfo.conf import Knobs
 
 GUARDS = {

@@ -17,8 +17,15 @@ pytestmark = pytest.mark.django_db
 TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
 
 
+def ask(client: Client, headers: dict[str, str] | None = None, **query: str) -> Any:
+    """The address in use is asked with GET, any other with POST."""
+    if not query:
+        return client.get("/lmstudio/status", headers=headers)
+    return client.post("/lmstudio/status", query, content_type="application/json", headers=headers)
+
+
 def status(client: Client, code: int, **query: str) -> dict[str, Any]:
-    response = client.get("/lmstudio/status", query)
+    response = ask(client, **query)
     assert response.status_code == code, response.content.decode()
     body: dict[str, Any] = response.json()
     return body
@@ -90,14 +97,46 @@ def test_an_anonymous_visitor_from_elsewhere_names_no_address(
     headers: dict[str, str],
     turn_knobs: Callable[..., None],
 ) -> None:
-    other = {"baseUrl": "http://192.168.1.1"}
-    assert client.get("/lmstudio/status", other, **headers).status_code == 403  # type: ignore[arg-type]
-    same = client.get("/lmstudio/status", {"baseUrl": server.url}, **headers)  # type: ignore[arg-type]
-    assert same.status_code == 200
+    assert client.post(**asking("http://192.168.1.1"), **headers).status_code == 403
+    assert client.post(**asking(server.url), **headers).status_code == 200
     turn_knobs(api_token="secret")
-    named = {"baseUrl": server.url.replace("127.0.0.1", "localhost")}
     headers |= {"HTTP_AUTHORIZATION": "Bearer secret"}
-    assert client.get("/lmstudio/status", named, **headers).status_code == 200  # type: ignore[arg-type]
+    other_name = server.url.replace("127.0.0.1", "localhost")
+    assert client.post(**asking(other_name), **headers).status_code == 200
+
+
+def asking(url: str) -> dict[str, Any]:
+    body = {"baseUrl": url}
+    return {"path": "/lmstudio/status", "data": body, "content_type": "application/json"}
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "image"}]
+)
+def test_a_page_elsewhere_cannot_have_the_token_sent_to_it(
+    client: Client, headers: dict[str, str], turn_knobs: Callable[..., None]
+) -> None:
+    """Without any script, a page may put an address of ours into an <img>."""
+    turn_knobs(lmstudio_api_token=TOKEN)
+    with LMStudioStandIn() as attacker:
+        answer = client.get("/lmstudio/status", {"baseUrl": attacker.url}, headers=headers)
+        assert answer.status_code in (400, 403)
+        assert (attacker.requests, attacker.opened) == ([], [])
+
+
+def test_the_token_goes_to_the_address_in_use_alone(
+    client: Client, server: LMStudioStandIn, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(lmstudio_api_token=TOKEN)
+    with LMStudioStandIn(token=TOKEN) as other:
+        refused = client.post(**asking(other.url))
+        assert (refused.status_code, "asks for an API token" in refused.json()["error"]) == (
+            502,
+            True,
+        )
+        assert other.handshakes and TOKEN not in other.handshakes
+    assert client.get("/lmstudio/status").status_code == 200
+    assert server.handshakes == [TOKEN]
 
 
 def test_nobody_there(client: Client) -> None:

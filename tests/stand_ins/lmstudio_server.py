@@ -105,6 +105,7 @@ class LMStudioStandIn(StandIn):
         self.predictions: list[Prediction] = []
         self.calls: list[str] = []
         self.opened: list[str] = []
+        self.handshakes: list[str] = []
         self.requests: list[tuple[str, dict[str, str], Any]] = []
 
     @property
@@ -227,6 +228,7 @@ class Socket:
         if not self.server.shakes_hands:
             return
         given = f"sk-lm-{message['clientIdentifier']}:{message['clientPasskey']}"
+        self.server.handshakes.append(given)
         self.known = not self.server.token or given == self.server.token
         refusal: JSON = {"success": False, "error": {"title": "Invalid API token"}}
         await self.send({"success": True} if self.known else refusal)

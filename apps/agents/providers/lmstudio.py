@@ -17,6 +17,7 @@ from apps.agents.providers.lmstudio_messages import question
 from apps.lmstudio import services
 from apps.lmstudio.server import list_models, predict
 from codeinfo.addresses import Address
+from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
 
 LIST_SECONDS = 5.0
@@ -68,7 +69,7 @@ async def _address() -> Address:
 
 async def _list(address: Address) -> Sequence[Model]:
     try:
-        found = await list_models(address, LIST_SECONDS)
+        found = await list_models(address, LIST_SECONDS, knobs().lmstudio_api_token)
     except Unavailable as error:
         raise _away(error.message, error.retryable) from error
     models = [Model(model.key, model.name, model.type) for model in found if not model.embeds]

@@ -22,11 +22,13 @@ from django.template.loader import render_to_string
 from apps.conversations import memory
 from apps.conversations.answers.exchange import Exchange, exchange_of, exchanges_of
 from apps.conversations.models import Turn
+from apps.conversations.queries import topic_of
 from apps.conversations.renderers import html
 from apps.conversations.stream import RunLog, Snapshot, live_runs
 from apps.conversations.types import Outcome
 from codeinfo.errors import CodeinfoError
 from codeinfo.hub import hub
+from codeinfo.principal import current
 
 logger = logging.getLogger("codeinfo.conversations")
 
@@ -82,7 +84,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
     async def _follow_runs(self) -> None:
         with live_runs.follow(self.conversation_id) as begun:
             # Every run is the one that is live now, whatever becomes of it meanwhile, or begins.
-            live = live_runs.of(self.conversation_id)
+            live = live_runs.visible(self.conversation_id)
             await self._catch_up(live, begun)
             if live is not None:
                 await self._follow(live)
@@ -155,8 +157,9 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
 
     async def _follow_sidebar(self, mark: str) -> None:
         """Tell the page to fetch its list anew, as it is filtered there, and its title with it."""
-        with hub.subscribe("sidebar") as changes:
-            if mark != hub.mark("sidebar"):
+        topic = topic_of(current())
+        with hub.subscribe(topic) as changes:
+            if mark != hub.mark(topic):
                 changes.wake(self.conversation_id)
             async for _ in changes.batches():
                 await self.send(render_to_string("conversations/_pulse.html"))

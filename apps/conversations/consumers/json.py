@@ -30,6 +30,7 @@ from apps.ingest.runs import progress
 from apps.ingest.serializers import status_wire
 from codeinfo.errors import CodeinfoError, NotFound
 from codeinfo.hub import hub
+from codeinfo.principal import current
 
 logger = logging.getLogger("codeinfo.conversations")
 
@@ -95,7 +96,7 @@ class JsonConsumer(AsyncWebsocketConsumer):
 
     async def follow_conversation(self, conversation_id: str) -> None:
         with live_runs.follow(conversation_id) as runs:
-            log = live_runs.of(conversation_id)
+            log = live_runs.visible(conversation_id)
             if log is not None:
                 now = log.snapshot()
                 await self.send_frame(RunFrames(log).snapshot(now))
@@ -117,7 +118,7 @@ class JsonConsumer(AsyncWebsocketConsumer):
             await asyncio.sleep(DELTA_SECONDS)
 
     async def follow_sidebar(self) -> None:
-        with hub.subscribe("sidebar") as changes:
+        with hub.subscribe(queries.topic_of(current())) as changes:
             async for conversation_id in changes:
                 await self.send_frame(await database_sync_to_async(_sidebar)(conversation_id))
 

@@ -111,7 +111,7 @@ async def ask_models(server: Server) -> list[ServerModel]:
 async def downloaded_in(address: Address) -> tuple[Downloaded, ...]:
     """The models of an LM Studio, asked over its SDK, which knows their types."""
     try:
-        return await list_downloaded(address, LIST_SECONDS)
+        return await list_downloaded(address, LIST_SECONDS, knobs().lmstudio_api_token)
     except Unavailable as error:
         raise unavailable(error.message, retryable=error.retryable) from error
 

@@ -1,0 +1,83 @@
+"""Finding out who makes a request: a bearer token, a session, or nobody that is known."""
+
+import secrets
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.db import DatabaseError
+from django.http import HttpRequest
+
+from codeinfo.conf import Knobs, knobs
+from codeinfo.principal import ANONYMOUS, LOCAL, TOKEN, Principal, of_user
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+
+
+def allowed_hosts(k: Knobs) -> list[str]:
+    """Host names that are served: loopback, the bound address, and those configured."""
+    bound = [] if k.bind in ("0.0.0.0", "::") else [k.bind]
+    return [*LOOPBACK, *bound, *k.allowed_hosts]
+
+
+def requires_credentials(k: Knobs) -> bool:
+    """Return True if API, MCP, pages and sockets ask everyone for a token or a login.
+
+    So it is with CODEINFO_REQUIRE_LOGIN, and where host names beyond loopback are served: behind a
+    reverse proxy on this machine every request comes from loopback.
+    """
+    return k.require_login or (is_reachable(k) and not k.allow_open_access)
+
+
+def is_reachable(k: Knobs) -> bool:
+    """Return True if the settings let others than this machine reach the server."""
+    return k.bind not in LOOPBACK or any(host not in LOOPBACK for host in k.allowed_hosts)
+
+
+async def principal_of(request: HttpRequest, token: str) -> Principal:
+    """Who sends a request, where the bearer `token` ("" for none) opens the door it came in by."""
+    if token and is_bearer(request.headers.get("Authorization", ""), token):
+        return TOKEN
+    if not (token or requires_credentials(knobs())):
+        return LOCAL
+    return await _user_of_session(request)
+
+
+async def principal_of_scope(scope: Mapping[str, Any], headers: Mapping[bytes, str]) -> Principal:
+    """Who opens a websocket."""
+    token = knobs().api_token
+    if token and is_bearer(headers.get(b"authorization", ""), token):
+        return TOKEN
+    if not requires_credentials(knobs()):
+        return LOCAL
+    return of_user(scope.get("user"))
+
+
+def is_bearer(authorization: str, token: str) -> bool:
+    """Return True if an Authorization header carries `token`; takes equally long either way."""
+    scheme, _, given = authorization.partition(" ")
+    return scheme.lower() == "bearer" and secrets.compare_digest(given.encode(), token.encode())
+
+
+async def _user_of_session(request: HttpRequest) -> Principal:
+    """The user of a session cookie. Pages have session middleware; for the API it is read here."""
+    if hasattr(request, "auser"):
+        return of_user(await request.auser())
+    key = request.COOKIES.get(settings.SESSION_COOKIE_NAME)
+    if not key:
+        return ANONYMOUS
+    principal: Principal = await sync_to_async(_user_of_key)(key)
+    return principal
+
+
+def _user_of_key(key: str) -> Principal:
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    try:
+        return of_user(get_user(request))
+    except DatabaseError:
+        # Without the database nobody is known; the tokens still are.
+        return ANONYMOUS
