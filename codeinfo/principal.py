@@ -7,7 +7,7 @@ command or the ingest worker, acts as SYSTEM.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,12 @@ def acting_as(principal: Principal) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def carry_into(context: Context) -> Context:
+    """Let what runs in `context`, which was not copied from here, act for the same principal."""
+    context.run(_current.set, _current.get())
+    return context
 
 
 def require_staff() -> None:

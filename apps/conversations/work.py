@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from channels.db import database_sync_to_async
 
 from apps.logs.context import carried
+from codeinfo.principal import carry_into
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,10 +30,10 @@ async def database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
 def spawn(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     """A task that is kept until it ends, in a context of its own.
 
-    The context holds what its log lines say and nothing else: it must not use the thread of a
-    request that may end first.
+    The context holds what its log lines say, and for whom it acts, and nothing else: it must not
+    use the thread of a request that may end first.
     """
-    task = asyncio.create_task(work, context=carried())
+    task = asyncio.create_task(work, context=carry_into(carried()))
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
     return task

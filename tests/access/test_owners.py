@@ -1,0 +1,190 @@
+"""Conversations belong to those who began them, on every door, while answers are made and after."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import User
+from django.test import AsyncClient
+
+from apps.agents.events import TextDelta
+from apps.conversations.models import Conversation
+from apps.conversations.stream import live_runs
+from codeinfo.asgi import application
+from tests.conversations.conftest import (  # noqa: F401 - fixtures
+    PATIENCE,
+    answers,
+    ended,
+    nothing_left_running,
+    reached,
+    scripted,
+)
+from tests.support.scripted import Gate, ScriptedProvider
+
+pytestmark = pytest.mark.usefixtures("nothing_left_running")
+
+Scripted = Callable[..., ScriptedProvider]
+SECRET = "what only Ada may read"
+BODY = {"provider": "openai", "model": "m-1", "conversationId": "c1", "message": "Why?"}
+
+
+@pytest.fixture(autouse=True)
+def guarded(turn_knobs: Callable[..., None]) -> None:
+    turn_knobs(require_login=True, api_token="key-1")
+
+
+async def user(name: str, *, staff: bool = False) -> AsyncClient:
+    known = await User.objects.acreate(username=name, is_staff=staff)
+    client = AsyncClient()
+    await client.aforce_login(known)
+    return client
+
+
+def cookie(client: AsyncClient) -> str:
+    return f"sessionid={client.cookies['sessionid'].value}"
+
+
+@asynccontextmanager
+async def socket(path: str, client: AsyncClient) -> AsyncIterator[WebsocketCommunicator]:
+    headers = [(b"host", b"localhost"), (b"cookie", cookie(client).encode())]
+    link = WebsocketCommunicator(application, path, headers=headers)
+    accepted, _ = await link.connect(timeout=PATIENCE)
+    assert accepted
+    try:
+        yield link
+    finally:
+        await link.disconnect(timeout=PATIENCE)
+
+
+async def say(link: WebsocketCommunicator, kind: str, **fields: Any) -> None:
+    message = {"protocolVersion": "v1", "requestId": "r1", "type": kind, **fields}
+    await link.send_to(text_data=json.dumps(message))
+
+
+async def heard_before_echo(link: WebsocketCommunicator) -> list[dict[str, Any]]:
+    """All that a client of /ws was told before the answer to a question asked now."""
+    await say(link, "cancel_inflight", conversationId="echo", inflightId="echo")
+    heard: list[dict[str, Any]] = []
+    while True:
+        frame = json.loads(await link.receive_from(timeout=PATIENCE))
+        if frame.get("conversationId") == "echo":
+            return heard
+        heard.append(frame)
+
+
+async def begin(client: AsyncClient, conversation_id: str = "c1") -> Any:
+    body = BODY | {"conversationId": conversation_id}
+    return await client.post(
+        "/chat", body, content_type="application/json", headers=credentials(client)
+    )
+
+
+def credentials(client: AsyncClient) -> dict[str, str]:
+    """A client without a session comes with the token."""
+    return {} if client.cookies else {"authorization": "Bearer key-1"}
+
+
+async def test_the_author_is_written_and_a_token_writes_none(scripted: Scripted) -> None:  # noqa: F811
+    scripted([TextDelta(SECRET)])
+    ada = await user("ada")
+    assert (await begin(ada)).status_code == 202
+    token = AsyncClient()
+    assert (await begin(token, "c2")).status_code == 202
+    owners = {row.id: row.owner_id async for row in Conversation.objects.all()}
+    assert owners == {"c1": (await User.objects.aget(username="ada")).pk, "c2": None}
+
+
+async def test_lists_show_the_own_alone_and_staff_all(scripted: Scripted) -> None:  # noqa: F811
+    scripted([TextDelta(SECRET)])
+    ada, bob, staff = await user("ada"), await user("bob"), await user("boss", staff=True)
+    token = AsyncClient()
+    await begin(ada)
+    await begin(bob, "b1")
+    await begin(token, "t1")
+    listed = {}
+    for name, client in {"ada": ada, "bob": bob, "staff": staff, "token": token}.items():
+        answer = await client.get("/conversations", headers=credentials(client))
+        items = answer.json()["items"]
+        listed[name] = {item["conversationId"] for item in items}
+    everything = {"c1", "b1", "t1"}
+    assert listed == {"ada": {"c1"}, "bob": {"b1"}, "staff": everything, "token": everything}
+    sidebar = (await bob.get("/ui/chat/sidebar")).content.decode()
+    assert "c=b1" in sidebar and "c=c1" not in sidebar and "c=t1" not in sidebar
+
+
+async def test_another_user_hears_nothing_of_an_answer_in_the_making(scripted: Scripted) -> None:  # noqa: F811
+    """Not even one who asked for the conversation before it existed."""
+    gate = Gate()
+    scripted([TextDelta(SECRET), gate, TextDelta(" the end")])
+    ada, bob = await user("ada"), await user("bob")
+    async with socket("/ws", bob) as early, socket("/ws/ui/chat/c1", bob) as page:
+        await say(early, "subscribe_conversation", conversationId="c1")
+        await say(early, "subscribe_sidebar")
+        await page.send_to(text_data=json.dumps({"turns": {}, "list": ""}))
+        assert await heard_before_echo(early) == []
+        assert (await begin(ada)).status_code == 202
+        await reached(gate.reached)
+        log = live_runs.of("c1")
+        assert log is not None
+        async with socket("/ws", bob) as late, socket("/ws", ada) as hers:
+            for link in (late, hers):
+                await say(link, "subscribe_conversation", conversationId="c1")
+            assert SECRET in json.dumps(await heard_before_echo(hers))
+            assert await heard_before_echo(late) == []
+        cancelled = await bob.post("/conversations/c1/cancel", {}, content_type="application/json")
+        assert cancelled.status_code == 404
+        gate.open.set()
+        await ended(log)
+        assert [turn.status for turn in await answers()] == ["ok"]
+        assert await heard_before_echo(early) == []
+        shown = [await page.receive_from(timeout=PATIENCE)]
+        while not await page.receive_nothing():
+            shown.append(await page.receive_from(timeout=PATIENCE))
+        assert SECRET not in "".join(shown)
+
+
+async def test_another_user_hears_of_no_change_in_a_list(scripted: Scripted) -> None:  # noqa: F811
+    ada, bob = await user("ada"), await user("bob")
+    async with socket("/ws", bob) as his, socket("/ws", ada) as hers:
+        for link in (his, hers):
+            await say(link, "subscribe_sidebar")
+            await heard_before_echo(link)
+        made = await ada.post(
+            "/conversations",
+            {"provider": "builtin", "model": "search"},
+            content_type="application/json",
+        )
+        one = made.json()["conversationId"]
+        for verb in ("archive", "delete"):
+            body = {"conversationIds": [one]}
+            path = f"/conversations/bulk/{verb}"
+            done = await ada.post(path, body, content_type="application/json")
+            assert done.status_code == 200
+        kinds = [frame["type"] for frame in await heard_before_echo(hers)]
+        assert kinds[-1] == "conversation_delete"
+        assert await heard_before_echo(his) == []
+
+
+async def test_a_conversation_of_somebody_else_is_not_gone_on_with(scripted: Scripted) -> None:  # noqa: F811
+    provider = scripted([TextDelta(SECRET)])
+    ada, bob = await user("ada"), await user("bob")
+    await begin(ada)
+    refused = await begin(bob)
+    assert (refused.status_code, refused.json()["code"]) == (404, "NOT_FOUND")
+    assert len(provider.requests) == 1
+    assert len(await answers()) == 1
+
+
+async def test_a_follow_up_of_staff_leaves_it_to_its_author(scripted: Scripted) -> None:  # noqa: F811
+    scripted([TextDelta("one")])
+    ada, staff = await user("ada"), await user("boss", staff=True)
+    await begin(ada)
+    log = live_runs.of("c1")
+    if log is not None:
+        await ended(log)
+    assert (await begin(staff)).status_code == 202
+    turns = (await ada.get("/conversations/c1/turns")).json()["items"]
+    assert len([turn for turn in turns if turn["role"] == "user"]) == 2

@@ -1,0 +1,254 @@
+"""Who may do what where a login is required: every route of the product, asked by everyone.
+
+A route that is missing from ROUTES fails `test_no_route_is_forgotten`.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from apps.conversations.models import Conversation, Turn
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NO_RUN = "00000000-0000-4000-8000-000000000000"
+HERS = "of-ada"
+
+# What each level answers to anonymous, the owner, another user and staff.
+OPEN, USER, OWNER, STAFF = "open", "user", "owner", "staff"
+
+
+@dataclass(frozen=True)
+class Route:
+    """One method of a route, with an address to try. `form` and `body` are what is posted."""
+
+    pattern: str
+    method: str
+    level: str
+    path: str = ""
+    form: dict[str, str] | None = None
+    body: dict[str, Any] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.pattern}"
+
+    @property
+    def address(self) -> str:
+        return "/" + (self.path or self.pattern)
+
+
+def get(pattern: str, level: str, path: str = "") -> Route:
+    return Route(pattern, "GET", level, path)
+
+
+def form(pattern: str, level: str, path: str = "", /, **fields: str) -> Route:
+    return Route(pattern, "POST", level, path, form=fields)
+
+
+def post(pattern: str, level: str, path: str = "", /, **body: Any) -> Route:
+    return Route(pattern, "POST", level, path, body=body)
+
+
+TURN = {"role": "assistant", "content": "x", "model": "m", "provider": "builtin", "status": "ok"}
+CHAT = {"provider": "builtin", "model": "search", "conversationId": HERS, "message": "x"}
+C = f"?c={HERS}"
+
+ROUTES = [
+    # retrieval
+    post("tools/vector-search", USER, query="x"),
+    get("tools/ingested-repos", USER),
+    post("tools/symbol-definitions", USER, name="x"),
+    post("tools/symbol-references", USER, name="x"),
+    post("tools/file-outline", USER, repository="r", path="p"),
+    get("search", USER),
+    get("ui/retrieval/source", USER),
+    # site
+    get("", USER),
+    get("ui/site/connected", USER),
+    get("ui/site/question", USER),
+    get("connect", USER),
+    get("health", OPEN),
+    get("version", USER),
+    get("info", USER),
+    get("metrics", STAFF),
+    get("login", OPEN),
+    form("logout", USER),
+    # logs
+    get("logs", STAFF),
+    post(
+        "logs", USER, level="info", message="x", timestamp="2026-01-01T00:00:00Z", source="client"
+    ),
+    get("logs/stream", STAFF),
+    get("ui/logs/list", STAFF),
+    get("ui/logs/stream", STAFF),
+    form("ui/logs/entries", USER),
+    form("ui/logs/sample", STAFF),
+    # LM Studio
+    get("lmstudio/status", USER),
+    post("lmstudio/status", STAFF, baseUrl="http://127.0.0.1:1"),
+    get("lmstudio", USER),
+    get("ui/lmstudio/models", USER),
+    form("ui/lmstudio/check", STAFF, baseUrl="http://127.0.0.1:1"),
+    form("ui/lmstudio/reset", STAFF),
+    # ingest
+    get("ingest", USER),
+    post("ingest/start", STAFF, "", path="/nowhere"),
+    get("ingest/status/<str:run_id>", USER, f"ingest/status/{NO_RUN}"),
+    post("ingest/cancel/<str:run_id>", STAFF, f"ingest/cancel/{NO_RUN}"),
+    post("ingest/reembed/<absolute:path>", STAFF, "ingest/reembed/%2Fnowhere"),
+    post("ingest/remove/<absolute:path>", STAFF, "ingest/remove/%2Fnowhere"),
+    get("ingest/roots", USER),
+    get("ingest/models", USER),
+    post("ingest/model", STAFF, model="x"),
+    get("ingest/dirs", STAFF),
+    form("ui/ingest/start", STAFF, path="/nowhere"),
+    form("ui/ingest/cancel/<str:run_id>", STAFF, f"ui/ingest/cancel/{NO_RUN}"),
+    form("ui/ingest/reembed", STAFF, root=NO_RUN),
+    get("ui/ingest/remove", STAFF),
+    form("ui/ingest/remove", STAFF, root=NO_RUN),
+    get("ui/ingest/models", STAFF),
+    get("ui/ingest/model", STAFF),
+    form("ui/ingest/model", STAFF, model="x"),
+    get("ui/ingest/folders", STAFF),
+    get("ui/ingest/parts", USER),
+    get("ui/ingest/root/<str:root_id>", USER, f"ui/ingest/root/{NO_RUN}"),
+    get("ui/ingest/skipped", USER),
+    get("ui/ingest/skipped.csv", USER),
+    # conversations: the API
+    get("chat", OWNER, f"chat{C}"),
+    post("chat", OWNER, **CHAT),
+    get("chat/providers", USER),
+    get("chat/models", USER),
+    get("conversations", USER),
+    post("conversations", USER, provider="builtin", model="search"),
+    post(
+        "conversations/bulk/<str:verb>", OWNER, "conversations/bulk/restore", conversationIds=[HERS]
+    ),
+    post("conversations/<str:conversation_id>/archive", OWNER, f"conversations/{HERS}/archive"),
+    post("conversations/<str:conversation_id>/restore", OWNER, f"conversations/{HERS}/restore"),
+    get("conversations/<str:conversation_id>/turns", OWNER, f"conversations/{HERS}/turns"),
+    post("conversations/<str:conversation_id>/turns", OWNER, f"conversations/{HERS}/turns", **TURN),
+    post("conversations/<str:conversation_id>/cancel", USER, f"conversations/{HERS}/cancel"),
+    # conversations: the page
+    form("ui/chat/send", OWNER, c=HERS, message="x", provider="builtin", model="search"),
+    form("ui/chat/stop", USER, c=HERS),
+    get("ui/chat/picker", USER, f"ui/chat/picker{C}"),
+    get("ui/chat/sidebar", USER, f"ui/chat/sidebar{C}"),
+    get("ui/chat/actions", OWNER, f"ui/chat/actions{C}"),
+    form("ui/chat/archive", OWNER, c=HERS),
+    form("ui/chat/restore", OWNER, c=HERS),
+    form("ui/chat/rename", OWNER, c=HERS, title="New title"),
+    form("ui/chat/bulk/<str:verb>", OWNER, "ui/chat/bulk/archive", id=HERS),
+    form("ui/chat/delete", OWNER, c=HERS),
+    form("ui/chat/diagram", USER, source="nothing"),
+    get("ui/chat/export", OWNER, f"ui/chat/export{C}"),
+    get("ui/chat/codex", STAFF),
+    form("ui/chat/codex/login", STAFF),
+    form("ui/chat/codex/cancel", STAFF),
+    # agents
+    get("agents", USER),
+    get("agents/<str:agent>/commands", USER, "agents/code_tour/commands"),
+    post("agents/<str:agent>/commands/run", USER, "agents/none/commands/run", commandName="x"),
+    post("agents/<str:agent>/run", USER, "agents/none/run", instruction="x"),
+    form("ui/agents/send", USER, a="none", c="new", message="x"),
+    form("ui/agents/execute", USER, a="none", c="new", command="x"),
+    # MCP
+    post("mcp", USER),
+    post("mcp/chat", USER),
+    post("mcp/agents", USER),
+]
+
+
+def patterns(resolver: URLResolver, above: str = "") -> Iterator[str]:
+    for each in resolver.url_patterns:
+        route = above + str(each.pattern)
+        if isinstance(each, URLPattern):
+            yield route
+        elif route != "admin/":
+            yield from patterns(each, route)
+
+
+def test_no_route_is_forgotten() -> None:
+    # Django's admin asks for a login of staff itself (tests/site/test_admin.py).
+    assert {route.pattern for route in ROUTES} == set(patterns(get_resolver()))
+
+
+@pytest.fixture
+def people(turn_knobs: Callable[..., None]) -> dict[str, Client]:
+    """Everyone by name. Ada has a conversation."""
+    turn_knobs(require_login=True)
+    known = {
+        "ada": User.objects.create_user("ada"),
+        "bob": User.objects.create_user("bob"),
+        "staff": User.objects.create_user("staff", is_staff=True),
+    }
+    clients = {"anonymous": Client(), **{name: Client() for name in known}}
+    for name, user in known.items():
+        clients[name].force_login(user)
+    Conversation.objects.create(
+        id=HERS, provider="builtin", model="search", title="Hers", owner=known["ada"]
+    )
+    return clients
+
+
+def ask(client: Client, route: Route) -> Any:
+    headers = {"accept": "application/json"} if not route.path.startswith("chat") else {}
+    if route.pattern == "ui/chat/delete":
+        Conversation.objects.filter(pk=HERS).update(archived_at="2026-01-01T00:00:00Z")
+    if route.method == "GET":
+        return client.get(route.address, headers=headers)
+    if route.form is not None:
+        return client.post(route.address, route.form)
+    return client.post(route.address, route.body, content_type="application/json")
+
+
+def is_refused_to_strangers(answer: Any) -> bool:
+    """A page leads to the login; a fragment and the API say 401."""
+    if answer.status_code == 302:
+        return str(answer["Location"]).startswith("/login")
+    return bool(answer.status_code == 401)
+
+
+def is_refused(answer: Any) -> bool:
+    """Staff's routes say 403; what belongs to somebody else is not there, or cannot be had."""
+    return answer.status_code in (401, 403, 404) or b"BATCH_CONFLICT" in answer.content
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=str)
+@pytest.mark.parametrize("name", ["anonymous", "bob", "ada", "staff"])
+def test_every_route_answers_those_alone_whom_it_is_for(
+    people: dict[str, Client], name: str, route: Route
+) -> None:
+    answer = ask(people[name], route)
+    told = f"{answer.status_code} {answer.get('Location', '')}"
+    assert answer.status_code != 500
+    if name == "anonymous":
+        assert is_refused_to_strangers(answer) is (route.level != OPEN), told
+    elif name == "bob":
+        if route.level == OWNER:
+            assert is_refused(answer), told
+            assert Conversation.objects.get(pk=HERS).title == "Hers"
+            assert not Turn.objects.filter(conversation=HERS).exists()
+        else:
+            assert (answer.status_code == 403) is (route.level == STAFF), told
+    elif name == "ada":
+        assert (answer.status_code == 403) is (route.level == STAFF), told
+        assert not (route.level == OWNER and is_refused(answer)), told
+    else:
+        assert answer.status_code not in (401, 403), told
+        assert not (route.level == OWNER and is_refused(answer)), told
+    if hasattr(answer, "close"):
+        answer.close()
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=str)
+def test_without_a_login_nobody_is_refused(route: Route) -> None:
+    Conversation.objects.create(id=HERS, provider="builtin", model="search")
+    answer = ask(Client(), route)
+    assert answer.status_code not in (401, 403)
+    assert not (route.level == OWNER and is_refused(answer))
