@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured, PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.request import split_domain_port, validate_host
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 
 from codeinfo.authentication import (
@@ -30,8 +30,9 @@ from codeinfo.authentication import (
 )
 from codeinfo.conf import Knobs, knobs
 from codeinfo.error_map import respond, typed
-from codeinfo.errors import CodeinfoError, InvalidInput
+from codeinfo.errors import CodeinfoError, Conflict, InvalidInput
 from codeinfo.principal import Principal, acting_as, current
+from codeinfo.rate_limits import Kind, address_of, check_login, check_rate
 from codeinfo.rights import is_for_users
 
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -45,6 +46,9 @@ MCP = ("/mcp", "/mcp/chat", "/mcp/agents")
 OPEN = ("/health",)
 # Pages that ask for the login themselves, or are needed to show it.
 OWN_LOGIN = ("/login", "/admin", "/static/")
+LOGINS = ("/login", "/admin/login/")
+# What begins an answer; pages count theirs in their views, which say it beside the question.
+CHAT = re.compile(r"^/(chat|agents/[^/]+/(commands/)?run)$")
 CORS_HEADERS = (
     *("authorization", "content-type"),
     *("mcp-protocol-version", "mcp-method", "mcp-name"),
@@ -203,6 +207,11 @@ class AccessMiddleware:
             check_site(request)
         except CodeinfoError as error:
             return respond(error, request)
+        if request.path in LOGINS and request.method == "POST":
+            try:
+                check_login(request.POST.get("username", ""), address_of(request))
+            except Conflict as error:
+                return await _wait_page(request, error)
         if current().is_anonymous and not request.path.startswith(OWN_LOGIN):
             return self._to_login(request)
         return await self.get_response(request)
@@ -215,6 +224,8 @@ class AccessMiddleware:
 
     async def _api(self, request: HttpRequest) -> HttpResponse:
         try:
+            if request.path not in OPEN:
+                check_rate(_rate_of(request), address_of(request))
             check_api(request)
         except CodeinfoError as error:
             return respond(error, request)
@@ -259,6 +270,19 @@ class AccessMiddleware:
         """An error of ours, or of the database, that a plain Django view let through."""
         found = typed(error)
         return None if found is None else respond(found, request)
+
+
+def _rate_of(request: HttpRequest) -> Kind:
+    return "chat" if request.method == "POST" and CHAT.match(request.path) else "api"
+
+
+async def _wait_page(request: HttpRequest, error: Conflict) -> HttpResponse:
+    context = {"title": "Wait a while", "text": error.message, "code": error.code}
+    page: HttpResponse = await sync_to_async(render)(
+        request, "site/error.html", context, status=429
+    )
+    page["Retry-After"] = str(error.details["retryAfter"])
+    return page
 
 
 async def _principal_of(request: HttpRequest) -> Principal:

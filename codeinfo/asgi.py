@@ -26,6 +26,7 @@ from apps.site.consumers import RefuseConsumer
 from codeinfo.access import WebsocketGate
 from codeinfo.conf import knobs
 from codeinfo.ports import PortRouter, only_path
+from codeinfo.proxies import TrustedProxies
 from codeinfo.static_files import WithStaticFiles
 from codeinfo.threads import KeptThreads
 
@@ -57,10 +58,12 @@ everything = ProtocolTypeRouter(
     }
 )
 
-application = PortRouter(
-    everything,
-    {
-        knobs().mcp_port: only_path("/mcp/chat", http),
-        knobs().agents_mcp_port: only_path("/mcp/agents", http),
-    },
+application = TrustedProxies(
+    PortRouter(
+        everything,
+        {
+            knobs().mcp_port: only_path("/mcp/chat", http),
+            knobs().agents_mcp_port: only_path("/mcp/agents", http),
+        },
+    )
 )

@@ -21,6 +21,7 @@ STATUS_BY_CODE = {
     "METHOD_NOT_ALLOWED": 405,
     "CONVERSATION_ARCHIVED": 410,
     "BUSY": 429,
+    "RATE_LIMITED": 429,
     "CHROMA_UNAVAILABLE": 502,
     "EMBEDDER_UNAVAILABLE": 502,
     "LMSTUDIO_UNAVAILABLE": 502,
@@ -189,6 +190,8 @@ def respond(error: CodeinfoError, request: HttpRequest) -> HttpResponse:
     response = JsonResponse(envelope_for(request)(error), status=_status(error, request))
     if isinstance(error, Unavailable) and error.retryable and response.status_code == 503:
         response["Retry-After"] = "2"
+    if "retryAfter" in error.details:
+        response["Retry-After"] = str(error.details["retryAfter"])
     return response
 
 

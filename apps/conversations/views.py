@@ -28,6 +28,7 @@ from apps.retrieval.repositories import repo_id
 from codeinfo.conf import BASE_DIR
 from codeinfo.error_map import status_of
 from codeinfo.errors import CodeinfoError, InvalidInput, NotFound
+from codeinfo.rate_limits import address_of, check_rate
 
 # Of the project's own source, which the first start ingests, and of any other repository.
 OWN_EXAMPLES = (
@@ -126,6 +127,7 @@ async def send(request: HttpRequest) -> HttpResponse:
     form = request.POST
     conversation_id = form.get("c", "")
     try:
+        check_rate("chat", address_of(request))
         question = _question(form)
         await refuse_without_tools(question.provider)
         log = await runner.start(question)

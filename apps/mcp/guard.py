@@ -10,8 +10,9 @@ from mcp_types import INVALID_REQUEST
 
 from apps.mcp.wire import RpcError
 from codeinfo.access import MAX_BODY, check_site, measured_length
-from codeinfo.errors import InvalidInput
+from codeinfo.errors import Conflict, InvalidInput
 from codeinfo.principal import current
+from codeinfo.rate_limits import address_of, check_rate
 
 
 def body_of(request: HttpRequest) -> bytes:
@@ -39,6 +40,12 @@ def _host_and_site(request: HttpRequest) -> None:
 
 def _credentials(request: HttpRequest) -> None:
     if current().is_anonymous:
+        # Guessing is counted; calls are where they are made (apps/mcp/rpc.py).
+        try:
+            check_rate("api", address_of(request))
+        except Conflict as error:
+            wait = {"Retry-After": str(error.details["retryAfter"])}
+            raise _refused(429, error.code, error.message, **wait) from None
         challenge = {"WWW-Authenticate": "Bearer"}
         raise _refused(401, "UNAUTHORIZED", "A bearer token or a login is needed.", **challenge)
 

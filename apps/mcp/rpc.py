@@ -40,6 +40,7 @@ from apps.mcp.types import JSON, McpEndpoint, Report
 from apps.mcp.wire import Message, RpcError
 from codeinfo.error_map import typed
 from codeinfo.errors import CodeinfoError
+from codeinfo.rate_limits import address_of, check_rate
 
 logger = logging.getLogger("codeinfo.mcp")
 
@@ -139,7 +140,10 @@ async def _understand(exchange: Exchange, request: HttpRequest) -> Work | None:
     exchange.method = message.method
     _check_params(message, era)
     call = message.method == "tools/call"
-    work = await _tool_call(exchange, message, era) if call else _lookup(exchange, message, era)
+    if call:
+        work = await _tool_call(exchange, message, era, address_of(request))
+    else:
+        work = _lookup(exchange, message, era)
 
     async def sealed(report: Report) -> JSON:
         return _sealed(exchange, era, await work(report))
@@ -154,10 +158,11 @@ def _lookup(exchange: Exchange, message: Message, era: Era) -> Work:
     return answer
 
 
-async def _tool_call(exchange: Exchange, message: Message, era: Era) -> Work:
+async def _tool_call(exchange: Exchange, message: Message, era: Era, address: str) -> Work:
     await pass_gate(exchange.endpoint, era)
     tool = tool_named(exchange.endpoint, message)
     exchange.tool = tool.name
+    check_rate("api", address)
     return prepare(tool, message, era).run
 
 

@@ -30,6 +30,7 @@ from codeinfo.access import wants_html
 from codeinfo.conf import knobs
 from codeinfo.error_map import status_of
 from codeinfo.errors import CodeinfoError, InvalidInput, Unavailable
+from codeinfo.rate_limits import address_of, check_rate
 
 ELSEWHERE = (
     "This conversation already has a run in progress in another tab/window. "
@@ -117,6 +118,7 @@ async def send(request: HttpRequest) -> HttpResponse:
     """`POST /ui/agents/send`: an instruction. Its turn appears over the socket."""
     form = request.POST
     try:
+        check_rate("chat", address_of(request))
         text = form.get("message", "")
         if not text.strip():
             raise InvalidInput("instruction is required")
@@ -131,6 +133,7 @@ async def execute(request: HttpRequest) -> HttpResponse:
     """`POST /ui/agents/execute`: a command. Its steps appear over the socket, one by one."""
     form = request.POST
     try:
+        check_rate("chat", address_of(request))
         if not form.get("command"):
             raise InvalidInput("Choose a command first.")
         steps = await starting.command(_ask(form), form["command"])

@@ -36,6 +36,7 @@ logger = logging.getLogger("codeinfo.conversations")
 
 POLICY_VIOLATION, TOO_BIG, SERVER_FAILED = 1008, 1009, 1011
 MAX_FRAME = 64 * 1024
+MAX_SUBSCRIPTIONS = 200
 # At most 20 batches of deltas, and 5 states of an ingest, a second.
 DELTA_SECONDS, INGEST_SECONDS = 0.05, 0.2
 
@@ -77,8 +78,13 @@ class JsonConsumer(AsyncWebsocketConsumer):
     # Subscriptions ------------------------------------------------------------------------
 
     def follow(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run a subscription until it is ended; asking for one twice begins it anew."""
+        """Run a subscription until it is ended; asking for one twice begins it anew.
+
+        Raises BadFrame for one too many.
+        """
         self.unfollow(name)
+        if len(self.tasks) >= MAX_SUBSCRIPTIONS:
+            raise BadFrame(f"at most {MAX_SUBSCRIPTIONS} subscriptions")
         self.tasks[name] = asyncio.create_task(self._guarded(work()))
 
     def unfollow(self, name: str) -> None:

@@ -1,0 +1,82 @@
+"""Reverse proxies: which of them are believed, and what they say of who is behind them."""
+
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
+
+from codeinfo.conf import knobs
+from codeinfo.ports import Application
+
+FORWARDED_FOR = b"x-forwarded-for"
+
+Headers = list[tuple[bytes, bytes]]
+IPAddress = IPv4Address | IPv6Address
+
+
+class TrustedProxies:
+    """Serves a request that came through a proxy of CODEINFO_TRUSTED_PROXIES as its client's.
+
+    The client's address is the last one of X-Forwarded-For that is not a trusted proxy's: what
+    stands before it was written by the client. The header of CODEINFO_SECURE_PROXY_HEADER is taken
+    away from everyone else, who could claim HTTPS with it.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] in ("http", "websocket"):
+            scope = _believed(scope)
+        await self.app(scope, receive, send)
+
+
+def _believed(scope: dict[str, Any]) -> dict[str, Any]:
+    address, _ = scope.get("client") or ("", 0)
+    if not is_trusted(_parsed(address)):
+        secure = knobs().secure_proxy_header.lower().encode()
+        if not secure:
+            return scope
+        return {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != secure]}
+    client = client_address(address, _forwarded(scope["headers"]))
+    return {**scope, "client": (client, 0)}
+
+
+def client_address(peer: str, forwarded: Iterable[str]) -> str:
+    """The address of the client behind `peer`, a trusted proxy.
+
+    forwarded: the addresses of X-Forwarded-For in their order. One that cannot be read ends the
+    search: what is behind it cannot be known.
+    """
+    client = peer
+    for text in reversed(list(forwarded)):
+        address = _parsed(text)
+        if address is None:
+            break
+        client = str(address)
+        if not is_trusted(address):
+            break
+    return client
+
+
+def is_trusted(address: IPAddress | None) -> bool:
+    """Return True if an address is of a proxy that is believed."""
+    return address is not None and any(address in network for network in knobs().trusted_proxies)
+
+
+def _forwarded(headers: Headers) -> Iterator[str]:
+    for name, value in headers:
+        if name == FORWARDED_FOR:
+            yield from (word.strip() for word in value.decode("latin-1").split(","))
+
+
+def _parsed(text: str) -> IPAddress | None:
+    """An address, with or without a port; an IPv4 address in IPv6's clothes as what it is."""
+    host = text.partition("]")[0].lstrip("[") if text.startswith("[") else text
+    if host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    return mapped or address

@@ -1,0 +1,143 @@
+"""How often somebody may ask, in each family's own words, and whose requests count together."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.test import Client
+
+from codeinfo import rate_limits
+
+pytestmark = pytest.mark.django_db
+
+TOKEN = {"authorization": "Bearer key-1"}
+
+
+@pytest.fixture(autouse=True)
+def guarded(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Three requests and two questions a minute, in a minute that does not end."""
+    monkeypatch.setattr(rate_limits.time, "time", lambda: 600.0)
+    limits = {"api_rate": 3, "chat_rate": 2, "login_failures": 5}
+    turn_knobs(require_login=True, api_token="key-1", mcp_token="key-1", **limits)
+    cache.clear()
+    yield
+    cache.clear()
+
+
+def ask(client: Client, path: str = "/ingest/roots", **more: Any) -> Any:
+    return client.get(path, **more)
+
+
+def test_the_fourth_request_is_told_to_wait(client: Client) -> None:
+    answers = [ask(client, headers=TOKEN) for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    last = answers[-1]
+    assert (last["Retry-After"], last.json()["code"]) == ("60", "RATE_LIMITED")
+    assert ask(client, "/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/tools/ingested-repos", {"error": "RATE_LIMITED"}),
+        ("/conversations", {"status": "error", "code": "RATE_LIMITED"}),
+        ("/ingest/roots", {"status": "error", "code": "RATE_LIMITED"}),
+        ("/lmstudio/status", {"status": "error", "baseUrl": None}),
+        ("/agents", {"status": "error", "code": "RATE_LIMITED"}),
+        ("/logs", {"status": "error", "code": "RATE_LIMITED"}),
+        ("/version", {"status": "error", "code": "RATE_LIMITED"}),
+    ],
+)
+def test_each_family_says_it_in_its_own_envelope(
+    client: Client, path: str, expected: dict[str, Any]
+) -> None:
+    for _ in range(3):
+        ask(client, headers=TOKEN)
+    answer = ask(client, path, headers=TOKEN)
+    assert answer.status_code == 429
+    assert expected.items() <= answer.json().items()
+
+
+def test_a_user_a_token_and_an_address_are_counted_apart(client: Client) -> None:
+    ada, other = Client(), Client()
+    ada.force_login(User.objects.create_user("ada"))
+    for who, headers in ((ada, {}), (client, TOKEN)):
+        assert [ask(who, headers=headers).status_code for _ in range(4)][-2:] == [200, 429]
+    # Guessing a token is counted by address.
+    guesses = [ask(other, headers={"authorization": f"Bearer {n}"}) for n in range(4)]
+    assert [guess.status_code for guess in guesses] == [401, 401, 401, 429]
+    assert ask(other, REMOTE_ADDR="10.0.0.9").status_code == 401
+
+
+def test_questions_have_a_limit_of_their_own(client: Client) -> None:
+    body = {"provider": "none", "model": "m", "conversationId": "c1", "message": "x"}
+    post = lambda: client.post(  # noqa: E731
+        "/chat", body, content_type="application/json", headers=TOKEN
+    )
+    assert [post().status_code for _ in range(3)] == [400, 400, 429]
+    assert ask(client, headers=TOKEN).status_code == 200
+
+
+def test_the_page_says_it_beside_the_question_and_keeps_it() -> None:
+    ada = Client()
+    ada.force_login(User.objects.create_user("ada"))
+    form = {"c": "c1", "message": "x", "provider": "none", "model": "m"}
+    answers = [ada.post("/ui/chat/send", form) for _ in range(3)]
+    assert [answer["X-Problem"] for answer in answers][-1] == "RATE_LIMITED"
+    assert "The question is kept." in answers[-1].content.decode()
+
+
+def test_a_tool_over_mcp_fails_as_tools_do(client: Client) -> None:
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "ListIngestedRepositories", "arguments": {}},
+    }
+    headers = {**TOKEN, "mcp-protocol-version": "2025-11-25"}
+    for _ in range(3):
+        client.post("/mcp", message, content_type="application/json", headers=headers)
+    answer = client.post("/mcp", message, content_type="application/json", headers=headers)
+    result = answer.json()["result"]
+    assert (answer.status_code, result["isError"]) == (200, True)
+    assert result["content"][0]["text"].startswith("RATE_LIMITED")
+
+
+LOGINS = ["/login", "/admin/login/"]
+
+
+@pytest.mark.parametrize("path", LOGINS)
+def test_after_five_failures_no_password_is_tried(path: str) -> None:
+    User.objects.create_superuser("ada", password="right")
+    wrong, right = ({"username": "ada", "password": word} for word in ("wrong", "right"))
+    client = Client()
+    assert {client.post(path, wrong).status_code for _ in range(5)} == {200}
+    refused = client.post(path, right)
+    assert (refused.status_code, "sessionid" in client.cookies) == (429, False)
+    assert 0 < int(refused["Retry-After"]) <= 900
+    assert "text/html" in refused["content-type"]
+    # Neither the other door, nor other letters of the name, is a way round.
+    other = next(each for each in LOGINS if each != path)
+    assert client.post(other, {**right, "username": " ADA"}).status_code == 429
+    # Somebody else at the same address, and she herself elsewhere, log in.
+    User.objects.create_superuser("bob", password="right")
+    assert client.post(path, {**right, "username": "bob"}).status_code == 302
+    assert Client().post(path, right, REMOTE_ADDR="10.0.0.9").status_code == 302
+
+
+def test_a_login_that_succeeds_forgets_the_failures(client: Client) -> None:
+    User.objects.create_user("ada", password="right")
+    for word in (*["wrong"] * 4, "right", *["wrong"] * 4, "right"):
+        answer = client.post("/login", {"username": "ada", "password": word})
+    assert answer.status_code == 302
+
+
+def test_on_this_machine_alone_nothing_is_limited(
+    client: Client, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(require_login=False, api_token="", mcp_token="")
+    assert {ask(client).status_code for _ in range(10)} == {200}
+    turn_knobs(allowed_hosts=("code.example",), allow_open_access=True)
+    assert [ask(client).status_code for _ in range(4)] == [200, 200, 200, 429]
