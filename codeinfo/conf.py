@@ -127,9 +127,17 @@ def chroma_url(value: str) -> str:
     return f"{parts.scheme}://{parts.hostname}:{parts.port or 8000}"
 
 
+# Variables that hold a secret, or an address in which a password may stand.
+SECRET = re.compile(r"(TOKEN|KEY|_URL|_ENDPOINT)$")
+
+
 def knob(env: str, parse: Parse, default: Any, doc: str) -> Any:
-    """Declare one variable. A callable default is computed from the knobs read before it."""
-    return field(metadata={"env": env, "parse": parse, "default": default, "doc": doc})
+    """Declare one variable. A callable default is computed from the knobs read before it.
+
+    Secrets are left out of `repr`, which stands in error pages and tracebacks.
+    """
+    metadata = {"env": env, "parse": parse, "default": default, "doc": doc}
+    return field(metadata=metadata, repr=SECRET.search(env) is None)
 
 
 def _in_data(*parts: str) -> Callable[[dict[str, Any]], Path]:

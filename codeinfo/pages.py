@@ -9,12 +9,26 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from asgiref.sync import markcoroutinefunction, sync_to_async
+from csp.middleware import CSPMiddleware
 from django.http import HttpRequest, HttpResponse
+from django.middleware.clickjacking import XFrameOptionsMiddleware
+from django.middleware.security import SecurityMiddleware
 from django.utils.module_loading import import_string
 
 from codeinfo.access import is_page
 
 GetResponse = Callable[[HttpRequest], Awaitable[HttpResponse]]
+
+
+def page_headers(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """The headers that pages carry, on a page that is shown at an address of the API."""
+    for kind in (SecurityMiddleware, CSPMiddleware, XFrameOptionsMiddleware):
+        response = kind(_no_view).process_response(request, response)
+    return response
+
+
+def _no_view(request: HttpRequest) -> HttpResponse:
+    raise NotImplementedError
 
 
 class PagesOnly:

@@ -53,7 +53,7 @@ def run(
     with start(command, env=env, cwd=cwd, own=own, **pipes) as process:
         try:
             output, errors = process.communicate(data, timeout=seconds)
-        except BaseException:
+        finally:
+            # Nothing happens to one that has ended.
             process.kill()
-            raise
     return subprocess.CompletedProcess(list(command), process.returncode, output, errors)

@@ -190,6 +190,7 @@ if KNOBS.secure_proxy_header:
     SECURE_SSL_REDIRECT = KNOBS.secure_cookies
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "apps.logs.debug_pages.SecretFilter"
 CSRF_FAILURE_VIEW = "apps.site.failures.csrf_failure"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1 << 20
 

@@ -16,5 +16,6 @@ urlpatterns = [
 ]
 
 handler400 = "apps.site.failures.bad_request"
+handler403 = "apps.site.failures.forbidden"
 handler404 = "apps.site.failures.not_found"
 handler500 = "apps.site.failures.server_error"

@@ -6,12 +6,15 @@ from django.shortcuts import render
 from codeinfo.access import is_page
 from codeinfo.error_map import respond
 from codeinfo.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
+from codeinfo.pages import page_headers
 
 
 def _answer(request: HttpRequest, error: CodeinfoError, status: int, title: str) -> HttpResponse:
-    if is_page(request) or "text/html" in request.headers.get("Accept", ""):
+    page = is_page(request)
+    if page or "text/html" in request.headers.get("Accept", ""):
         context = {"title": title, "text": error.message, "code": error.code}
-        return render(request, "site/error.html", context, status=status)
+        shown = render(request, "site/error.html", context, status=status)
+        return shown if page else page_headers(request, shown)
     response = respond(error, request)
     response.status_code = status
     return response
@@ -32,6 +35,11 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         "This form was not sent from a page of this server, or the page is too old. Reload it.",
         code="FORBIDDEN",
     )
+    return _answer(request, error, 403, "Not allowed")
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    error = InvalidInput("Only staff may do this.", code="FORBIDDEN")
     return _answer(request, error, 403, "Not allowed")
 
 

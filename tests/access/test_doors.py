@@ -113,6 +113,10 @@ def test_a_form_of_a_page_needs_its_token(browser: Client) -> None:
     assert answer.status_code == 403
 
 
+PAGE_HEADERS = ("Content-Security-Policy", "X-Frame-Options", "X-Content-Type-Options")
+PAGE_HEADERS += ("Referrer-Policy", "Cross-Origin-Opener-Policy")
+
+
 @pytest.mark.parametrize("path", ["/nothing", "/ingest/nothing", "/conversations/a/b/c"])
 def test_an_unknown_address_answers_json_to_programs_and_a_page_to_people(
     browser: Client, path: str
@@ -120,6 +124,9 @@ def test_an_unknown_address_answers_json_to_programs_and_a_page_to_people(
     assert browser.get(path).json()["status" if path != "/conversations/a/b/c" else "error"]
     page = browser.get(path, headers={"accept": "text/html"})
     assert (page.status_code, page["content-type"]) == (404, "text/html; charset=utf-8")
+    known = browser.get("/")
+    for header in PAGE_HEADERS:
+        assert page[header] == known[header]
 
 
 @pytest.mark.parametrize(
@@ -130,6 +137,34 @@ def test_a_wrong_method_answers_json(browser: Client, method: str, path: str) ->
     answer = getattr(browser, method)(path)
     assert (answer.status_code, answer["content-type"]) == (405, "application/json")
     assert answer["Allow"]
+
+
+IMAGE = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}
+FRAME = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}
+LINK = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+
+
+@pytest.mark.parametrize("path", [*GETS, "/lmstudio/status", "/ui/lmstudio/models", "/mcp"])
+@pytest.mark.parametrize("how", [IMAGE, FRAME], ids=["image", "frame"])
+def test_a_page_elsewhere_cannot_have_anything_fetched(
+    browser: Client, path: str, how: dict[str, str]
+) -> None:
+    ask = browser.post if path == "/mcp" else browser.get
+    assert ask(path, headers=how).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/chat", "/search?q=x", "/version"])
+def test_a_link_elsewhere_leads_here(browser: Client, path: str) -> None:
+    assert browser.get(path, headers=LINK).status_code == 200
+    assert browser.post("/ingest/start", headers=LINK).status_code == 403
+
+
+def test_an_origin_that_is_configured_may_fetch_across_sites(
+    browser: Client, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(allowed_origins=("https://tool.example",))
+    headers = {**IMAGE, "sec-fetch-mode": "cors", "origin": "https://tool.example"}
+    assert browser.get("/version", headers=headers).status_code == 200
 
 
 def test_pages_carry_a_policy_without_unsafe_inline(browser: Client) -> None:

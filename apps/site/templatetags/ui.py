@@ -7,6 +7,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from codeinfo import principal
+
 register = template.Library()
 
 
@@ -17,6 +19,12 @@ def icon(name: str, extra: str = "") -> SafeString:
     return format_html(
         '<svg class="{}" aria-hidden="true"><use href="#i-{}"/></svg>', classes, name
     )
+
+
+@register.simple_tag
+def staff() -> bool:
+    """Whether this is drawn for staff; others are not shown what they may not use."""
+    return principal.current().is_staff
 
 
 @register.filter
