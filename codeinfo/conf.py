@@ -281,6 +281,11 @@ class Knobs:
             raise ImproperlyConfigured(
                 "CELERY_BROKER_URL needs CHROMA_URL: only one process can open the embedded store"
             )
+        if known["secure_proxy_header"] and not known["trusted_proxies"]:
+            raise ImproperlyConfigured(
+                "CODEINFO_SECURE_PROXY_HEADER needs CODEINFO_TRUSTED_PROXIES: "
+                "everybody else could claim HTTPS"
+            )
         return cls(**known)
 
 

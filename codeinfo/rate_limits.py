@@ -5,6 +5,7 @@ no limits (`limits_apply`). docs/security.md has the table.
 """
 
 import hashlib
+import math
 import time
 from typing import Any, Literal
 
@@ -53,7 +54,8 @@ def check_login(username: str, address: str) -> None:
 
 def limited(seconds: int, why: str) -> Conflict:
     """The refusal, which says when to come back."""
-    message = f"{why} Try again in {seconds} seconds."
+    wait = f"{seconds} seconds" if seconds <= 90 else f"{math.ceil(seconds / 60)} minutes"
+    message = f"{why} Try again in {wait}."
     return Conflict(message, code="RATE_LIMITED", details={"retryAfter": seconds})
 
 

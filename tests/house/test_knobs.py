@@ -39,6 +39,8 @@ def test_a_blank_value_means_unset(blank: str) -> None:
         ("LMSTUDIO_BASE_URL", "127.0.0.1:1234"),
         ("CODEINFO_LMSTUDIO_API_TOKEN", "sk-other"),
         ("LOG_LEVEL", "loud"),
+        ("CODEINFO_TRUSTED_PROXIES", "proxy.example"),
+        ("CODEINFO_LOOPBACK_USERS", "some"),
         ("INGEST_TOKEN_MARGIN", "2"),
         ("INGEST_MAX_FILE_BYTES", "1 MB"),
         ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "near"),
@@ -73,6 +75,14 @@ def test_values_are_read_as_the_contract_says(
     name: str, value: str, knob: str, expected: object
 ) -> None:
     assert getattr(Knobs.read({name: value}), knob) == expected
+
+
+def test_a_header_of_a_proxy_needs_to_know_the_proxy() -> None:
+    header = {"CODEINFO_SECURE_PROXY_HEADER": "X-Forwarded-Proto"}
+    with pytest.raises(ImproperlyConfigured, match="CODEINFO_TRUSTED_PROXIES"):
+        Knobs.read(header)
+    known = Knobs.read({**header, "CODEINFO_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8"})
+    assert [str(network) for network in known.trusted_proxies] == ["127.0.0.1/32", "10.0.0.0/8"]
 
 
 def test_the_ingest_base_is_data_inside_a_container_and_home_elsewhere() -> None:

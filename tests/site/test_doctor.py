@@ -176,6 +176,13 @@ def test_an_address_that_others_reach_without_a_login(doctor: Doctor) -> None:
     assert well and found["access"]["level"] == "warn"
 
 
+def test_a_login_that_keeps_agents_out(doctor: Doctor) -> None:
+    well, found = doctor(require_login=True)
+    assert well and found["access"]["level"] == "warn"
+    assert "CODEINFO_MCP_TOKEN" in found["access"]["fix"]
+    assert doctor(require_login=True, mcp_token="m")[1]["access"]["level"] == "ok"
+
+
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     with running(tmp_path_factory.mktemp("doctor")) as served:

@@ -21,6 +21,7 @@ from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
 from apps.site.server import port_problem, ports
 from codeinfo.access import check_exposure
+from codeinfo.authentication import requires_credentials
 from codeinfo.conf import knobs
 
 OLDEST_PYTHON = (3, 11)
@@ -108,6 +109,13 @@ def _access() -> Finding:
             "warn",
             f"Whoever reaches {known.bind} may use it without a login.",
             "Set CODEINFO_REQUIRE_LOGIN, CODEINFO_API_TOKEN and CODEINFO_MCP_TOKEN.",
+        )
+    if requires_credentials(known) and not known.mcp_token:
+        return _found(
+            "warn",
+            "A login is required, and no agent can log in: MCP answers those alone who have a "
+            "session, Codex' own searches among the refused.",
+            "Set CODEINFO_MCP_TOKEN, and CODEINFO_API_TOKEN for programs that call the API.",
         )
     return _found("ok", f"Listens on {known.bind}.")
 

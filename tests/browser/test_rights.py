@@ -1,0 +1,75 @@
+"""What a user who is not staff sees where a login is required: nothing that would be refused."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.chromium import WIDE, chromium
+from tests.browser.product import HOME, Product, running
+
+NAME, PASSWORD = "ada", "right-one-9"
+MAKE = f"""
+from django.contrib.auth.models import User
+User.objects.create_user({NAME!r}, password={PASSWORD!r})
+"""
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    folder = tmp_path_factory.mktemp("guarded")
+    with running(folder, CODEINFO_REQUIRE_LOGIN="true") as product:
+        environ = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": str(product.data)}
+        command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", MAKE]
+        subprocess.run(command, cwd=HOME, env=environ, check=True)
+        yield product
+
+
+@pytest.fixture(scope="module")
+def page(guarded: Product) -> Iterator[Page]:
+    with chromium() as browser:
+        context = browser.new_context(
+            base_url=guarded.url, viewport={"width": WIDE[0], "height": WIDE[1]}
+        )
+        page = context.new_page()
+        page.goto("/chat")
+        page.get_by_label("Name").fill(NAME)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("heading", name="Ask your code")).to_be_visible()
+        yield page
+
+
+def test_the_login_leads_to_the_page_that_was_asked_for(page: Page, guarded: Product) -> None:
+    page.goto("/chat")
+    assert page.url == f"{guarded.url}/chat"
+    expect(page.get_by_role("heading", name="Ingest a repository")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("path", "there", "away"),
+    [
+        ("/", "What is connected", "Ingest a folder"),
+        ("/ingest", "Staff chooses what is ingested.", "Start ingest"),
+        ("/lmstudio", "Staff chooses the address.", "Reset to default"),
+    ],
+)
+def test_what_only_staff_may_do_is_not_offered(
+    page: Page, path: str, there: str, away: str
+) -> None:
+    complaints: list[str] = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.goto(path)
+    expect(page.get_by_text(there).first).to_be_visible()
+    expect(page.get_by_text(away)).to_have_count(0)
+    expect(page.get_by_role("navigation").get_by_text("Logs")).to_have_count(0)
+    expect(page.locator("[data-live-text]")).to_have_text("Connected")
+    assert complaints == []
+
+
+def test_a_page_of_staff_says_so(page: Page) -> None:
+    page.goto("/logs")
+    expect(page.get_by_text("Only staff may do this.")).to_be_visible()
