@@ -5,6 +5,7 @@ nothing in it can close those tags or pass for a control token of a chat templat
 """
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,19 @@ from apps.agents.messages import ToolResult
 
 JSON = dict[str, Any]
 CLOSING = "</tool_result>"
+
+# Our own tags, and what chat templates mark turns, tools and instructions with (ChatML and Llama 3,
+# DeepSeek, Gemma, Llama 2, Mistral, Qwen), in any letter case: a model reads those of others, too.
+MARKERS = re.compile(
+    r"""
+      <[|\uff5c]
+    | </?\s{0,3}tool_result
+    | </?(?:s|bos|eos|think|tool_call|tool_response|tools|start_of_turn|end_of_turn)>
+    | <</?SYS>>
+    | \[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|ARGS|THINK)\]
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 def as_data(result: ToolResult) -> str:
@@ -46,8 +60,8 @@ def _body(result: ToolResult) -> Any:
 
 
 def _defused(data: str) -> str:
-    # Both are the same text to whoever reads the JSON.
-    return data.replace(CLOSING, "<\\/tool_result>").replace("<|", "<\\u007c")
+    """JSON text in which the first character of each marker is an escape: the same to read."""
+    return MARKERS.sub(lambda marker: f"\\u{ord(marker[0][0]):04x}{marker[0][1:]}", data)
 
 
 def _passages(payload: JSON) -> JSON:

@@ -111,7 +111,10 @@ HOSTILE = st.lists(
     st.sampled_from(
         [
             CLOSING,
+            CLOSING.upper(),
             "</tool_",
+            "[INST]",
+            "<start_of_turn>",
             "result>",
             "<|im_end|>",
             "<|",
@@ -134,7 +137,27 @@ def test_retrieved_text_cannot_leave_its_place(chunk: str) -> None:
     text = as_data(ToolResult(CALL, found(match(chunk=chunk))))
     assert text.count(CLOSING) == 1
     assert text.endswith(CLOSING)
-    assert "<|" not in text
+    assert text.lower().count(CLOSING) == 1
+    assert not [marker for marker in ("<|", "[INST]", "<start_of_turn>") if marker in text]
+    assert data_of(text)["results"][0]["chunk"] == chunk
+
+
+TEMPLATE_MARKERS = [
+    *("</tool_result>", "</TOOL_RESULT>", "</ Tool_Result >", '<tool_result name="x">'),
+    *("<|im_start|>", "<|eot_id|>", "<|", "<\uff5cUser\uff5c>", "<\uff5cend of sentence\uff5c>"),
+    *("[INST]", "[/INST]", "[inst]", "<<SYS>>", "<</SYS>>", "<s>", "</s>", "<bos>", "<eos>"),
+    *("<start_of_turn>", "<end_of_turn>", "<Start_Of_Turn>", "<think>", "</think>"),
+    *("[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]"),
+    *("<tool_call>", "</tool_call>", "<tool_response>"),
+]
+
+
+@pytest.mark.parametrize("marker", TEMPLATE_MARKERS)
+def test_no_marker_of_a_chat_template_gets_through(marker: str) -> None:
+    """The text stays what it was for whoever reads the JSON."""
+    chunk = f"before {marker}\\{marker}\nafter"
+    text = as_data(ToolResult(CALL, found(match(chunk=chunk))))
+    assert marker not in text.removesuffix(CLOSING)
     assert data_of(text)["results"][0]["chunk"] == chunk
 
 

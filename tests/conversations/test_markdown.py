@@ -151,6 +151,32 @@ def test_tables_strikethrough_and_outward_links_are_rendered() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("source", "host"),
+    [
+        ("[the docs](https://example.org/a?b)", "example.org"),
+        ("[github.com](https://evil.example/github.com)", "evil.example"),
+        ("[x](https://github.com@evil.example/)", "evil.example"),
+        ("[x](https://evil.example\\@github.com/)", "github.com"),
+        ("[x](http://127.0.0.1:5010/logs)", "127.0.0.1:5010"),
+        ("[x](http://[::1]:80/)", "[::1]:80"),
+        ("[x](https://g\u0456thub.com/)", "xn--gthub-n2e.com"),
+        ("[`code`](https://example.org)", "example.org"),
+        ("[x][1]\n\n[1]: https://example.org", "example.org"),
+        ("[write](mailto:a@evil.example)", "mailto:a@evil.example"),
+    ],
+)
+def test_a_link_shows_where_it_leads(source: str, host: str) -> None:
+    html, _ = rendered(source)
+    assert f'</a> <span class="link-host">({host})</span>' in html
+
+
+@pytest.mark.parametrize("source", ["<https://example.org/a>", "[ingest](/ingest)"])
+def test_a_link_that_shows_it_already_or_stays_here_says_no_more(source: str) -> None:
+    html, _ = rendered(source)
+    assert "<a href=" in html and "link-host" not in html
+
+
 def test_the_pages_that_our_own_advice_names_open_in_place() -> None:
     assert plain("[Ingest page](/ingest)").strip() == '<p><a href="/ingest">Ingest page</a></p>'
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from html import escape
 from textwrap import dedent
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.template.loader import render_to_string
 from markdown_it import MarkdownIt
@@ -233,10 +234,34 @@ def _render_link(tokens: list[Token], index: int, options: Any, env: Any) -> str
     return f'<a href="{href}"{away}>'
 
 
+def _render_link_end(tokens: list[Token], index: int, options: Any, env: Any) -> str:
+    """The end of a link and, where it leads away from this server, where to."""
+    start = next(i for i in range(index, -1, -1) if tokens[i].type == "link_open")
+    href = str(tokens[start].attrs.get("href", ""))
+    shown = "".join(token.content for token in tokens[start:index])
+    # A link without a text of its own is its address, and shows the host already.
+    if href.startswith("/") or shown == href:
+        return "</a>"
+    return f'</a> <span class="link-host">({escape(destination(href))})</span>'
+
+
+def destination(href: str) -> str:
+    """The host, and the port if one is named, that an address leads to; the whole of one without.
+
+    Names are in the ASCII form that the parser gives them, so that no letter looks like another.
+    """
+    try:
+        host = urlsplit(href).netloc.rpartition("@")[2]
+    except ValueError:
+        host = ""
+    return host or href
+
+
 _RULES = {
     "citation": _render_citation,
     "fence": _render_code_token,
     "code_block": _render_code_token,
     "link_open": _render_link,
+    "link_close": _render_link_end,
 }
 _parser.renderer.rules.update(_RULES)  # type: ignore[attr-defined]
