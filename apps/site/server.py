@@ -14,17 +14,19 @@ from django.core.management.base import CommandError
 from django.db import connection
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
+from twisted.internet.tcp import Port
 
 from apps.conversations.agents import commands
 from apps.ingest.chunking.finder import reset_finder
 from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
 from apps.retrieval import memory
-from apps.site import requests, sockets
+from apps.site import requests, sockets, standby
 from codeinfo import __version__, telemetry
 from codeinfo.conf import Knobs, knobs
 from codeinfo.heap import settled
 from codeinfo.hub import hub
+from codeinfo.watchdog import Watchdog
 
 logger = logging.getLogger("codeinfo.site")
 
@@ -112,6 +114,13 @@ def facts() -> dict[str, object]:
     }
 
 
+def _watchdog() -> Watchdog:
+    """The watchdog of a server that listens; while the loop is stalled it answers on PORT."""
+    listeners = (each for each in reactor.getReaders() if isinstance(each, Port))
+    main = next(each for each in listeners if each.getHost().port == knobs().port)
+    return Watchdog(reactor._asyncioEventloop, standby.Standby(main.socket).answer)
+
+
 def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; then end live answers and the ingest worker, and return."""
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -125,8 +134,15 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         ping_timeout=PONG_SECONDS,
         server_name="codeinfo",
         verbosity=0,
-        ready_callable=on_ready,
     )
+
+    def ready() -> None:
+        watchdog = _watchdog()
+        standby.watch(watchdog)
+        reactor.callWhenRunning(watchdog.start)
+        on_ready()
+
+    server.ready_callable = ready
     while_serving = AsyncExitStack()
     reactor.callWhenRunning(begin, while_serving)
     reactor.addSystemEventTrigger("before", "shutdown", ending, while_serving)
@@ -137,6 +153,8 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     try:
         server.run()
     finally:
+        if (watchdog := standby.watching()) is not None:
+            watchdog.stop()
         queue.stop_worker()
         reset_finder()
         reset_store()

@@ -1,6 +1,7 @@
 """The parts that a process stands on: database, embedder, vectors, providers, worker."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from django.db import DatabaseError, connection
@@ -8,10 +9,14 @@ from django.db import DatabaseError, connection
 from apps.agents.providers.base import Provider
 from apps.ingest import queries
 from apps.ingest.runs import queue
+from apps.site import standby
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
 from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError
+
+# How long a stall that is over is told of.
+REMEMBERED = timedelta(hours=1)
 
 DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "MongoDB"}
 
@@ -23,7 +28,8 @@ def all_parts(*, opening: bool = True) -> list[Check]:
     process and a second.
     """
     vectors = VECTORS if opening else VECTORS_IF_OPEN
-    return [DATABASE, EMBEDDER, vectors, *map(provider_check, _providers()), WORKER]
+    loop = [EVENT_LOOP] if standby.watching() else []
+    return [DATABASE, EMBEDDER, vectors, *map(provider_check, _providers()), WORKER, *loop]
 
 
 def database_name() -> str:
@@ -120,6 +126,17 @@ async def _worker() -> Finding:
             )
 
 
+async def _event_loop() -> Finding:
+    told = partial(Finding, "eventLoop", "Event loop")
+    watchdog = standby.watching()
+    stall = watchdog.latest if watchdog else None
+    if stall is None or datetime.now(UTC) - stall.since > REMEMBERED:
+        return told("ok", "Running", "Turns without a pause.")
+    when = f"for {stall.seconds:.0f} s at {stall.since:%H:%M:%S} UTC"
+    fix = "The log says where, under “event loop stalled”."
+    return told("warn", "Stalled before", f"Nothing was answered {when}.", fix)
+
+
 def _threaded(id: str, name: str, work: Callable[[], Finding]) -> Check:
     return Check(id, name, partial(in_thread, work))
 
@@ -129,6 +146,7 @@ EMBEDDER = _threaded("embedder", "Search and embedding", _embedder)
 VECTORS = _threaded("chroma", "Vector store", _vectors)
 VECTORS_IF_OPEN = _threaded("chroma", "Vector store", _vectors_if_open)
 WORKER = Check("worker", "Ingest worker", _worker)
+EVENT_LOOP = Check("eventLoop", "Event loop", _event_loop)
 
 
 def provider_check(provider: Provider) -> Check:

@@ -1,0 +1,79 @@
+"""Answers while the event loop is stalled: `/health` says so, all else is told to come back.
+
+The watchdog's thread takes waiting connections from the listening socket itself. What it says
+needs neither Django nor the database, and tells nothing but that.
+"""
+
+import json
+import socket
+from collections.abc import Mapping
+
+from codeinfo.watchdog import Watchdog
+
+REQUEST_SECONDS = 0.5
+REQUEST_BYTES = 4096
+# Connections that are answered at one look, so that a flood does not hold the thread up.
+AT_ONCE = 20
+RETRY_SECONDS = 5
+
+
+class Standby:
+    """`answer` serves the connections that wait on `listener`, a socket that does not block."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+
+    def answer(self) -> None:
+        for _ in range(AT_ONCE):
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return  # nobody waits, or the server ends
+            with connection:
+                _serve(connection)
+
+
+def _serve(connection: socket.socket) -> None:
+    try:
+        connection.settimeout(REQUEST_SECONDS)
+        request = connection.recv(REQUEST_BYTES)
+        connection.sendall(_response(request))
+        connection.shutdown(socket.SHUT_WR)
+    except OSError:
+        return  # the client has gone, or says nothing
+
+
+def _response(request: bytes) -> bytes:
+    path = request.partition(b"\r\n")[0].split(b" ")[1:2]
+    if path and path[0].partition(b"?")[0] == b"/health":
+        part = {"state": "bad", "word": "Stalled"}
+        return _message(
+            "200 OK",
+            {"status": "ok", "degraded": ["eventLoop"], "parts": {"eventLoop": part}},
+        )
+    message = "The server is busy with one thing and cannot answer now."
+    body = {"status": "error", "code": "STALLED", "message": message}
+    return _message("503 Service Unavailable", body, f"Retry-After: {RETRY_SECONDS}\r\n")
+
+
+def _message(status: str, body: Mapping[str, object], headers: str = "") -> bytes:
+    data = json.dumps(body).encode()
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n"
+        f"{headers}Connection: close\r\n\r\n"
+    )
+    return head.encode() + data
+
+
+_watchdog: Watchdog | None = None
+
+
+def watching() -> Watchdog | None:
+    """The watchdog of this process; None where no server runs."""
+    return _watchdog
+
+
+def watch(watchdog: Watchdog | None) -> None:
+    """Make `watchdog` the one of this process."""
+    global _watchdog
+    _watchdog = watchdog
