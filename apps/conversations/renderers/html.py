@@ -16,7 +16,7 @@ from django.utils.safestring import mark_safe
 
 from apps.conversations.answers.citations import Citation, passages_of
 from apps.conversations.answers.exchange import Exchange, timing_line, usage_line
-from apps.conversations.answers.markdown import AnswerRenderer, open_block, split
+from apps.conversations.answers.markdown import FENCES, AnswerRenderer, open_block, split
 from apps.conversations.answers.steps import step_of
 from apps.conversations.parts import Part
 
@@ -95,8 +95,13 @@ def _article(
 
 def spoken(text: str) -> str:
     """Markdown as it is said: without code blocks and marks."""
-    without_code = re.sub(r"(?:```|~~~)[^\n]*\n.*?(?:```|~~~|\Z)", " ", text, flags=re.DOTALL)
-    return " ".join(re.sub(r"[`*#|_]+", "", without_code).split())
+    said, inside = [], False
+    for line in text.split("\n"):
+        if line.lstrip().startswith(FENCES):
+            inside = not inside
+        elif not inside:
+            said.append(line)
+    return " ".join(re.sub(r"[`*#|_]+", "", "\n".join(said)).split())
 
 
 def append(html: str, target: str) -> str:

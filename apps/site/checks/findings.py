@@ -11,7 +11,7 @@ from apps.logs.redaction import clean_text
 Level = Literal["ok", "warn", "bad", "off"]
 
 USUAL_PATHS = ("/v1", "/mcp")
-ADDRESS = re.compile(r"\b[a-z][a-z0-9+]*://[^\s\"'<>,;)]+", re.IGNORECASE)
+ADDRESS = re.compile(r"\b[a-z][a-z0-9+]{0,20}://[^\s\"'<>,;)]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
