@@ -44,8 +44,6 @@ a[b
 \#odd.py
 #odd.py
 !odd.py
-odd.py\ 
-ab.py   
 a\*.py
 a*b*.py
 s*/d*/c.p?
@@ -69,6 +67,8 @@ FILES = [
 ]  # fmt: skip
 
 COMBINED = [
+    "odd.py\\ ",
+    "ab.py   ",
     "*\n!*/\n!*.py\n",
     "sub/*\n!sub/deep/\n",
     "sub/\n!sub/top.py\n",
