@@ -192,6 +192,7 @@ class Knobs:
     first_root: str = knob("CODEINFO_FIRST_ROOT", text, str(BASE_DIR), "Folder that the first start ingests (the checkout); none: nothing")
     host_ingest_dir: str = knob("HOST_INGEST_DIR", text, "", "Folder of the host that is mounted at /data; rewrites paths on output")
     trusted_folders: tuple[Path, ...] = knob("CODEINFO_TRUSTED_FOLDERS", paths, lambda k: (Path("/data"),) if k["in_container"] else (), "Folders whose git repositories may belong to another user, comma separated (none; /data in a container)")
+    sudo_uid: int = knob("SUDO_UID", integer(0, 1 << 32), -1, "Set by sudo: the user who called it, whose git repositories are read too where root runs codeinfo")
     ingest_collection: str = knob("INGEST_COLLECTION", text, "ingest_vectors", "Prefix of the Chroma collections, one per root")
     ingest_roots_collection: str = knob("INGEST_ROOTS_COLLECTION", text, "ingest_roots", "Accepted and ignored: roots live in the database")
     ingest_include: tuple[str, ...] = knob("INGEST_INCLUDE", words, (), "Extensions and whole names to ingest; replaces the built-in list")

@@ -33,6 +33,8 @@ class Root(models.Model):
     name = models.CharField(max_length=255, unique=True)
     description = models.TextField(blank=True, default="")
     model = models.CharField(max_length=255)
+    # Its files are found by a walk, whatever git knows of it.
+    plain_folder = models.BooleanField(default=False)
     # What its chunks were made by (`runs.delta`); with another one they are all made again.
     recipe = models.CharField(max_length=64, blank=True, default="", editable=False)
     generation = models.PositiveIntegerField(default=0)
@@ -84,11 +86,13 @@ class IngestRun(models.Model):
     description = models.TextField(blank=True, default="")
     model = models.CharField(max_length=255)
     dry_run = models.BooleanField(default=False)
+    plain_folder = models.BooleanField(default=False)
     slot = models.CharField(max_length=64, null=True, unique=True, editable=False)  # noqa: DJ001
 
     state = models.CharField(max_length=16, default="queued", db_index=True)
     message = models.TextField(blank=True, default="Queued")
     last_error = models.TextField(blank=True, default="")
+    error_code = models.CharField(max_length=64, blank=True, default="")
     files = models.PositiveIntegerField(default=0)
     chunks = models.PositiveIntegerField(default=0)
     embedded = models.PositiveIntegerField(default=0)

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from apps.ingest import queries
 from apps.ingest.embedding import DEFAULT_MODEL, is_gone
+from apps.ingest.finding import refusal
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import progress
 from apps.ingest.types import TERMINAL_STATES, RunStatus
@@ -44,6 +45,11 @@ class RunPanel:
     @property
     def active(self) -> bool:
         return self.status.state not in TERMINAL_STATES
+
+    @property
+    def may_be_plain(self) -> bool:
+        """Whether it failed since its git repository is not read, and can be ingested without."""
+        return self.status.error_code == refusal.CODE
 
     @property
     def spoken(self) -> str:

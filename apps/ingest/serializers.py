@@ -39,6 +39,7 @@ class StartSerializer(serializers.Serializer[Any]):
     model = Text(max_length=255)
     description = Text(required=False, allow_blank=True, allow_null=True, default="")
     dryRun = Flag(required=False, default=False)
+    plainFolder = Flag(required=False, default=False)
 
     @classmethod
     def parse(cls, body: Any) -> JSON:
@@ -52,6 +53,7 @@ class StartSerializer(serializers.Serializer[Any]):
             **{name: values[name] for name in ("path", "name", "model")},
             "description": values["description"] or "",
             "dry_run": values["dryRun"],
+            "plain_folder": values["plainFolder"],
         }
 
 
@@ -74,6 +76,7 @@ def status_wire(status: RunStatus) -> JSON:
     optional = {
         "message": status.message,
         "lastError": status.last_error,
+        "errorCode": status.error_code,
         "currentFile": status.current_file,
         "fileIndex": status.file_index,
         "fileTotal": status.file_total,

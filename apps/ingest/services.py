@@ -22,10 +22,16 @@ LONGEST_PATH = 1024
 
 
 def start_run(
-    *, path: str, name: str, model: str, description: str = "", dry_run: bool = False
+    *,
+    path: str,
+    name: str,
+    model: str,
+    description: str = "",
+    dry_run: bool = False,
+    plain_folder: bool = False,
 ) -> IngestRun:
-    """Queue the ingest of a folder; a known one is ingested again, its name and description
-    changing when that succeeds.
+    """Queue the ingest of a folder; a known one is ingested again, its name, description and the
+    choice of `plain_folder` (walk it, whatever git knows of it) changing when that succeeds.
 
     Raises, in this order: the folder's errors (see `folders.resolve`), Conflict MODEL_LOCKED,
     InvalidInput or Unavailable for an unknown model, Conflict NAME_TAKEN, Conflict BUSY.
@@ -43,6 +49,23 @@ def start_run(
         description=description,
         model=full_model,
         dry_run=dry_run,
+        plain_folder=plain_folder,
+    )
+
+
+def start_as_plain_folder(run_id: str | UUID) -> IngestRun:
+    """Queue what a run was asked for once more, as a plain folder.
+
+    Raises NotFound, and what `start_run` raises.
+    """
+    run = queries.find_run(run_id)
+    return start_run(
+        path=run.path,
+        name=run.name,
+        model=run.model,
+        description=run.description,
+        dry_run=run.dry_run,
+        plain_folder=True,
     )
 
 
@@ -165,6 +188,7 @@ def _again(root: Root, model: str) -> dict[str, object]:
         "name": root.name,
         "description": root.description,
         "model": model,
+        "plain_folder": root.plain_folder,
     }
 
 

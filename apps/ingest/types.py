@@ -197,6 +197,7 @@ class RunStatus:
     counts: Counts = field(default_factory=Counts)
     message: str | None = None
     last_error: str | None = None
+    error_code: str | None = None
     current_file: str | None = None
     file_index: int | None = None
     file_total: int | None = None

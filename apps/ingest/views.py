@@ -74,6 +74,16 @@ def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
 
 
 @require_POST
+def start_plain(request: HttpRequest, run_id: str) -> HttpResponse:
+    """What a run was refused, once more without git."""
+    try:
+        services.start_as_plain_folder(run_id)
+    except CodeinfoError as error:
+        return _refused(error)
+    return _done("Ingest started")
+
+
+@require_POST
 def reembed(request: HttpRequest) -> HttpResponse:
     """Queue a re-embed of each root named; the worker takes them one after the other."""
     try:

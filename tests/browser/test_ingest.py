@@ -77,6 +77,19 @@ def test_a_folder_becomes_a_root_without_a_reload(open_page: OpenPage, make_repo
     expect(page.get_by_label("Folder path")).to_have_value("")
 
 
+def test_a_repository_that_is_not_read_is_offered_as_a_plain_folder(
+    open_page: OpenPage, make_repo: MakeRepo
+) -> None:
+    folder = make_repo("pointing", SAMPLE | {".git": "gitdir: nowhere"})
+    page = open_page("/ingest", size=PHONE)
+    start(page, folder)
+    run = page.locator("#active-run")
+    expect(run).to_contain_text("leads to a folder that is no repository", timeout=LONG_WAIT)
+    page.get_by_role("button", name="Ingest as a plain folder").click()
+    expect(row(page, "pointing")).to_contain_text("Completed", timeout=LONG_WAIT)
+    expect(page.get_by_role("button", name="Ingest as a plain folder")).to_have_count(0)
+
+
 def test_progress_is_shown_and_a_cancel_leaves_nothing(
     open_page: OpenPage, make_repo: MakeRepo
 ) -> None:

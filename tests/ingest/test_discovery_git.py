@@ -1,39 +1,23 @@
 """Inside a git work tree the files of a folder are the tracked ones."""
 
-import os
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from apps.ingest.finding.discovery import discover
-from codeinfo.errors import Unavailable
 from tests.ingest.test_discovery_walk import names, reasons, write
+from tests.support.git import commit_all, init
+from tests.support.git import git as run_git
 
-Git = Callable[..., None]
+Git = Callable[..., str]
 
 
 @pytest.fixture
 def git(folder: Path) -> Git:
-    def run(*arguments: str, cwd: Path = folder) -> None:
-        quiet = ["-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"]
-        identity = {
-            "GIT_AUTHOR_NAME": "a",
-            "GIT_AUTHOR_EMAIL": "a@b",
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-        }
-        identity |= {"GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
-        subprocess.run(
-            ["git", *quiet, *arguments],
-            cwd=cwd,
-            env={**os.environ, **identity},
-            check=True,
-            capture_output=True,
-        )
-
-    run("init", "-q")
-    return run
+    return partial(run_git, init(folder))
 
 
 def test_only_tracked_files_count(folder: Path, git: Git) -> None:
@@ -71,11 +55,9 @@ def test_odd_names_come_through(folder: Path, git: Git) -> None:
 def test_a_submodule_is_skipped_as_one(
     folder: Path, git: Git, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    other = tmp_path_factory.mktemp("other")
-    git("init", "-q", cwd=other)
+    other = init(tmp_path_factory.mktemp("other"))
     write(other, {"inner.py": "x"})
-    git("add", ".", cwd=other)
-    git("commit", "-qm", "x", cwd=other)
+    commit_all(other)
     git("submodule", "add", "-q", str(other), "libs/other")
     found = discover(folder)
     assert names(found) == [".gitmodules"]
@@ -141,22 +123,13 @@ def test_a_path_in_conflict_is_listed_once(folder: Path, git: Git) -> None:
     assert names(discover(folder)) == ["a.py"]
 
 
-def test_any_other_failure_of_git_is_told_in_its_own_words(folder: Path, git: Git) -> None:
-    write(folder, {"a.py": "x", ".git/index": b"DIRC broken"})
-    with pytest.raises(Unavailable) as caught:
-        discover(folder)
-    assert caught.value.code == "GIT_FAILED"
-    assert "index file" in caught.value.message
-
-
 def test_variables_of_a_calling_hook_do_not_lead_elsewhere(
     folder: Path,
     git: Git,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    other = tmp_path_factory.mktemp("other")
-    git("init", "-q", cwd=other)
+    other = init(tmp_path_factory.mktemp("other"))
     write(folder, {"a.py": "x"})
     git("add", ".")
     monkeypatch.setenv("GIT_DIR", str(other / ".git"))
@@ -172,11 +145,17 @@ def test_a_repository_cannot_name_a_program_to_run(folder: Path, git: Git) -> No
     assert not (folder / "ran").exists()
 
 
-def test_without_git_on_the_machine_the_folder_is_walked(
+def test_no_git_is_needed_on_the_machine(
     folder: Path, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(folder, {"a.py": "x", ".gitignore": "b.py", "b.py": "x"})
+    write(folder, {"a.py": "x", "untracked.py": "x"})
+    git("add", "a.py")
     monkeypatch.setenv("PATH", str(folder))
-    found = discover(folder)
+    assert names(discover(folder)) == ["a.py"]
+
+
+def test_a_plain_folder_is_walked_though_it_is_a_repository(folder: Path, git: Git) -> None:
+    write(folder, {"a.py": "x", ".gitignore": "b.py", "b.py": "x"})
+    found = discover(folder, plain=True)
     assert names(found) == [".gitignore", "a.py"]
     assert reasons(found) == {".git/": "Excluded: .git/", "b.py": "Ignored by .gitignore"}

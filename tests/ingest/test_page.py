@@ -100,6 +100,29 @@ def test_a_failed_run_keeps_its_reason_in_view(client: Client) -> None:
     assert "fatal: &lt;bad&gt; object HEAD" in html
 
 
+def test_a_run_that_git_stopped_offers_to_do_without(client: Client, folder: Path) -> None:
+    asked = {"path": str(folder), "description": "Ships", "dry_run": True}
+    failed = {"state": "error", "last_error": "is bare", "error_code": "GIT_FAILED"}
+    run = make_run(**failed, **asked)
+    html = page(client)
+    assert "Ingest as a plain folder" in html
+    address = f"/ui/ingest/plain/{run.id}"
+    assert f'formaction="{address}"' in html
+    assert client.post(address, headers=HTMX).status_code == 200
+    again = IngestRun.objects.get(state="queued")
+    assert (again.path, again.name, again.model) == (str(folder), run.name, run.model)
+    assert (again.description, again.dry_run, again.plain_folder) == ("Ships", True, True)
+    # While it waits nothing else is offered, and asking again is refused.
+    assert "Ingest as a plain folder" not in page(client)
+    refused = client.post(address, headers=HTMX)
+    assert (refused.status_code, "BUSY" in refused["HX-Trigger"]) == (422, True)
+
+
+def test_any_other_failure_offers_no_such_thing(client: Client) -> None:
+    make_run(state="error", message="Failed", last_error="No space left on device")
+    assert "Ingest as a plain folder" not in page(client)
+
+
 def test_a_removal_is_not_taken_for_the_last_ingest() -> None:
     ingested = make_run(state="completed", finished_at=timezone.now())
     make_run(operation="remove", state="completed", finished_at=timezone.now())

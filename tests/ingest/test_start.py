@@ -74,6 +74,9 @@ def test_a_start_is_accepted_before_anything_is_read(client: Client, repo: Path)
         {"dryRun": "true"},
         {"dryRun": 1},
         {"dryRun": None},
+        {"plainFolder": "true"},
+        {"plainFolder": 1},
+        {"plainFolder": None},
     ],
 )
 def test_wrong_input_is_400_validation(client: Client, repo: Path, changes: dict[str, Any]) -> None:

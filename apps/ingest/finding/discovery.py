@@ -25,7 +25,9 @@ from apps.ingest.finding.files import (
     read_up_to,
     reason_of,
 )
-from apps.ingest.finding.walk import Found, from_git, tracked, walk
+from apps.ingest.finding.git_index import tracked_files
+from apps.ingest.finding.repository import find_repository
+from apps.ingest.finding.walk import Found, from_git, walk
 from apps.ingest.types import Candidate, Check, Discovery, Skipped, Stamp, go_on
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, NotFound
@@ -43,19 +45,24 @@ def discover(
     root: Path,
     known: Mapping[str, Stamp] | None = None,
     check: Check = go_on,
+    *,
+    plain: bool = False,
 ) -> Discovery:
     """The eligible files of a folder and the skipped ones, both sorted by path. `known` are files
     that were eligible: those that nobody has written to since are not looked into again. `check` is
-    called between files, of which there may be very many; what it raises ends the search.
+    called between files, of which there may be very many; what it raises ends the search. A `plain`
+    folder is walked, whatever git knows of it.
 
     Raises NotFound, InvalidInput (NOT_DIRECTORY, NOT_READABLE) for a folder that cannot be listed
-    and Unavailable (GIT_FAILED) with git's own words where git fails for any reason but that there
-    is no repository.
+    and Unavailable (GIT_FAILED) for one in a git repository that is not read.
     """
     with _open_root(root) as beneath:
-        paths = tracked(root)
-        rules = _rules(from_git=paths is not None)
-        found = walk(root, beneath, rules) if paths is None else from_git(sorted(paths), rules)
+        repository = None if plain else find_repository(root)
+        rules = _rules(from_git=repository is not None)
+        if repository is None:
+            found = walk(beneath, rules, check)
+        else:
+            found = from_git(sorted(tracked_files(repository, root, check)), rules)
         judge = _Judge(beneath, rules, known or {}, time.time_ns() - YOUNG_NS)
         return _sorted(judge.verdicts(found, check))
 

@@ -174,6 +174,11 @@ class Rules:
             return True
         return bool(self.suffixes) and path.endswith(self.suffixes)
 
+    def why_excluded(self, path: str) -> str:
+        """The reason for a file, or for a folder, whose path ends with a slash."""
+        slash = "/" if path.endswith("/") else ""
+        return f"Excluded: {path.rstrip('/').rpartition('/')[2]}{slash}"
+
     def _excludes_name(self, name: str, *, top: bool) -> bool:
         if name in EXCLUDED or name in self.exclude:
             return True

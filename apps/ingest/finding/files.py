@@ -10,7 +10,7 @@ import os
 import stat
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, NotFound
@@ -18,12 +18,20 @@ from codeinfo.errors import InvalidInput, NotFound
 # Folders are passed through, not listed: with O_PATH that needs no right to read them.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY)
 FOLDER_FLAGS = _PASS | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+LIST_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+# Folders deeper than this are left out: no project has them, and each level costs a call.
+MAX_DEPTH = 100
+# A root holds the folders of this many levels open, and four descriptors more: its own, the
+# deepest folder's, the next one's and the file's. Descriptors are shared with all sockets.
+HELD_LEVELS = 28
 
 SYMBOLIC_LINK = "Symbolic link"
 SPECIAL = "Not a regular file"
 UNREADABLE = "Not readable"
 MISSING = "Missing"
+TOO_DEEP = f"Nested too deep: over {MAX_DEPTH} levels"
 
 REASONS = {
     errno.ELOOP: SYMBOLIC_LINK,
@@ -31,11 +39,14 @@ REASONS = {
     errno.ENOTDIR: MISSING,
     errno.EACCES: UNREADABLE,
     errno.EPERM: UNREADABLE,
+    errno.ENAMETOOLONG: MISSING,
 }
 
 
 def reason_of(error: OSError) -> str:
     """A few words on why a file could not be opened."""
+    if isinstance(error, TooDeep):
+        return TOO_DEEP
     return REASONS.get(error.errno or 0, UNREADABLE)
 
 
@@ -43,18 +54,32 @@ class SpecialFile(OSError):
     """A FIFO, socket, device or folder where a regular file was asked for."""
 
 
-class Beneath:
-    """A root, given by its real path, held open; `open` and `stat` take paths relative to it.
+class TooDeep(OSError):
+    """A path with more than MAX_DEPTH folders."""
 
-    The folders of the last path stay open, so that walking files in order costs one open each.
-    Not for use by several threads at once. Raises OSError.
+
+class Entry(NamedTuple):
+    """One name in a folder, as the folder has it: a link is no folder."""
+
+    name: str
+    is_link: bool
+    is_folder: bool
+
+
+class Beneath:
+    """A root, given by its real path, held open; its methods take paths relative to it.
+
+    The upper folders of the last path stay open, so that walking files in order costs one open
+    each. Not for use by several threads at once. Raises OSError.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = _open_root(root)
         self._at: str | None = ""  # the folder that is open; None where one could not be opened
+        # The open folders from the root down, and that of the last path where it lies below them.
         self._names: list[str] = []
         self._folders: list[int] = []
+        self._deepest: int | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -86,7 +111,22 @@ class Beneath:
             raise
         return descriptor, found
 
+    def entries(self, folder: str) -> list[Entry]:
+        """What is in a folder, whose path ends with a slash; "" is the root."""
+        parent, _ = self._enter(folder)
+        descriptor = os.open(".", LIST_FLAGS, dir_fd=parent)
+        try:
+            with os.scandir(descriptor) as found:
+                return [
+                    Entry(entry.name, entry.is_symlink(), entry.is_dir(follow_symlinks=False))
+                    for entry in found
+                ]
+        finally:
+            os.close(descriptor)
+
     def _enter(self, path: str) -> tuple[int, str]:
+        if path.count("/") > MAX_DEPTH:
+            raise TooDeep(TOO_DEEP)
         folder, _, name = path.rpartition("/")
         if folder != self._at:
             self._at = None
@@ -102,15 +142,28 @@ class Beneath:
             common += 1
         self._leave(common)
         for folder in folders[common:]:
-            self._folders.append(_open_folder(folder, self._here()))
-            self._names.append(folder)
+            inner = _open_folder(folder, self._here())
+            if len(self._folders) < HELD_LEVELS:
+                self._folders.append(inner)
+                self._names.append(folder)
+            else:
+                self._close_deepest()
+                self._deepest = inner
 
     def _leave(self, depth: int) -> None:
+        self._close_deepest()
         while len(self._folders) > depth:
             os.close(self._folders.pop())
             self._names.pop()
 
+    def _close_deepest(self) -> None:
+        if self._deepest is not None:
+            os.close(self._deepest)
+            self._deepest = None
+
     def _here(self) -> int:
+        if self._deepest is not None:
+            return self._deepest
         return self._folders[-1] if self._folders else self._root
 
 

@@ -123,6 +123,7 @@ class Generation:
             name=self.run.name,
             description=self.run.description,
             model=self.run.model,
+            plain_folder=self.run.plain_folder,
             recipe=recipe(),
             **changed,
             last_run_id=self.run.id,

@@ -73,7 +73,7 @@ def _compared(run: IngestRun, job: Job) -> tuple[Discovery, Delta]:
     told by are not kept for the rest of the run."""
     with job.timed("discovery"):
         published = Published(run)
-        found = discover(Path(run.path), published.stamps(), job.check)
+        found = discover(Path(run.path), published.stamps(), job.check, plain=run.plain_folder)
         return found, published.compared_to(found, job.check)
 
 

@@ -27,10 +27,11 @@ class Ending:
     state: RunState
     message: str
     last_error: str = ""
+    error_code: str = ""
 
     @classmethod
-    def failed(cls, reason: str, message: str = "Failed") -> "Ending":
-        return cls("error", message, reason)
+    def failed(cls, reason: str, message: str = "Failed", code: str = "") -> "Ending":
+        return cls("error", message, reason, code)
 
 
 COMPLETED = Ending("completed", "Completed")
@@ -122,6 +123,7 @@ def finish(run_id: UUID, ending: Ending) -> bool:
         "state": ending.state,
         "message": ending.message,
         "last_error": ending.last_error,
+        "error_code": ending.error_code,
         "slot": None,
         "finished_at": timezone.now(),
     }
@@ -150,6 +152,7 @@ def status_of(run: IngestRun) -> RunStatus:
         counts=Counts(run.files, run.chunks, run.embedded, run.skipped),
         message=run.message or None,
         last_error=run.last_error or None,
+        error_code=run.error_code or None,
         current_file=run.current_file or None,
         file_index=run.file_index,
         file_total=run.file_total,

@@ -97,12 +97,13 @@ def stop_run(run_id: UUID, patience: float = STOP_SECONDS) -> bool:
 @span("ingest")
 def _perform(run: IngestRun, job: Job) -> Ending:
     tell(run=str(run.id), operation=run.operation)
+    code = ""
     try:
         return pipeline.ingest(run, job)
     except Stopped:
         reason = ""
     except CodeinfoError as error:
-        reason = error.message
+        reason, code = error.message, error.code
     except Exception as error:
         # Whatever a run meets ends that run, not the worker.
         # What a cancelled run was waiting for was closed under it: that error is no news.
@@ -112,7 +113,7 @@ def _perform(run: IngestRun, job: Job) -> Ending:
         reason = f"{type(error).__name__}: {error}"
     if job.cancelled:
         return INTERRUPTED if job.interrupted else CANCELLED
-    return Ending.failed(reason)
+    return Ending.failed(reason, code=code)
 
 
 def _tidy(run: IngestRun) -> bool:

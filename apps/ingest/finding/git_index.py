@@ -1,0 +1,220 @@
+"""The files that git tracks, read from its index file.
+
+The index is a foreign file: it is opened like any other file of a root, its size is bounded, and
+bytes that make no sense refuse the repository; they never shorten the list. The format:
+https://git-scm.com/docs/index-format
+"""
+
+import os
+import stat
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha1, sha256
+from pathlib import Path
+from typing import Any
+
+from apps.ingest.finding.files import Beneath, read_up_to, reason_of
+from apps.ingest.finding.refusal import refused
+from apps.ingest.finding.repository import Repository
+from apps.ingest.types import Check, go_on
+
+# The Linux kernel's index has 90,000 entries in 10 MB.
+MAX_INDEX_BYTES = 64_000_000
+MAX_ENTRIES = 500_000
+# The longest path that Linux opens.
+MAX_PATH_BYTES = 4_096
+ENTRIES_PER_CHECK = 1_000
+
+HEADER = struct.Struct(">4sLL")  # DIRC, version, number of entries
+SECTION = struct.Struct(">4sL")  # name, size
+MODE = struct.Struct(">L")
+FLAGS = struct.Struct(">H")
+# Times, device, inode, mode, owner and size of a file as it was; its mode begins at byte 24.
+STAT_BYTES, MODE_AT = 40, 24
+EXTENDED, NAME_LENGTH = 0x4000, 0x0FFF
+SKIP_WORKTREE = 0x4000  # of the extended flags
+VERSIONS = (2, 3, 4)
+
+MALFORMED = (ValueError, IndexError, struct.error)
+NOT_IN_A_PATH = frozenset({b"", b".", b"..", b".git"})
+DAMAGED = "is broken: its index is damaged"
+
+
+def tracked_files(repository: Repository, root: Path, check: Check = go_on) -> list[str]:
+    """The tracked paths beneath `root`, relative to it, each once. One that ends with a slash is a
+    folder that a sparse checkout left out; "" says so of `root` itself.
+
+    Names that are not UTF-8 carry surrogate escapes. Raises Unavailable GIT_FAILED.
+    """
+    data = _content(repository.git_dir)
+    if data is None:
+        return []  # nothing was ever added
+    inside = root.relative_to(repository.work_tree).parts
+    prefix = b"".join(os.fsencode(part) + b"/" for part in inside)
+    # A path in conflict has an entry for each side.
+    paths = dict.fromkeys(_beneath(prefix, name) for name in _names(data, check))
+    return [os.fsdecode(path) for path in paths if path is not None]
+
+
+def _beneath(prefix: bytes, name: bytes) -> bytes | None:
+    if name.startswith(prefix):
+        return name[len(prefix) :]
+    return b"" if name.endswith(b"/") and prefix.startswith(name) else None
+
+
+def _content(git_dir: Path) -> bytes | None:
+    try:
+        with Beneath(git_dir) as folder:
+            descriptor, _ = folder.open("index")
+            try:
+                data = read_up_to(descriptor, MAX_INDEX_BYTES + 1)
+            finally:
+                os.close(descriptor)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise refused(f"cannot be read: {reason_of(error)}: index") from error
+    if len(data) > MAX_INDEX_BYTES:
+        raise refused(f"is too large: its index has more than {MAX_INDEX_BYTES:,} bytes")
+    return data
+
+
+def _names(data: bytes, check: Check) -> list[bytes]:
+    """The path of every entry. The hash at the end tells the length of the object ids, which
+    otherwise only the configuration does; where git was told to leave it out, both are tried."""
+    if len(data) < HEADER.size or not data.startswith(b"DIRC"):
+        raise refused(DAMAGED)
+    version = HEADER.unpack_from(data)[1]
+    if version not in VERSIONS:
+        raise refused(f"has an index of version {version}")
+    hashed = [make for make in (sha1, sha256) if _hash(data, make) == _tail(data, make)]
+    for make in hashed or [make for make in (sha1, sha256) if not any(_tail(data, make))]:
+        try:
+            return _parsed(_Entries(data, version, make().digest_size), check)
+        except MALFORMED:
+            continue
+    raise refused(DAMAGED)
+
+
+def _tail(data: bytes, make: Callable[[], Any]) -> bytes:
+    return data[-make().digest_size :]
+
+
+def _hash(data: bytes, make: Callable[[], Any]) -> bytes:
+    found = make()
+    found.update(memoryview(data)[: -found.digest_size])
+    return bytes(found.digest())
+
+
+@dataclass
+class _Entries:
+    """The entries of an index whose object ids have `id_bytes` bytes; `position` is that behind
+    the entry read last. Raises one of MALFORMED for bytes that are no such index."""
+
+    data: bytes
+    version: int
+    id_bytes: int
+    position: int = HEADER.size
+
+    @property
+    def end(self) -> int:
+        """Where the hash begins."""
+        return len(self.data) - self.id_bytes
+
+    def names(self) -> Iterator[bytes]:
+        """The paths, that of a folder which is not checked out with a slash at its end."""
+        name = b""
+        for _ in range(HEADER.unpack_from(self.data)[2]):
+            start, mode, length, skipped = self._fixed()
+            name = self._compressed(name) if self.version == 4 else self._padded(start, length)
+            is_folder = stat.S_ISDIR(mode)
+            if is_folder != name.endswith(b"/") or (is_folder and not skipped):
+                raise ValueError("a folder that is checked out")
+            yield name
+
+    def _fixed(self) -> tuple[int, int, int, bool]:
+        """Where an entry begins, and its mode, the length of its name and whether its file is left
+        out of the work tree."""
+        start = self.position
+        (mode,) = MODE.unpack_from(self.data, start + MODE_AT)
+        self.position += STAT_BYTES + self.id_bytes
+        flags, extended = self._flags(), 0
+        if flags & EXTENDED and self.version > 2:
+            extended = self._flags()
+        return start, mode, flags & NAME_LENGTH, bool(extended & SKIP_WORKTREE)
+
+    def _flags(self) -> int:
+        (flags,) = FLAGS.unpack_from(self.data, self.position)
+        self.position += FLAGS.size
+        return int(flags)
+
+    def _padded(self, start: int, length: int) -> bytes:
+        """A name, and zeros behind it up to a multiple of eight bytes; a long one is as long as
+        the zeros say."""
+        begin = self.position
+        end = begin + length
+        if length == NAME_LENGTH:
+            end = self.data.index(b"\0", end, begin + MAX_PATH_BYTES + 1)
+        if self.data[end]:
+            raise ValueError("a name without an end")
+        self.position = start + ((end - start + 8) & ~7)
+        return self.data[begin:end]
+
+    def _compressed(self, previous: bytes) -> bytes:
+        """A name as the number of bytes that the name before loses, and those that come instead."""
+        byte = self.data[self.position]
+        lost = byte & 127
+        while byte & 128 and lost < MAX_PATH_BYTES:
+            self.position += 1
+            byte = self.data[self.position]
+            lost = ((lost + 1) << 7) + (byte & 127)
+        if lost > len(previous):
+            raise ValueError("a name that is shorter than nothing")
+        begin = self.position + 1
+        end = self.data.index(b"\0", begin, begin + MAX_PATH_BYTES + 1)
+        self.position = end + 1
+        return previous[: len(previous) - lost] + self.data[begin:end]
+
+
+def _parsed(entries: _Entries, check: Check) -> list[bytes]:
+    names: list[bytes] = []
+    total = 0
+    for name in entries.names():
+        names.append(name)
+        total += len(name)
+        if len(name) > MAX_PATH_BYTES:
+            raise refused("has a path that is too long")
+        if len(names) > MAX_ENTRIES or total > MAX_INDEX_BYTES:
+            raise refused(f"is too large: codeinfo reads up to {MAX_ENTRIES:,} paths")
+        if len(names) % ENTRIES_PER_CHECK == 0:
+            check()
+    _check_sections(entries)
+    for name in names:
+        _check_path(name)
+    return names
+
+
+def _check_sections(entries: _Entries) -> None:
+    """The sections between the entries and the hash must fill the space. Those whose name begins
+    with a small letter change what the entries mean."""
+    start = entries.position
+    while start < entries.end:
+        name, size = SECTION.unpack_from(entries.data, start)
+        if name == b"link":
+            raise refused(
+                "has a split index, which codeinfo does not read. "
+                "`git update-index --no-split-index` makes it one file again"
+            )
+        if not name[:1].isupper() and name != b"sdir":
+            raise refused("has an index with a section that codeinfo does not know")
+        start += SECTION.size + size
+    if start != entries.end:
+        raise ValueError("sections of another length")
+
+
+def _check_path(name: bytes) -> None:
+    """git writes no path that leads elsewhere, so only an attacker has one."""
+    parts = name.lower().removesuffix(b"/").split(b"/")
+    if b"\0" in name or any(part in NOT_IN_A_PATH for part in parts):
+        raise refused("has a path that leads out of it")

@@ -1,0 +1,184 @@
+"""Which paths `.gitignore` files leave out, as git decides it, in bounded time and memory.
+
+The files are foreign: their patterns are matched by RE2, whose time grows with the length of a
+name and not with what a pattern could try. The rules: https://git-scm.com/docs/gitignore
+"""
+
+import codecs
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from io import BytesIO
+
+import re2
+from dulwich.ignore import read_ignore_patterns
+from dulwich.wildmatch import MalformedPattern, translate
+
+from apps.ingest.finding.files import Beneath, read_up_to
+
+NAME = ".gitignore"
+
+# A hundred times what people write. What a file has beyond them does not count, and is reported.
+MAX_BYTES = 100_000
+MAX_LINES = 5_000
+MAX_LINE_LENGTH = 500
+MAX_WILDCARDS = 40
+# In all the files that speak for one folder: a name costs up to 2 µs for each of them.
+MAX_WILDCARDS_IN_ALL = 4_000
+
+TOO_LONG = "Patterns left out: over 100 kB"
+TOO_MANY_LINES = "Patterns left out: over 5,000 lines"
+TOO_COMPLEX = "Patterns left out: over 40 wildcards or 500 characters in a line"
+TOO_MANY_WILDCARDS = "Patterns left out: over 4,000 wildcards"
+
+WILDCARD = re.compile(rb"\*+|\?|\[")
+SPECIAL = re.compile(rb"[*?[\\]")
+# What dulwich writes for a bracket that nothing matches, such as [z-a].
+NEVER = b"(?!)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """What a matching line says; `text` is the pattern without its marks.
+
+    `anchored`: it is matched against the path from the folder of the file, else against the name.
+    """
+
+    text: bytes
+    ignores: bool
+    folders_only: bool
+    anchored: bool
+
+    @classmethod
+    def of(cls, line: bytes) -> "_Rule":
+        text = line.removeprefix(b"!")
+        bare = text.removesuffix(b"/")
+        return cls(bare.removeprefix(b"/"), text == line, bare != text, b"/" in bare)
+
+    @property
+    def wildcards(self) -> int:
+        """How many parts of the pattern stand for others."""
+        return len(WILDCARD.findall(self.text))
+
+
+class _Expressions:
+    """Patterns with wildcards, matched all at once; each is known by the number of its line."""
+
+    def __init__(self, rules: Iterable[tuple[int, _Rule]]) -> None:
+        self._lines: list[int] = []
+        expressions: list[bytes] = []
+        size = 0
+        for line, rule in rules:
+            try:
+                expression = translate(rule.text)
+            except MalformedPattern:
+                continue  # as in git, it matches nothing
+            if NEVER not in expression:
+                expressions.append(expression)
+                self._lines.append(line)
+                size += 128 * len(rule.text) + 2_048 * rule.wildcards
+        self._set = _compiled(expressions, size)
+
+    def matching(self, text: bytes) -> list[int]:
+        """The lines whose pattern matches."""
+        if not self._lines:
+            return []
+        found = self._set.Match(text)
+        if found is None:  # the last expression matches everything
+            raise MemoryError("The patterns of a .gitignore file need too much memory")
+        return [self._lines[number] for number in found if number < len(self._lines)]
+
+
+def _compiled(expressions: list[bytes], size: int) -> "re2.Set":
+    """All of the expressions as one. A set that runs out of memory says that nothing matches:
+    so the last one matches everything."""
+    options = re2.Options()
+    options.max_mem = 300_000 + size
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.dot_nl = True
+    options.never_capture = True
+    options.log_errors = False
+    compiled = re2.Set.FullMatchSet(options)
+    for expression in [*expressions, b".*"]:
+        compiled.Add(expression)
+    compiled.Compile()
+    return compiled
+
+
+class Ignores:
+    """The `.gitignore` files that speak for a folder: its own, and those `above` it.
+
+    `path` is its own one's, and `problem` says what of it does not count, and why.
+    """
+
+    def __init__(self, folder: str, content: bytes, above: "Ignores | None") -> None:
+        self._above = above
+        self._cut = len(folder)
+        self.path = f"{folder}{NAME}"
+        self.problem = ""
+        self._rules = self._read(content, above.wildcards if above else 0)
+        self._literal: defaultdict[tuple[bool, bytes], list[int]] = defaultdict(list)
+        wild = [(n, rule) for n, rule in enumerate(self._rules) if SPECIAL.search(rule.text)]
+        for number, rule in enumerate(self._rules):
+            if not SPECIAL.search(rule.text):
+                self._literal[rule.anchored, rule.text].append(number)
+        self._names = _Expressions((n, rule) for n, rule in wild if not rule.anchored)
+        self._paths = _Expressions((n, rule) for n, rule in wild if rule.anchored)
+
+    def _read(self, content: bytes, wildcards: int) -> list[_Rule]:
+        """The rules within the limits; `wildcards` are those of the files above."""
+        if len(content) > MAX_BYTES:
+            self.problem = TOO_LONG
+            content = content[: content.rfind(b"\n", 0, MAX_BYTES) + 1]
+        rules: list[_Rule] = []
+        for line in read_ignore_patterns(BytesIO(content.removeprefix(codecs.BOM_UTF8))):
+            rule = _Rule.of(line)
+            if len(rules) == MAX_LINES:
+                self.problem = TOO_MANY_LINES
+                break
+            if len(line) > MAX_LINE_LENGTH or rule.wildcards > MAX_WILDCARDS:
+                self.problem = TOO_COMPLEX
+            elif wildcards + rule.wildcards > MAX_WILDCARDS_IN_ALL:
+                self.problem = TOO_MANY_WILDCARDS
+            elif rule.text and b"\0" not in rule.text:
+                rules.append(rule)
+                wildcards += rule.wildcards
+        self.wildcards = wildcards
+        return rules
+
+    def ignored(self, path: str, *, is_folder: bool) -> bool:
+        """Whether a path, none of whose folders is ignored, is so. The nearest file that says
+        anything about it decides, and in this the last line that does."""
+        ignores: Ignores | None = self
+        while ignores is not None:
+            verdict = ignores._verdict(os.fsencode(path[ignores._cut :]), is_folder)
+            if verdict is not None:
+                return verdict
+            ignores = ignores._above
+        return False
+
+    def _verdict(self, path: bytes, is_folder: bool) -> bool | None:
+        name = path.rpartition(b"/")[2]
+        matching = [
+            *self._literal.get((False, name), ()),
+            *self._literal.get((True, path), ()),
+            *self._names.matching(name),
+            *self._paths.matching(path),
+        ]
+        said = [n for n in matching if is_folder or not self._rules[n].folders_only]
+        return self._rules[max(said)].ignores if said else None
+
+
+def read_ignores(beneath: Beneath, folder: str, above: Ignores | None) -> Ignores | None:
+    """Those that speak for `folder` ("" or with a slash at its end), where its own file can be
+    read; else those above."""
+    try:
+        descriptor, _ = beneath.open(f"{folder}{NAME}")
+    except OSError:
+        return above
+    try:
+        return Ignores(folder, read_up_to(descriptor, MAX_BYTES + 1), above)
+    finally:
+        os.close(descriptor)
