@@ -45,7 +45,7 @@ BOTH = ("/chat", "/agents", "/logs")
 MCP = ("/mcp", "/mcp/chat", "/mcp/agents")
 OPEN = ("/health",)
 # Pages that ask for the login themselves, or are needed to show it.
-OWN_LOGIN = ("/login", "/admin", "/static/")
+OWN_LOGIN = re.compile(r"^/(login$|admin(/|$)|static/)")
 LOGINS = ("/login", "/admin/login/")
 # What begins an answer; pages count theirs in their views, which say it beside the question.
 CHAT = re.compile(r"^/(chat|agents/[^/]+/(commands/)?run)$")
@@ -128,6 +128,10 @@ def check_site(request: HttpRequest) -> None:
         raise InvalidInput("Pages of other sites may not call codeinfo.", code="FORBIDDEN")
 
 
+def _is_of_allowed_origin(request: HttpRequest) -> bool:
+    return request.headers.get("Origin") in knobs().allowed_origins
+
+
 def _is_navigation(request: HttpRequest) -> bool:
     headers = request.headers
     shown = headers.get("Sec-Fetch-Mode") == "navigate" and (
@@ -193,8 +197,7 @@ class AccessMiddleware:
 
     async def _mcp(self, request: HttpRequest) -> HttpResponse:
         # A browser asks before it posts JSON from another origin; only those configured are told.
-        origin = request.headers.get("Origin")
-        if request.method == "OPTIONS" and origin in knobs().allowed_origins:
+        if request.method == "OPTIONS" and _is_of_allowed_origin(request):
             return HttpResponse(status=204)
         response = await self.get_response(request)
         response.headers.setdefault("X-Content-Type-Options", "nosniff")
@@ -212,7 +215,7 @@ class AccessMiddleware:
                 check_login(request.POST.get("username", ""), address_of(request))
             except Conflict as error:
                 return await _wait_page(request, error)
-        if current().is_anonymous and not request.path.startswith(OWN_LOGIN):
+        if current().is_anonymous and not OWN_LOGIN.match(request.path):
             return self._to_login(request)
         return await self.get_response(request)
 
@@ -223,14 +226,15 @@ class AccessMiddleware:
         return redirect("/login?" + urlencode({"next": request.get_full_path()}))
 
     async def _api(self, request: HttpRequest) -> HttpResponse:
+        if request.method == "OPTIONS" and _is_of_allowed_origin(request):
+            # A browser asks before it sends credentials, and without them.
+            return self._with_cors(request, HttpResponse(status=204))
         try:
             if request.path not in OPEN:
                 check_rate(_rate_of(request), address_of(request))
             check_api(request)
         except CodeinfoError as error:
             return respond(error, request)
-        if request.method == "OPTIONS" and "Origin" in request.headers:
-            return self._with_cors(request, HttpResponse(status=204))
         response = await self.get_response(request)
         if response.status_code == 405:
             response = self._not_allowed(request, response)
@@ -245,9 +249,8 @@ class AccessMiddleware:
         return response
 
     def _with_cors(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        origin = request.headers.get("Origin", "")
-        if origin in knobs().allowed_origins:
-            response["Access-Control-Allow-Origin"] = origin
+        if _is_of_allowed_origin(request):
+            response["Access-Control-Allow-Origin"] = request.headers["Origin"]
             response["Access-Control-Allow-Headers"] = ", ".join(CORS_HEADERS)
             response["Access-Control-Allow-Methods"] = "GET, POST, OPTIONS"
             response["Access-Control-Expose-Headers"] = "X-Inflight-Id"
@@ -258,9 +261,9 @@ class AccessMiddleware:
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponse | None:
         """Keep users who are not staff to the views that are marked as theirs."""
-        if current().is_staff or request.path.startswith((*OWN_LOGIN, *OPEN, *MCP)):
+        if current().is_staff or request.path in OPEN or request.path in MCP:
             return None
-        if is_for_users(view, str(request.method)):
+        if OWN_LOGIN.match(request.path) or is_for_users(view, str(request.method)):
             return None
         if is_page(request) and not request.path.startswith("/ui/"):
             raise PermissionDenied

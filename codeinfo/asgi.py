@@ -26,6 +26,7 @@ from apps.site.consumers import RefuseConsumer
 from codeinfo.access import WebsocketGate
 from codeinfo.conf import knobs
 from codeinfo.ports import PortRouter, only_path
+from codeinfo.principal import ANONYMOUS, acting_as
 from codeinfo.proxies import TrustedProxies
 from codeinfo.static_files import WithStaticFiles
 from codeinfo.threads import KeptThreads
@@ -33,6 +34,12 @@ from codeinfo.threads import KeptThreads
 
 async def escaped(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """Django, which answers with a bare page to a query that is no UTF-8 unless it is escaped."""
+    # Until the middleware knows better, and again when it is done: a stream goes on after that.
+    with acting_as(ANONYMOUS):
+        await _answer(scope, receive, send)
+
+
+async def _answer(scope: dict[str, Any], receive: Any, send: Any) -> None:
     query = re.sub(rb"[\x80-\xff]", lambda byte: b"%%%02X" % ord(byte[0]), scope["query_string"])
     await django_application({**scope, "query_string": query}, receive, send)
 

@@ -63,9 +63,15 @@ def is_bearer(authorization: str, token: str) -> bool:
 
 
 async def _user_of_session(request: HttpRequest) -> Principal:
-    """The user of a session cookie. Pages have session middleware; for the API it is read here."""
+    """The user of a session cookie. Pages have session middleware; for the API it is read here.
+
+    Without the database nobody is known; the tokens still are.
+    """
     if hasattr(request, "auser"):
-        return of_user(await request.auser())
+        try:
+            return of_user(await request.auser())
+        except DatabaseError:
+            return ANONYMOUS
     key = request.COOKIES.get(settings.SESSION_COOKIE_NAME)
     if not key:
         return ANONYMOUS
@@ -79,5 +85,4 @@ def _user_of_key(key: str) -> Principal:
     try:
         return of_user(get_user(request))
     except DatabaseError:
-        # Without the database nobody is known; the tokens still are.
         return ANONYMOUS

@@ -100,12 +100,14 @@ def test_an_origin_that_is_configured_may_call_and_is_told_so(
     turn_knobs(allowed_origins=("https://tool.example",))
     answer = browser.get("/version", headers={"origin": "https://tool.example"})
     assert answer["Access-Control-Allow-Origin"] == "https://tool.example"
+    turn_knobs(allowed_origins=("https://tool.example",), api_token="key-1")
     preflight = browser.options("/chat", headers={"origin": "https://tool.example"})
     assert (preflight.status_code, "POST" in preflight["Access-Control-Allow-Methods"]) == (
         204,
         True,
     )
-    assert browser.get("/version", headers={"origin": "https://other.example"}).status_code == 403
+    known = {"authorization": "Bearer key-1", "origin": "https://other.example"}
+    assert browser.get("/version", headers=known).status_code == 403
 
 
 def test_a_form_of_a_page_needs_its_token(browser: Client) -> None:
