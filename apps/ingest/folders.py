@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from apps.ingest.finding.own_data import refuse_own_data
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, NotFound
 
@@ -27,11 +28,13 @@ def bases() -> tuple[Path, ...]:
 def resolve(path: str) -> Path:
     """The real path of a folder that may be ingested and can be listed.
 
-    Raises InvalidInput (OUTSIDE_BASE, NOT_DIRECTORY, NOT_READABLE) or NotFound. A path outside the
-    bases is refused before the disk is asked, so the answer tells nothing about what is there.
+    Raises InvalidInput (OUTSIDE_BASE, NOT_DIRECTORY, NOT_READABLE, OWN_DATA) or NotFound. A path
+    outside the bases is refused before the disk is asked, so the answer tells nothing about what is
+    there.
     """
     folder, _ = _inside(path)
     _names(folder)
+    refuse_own_data(folder)
     return folder
 
 

@@ -12,6 +12,7 @@ FIELD_OF_CODE = {
     "NOT_DIRECTORY": "path",
     "NOT_READABLE": "path",
     "OUTSIDE_BASE": "path",
+    "OWN_DATA": "path",
     "NAME_TAKEN": "name",
     "MODEL_LOCKED": "model",
     "EMBED_MODEL_MISSING": "model",

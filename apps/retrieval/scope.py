@@ -10,6 +10,9 @@ from apps.ingest.languages import FILE_TYPES, known_type
 from apps.ingest.types import Filters
 
 GLOB_MARKS = "*?["
+# A glob becomes an expression: matching one takes time in proportion to its length, since fnmatch
+# writes atomic groups, but compiling one of a megabyte takes seconds, and SQLite refuses it.
+LONGEST_PATH = 1_000
 
 
 def parse_filters(data: Mapping[str, Any], problems: list[str]) -> Filters:
@@ -18,6 +21,8 @@ def parse_filters(data: Mapping[str, Any], problems: list[str]) -> Filters:
     A path is relative to a repository; a language may also be named by an extension (`ts`).
     """
     path = _text(data, "path", problems).removeprefix("./")
+    if len(path) > LONGEST_PATH:
+        problems.append(f"path must have at most {LONGEST_PATH:,} characters")
     if "\0" in path:
         problems.append("path must not hold a NUL")
     if path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", path):

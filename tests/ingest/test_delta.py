@@ -14,13 +14,14 @@ from django.test import Client
 from apps.ingest import queries
 from apps.ingest.chunking import Chunker
 from apps.ingest.embedding.static import StaticCodeEmbedder
-from apps.ingest.finding import discovery
+from apps.ingest.finding import discovery, secrets
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root, SourceFile
 from apps.ingest.runs import delta, queue
 from tests.ingest.conftest import everything, first_is_zero
 from tests.ingest.language_samples import SAMPLES
 from tests.ingest.stages import Nth, hook
+from tests.ingest.test_discovery_secrets import key
 from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
 
 pytestmark = pytest.mark.django_db
@@ -221,6 +222,27 @@ def test_other_rules_of_what_is_ingested_make_all_anew(
     root = ingest(repo)
     assert set(embedded) == {"README.md", "src/retry.py"}
     assert root.files == 2
+
+
+def test_files_that_an_earlier_version_chose_are_looked_into_once_more(
+    repo: Path,
+    store: Any,
+    embedded: list[str],
+    nothing_is_young: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It took keys that are left out now; what may stay is not embedded again."""
+    write_files(repo, {"key.md": f"x\n{key()}"})
+    with monkeypatch.context() as earlier:
+        earlier.setattr(secrets, "holds_secret", lambda path, data: False)
+        root = ingest(repo, "lighthouse")
+    cut = delta.recipe().rpartition("/")[0]
+    Root.objects.filter(id=root.id).update(recipe=cut)
+    embedded.clear()
+    assert run_ingest(repo, "lighthouse").message == "Removed vectors for 1 deleted file(s)"
+    again = queries.find_root(str(repo))
+    assert (embedded, again.files, again.recipe) == ([], root.files - 1, delta.recipe())
+    assert not any("key.md" in match.id for match in everything(again))
 
 
 def test_chunks_without_a_vector_stay_counted_out(

@@ -1,5 +1,7 @@
 """Mode `hybrid` at the door: what both sides find, how they stand in for each other, filters."""
 
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -452,6 +454,23 @@ def test_a_filter_finds_what_is_far_down_the_list(
     assert paths(ask(query="quokka", path="docs/")) == ["docs/a.md"]
 
 
+EVIL_GLOBS = ["*a" * 499 + "b", "*[a-z]" * 166 + "B", "a?*" * 333 + "b", "*" * 999 + "b"]
+MATCH_EACH = """
+import django; django.setup()
+import sys
+from apps.ingest.types import Filters
+from apps.retrieval.scope import fits
+for glob in sys.argv[1:]:
+    assert not fits(Filters(path=glob), "a" * 4_000, "")
+"""
+
+
+def test_no_glob_freezes_a_search() -> None:
+    """In a process of its own, which can be killed."""
+    command = [sys.executable, "-c", MATCH_EACH, *EVIL_GLOBS]
+    subprocess.run(command, timeout=60, check=True)
+
+
 @pytest.mark.parametrize(
     ("filters", "problem"),
     [
@@ -461,6 +480,7 @@ def test_a_filter_finds_what_is_far_down_the_list(
         ({"path": "/etc"}, "path must be relative to the repository"),
         ({"path": "C:\\src"}, "path must be relative to the repository"),
         ({"path": "src\0"}, "path must not hold a NUL"),
+        ({"path": "*a" * 500 + "b"}, "path must have at most 1,000 characters"),
         ({"path": 7}, "path must be a non-empty string when provided"),
         ({"path": "  "}, "path must be a non-empty string when provided"),
         ({"path": ["src"]}, "path must be a non-empty string when provided"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from apps.ingest.finding.eligibility import HEAD_BYTES, Rules
+from apps.ingest.finding.eligibility import LOOK_BYTES, Rules
 from apps.ingest.finding.files import (
     SPECIAL,
     SYMBOLIC_LINK,
@@ -26,6 +26,7 @@ from apps.ingest.finding.files import (
     reason_of,
 )
 from apps.ingest.finding.git_index import tracked_files
+from apps.ingest.finding.own_data import OwnData, refuse_own_data
 from apps.ingest.finding.repository import find_repository
 from apps.ingest.finding.walk import Found, from_git, walk
 from apps.ingest.types import Candidate, Check, Discovery, Skipped, Stamp, go_on
@@ -53,12 +54,13 @@ def discover(
     called between files, of which there may be very many; what it raises ends the search. A `plain`
     folder is walked, whatever git knows of it.
 
-    Raises NotFound, InvalidInput (NOT_DIRECTORY, NOT_READABLE) for a folder that cannot be listed
-    and Unavailable (GIT_FAILED) for one in a git repository that is not read.
+    Raises NotFound, InvalidInput (NOT_DIRECTORY, NOT_READABLE, OWN_DATA) for a folder that is not
+    listed and Unavailable (GIT_FAILED) for one in a git repository that is not read.
     """
+    refuse_own_data(root)
     with _open_root(root) as beneath:
         repository = None if plain else find_repository(root)
-        rules = _rules(from_git=repository is not None)
+        rules = _rules(root, from_git=repository is not None)
         if repository is None:
             found = walk(beneath, rules, check)
         else:
@@ -80,13 +82,14 @@ def _open_root(root: Path) -> Beneath:
         raise InvalidInput(f"Not readable: {root}", code="NOT_READABLE") from error
 
 
-def _rules(*, from_git: bool) -> Rules:
+def _rules(root: Path, *, from_git: bool) -> Rules:
     settings = knobs()
     return Rules.of(
         include=settings.ingest_include,
         exclude=settings.ingest_exclude,
         max_bytes=settings.ingest_max_file_bytes,
         tracked=from_git,
+        own=OwnData.beneath(root),
     )
 
 
@@ -146,7 +149,7 @@ class _Judge:
         except OSError as error:
             return Skipped(path, reason_of(error), 0)
         try:
-            head = read_up_to(descriptor, HEAD_BYTES)
+            head = read_up_to(descriptor, LOOK_BYTES)
         except OSError as error:
             return Skipped(path, reason_of(error), status.st_size)
         finally:

@@ -8,47 +8,12 @@ import codecs
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from fnmatch import translate
 from typing import Self
 
+from apps.ingest.finding import own_data, secrets
+from apps.ingest.finding.own_data import OwnData
+from apps.ingest.finding.tables import AnyOf, words
 from apps.ingest.languages import extension_of, is_bare, known_type
-
-
-def _words(table: str) -> frozenset[str]:
-    return frozenset(table.split())
-
-
-class _AnyOf:
-    """A table of shell patterns, to which a hundred thousand names are put: most are a whole name,
-    its beginning or its end, for which Python has something quicker than an expression."""
-
-    def __init__(self, table: str) -> None:
-        self.table = table
-        names: list[str] = []
-        starts: list[str] = []
-        ends: list[str] = []
-        others: list[str] = []
-        for pattern in table.split():
-            start, star, end = pattern.partition("*")
-            if not star:
-                names.append(pattern)
-            elif not end:
-                starts.append(start)
-            elif not start and "*" not in end:
-                ends.append(end)
-            else:
-                others.append(translate(pattern))
-        self._names, self._starts, self._ends = frozenset(names), tuple(starts), tuple(ends)
-        self._others = re.compile("|".join(others)) if others else None
-
-    def match(self, name: str) -> bool:
-        return (
-            name in self._names
-            or name.startswith(self._starts)
-            or name.endswith(self._ends)
-            or (self._others is not None and self._others.match(name) is not None)
-        )
-
 
 SECRET = "Secret"
 GENERATED = "Generated"
@@ -58,7 +23,9 @@ BINARY = "Binary"
 EMPTY = "Empty"
 UNKNOWN_TYPE = "Not a known type"
 
-# How much of a file is looked at before it is chosen, and how much of that must be free of NUL.
+# How much of a file is looked at before it is chosen, for secrets, for what kind of text it is and
+# for NUL.
+LOOK_BYTES = secrets.LOOK_BYTES
 HEAD_BYTES = 32_768
 SNIFF_BYTES = 2_048
 # A head that lies mostly in lines longer than this was written by a program.
@@ -72,12 +39,10 @@ BETWEEN_CELLS = re.compile(r"[\s,;|]+")
 NUMBER = re.compile(r"[-+\d.:/%eE]+")
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u9fff]")
 
-PRIVATE_KEY = re.compile(rb"\s*-----BEGIN [A-Z ]*PRIVATE KEY-----")
-
 BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 # Folders and files of no interest wherever they stand.
-EXCLUDED = _words(
+EXCLUDED = words(
     """
     node_modules bower_components .git .hg .svn dist vendor .venv venv __pycache__ .tox .nox
     .eggs .mypy_cache .pytest_cache .ruff_cache .next .nuxt .svelte-kit .terraform .gradle .idea
@@ -88,27 +53,7 @@ EXCLUDED = _words(
 # among tracked files they count only at the top.
 EXCLUDED_WORDS = frozenset({"build", "coverage", "logs"})
 
-SECRET_NAMES = _AnyOf(
-    """
-    .env .env.* *.env .envrc *.pem *.key *.p12 *.pfx *.p8 *.jks *.keystore *.kdbx *.ppk *.gpg
-    id_rsa* id_dsa* id_ecdsa* id_ed25519* .npmrc .pypirc .netrc _netrc .pgpass .my.cnf .htpasswd
-    .git-credentials .dockercfg
-    .vault-token credentials credentials.json credentials.y*ml credentials.toml
-    credentials.ini client_secret*.json service-account*.json service_account*.json secrets.json
-    secrets.y*ml secrets.toml secrets.ini secret.json secret.y*ml *.tfvars *.tfvars.json
-    *.tfstate *.tfstate.backup master.key .s3cfg .boto wp-config.php
-    """
-)
-# In folders with a dot.
-SECRET_PATHS = _AnyOf(".docker/config.json .aws/credentials .aws/config .kube/config .ssh/*")
-# Written to be read by others.
-SECRET_EXEMPT = _AnyOf(
-    """
-    *.example *.sample *.template *.dist *.example.* *.sample.* *.template.* *.pub
-    """
-)
-
-GENERATED_NAMES = _AnyOf(
+GENERATED_NAMES = AnyOf(
     """
     package-lock.json npm-shrinkwrap.json *.lock pnpm-lock.yaml *.lockb go.sum go.work.sum
     *.lock.json packages.lock.json gradle.lockfile package.resolved .terraform.lock.hcl *.min.*
@@ -117,10 +62,10 @@ GENERATED_NAMES = _AnyOf(
     """
 )
 
-# Most names are in neither, which one look tells.
-SUSPECTS = _AnyOf(f"{SECRET_NAMES.table} {GENERATED_NAMES.table}")
+# Most names are in neither table, which one look tells.
+SUSPECTS = AnyOf(f"{secrets.SUSPECTS.table} {GENERATED_NAMES.table}")
 
-DATA_EXTENSIONS = _words(
+DATA_EXTENSIONS = words(
     """
     csv tsv psv jsonl ndjson geojson topojson svg parquet sqlite sqlite3 db log po pot ics vcf
     """
@@ -136,7 +81,8 @@ BULKY_EXTENSIONS = frozenset(
 class Rules:
     """The tables in force: built in, or changed by INGEST_INCLUDE, INGEST_EXCLUDE and the size cap.
 
-    `include` empty means the table of known types. `tracked`: the names come from git.
+    `include` empty means the table of known types. `tracked`: the names come from git. `own`: what
+    of the root is codeinfo's own.
     """
 
     max_bytes: int
@@ -144,10 +90,17 @@ class Rules:
     exclude: frozenset[str] = frozenset()
     suffixes: tuple[str, ...] = ()
     tracked: bool = field(default=False)
+    own: OwnData = field(default=OwnData())
 
     @classmethod
     def of(
-        cls, *, include: Iterable[str], exclude: Iterable[str], max_bytes: int, tracked: bool
+        cls,
+        *,
+        include: Iterable[str],
+        exclude: Iterable[str],
+        max_bytes: int,
+        tracked: bool,
+        own: OwnData,
     ) -> Self:
         names = [word.strip("/") for word in exclude]
         return cls(
@@ -158,6 +111,7 @@ class Rules:
             exclude=frozenset(name for name in names if "*" not in name),
             suffixes=tuple(name.lstrip("*") for name in names if name.startswith("*")),
             tracked=tracked,
+            own=own,
         )
 
     def excluded_folder(self, folder: str) -> str | None:
@@ -166,16 +120,19 @@ class Rules:
         above, slash, name = folder.rpartition("/")
         if above and (found := self.excluded_folder(above)):
             return found
-        return folder if self._excludes_name(name, top=not slash) else None
+        excluded = self._excludes_name(name, top=not slash) or self.own.has(folder)
+        return folder if excluded else None
 
     def excludes(self, path: str, name: str) -> bool:
         """Whether what stands at a path, in a folder that is not excluded, is so for its name."""
-        if self._excludes_name(name, top=len(path) == len(name)):
+        if self._excludes_name(name, top=len(path) == len(name)) or self.own.has(path):
             return True
         return bool(self.suffixes) and path.endswith(self.suffixes)
 
     def why_excluded(self, path: str) -> str:
         """The reason for a file, or for a folder, whose path ends with a slash."""
+        if self.own.has(path.rstrip("/")):
+            return own_data.REASON
         slash = "/" if path.endswith("/") else ""
         return f"Excluded: {path.rstrip('/').rpartition('/')[2]}{slash}"
 
@@ -188,7 +145,7 @@ class Rules:
         """Why a file is left out for its name alone; None where it may be ingested."""
         folder, _, name = path.lower().rpartition("/")
         if SUSPECTS.match(name) or "." in folder:
-            if _is_secret(folder.rpartition("/")[2], name):
+            if secrets.is_secret_name(folder, name):
                 return SECRET
             if GENERATED_NAMES.match(name):
                 return GENERATED
@@ -211,12 +168,13 @@ class Rules:
         return None
 
     def refuse_content(self, path: str, head: bytes) -> str | None:
-        """Why a file is left out for its first HEAD_BYTES; None where it is text for people."""
+        """Why a file is left out for its first LOOK_BYTES; None where it is text for people."""
+        looked_at, head = head, head[:HEAD_BYTES]
         if not head.strip(b" \t\r\n\f\v"):
             return EMPTY
         if not head.startswith(BOMS) and b"\0" in head[:SNIFF_BYTES]:
             return BINARY
-        if PRIVATE_KEY.match(head):
+        if secrets.holds_secret(path, looked_at):
             return SECRET
         if not self.include and is_bare(path) and not head.startswith(b"#!"):
             return UNKNOWN_TYPE
@@ -247,12 +205,6 @@ def _refuse_long_lines(path: str, head: bytes) -> str | None:
     if long_lines * 2 <= len(head):
         return None
     return DATA if extension_of(path) in BULKY_EXTENSIONS else MINIFIED
-
-
-def _is_secret(folder: str, name: str) -> bool:
-    if SECRET_NAMES.match(name) or SECRET_PATHS.match(f"{folder}/{name}"):
-        return not SECRET_EXEMPT.match(name)
-    return False
 
 
 def in_words(size: int) -> str:

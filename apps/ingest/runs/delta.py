@@ -23,6 +23,9 @@ from codeinfo.errors import InvalidInput, NotFound, Unavailable
 # Raised by whoever changes how files are cut or what is kept of a chunk: every root is then
 # ingested anew when its turn comes.
 CUT = 1
+# Raised by whoever changes which files are left out for their content: files that have not changed
+# are then looked into once more, and stay where they may.
+JUDGED = 1
 # Paths that a database is asked for by name.
 FEW = 500
 
@@ -30,7 +33,7 @@ FEW = 500
 def recipe() -> str:
     """What the chunks of a root are made by; its row keeps it."""
     included = " ".join(sorted(knobs().ingest_include))
-    return f"{CUT}/{sha256(included.encode()).hexdigest()[:8]}"
+    return f"{CUT}/{sha256(included.encode()).hexdigest()[:8]}/{JUDGED}"
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,10 @@ class Published:
         self._staying = {row.path: row for row in self._rows} if may_stay else {}
 
     def stamps(self) -> dict[str, Stamp]:
-        """By path, those of the files whose chunks may stay."""
+        """By path, those of the files whose chunks may stay, where they were chosen by the rules in
+        force."""
+        if self._root is None or self._root.recipe != recipe():
+            return {}
         return {path: row.stamp for path, row in self._staying.items() if not row.skip_reason}
 
     def compared_to(self, found: Discovery, check: Check) -> Delta:
@@ -132,7 +138,12 @@ class Published:
 
 
 def _fits(root: Root, run: IngestRun) -> bool:
-    return (root.model, root.recipe) == (run.model, recipe())
+    return root.model == run.model and _cut(root.recipe) == _cut(recipe())
+
+
+def _cut(recipe: str) -> list[str]:
+    """What of a recipe tells how files are cut."""
+    return recipe.split("/")[:2]
 
 
 def _is_whole(root: Root) -> bool:
