@@ -38,6 +38,14 @@ def resolve(path: str) -> Path:
     return folder
 
 
+def real_path(path: str) -> Path:
+    """The real path of `path`, whether anything is there or not.
+
+    Raises InvalidInput (OUTSIDE_BASE) where it lies outside the bases.
+    """
+    return _inside(path)[0]
+
+
 def list_dirs(path: str = "") -> DirListing:
     """The folders inside `path`; a blank path means the first base. Errors as in `resolve`.
 

@@ -43,7 +43,7 @@ HINTS = {
     "COMMAND_NOT_FOUND": "list_commands tells which there are.",
     "COMMAND_INVALID": "Ask the user to mend its file, or choose another one.",
     "WORKING_FOLDER_INVALID": "Give a path from the root, or leave it out.",
-    "WORKING_FOLDER_NOT_FOUND": "Give a folder of the server's machine, or leave it out.",
+    "WORKING_FOLDER_NOT_FOUND": "Give a folder beneath CODEINFO_INGEST_BASE, or leave it out.",
 }
 
 

@@ -69,6 +69,21 @@ def test_without_keys_of_ours_it_is_codex_with_its_own_model_and_reads_only(home
 
 
 @pytest.mark.parametrize(
+    ("file", "searches"),
+    [
+        ("[codeinfo]\nnetwork = true", "disabled"),
+        ('web_search = "live"\n[codeinfo]\nnetwork = true', "live"),
+        ('web_search = "live"', "disabled"),
+    ],
+    ids=["unmentioned", "asked for and granted", "asked for only"],
+)
+def test_an_agent_searches_the_web_only_where_its_file_says_so_and_grants_the_network(
+    home: Path, file: str, searches: str
+) -> None:
+    assert read(home, file).config["web_search"] == searches
+
+
+@pytest.mark.parametrize(
     ("rights", "asked", "sandbox", "warned"),
     [
         ("", "workspace-write", "read-only", True),

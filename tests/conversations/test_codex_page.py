@@ -75,7 +75,9 @@ def test_the_panel_has_the_contracts_flags_set_to_their_defaults(
     for label in ("Workspace write (default)", "On failure (default)", "High (default)"):
         assert label in page
     for box in ("networkAccessEnabled", "webSearchEnabled"):
-        assert f'name="{box}" checked' in page
+        assert f'name="{box}">' in page
+    assert "Network access and web search are off by default" in page
+    assert "private code and code from others" in page
     assert "runs as “Never”" in page
 
 

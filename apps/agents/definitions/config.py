@@ -109,7 +109,7 @@ def bounded(config: JSON, rights: Rights) -> tuple[JSON, list[str]]:
         # Nobody sits there to be asked.
         "approval_policy": "never",
         "sandbox_workspace_write.network_access": rights.network,
-        "web_search": config.get("web_search", "live") if rights.network else "disabled",
+        "web_search": config.get("web_search", "disabled") if rights.network else "disabled",
     }
     if not rights.run:
         within["features.shell_tool"] = False

@@ -98,17 +98,32 @@ async def test_our_secrets_do_not_reach_its_process(
     assert b"canary" not in environment
 
 
+def has_web_search(codex: CodexWorld) -> bool:
+    return "web_search" in [tool["type"] for tool in codex.api.asked[-1].body["tools"]]
+
+
 async def test_other_flags_hold_from_the_next_question_on(codex: CodexWorld) -> None:
     thread = await thread_of("plain")
-    flags = {"modelReasoningEffort": "low", "webSearchEnabled": False, "sandboxMode": "read-only"}
+    flags = {"modelReasoningEffort": "low", "webSearchEnabled": True, "sandboxMode": "read-only"}
     await hear(PROVIDER, on_thread(thread, "plain", **flags))
-    body = codex.api.asked[-1].body
-    assert body["reasoning"]["effort"] == "low"
-    assert "web_search" not in [tool["type"] for tool in body["tools"]]
+    assert codex.api.asked[-1].body["reasoning"]["effort"] == "low"
+    assert has_web_search(codex)
     await hear(PROVIDER, on_thread(thread, "plain"))
-    body = codex.api.asked[-1].body
-    assert body["reasoning"]["effort"] == "high"
-    assert "web_search" in [tool["type"] for tool in body["tools"]]
+    assert codex.api.asked[-1].body["reasoning"]["effort"] == "high"
+    assert not has_web_search(codex)
+
+
+async def test_a_thread_starts_without_web_search_and_without_network(codex: CodexWorld) -> None:
+    await thread_of("plain")
+    assert not has_web_search(codex)
+    assert "Network access is restricted" in str(codex.api.asked[-1].body["input"])
+
+
+async def test_flags_that_a_conversation_stored_stay_in_force(codex: CodexWorld) -> None:
+    stored = {"webSearchEnabled": True, "networkAccessEnabled": True}
+    await hear(PROVIDER, replace(asked("plain"), flags=stored))
+    assert has_web_search(codex)
+    assert "Network access is enabled" in str(codex.api.asked[-1].body["input"])
 
 
 async def test_the_tools_it_has_are_ours_and_nothing_that_touches_this_machine(
@@ -138,6 +153,7 @@ async def test_an_agent_brings_its_own_home_and_settings(codex: CodexWorld, tmp_
     body = codex.api.asked[-1].body
     assert (body["model"], body["reasoning"]["effort"]) == ("plain", "low")
     assert f"<cwd>{folder}</cwd>" in str(body["input"])
+    assert not has_web_search(codex), "an agent that does not mention web search has none"
 
 
 @pytest.mark.parametrize("lost", ["01a201f2-88f0-7d03-bb67-a2be8c66926b", "nonsense"])

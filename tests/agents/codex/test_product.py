@@ -38,7 +38,6 @@ def product(api: ResponsesStandIn, tmp_path_factory: pytest.TempPathFactory) -> 
         "CODEINFO_MCP_TOKEN": "let-me-in",
         "CODEINFO_MCP_CODEX_MODEL": "tool",
         "CODEINFO_MCP_CODEX_EFFORT": "low",
-        "CODEINFO_MCP_CODEX_WEB_SEARCH": "false",
         "MCP_FORCE_CODEX_AVAILABLE": "",
     }
     with running(folder, **knobs) as product:
@@ -133,3 +132,4 @@ def test_codebase_question_is_answered_by_codex_as_the_knobs_say(
     body = api.asked[-1].body
     assert (body["model"], body["reasoning"]["effort"]) == ("tool", "low")
     assert "web_search" not in [tool["type"] for tool in body["tools"]]
+    assert "Network access is restricted" in json.dumps(body["input"])

@@ -1,4 +1,8 @@
-"""What a user may tell Codex, with today's values, labels and defaults (contracts.md §2.2)."""
+"""What a user may tell Codex, with values, labels and defaults (contracts.md §2.2).
+
+Network and web search are off by default, unlike in the contract: Codex reads private code and code
+of unknown authors, and instructions hidden in it could make Codex send something elsewhere.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -70,8 +74,8 @@ EFFORT = Flag(
         "ultra": "Ultra",
     },
 )
-NETWORK = Flag("networkAccessEnabled", "Enable network access", True)
-WEB_SEARCH = Flag("webSearchEnabled", "Enable web search", True)
+NETWORK = Flag("networkAccessEnabled", "Enable network access", False)
+WEB_SEARCH = Flag("webSearchEnabled", "Enable web search", False)
 
 # In the order in which POST /chat checks them.
 FLAGS = (SANDBOX, APPROVAL, EFFORT, NETWORK, WEB_SEARCH)

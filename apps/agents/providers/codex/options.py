@@ -30,22 +30,22 @@ class Plan:
 
 def plan_of(request: ModelRequest) -> Plan:
     """Only the newest message is sent: Codex keeps the thread."""
-    flags = chosen(request.flags)
+    # The flags of the page do not apply to agents: their own settings decide.
+    flags = chosen(request.flags if request.home is None else {})
     known = request.flags.get("threadId")
     first = request.messages[0]
     thread: JSON = {
         "approvalPolicy": RUN_AS[APPROVAL.name],
         "cwd": str(request.folder or knobs().codex_workdir.absolute()),
-        "config": {**_own_server(request), **request.config},
+        "config": {**_by_flags(flags), **_own_server(request), **request.config},
     }
     turn: JSON = {}
     if request.home is None:
         thread["model"] = turn["model"] = request.model
         thread["sandbox"] = flags[SANDBOX.name]
         turn["effort"] = flags[EFFORT.name]
-        thread["config"] = _by_flags(flags) | thread["config"]
     elif "sandbox_mode" not in request.config:
-        # An agent's own settings decide; without a word from them it may only read.
+        # Without a word from its settings it may only read.
         thread["sandbox"] = "read-only"
     return Plan(
         thread_id=known if isinstance(known, str) and known else None,
