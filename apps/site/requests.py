@@ -23,6 +23,7 @@ from twisted.web.http import HTTPChannel
 from apps.site import refusals
 from apps.site.connections import most_connections
 from apps.site.refusals import RequestHead
+from codeinfo import local_users
 from codeinfo.errors import InvalidInput
 
 logger = logging.getLogger("codeinfo.site")
@@ -68,6 +69,15 @@ class BoundedChannel(HTTPChannel):
         self.factory.opened(self.transport)
         self.writable = asyncio.Event()
         self.writable.set()
+        self._stranger = self._check_connection()
+
+    def _check_connection(self) -> InvalidInput | None:
+        peer, local = self.getPeer(), self.getHost()
+        try:
+            local_users.check_connection((peer.host, peer.port), (local.host, local.port))
+        except InvalidInput as error:
+            return error
+        return None
 
     def connectionLost(self, reason: Any) -> None:
         self._cancel_deadline()
@@ -95,6 +105,8 @@ class BoundedChannel(HTTPChannel):
 
     def allHeadersReceived(self) -> None:
         try:
+            if self._stranger is not None:
+                raise self._stranger
             refusals.check_body(self._head())
         except InvalidInput as error:
             self.refuse(error)

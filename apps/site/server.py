@@ -22,7 +22,7 @@ from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
 from apps.retrieval import memory
 from apps.site import requests, sockets
-from codeinfo import __version__, telemetry
+from codeinfo import __version__, local_users, telemetry
 from codeinfo.conf import Knobs, knobs
 from codeinfo.heap import settled
 from codeinfo.hub import hub
@@ -107,6 +107,7 @@ def facts() -> dict[str, object]:
         "version": __version__,
         "bind": known.bind,
         "ports": [known.port, known.mcp_port, known.agents_mcp_port],
+        "localUsers": local_users.rule(known),
         "database": connection.vendor,
         "chroma": known.chroma_url or "embedded",
         "redis": bool(known.redis_url),

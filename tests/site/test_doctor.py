@@ -15,6 +15,7 @@ import pytest
 from django.core.management import call_command
 
 from apps.ingest.vectors.store import reset_store
+from codeinfo import peer_users
 from tests.browser.product import Product, running
 from tests.house.sources import HOME
 from tests.ports import free_ports
@@ -174,6 +175,18 @@ def test_an_address_that_others_reach_without_a_login(doctor: Doctor) -> None:
     assert "CODEINFO_API_TOKEN" in found["access"]["detail"]
     well, found = doctor(bind="0.0.0.0", allow_open_access=True)
     assert well and found["access"]["level"] == "warn"
+
+
+def test_which_local_users_are_served(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer_users, "is_known", lambda: True)
+    assert "this user and of root" in doctor()[1]["users"]["detail"]
+    assert "token or a login" in doctor(require_login=True)[1]["users"]["detail"]
+    well, found = doctor(require_login=False, loopback_users="any")
+    assert well and found["users"]["level"] == "warn"
+    monkeypatch.setattr(peer_users, "is_known", lambda: False)
+    found = doctor(loopback_users="own")[1]
+    assert "does not tell" in found["users"]["detail"]
+    assert "CODEINFO_API_TOKEN" in found["users"]["fix"]
 
 
 @pytest.fixture(scope="module")
