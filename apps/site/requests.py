@@ -1,24 +1,216 @@
-"""How daphne's requests are read: as they come.
+"""How requests are taken in: bounded in number, size and time, and refused before they are stored.
 
-Twisted parses every form before the application sees it (and hangs up on one that is malformed),
-and spells a line of an access log that nobody reads. Django parses forms itself, and `apps.logs`
-tells of requests.
+Twisted stores the whole body of a request, a large one in a temporary file, before daphne hands it
+to the application, and takes as much as is sent, for as long as it keeps coming. It also parses
+every form (and hangs up on one that is malformed), and spells a line of an access log that nobody
+reads. Django parses forms itself, and `apps.logs` tells of requests.
+
+What Twisted bounds by itself: 500 headers, 16 kB of request line and headers together, 16 kB of
+further requests on one connection while the first is answered, 64 kB of trailers, and a minute of
+silence.
 """
 
+import asyncio
+import logging
 from functools import partial
 from typing import Any
 
 from daphne import server
 from daphne.http_protocol import HTTPFactory, WebRequest
+from django.http import HttpResponse
+from twisted.web.http import HTTPChannel
+
+from apps.site import refusals
+from apps.site.connections import most_connections
+from apps.site.refusals import RequestHead
+from codeinfo import local_users
+from codeinfo.errors import InvalidInput
+
+logger = logging.getLogger("codeinfo.site")
+
+# From the first byte of a request to the last of its body.
+RECEIVE_SECONDS = 60
+# A client that is still sending sees the answer only if it is read from meanwhile.
+LINGER_SECONDS, LINGER_BYTES = 5, 4 << 20
 
 
-class PlainRequests(HTTPFactory):
-    """Daphne's factory, with neither."""
+class BoundedRequest(WebRequest):
+    """Daphne's request, whose body is counted as it comes."""
+
+    received = 0
+
+    def handleContentChunk(self, data: bytes) -> None:
+        if self.channel.refused:
+            return
+        self.received += len(data)
+        try:
+            refusals.check_length(self.received)
+        except InvalidInput as error:
+            self.channel.refuse(error)
+        else:
+            super().handleContentChunk(data)
+
+    async def drained(self) -> None:
+        """Wait until the connection takes more to send."""
+        channel = getattr(self, "channel", None)  # a request that has ended has none
+        if channel is not None:
+            await channel.writable.wait()
+
+
+class BoundedChannel(HTTPChannel):
+    """One connection. Its requests are refused when their headers have come, or not at all."""
+
+    refused = False
+    _deadline = None
+    _abort = None
+
+    def connectionMade(self) -> None:
+        super().connectionMade()
+        self.factory.opened(self.transport)
+        self.writable = asyncio.Event()
+        self.writable.set()
+        self._stranger = self._check_connection()
+
+    def _check_connection(self) -> InvalidInput | None:
+        peer, local = self.getPeer(), self.getHost()
+        try:
+            local_users.check_connection((peer.host, peer.port), (local.host, local.port))
+        except InvalidInput as error:
+            return error
+        return None
+
+    def connectionLost(self, reason: Any) -> None:
+        self._cancel_deadline()
+        if self._abort is not None and self._abort.active():
+            self._abort.cancel()
+        self.factory.closed(self.transport)
+        self.writable.set()
+        super().connectionLost(reason)
+
+    # Receiving
+
+    def dataReceived(self, data: bytes) -> None:
+        if self.refused:
+            self._discard(data)
+            return
+        if self._deadline is None and not self._handlingRequest:
+            self._deadline = self.callLater(RECEIVE_SECONDS, self._too_slow)
+        super().dataReceived(data)
+
+    def rawDataReceived(self, data: bytes) -> None:
+        if self.refused:
+            self._discard(data)
+        else:
+            super().rawDataReceived(data)
+
+    def allHeadersReceived(self) -> None:
+        try:
+            if self._stranger is not None:
+                raise self._stranger
+            refusals.check_body(self._head())
+        except InvalidInput as error:
+            self.refuse(error)
+        else:
+            super().allHeadersReceived()
+
+    def allContentReceived(self) -> None:
+        if not self.refused:
+            self._cancel_deadline()
+            super().allContentReceived()
+
+    def _head(self) -> RequestHead:
+        headers = self.requests[-1].requestHeaders
+        host, accept = (headers.getRawHeaders(name) for name in (b"host", b"accept"))
+        return RequestHead(
+            method=self._command.decode("latin-1"),
+            target=self._path.decode("latin-1"),
+            host=b",".join(host).decode("latin-1") if host else None,
+            accept=b",".join(accept or []).decode("latin-1"),
+            length=self.length,
+            port=self.getHost().port,
+        )
+
+    def _too_slow(self) -> None:
+        self.transport.write(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n")
+        self.timeoutConnection()
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None and self._deadline.active():
+            self._deadline.cancel()
+        self._deadline = None
+
+    # Refusing
+
+    def refuse(self, error: InvalidInput) -> None:
+        """Answer, and close the connection without storing any more of what comes."""
+        response = refusals.response_to(error, self._head())
+        self.refused = True
+        self.length = None  # it would otherwise be taken for a request without a body
+        self._cancel_deadline()
+        self.setTimeout(None)
+        content, self.requests[-1].content = self.requests[-1].content, None
+        if content is not None:
+            content.close()
+        self._lingering = LINGER_BYTES
+        self._abort = self.callLater(LINGER_SECONDS, self.transport.abortConnection)
+        self.transport.write(_spelled(response))
+        self.transport.loseWriteConnection()
+
+    def _discard(self, data: bytes) -> None:
+        self._lingering -= len(data)
+        if self._lingering < 0:
+            self.transport.abortConnection()
+
+    # Sending
+
+    def pauseProducing(self) -> None:
+        """Called when there is more to send than the connection takes."""
+        self.writable.clear()
+        super().pauseProducing()
+
+    def resumeProducing(self) -> None:
+        """Called when all of it was sent."""
+        self.writable.set()
+        super().resumeProducing()
+
+
+def _spelled(response: HttpResponse) -> bytes:
+    """A whole answer on a connection that is then closed."""
+    response["Content-Length"] = str(len(response.content))
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Connection"] = "close"
+    status = f"HTTP/1.1 {response.status_code} {response.reason_phrase}\r\n"
+    return status.encode() + response.serialize_headers() + b"\r\n\r\n" + response.content
+
+
+class BoundedRequests(HTTPFactory):
+    """Daphne's factory, with these connections and requests, and no access log."""
+
+    protocol = BoundedChannel
+
+    def __init__(self, *arguments: Any, most: int | None = None) -> None:
+        super().__init__(*arguments)
+        self.most = most or most_connections()
+        self._open: set[Any] = set()
+        self._full = False
 
     def buildProtocol(self, addr: Any) -> Any:
+        """None, which closes the connection at once, while there are too many others."""
+        if len(self._open) >= self.most:
+            if not self._full:
+                logger.warning("too many connections", extra={"context": {"open": self.most}})
+            self._full = True
+            return None
+        self._full = False
         protocol = super().buildProtocol(addr)
-        protocol.requestFactory = partial(WebRequest, parsePOSTFormSubmission=False)
+        protocol.requestFactory = partial(BoundedRequest, parsePOSTFormSubmission=False)
         return protocol
+
+    def opened(self, transport: Any) -> None:
+        self._open.add(transport)
+
+    def closed(self, transport: Any) -> None:
+        self._open.discard(transport)
 
     def log(self, request: WebRequest) -> None:
         """Nothing."""
@@ -26,4 +218,4 @@ class PlainRequests(HTTPFactory):
 
 def install() -> None:
     """Use it for every request of this process."""
-    server.HTTPFactory = PlainRequests
+    server.HTTPFactory = BoundedRequests

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from typing import Any
 
 from channels.layers import get_channel_layer
 from daphne.server import Server
@@ -22,7 +23,7 @@ from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
 from apps.retrieval import memory
 from apps.site import requests, sockets, standby
-from codeinfo import __version__, telemetry
+from codeinfo import __version__, local_users, telemetry
 from codeinfo.conf import Knobs, knobs
 from codeinfo.heap import settled
 from codeinfo.hub import hub
@@ -108,6 +109,7 @@ def facts() -> dict[str, object]:
         "version": __version__,
         "bind": known.bind,
         "ports": [known.port, known.mcp_port, known.agents_mcp_port],
+        "localUsers": local_users.rule(known),
         "database": connection.vendor,
         "chroma": known.chroma_url or "embedded",
         "redis": bool(known.redis_url),
@@ -121,17 +123,28 @@ def _watchdog() -> Watchdog:
     return Watchdog(reactor._asyncioEventloop, standby.Standby(main.socket).answer)
 
 
+class BoundedServer(Server):
+    """Daphne's server, at which an application that sends waits for those who read slowly."""
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        await super().handle_reply(protocol, message)
+        await protocol.drained()
+
+
 def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; then end live answers and the ingest worker, and return."""
     sys.setswitchinterval(SWITCH_SECONDS)
     requests.install()
     sockets.install()
     telemetry.start(knobs())
-    server = Server(
+    server = BoundedServer(
         application=application,
         endpoints=list(listen_on),
         ping_interval=PING_SECONDS,
         ping_timeout=PONG_SECONDS,
+        # `sockets` bounds what comes; these would hold for what is sent, too, and hang up.
+        websocket_max_message_size=0,
+        websocket_max_frame_size=0,
         server_name="codeinfo",
         verbosity=0,
     )

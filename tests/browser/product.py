@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -25,6 +25,7 @@ class Product:
     url: str
     data: Path
     repos: Path
+    pid: int = 0
 
     def log(self) -> str:
         """What the process wrote, for a failure's message."""
@@ -59,7 +60,7 @@ def running(
         )
         try:
             _wait_until_it_answers(product, process)
-            yield product
+            yield replace(product, pid=process.pid)
         finally:
             process.terminate()
             try:

@@ -15,6 +15,7 @@ import pytest
 from django.core.management import call_command
 
 from apps.ingest.vectors.store import reset_store
+from codeinfo import peer_users
 from tests.browser.product import Product, running
 from tests.house.sources import HOME
 from tests.ports import free_ports
@@ -181,6 +182,18 @@ def test_a_login_that_keeps_agents_out(doctor: Doctor) -> None:
     assert well and found["access"]["level"] == "warn"
     assert "CODEINFO_MCP_TOKEN" in found["access"]["fix"]
     assert doctor(require_login=True, mcp_token="m")[1]["access"]["level"] == "ok"
+
+
+def test_which_local_users_are_served(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer_users, "is_known", lambda: True)
+    assert "this user and of root" in doctor()[1]["users"]["detail"]
+    assert "token or a login" in doctor(require_login=True)[1]["users"]["detail"]
+    well, found = doctor(require_login=False, loopback_users="any")
+    assert well and found["users"]["level"] == "warn"
+    monkeypatch.setattr(peer_users, "is_known", lambda: False)
+    found = doctor(loopback_users="own")[1]
+    assert "does not tell" in found["users"]["detail"]
+    assert "CODEINFO_API_TOKEN" in found["users"]["fix"]
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from django.db.migrations.executor import MigrationExecutor
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
 from apps.site.server import port_problem, ports
+from codeinfo import local_users
 from codeinfo.access import check_exposure
 from codeinfo.authentication import requires_credentials
 from codeinfo.conf import knobs
@@ -35,6 +36,7 @@ def checks(served: bool) -> list[Check]:
         ("versions", "Versions", _versions),
         ("git", "git", _git),
         ("access", "Access", _access),
+        ("users", "Local users", _local_users),
         ("data", "Data folder", _data_folder),
         ("secrets", "Secret files", _secrets),
         ("log", "Log file", _log_file),
@@ -118,6 +120,21 @@ def _access() -> Finding:
             "Set CODEINFO_MCP_TOKEN, and CODEINFO_API_TOKEN for programs that call the API.",
         )
     return _found("ok", f"Listens on {known.bind}.")
+
+
+def _local_users() -> Finding:
+    tokens = "Set CODEINFO_REQUIRE_LOGIN, CODEINFO_API_TOKEN and CODEINFO_MCP_TOKEN"
+    match local_users.rule(knobs()):
+        case "own":
+            return _found("ok", "Connections of this user and of root are served.")
+        case "credentials":
+            return _found("ok", "Everyone is asked for a token or a login.")
+        case "any":
+            told = "Every user of this machine may use codeinfo without a login."
+            return _found("warn", told, f"{tokens}, or CODEINFO_LOOPBACK_USERS=own.")
+        case "unknown":
+            told = "This system does not tell whose a connection is: every local user is served."
+            return _found("warn", told, f"{tokens} if others use this machine.")
 
 
 def _data_folder() -> Finding:

@@ -1,0 +1,57 @@
+"""Which users of this machine may connect over loopback (CODEINFO_LOOPBACK_USERS).
+
+Every account of a machine can connect to its loopback addresses. Where nobody is asked for a token
+or a login, connections of other users than the one who runs codeinfo, and root, are refused.
+"""
+
+import os
+from ipaddress import ip_address
+from typing import Literal
+
+from codeinfo import peer_users
+from codeinfo.authentication import requires_credentials
+from codeinfo.conf import Knobs, knobs
+from codeinfo.errors import InvalidInput
+from codeinfo.peer_users import Endpoint
+
+REFUSAL = (
+    "This connection belongs to another user of this machine than the one who runs codeinfo. "
+    "Set CODEINFO_LOOPBACK_USERS=any to serve every local user; for a reverse proxy set "
+    "CODEINFO_REQUIRE_LOGIN and CODEINFO_API_TOKEN instead."
+)
+
+
+Rule = Literal["own", "any", "credentials", "unknown"]
+
+
+def rule(k: Knobs) -> Rule:
+    """Which local users are served.
+
+    own: the one who runs codeinfo, and root. any: all, as it is set. credentials: those who have a
+    token or a login. unknown: all, since this system does not tell whose a connection is.
+    """
+    if requires_credentials(k):
+        return "credentials"
+    if k.loopback_users == "any":
+        return "any"
+    return "own" if peer_users.is_known() else "unknown"
+
+
+def check_connection(peer: Endpoint, local: Endpoint) -> None:
+    """Refuse a connection over loopback that belongs to another user. Raises InvalidInput.
+
+    A connection whose owner is not found, as it was closed meanwhile, is refused, too.
+    """
+    if not is_loopback(peer[0]) or rule(knobs()) != "own":
+        return
+    try:
+        uid = peer_users.uid_of(peer, local)
+    except OSError:
+        uid = None
+    if uid not in (0, os.geteuid()):
+        raise InvalidInput(REFUSAL, code="FORBIDDEN")
+
+
+def is_loopback(address: str) -> bool:
+    known = ip_address(address.partition("%")[0])
+    return (getattr(known, "ipv4_mapped", None) or known).is_loopback

@@ -1,0 +1,199 @@
+"""What a real server takes in before it answers: bodies, headers, connections, frames.
+
+It refuses at the headers what it will not take, and stores nothing of it.
+"""
+
+import json
+import os
+import select
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosedError
+from websockets.sync.client import connect
+
+from tests.browser.product import SERVE, Product, running
+
+PATIENCE = 90
+HUGE = 400_000_000
+CAP = 1 << 20
+# The server keeps half of them for itself.
+DESCRIPTORS = 400
+LIMITED = ("/bin/sh", "-c", f'ulimit -n {DESCRIPTORS} && exec "$0" "$@"', *SERVE)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    folder = tmp_path_factory.mktemp("intake")
+    (folder / "tmp").mkdir()
+    with running(folder, command=LIMITED, TMPDIR=str(folder / "tmp")) as product:
+        yield product
+
+
+def line_to(served: Product, further: int = 0) -> socket.socket:
+    address = urlsplit(served.url)
+    return socket.create_connection(("127.0.0.1", (address.port or 0) + further), PATIENCE)
+
+
+def head_of(path: str, *headers: str, host: str = "localhost", method: str = "POST") -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Content-Type: application/json"]
+    return "\r\n".join([*lines, *headers, "", ""]).encode()
+
+
+def read_to_the_end(line: socket.socket) -> tuple[int, Any]:
+    """The status and the JSON body of an answer after which the server closed the connection."""
+    received = b"".join(iter(lambda: line.recv(65536), b""))
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert head, "the connection was closed without an answer"
+    return int(head.split()[1]), json.loads(body) if body else None
+
+
+def answer_to_headers(served: Product, head: bytes, further: int = 0) -> tuple[int, Any]:
+    """What is answered to a request whose body is never sent."""
+    with closing(line_to(served, further)) as line:
+        line.sendall(head)
+        return read_to_the_end(line)
+
+
+def stored(served: Product) -> list[int]:
+    """The sizes of the files that the server has open in its folder for temporary files."""
+    folder = str(served.data.parent / "tmp")
+    sizes = []
+    for link in Path(f"/proc/{served.pid}/fd").iterdir():
+        try:
+            if os.readlink(link).startswith(folder):
+                sizes.append(link.stat().st_size)
+        except OSError:
+            continue
+    return sizes
+
+
+TOO_LARGE = [
+    ("/ingest/start", 413, ("code", "PAYLOAD_TOO_LARGE")),
+    ("/tools/vector-search", 413, ("error", "PAYLOAD_TOO_LARGE")),
+    ("/conversations", 413, ("code", "PAYLOAD_TOO_LARGE")),
+    ("/chat", 400, ("code", "PAYLOAD_TOO_LARGE")),
+    ("/logs", 400, ("error", "payload too large")),
+    ("/ui/ingest/start", 413, ("code", "PAYLOAD_TOO_LARGE")),
+    ("/nothing/there", 413, ("code", "PAYLOAD_TOO_LARGE")),
+]
+
+
+@pytest.mark.parametrize(("path", "status", "word"), TOO_LARGE)
+def test_a_body_that_is_too_long_is_refused_by_its_length_alone(
+    served: Product, path: str, status: int, word: tuple[str, str]
+) -> None:
+    found, body = answer_to_headers(served, head_of(path, f"Content-Length: {HUGE}"))
+    assert (found, body[word[0]]) == (status, word[1])
+    assert stored(served) == []
+
+
+@pytest.mark.parametrize(("path", "further"), [("/mcp", 0), ("/mcp/chat", 0), ("/x", 1), ("/x", 2)])
+def test_an_mcp_endpoint_refuses_it_in_json_rpc(served: Product, path: str, further: int) -> None:
+    head = head_of(path, f"Content-Length: {HUGE}")
+    found, body = answer_to_headers(served, head, further)
+    assert (found, body["error"]["data"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
+
+
+def test_no_client_is_told_to_go_on_with_a_body_that_is_too_long(served: Product) -> None:
+    head = head_of("/conversations", f"Content-Length: {HUGE}", "Expect: 100-continue")
+    assert answer_to_headers(served, head)[0] == 413
+
+
+def test_the_bytes_of_a_chunked_body_are_counted_as_they_come(served: Product) -> None:
+    chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+    with closing(line_to(served)) as line:
+        line.sendall(head_of("/conversations", "Transfer-Encoding: chunked"))
+        sent = 0
+        while sent < 64 * CAP and not select.select([line], [], [], 0)[0]:
+            line.sendall(chunk)
+            sent += 65536
+            assert sum(stored(served)) <= CAP
+        found, body = read_to_the_end(line)
+    assert (found, body["code"]) == (413, "PAYLOAD_TOO_LARGE")
+    assert stored(served) == []
+
+
+@pytest.mark.parametrize("length", ["Content-Length: 500000", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize(("path", "further"), [("/conversations", 0), ("/", 0), ("/mcp", 0)])
+def test_of_a_body_for_another_host_nothing_is_stored(
+    served: Product, path: str, further: int, length: str
+) -> None:
+    found, body = answer_to_headers(served, head_of(path, length, host="evil.example"))
+    if path == "/mcp":
+        assert (found, body["error"]["data"]["code"]) == (403, "FORBIDDEN")
+    else:
+        refused = {"status": "error", "code": "FORBIDDEN", "message": "Host not allowed."}
+        assert (found, body) == (400, refused)
+    assert stored(served) == []
+
+
+def test_a_client_that_sends_all_of_it_hears_why_it_was_refused(served: Product) -> None:
+    answer = httpx.post(f"{served.url}/conversations", json="x" * CAP, timeout=PATIENCE)
+    assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
+    assert answer.headers["connection"] == "close"
+
+
+def test_the_largest_body_is_read(served: Product) -> None:
+    empty = len(json.dumps({"message": ""}).encode())
+    text = json.dumps({"message": "x" * (CAP - empty)})
+    for send in (text.encode(), iter([text.encode()])):
+        answer = httpx.post(
+            f"{served.url}/conversations",
+            content=send,
+            headers={"content-type": "application/json"},
+            timeout=PATIENCE,
+        )
+        assert answer.status_code == 400 and answer.json()["error"] == "validation_error"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [["X-A: b"] * 600, ["X-A: " + "b" * 20_000], [f"X-{n}: {'b' * 2000}" for n in range(20)]],
+    ids=["too many", "a long one", "too much of them"],
+)
+def test_headers_are_bounded(served: Product, headers: list[str]) -> None:
+    with closing(line_to(served)) as line:
+        line.sendall(head_of("/version", *headers, method="GET"))
+        try:
+            received = line.recv(65536)
+        except ConnectionResetError:
+            received = b""
+    assert received == b"" or received.startswith(b"HTTP/1.1 400")
+
+
+def test_connections_are_bounded_and_the_server_keeps_files_for_its_own_work(
+    served: Product,
+) -> None:
+    with ExitStack() as stack:
+        lines = [stack.enter_context(closing(line_to(served))) for _ in range(DESCRIPTORS)]
+        # Those over the limit are closed at once; the first of them are served.
+        assert lines[-1].recv(1) == b""
+        lines[0].sendall(head_of("/static/css/tokens.css", method="GET"))
+        assert lines[0].recv(65536).startswith(b"HTTP/1.1 200")
+    assert httpx.get(f"{served.url}/health", timeout=PATIENCE).json()["mongoConnected"] is True
+
+
+def socket_url(served: Product) -> str:
+    return f"{served.url.replace('http', 'ws')}/ws"
+
+
+@pytest.mark.parametrize("size", [1 << 19, 1 << 13], ids=["whole", "in fragments"])
+def test_a_message_that_is_too_long_closes_the_websocket(served: Product, size: int) -> None:
+    pieces = ("x" * size for _ in range((1 << 19) // size))
+    link = connect(socket_url(served), compression=None)
+    with link, pytest.raises(ConnectionClosedError) as closed:
+        link.send(pieces)
+        link.recv(PATIENCE)
+    assert closed.value.rcvd is not None and closed.value.rcvd.reason == "message too large"
+
+
+def test_a_websocket_takes_no_compressed_frames(served: Product) -> None:
+    with connect(socket_url(served), compression="deflate") as link:
+        assert link.protocol.extensions == []

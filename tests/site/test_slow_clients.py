@@ -1,0 +1,136 @@
+"""Clients that send slowly, or do not read what they are sent: each has its bounds."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from daphne.ws_protocol import WebSocketFactory
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+
+from apps.site import sockets
+from apps.site.requests import RECEIVE_SECONDS, BoundedRequests
+from apps.site.server import BoundedServer
+from apps.site.sockets import MOST_WAITING, BoundedSocket
+
+
+class Transport(StringTransport):
+    """A connection in memory."""
+
+    def loseWriteConnection(self) -> None:
+        self.loseConnection()
+
+
+def server() -> Any:
+    """A server without ports and application, for two connections."""
+    server = BoundedServer(application=None, endpoints=["none"])
+    server.connections = {}
+    server.http_factory = BoundedRequests(server, most=2)
+    return server
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def factory(clock: Clock) -> Any:
+    factory = server().http_factory
+    factory.reactor = clock
+    return factory
+
+
+def connected(factory: Any) -> Any:
+    """A new connection, before its first request."""
+    channel = factory.buildProtocol(None)
+    channel.makeConnection(Transport())
+    return channel
+
+
+@pytest.mark.parametrize(
+    "beginning", [b"", b"GET / HTTP/1.1\r\n", b"POST / HTTP/1.1\r\nContent-Length: 99999\r\n\r\n"]
+)
+def test_a_request_that_comes_byte_by_byte_is_given_up(
+    factory: Any, clock: Clock, beginning: bytes
+) -> None:
+    channel = connected(factory)
+    channel.dataReceived(beginning + b"x")
+    for _ in range(RECEIVE_SECONDS):
+        assert not channel.transport.disconnecting
+        clock.advance(1)
+        channel.dataReceived(b"x")
+    assert channel.transport.value().startswith(b"HTTP/1.1 408 Request Timeout")
+    assert channel.transport.disconnecting
+
+
+def test_a_connection_over_the_limit_is_refused_until_another_ends(factory: Any) -> None:
+    first, _ = connected(factory), connected(factory)
+    assert factory.buildProtocol(None) is None
+    first.connectionLost(None)
+    assert factory.buildProtocol(None) is not None
+
+
+async def test_an_application_that_sends_waits_for_a_reader_that_is_slow(factory: Any) -> None:
+    channel = connected(factory)
+    request = channel.requestFactory(channel, 0)
+    channel.pauseProducing()
+    message = {"type": "http.response.start", "status": 200, "headers": []}
+    sending = asyncio.ensure_future(factory.server.handle_reply(request, message))
+    await asyncio.sleep(0)
+    assert not sending.done()
+    channel.resumeProducing()
+    await sending
+
+
+async def test_or_until_the_reader_is_gone(factory: Any) -> None:
+    channel = connected(factory)
+    request = channel.requestFactory(channel, 0)
+    channel.pauseProducing()
+    waiting = asyncio.ensure_future(request.drained())
+    await asyncio.sleep(0)
+    channel.connectionLost(None)
+    await waiting
+
+
+@pytest.fixture
+def socket(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An open websocket, on what was a connection of HTTP."""
+    monkeypatch.setattr(WebSocketFactory, "protocol", BoundedSocket)
+    factory = WebSocketFactory(server(), reactor=clock)
+    socket = factory.buildProtocol(None)
+    socket.makeConnection(connected(factory.server_class.http_factory).transport)
+    socket.application_queue = asyncio.Queue()
+    socket.client_addr = None
+    socket.state = socket.STATE_OPEN
+    return socket
+
+
+def test_no_more_is_read_from_a_websocket_whose_messages_wait(socket: Any, clock: Clock) -> None:
+    for _ in range(MOST_WAITING + 1):
+        assert socket.transport.producerState == "producing"
+        socket.onMessage(b"{}", False)
+    assert socket.transport.producerState == "paused"
+    clock.advance(sockets.LOOK_SECONDS)
+    assert socket.transport.producerState == "paused"
+    socket.application_queue.get_nowait()
+    clock.advance(sockets.LOOK_SECONDS)
+    assert socket.transport.producerState == "producing"
+
+
+async def test_nor_from_one_that_does_not_read_what_is_sent(socket: Any) -> None:
+    socket.pauseProducing()
+    assert socket.transport.producerState == "paused"
+    waiting = asyncio.ensure_future(socket.drained())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    socket.resumeProducing()
+    assert socket.transport.producerState == "producing"
+    await waiting
+
+
+def test_a_long_message_may_be_sent(socket: Any) -> None:
+    """A limit for what comes must not keep a long answer from its page."""
+    socket.maxMessagePayloadSize = 0
+    socket.serverSend("x" * (3 << 20))
+    assert len(socket.transport.value()) > 3 << 20
