@@ -252,6 +252,16 @@ def test_a_link_to_a_repository_is_followed_to_its_owner(
     assert "belongs to another user" in refusal(folder / "linked")
 
 
+def test_the_path_of_a_refused_repository_need_not_be_utf8(
+    folder: Path, repo: Path, give: Callable[[Path], None]
+) -> None:
+    odd = folder / os.fsdecode(b"caf\xe9")
+    (repo / ".git").rename(odd)
+    (repo / ".git").write_bytes(b"gitdir: " + os.fsencode(odd))
+    give(odd)
+    assert "/caf?" in refusal(repo).encode().decode()
+
+
 def test_a_folder_without_a_repository_may_be_anybodys(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
