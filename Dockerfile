@@ -15,12 +15,7 @@ COPY . .
 RUN /opt/venv/bin/python -m compileall -q apps codeinfo
 
 FROM python:3.11-slim-bookworm
-# git says which files of a work tree are its own. Its version is the distribution's.
-# hadolint ignore=DL3008
-RUN apt-get update \
- && apt-get install --yes --no-install-recommends git \
- && rm -rf /var/lib/apt/lists/* \
- && useradd --uid 1000 --create-home codeinfo \
+RUN useradd --uid 1000 --create-home codeinfo \
  && install --directory --owner=codeinfo --group=codeinfo /var/lib/codeinfo
 COPY --from=build /opt /opt
 ENV PATH=/opt/venv/bin:$PATH \

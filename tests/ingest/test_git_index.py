@@ -195,15 +195,29 @@ def test_an_index_beyond_the_limits_is_refused(repo: Path, monkeypatch: pytest.M
     assert "is too large" in refusal(repo)
 
 
-OWNERS = [".", ".git"]
+STRANGER = 12345
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-@pytest.mark.parametrize("given", OWNERS)
+@pytest.fixture
+def give(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """give(path): as if it belonged to a stranger, which only root could make true."""
+    real = Path.lstat
+
+    def giving(path: Path) -> None:
+        def lstat(self: Path) -> os.stat_result:
+            found = list(real(self))
+            return os.stat_result([*found[:4], STRANGER, *found[5:]] if self == path else found)
+
+        monkeypatch.setattr(Path, "lstat", lstat)
+
+    return giving
+
+
+@pytest.mark.parametrize("given", [".", ".git"])
 def test_a_repository_of_another_user_is_refused_unless_its_folder_is_trusted(
-    repo: Path, given: str, turn_knobs: Callable[..., None]
+    repo: Path, given: str, give: Callable[[Path], None], turn_knobs: Callable[..., None]
 ) -> None:
-    os.chown(repo / given, 12345, 12345)
+    give(repo / given)
     told = refusal(repo)
     assert "belongs to another user" in told and "CODEINFO_TRUSTED_FOLDERS" in told
     assert "belongs to another user" in refusal(repo / "sub")
@@ -211,23 +225,41 @@ def test_a_repository_of_another_user_is_refused_unless_its_folder_is_trusted(
     assert names(discover(repo)) == sorted(FILES)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize(("user", "refused"), [(0, False), (54321, True)])
 def test_root_reads_the_repositories_of_the_user_who_called_sudo(
-    repo: Path, turn_knobs: Callable[..., None]
+    repo: Path,
+    turn_knobs: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    user: int,
+    refused: bool,
 ) -> None:
-    os.chown(repo, 12345, 12345)
-    turn_knobs(sudo_uid=12345)
-    assert names(discover(repo)) == sorted(FILES)
-    turn_knobs(sudo_uid=54321)
-    assert "belongs to another user" in refusal(repo)
+    """Every other user reads only their own."""
+    turn_knobs(sudo_uid=os.geteuid())
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    if refused:
+        assert "belongs to another user" in refusal(repo)
+    else:
+        assert names(discover(repo)) == sorted(FILES)
 
 
-def test_a_user_who_is_not_root_reads_only_their_own(
-    repo: Path, monkeypatch: pytest.MonkeyPatch, turn_knobs: Callable[..., None]
+def test_a_link_to_a_repository_is_followed_to_its_owner(
+    folder: Path, repo: Path, give: Callable[[Path], None]
 ) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 54321)
-    turn_knobs(sudo_uid=os.getuid())
-    assert "belongs to another user" in refusal(repo)
+    write_files(folder / "linked", FILES)
+    (folder / "linked/.git").symlink_to(repo / ".git")
+    assert names(discover(folder / "linked")) == sorted(FILES)
+    give(repo / ".git")
+    assert "belongs to another user" in refusal(folder / "linked")
+
+
+def test_the_path_of_a_refused_repository_need_not_be_utf8(
+    folder: Path, repo: Path, give: Callable[[Path], None]
+) -> None:
+    odd = folder / os.fsdecode(b"caf\xe9")
+    (repo / ".git").rename(odd)
+    (repo / ".git").write_bytes(b"gitdir: " + os.fsencode(odd))
+    give(odd)
+    assert "/caf?" in refusal(repo).encode().decode()
 
 
 def test_a_folder_without_a_repository_may_be_anybodys(

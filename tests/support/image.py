@@ -2,7 +2,7 @@
 
 Its build stage is done as written: what .dockerignore lets through is copied, each RUN is run. The
 absolute paths of the image lie below the folder. Of the last stage the environment and the command
-are taken; its RUN, which installs Debian's git and makes a user, would change the machine.
+are taken; its RUN, which makes a user, would change the machine.
 """
 
 import json

@@ -6,5 +6,7 @@ CODE = "GIT_FAILED"
 
 
 def refused(reason: str) -> Unavailable:
-    """The error that ends a run. `reason` is a clause whose subject is the repository."""
-    return Unavailable(f"The git repository {reason}.", code=CODE, retryable=False)
+    """The error that ends a run. `reason` is a clause whose subject is the repository; paths in it
+    need not be UTF-8, but a row must."""
+    shown = reason.encode("utf-8", "replace").decode()
+    return Unavailable(f"The git repository {shown}.", code=CODE, retryable=False)

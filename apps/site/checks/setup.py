@@ -34,7 +34,6 @@ def checks(served: bool) -> list[Check]:
     """In the order in which one mends them. `served`: this installation's own server runs."""
     table: list[tuple[str, str, Callable[[], Finding]]] = [
         ("versions", "Versions", _versions),
-        ("git", "git", _git),
         ("access", "Access", _access),
         ("users", "Local users", _local_users),
         ("data", "Data folder", _data_folder),
@@ -90,14 +89,6 @@ def _versions() -> Finding:
     except sqlite3.OperationalError:
         return _found("bad", f"{told} without FTS5", "Use a Python whose SQLite has FTS5.")
     return _found("ok", told)
-
-
-def _git() -> Finding:
-    if shutil.which("git"):
-        return _found("ok", "Found.")
-    return _found(
-        "warn", "Not found: git work trees cannot be ingested.", "Install git, or put it on PATH."
-    )
 
 
 def _access() -> Finding:
