@@ -21,7 +21,7 @@ RUN apt-get update \
  && apt-get install --yes --no-install-recommends git \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 1000 --create-home codeinfo \
- && install --directory --owner=codeinfo --group=codeinfo /var/lib/codeinfo
+ && install --directory --mode=700 --owner=codeinfo --group=codeinfo /var/lib/codeinfo
 COPY --from=build /opt /opt
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
