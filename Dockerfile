@@ -16,7 +16,7 @@ RUN /opt/venv/bin/python -m compileall -q apps codeinfo
 
 FROM python:3.11-slim-bookworm
 RUN useradd --uid 1000 --create-home codeinfo \
- && install --directory --owner=codeinfo --group=codeinfo /var/lib/codeinfo
+ && install --directory --mode=700 --owner=codeinfo --group=codeinfo /var/lib/codeinfo
 COPY --from=build /opt /opt
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \

@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# What programs that are not codeinfo's own create gets the permissions that the user chose;
-# `codeinfo.private_files` sets it. -1 leaves the umask as it is.
+# The umask of programs that are not codeinfo's own: the one that this process was started with,
+# once `codeinfo.private_files` has set another. -1 leaves the umask as it is.
 user_umask = -1
 
 
@@ -29,6 +29,13 @@ def start(
     """
     umask = -1 if own else user_umask
     return subprocess.Popen(list(command), env=dict(env), cwd=cwd, umask=umask, **pipes)
+
+
+def in_users_umask(command: Sequence[str]) -> tuple[str, ...]:
+    """`command` with the user's umask, for a library that starts it by itself."""
+    if user_umask < 0:
+        return tuple(command)
+    return ("/bin/sh", "-c", f'umask {user_umask:04o} && exec "$0" "$@"', *command)
 
 
 def run(

@@ -15,9 +15,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from codeinfo import private_files
 from codeinfo.authentication import allowed_hosts
 from codeinfo.conf import BASE_DIR, Knobs
 
+private_files.use_private_umask()  # before anything is written
 environ.Env.read_env(BASE_DIR / ".env")
 KNOBS = Knobs.read(os.environ)
 DATA_DIR = KNOBS.data_dir.absolute()

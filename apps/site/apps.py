@@ -1,5 +1,25 @@
+import logging
+from pathlib import Path
+
 from django.apps import AppConfig
+from django.conf import settings
+
+from codeinfo import private_files
+
+logger = logging.getLogger("codeinfo.site")
 
 
 class SiteConfig(AppConfig):
     name = "apps.site"
+
+    def ready(self) -> None:
+        """Make private what an older version left open, before any command or server uses it."""
+        for each in private_files.repair(settings.KNOBS.data_dir, elsewhere()):
+            logger.warning("others may read %s: %s", each.path.name, each.reason)
+
+
+def elsewhere() -> list[Path]:
+    """Files of codeinfo that may lie outside the data folder."""
+    database = settings.DATABASES["default"]
+    of_sqlite = str(database["ENGINE"]).endswith("sqlite3")
+    return private_files.files_elsewhere(settings.KNOBS, str(database["NAME"]) if of_sqlite else "")

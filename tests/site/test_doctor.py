@@ -166,7 +166,8 @@ def test_folders_and_files_that_others_can_read_or_nobody_can_write(
     (folder / "data" / "secret.key").write_text("x")
     (folder / "data" / "secret.key").chmod(0o644)
     well, found = doctor()
-    assert well and found["secrets"]["level"] == "warn"
+    assert well and found["private"]["level"] == "warn"
+    assert "secret.key" in found["private"]["detail"]
 
 
 def test_an_address_that_others_reach_without_a_login(doctor: Doctor) -> None:

@@ -17,15 +17,18 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from apps.site.apps import elsewhere
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
 from apps.site.server import port_problem, ports
-from codeinfo import local_users
+from codeinfo import local_users, private_files
 from codeinfo.access import check_exposure
 from codeinfo.authentication import requires_credentials
 from codeinfo.conf import knobs
 
 OLDEST_PYTHON = (3, 11)
+# Files that one finding names.
+SHOWN = 3
 # An index of a large repository is a gigabyte or so; SQLite must be able to write in any case.
 LITTLE_SPACE, TOO_LITTLE_SPACE = 2 << 30, 100 << 20
 
@@ -37,7 +40,7 @@ def checks(served: bool) -> list[Check]:
         ("access", "Access", _access),
         ("users", "Local users", _local_users),
         ("data", "Data folder", _data_folder),
-        ("secrets", "Secret files", _secrets),
+        ("private", "Private files", _private_files),
         ("log", "Log file", _log_file),
         *_ingest_bases(),
         *_ports(served),
@@ -145,14 +148,15 @@ def _data_folder() -> Finding:
     return _found("ok", told)
 
 
-def _secrets() -> Finding:
-    folder = knobs().data_dir.absolute()
-    files = [folder / "secret.key", folder / "admin-password.txt"]
-    open_to_others = [f.name for f in files if f.exists() and f.stat().st_mode & 0o077]
-    if open_to_others:
-        names = ", ".join(open_to_others)
-        return _found("warn", f"Others may read {names}.", f"chmod 600 in {folder}: {names}")
-    return _found("ok", "Readable by their owner only.")
+def _private_files() -> Finding:
+    """The start of `doctor` has repaired what it could; this is what is left."""
+    found = private_files.open_to_others(knobs().data_dir, elsewhere())
+    if not found:
+        return _found("ok", "Readable by their owner only.")
+    named = ", ".join(f"{each.path} ({each.reason})" for each in found[:SHOWN])
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    fix = "Have their owner run chmod go= on them, or give this user the data folder."
+    return _found("warn", f"Other users may read {named}{more}.", fix)
 
 
 def _log_file() -> Finding:

@@ -16,6 +16,7 @@ from apps.agents.loop import run
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.codex.server import server_at
+from codeinfo import private_files, programs
 from tests.agents.cast import TOOLS, asked, hear
 from tests.agents.rigs.codex import CodexWorld
 from tests.stand_ins.responses_scripts import HALF
@@ -55,6 +56,10 @@ def environment_of(pid: int) -> bytes:
     return Path(f"/proc/{pid}/environ").read_bytes()
 
 
+def status_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/status").read_text()
+
+
 def kill(codex: CodexWorld) -> None:
     os.kill(pid_of(codex), signal.SIGKILL)
 
@@ -64,6 +69,12 @@ async def until_half(events: Any) -> list[ChatEvent]:
     while "".join(e.text for e in heard if isinstance(e, TextDelta)) != HALF:
         heard.append(await anext(events))
     return heard
+
+
+async def test_what_codex_writes_has_the_permissions_that_the_user_chose(codex: CodexWorld) -> None:
+    await thread_of("plain")
+    assert f"Umask:\t{programs.user_umask:04o}\n" in status_of(pid_of(codex))
+    assert programs.user_umask != private_files.OTHERS
 
 
 async def test_a_thread_goes_on_where_it_was_and_hears_only_what_is_new(codex: CodexWorld) -> None:
