@@ -5,7 +5,11 @@ the caller names and no others, so that no key of ours, and no variable of a fol
 reaches it; and it never runs in the current folder, from which Python and git would load things.
 """
 
+import os
+import selectors
 import subprocess
+import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,29 +42,63 @@ def in_users_umask(command: Sequence[str]) -> tuple[str, ...]:
     return ("/bin/sh", "-c", f'umask {user_umask:04o} && exec "$0" "$@"', *command)
 
 
+class OutputTooLarge(subprocess.SubprocessError):
+    """A program wrote more than it may."""
+
+
 def run(
     command: Sequence[str],
     *,
     env: Mapping[str, str],
     data: bytes,
     seconds: float,
+    most_bytes: int,
     cwd: str = "/",
     own: bool = False,
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run `command` to its end, with `data` as its input, and return what it wrote.
 
-    Raises subprocess.TimeoutExpired after `seconds`, the process being killed, and OSError where it
-    does not start.
+    Raises subprocess.TimeoutExpired after `seconds`, and OutputTooLarge where one of its two
+    outputs has more than `most_bytes`, the process being killed; OSError where it does not start.
     """
-    pipes = {
-        "stdin": subprocess.PIPE,
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.PIPE,
-    }
-    with start(command, env=env, cwd=cwd, own=own, **pipes) as process:
-        try:
-            output, errors = process.communicate(data, timeout=seconds)
-        finally:
-            # Nothing happens to one that has ended.
-            process.kill()
+    # Input from a file: it cannot block, however little of it the program reads.
+    with tempfile.TemporaryFile() as given:
+        given.write(data)
+        given.seek(0)
+        pipes = {"stdin": given, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with start(command, env=env, cwd=cwd, own=own, **pipes) as process:
+            try:
+                output, errors = _read(process, time.monotonic() + seconds, most_bytes)
+            finally:
+                # Nothing happens to one that has ended.
+                process.kill()
     return subprocess.CompletedProcess(list(command), process.returncode, output, errors)
+
+
+def _read(
+    process: "subprocess.Popen[bytes]", deadline: float, most_bytes: int
+) -> tuple[bytes, bytes]:
+    """Both outputs of a process to their ends, and its end."""
+    assert process.stdout is not None and process.stderr is not None
+    outputs = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+    with selectors.DefaultSelector() as selector:
+        for descriptor in outputs:
+            selector.register(descriptor, selectors.EVENT_READ)
+        while selector.get_map():
+            for ready, _ in selector.select(_remaining(process, deadline)):
+                piece = os.read(ready.fd, 65_536)
+                if not piece:
+                    selector.unregister(ready.fd)
+                outputs[ready.fd] += piece
+                if len(outputs[ready.fd]) > most_bytes:
+                    raise OutputTooLarge(f"More than {most_bytes:,} bytes of output")
+    process.wait(_remaining(process, deadline))
+    output, errors = outputs.values()
+    return bytes(output), bytes(errors)
+
+
+def _remaining(process: "subprocess.Popen[bytes]", deadline: float) -> float:
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
+        raise subprocess.TimeoutExpired(process.args, 0)
+    return seconds

@@ -1,10 +1,13 @@
 """Diagrams: drawn in a process of their own, cleaned, remembered, and never the page's undoing."""
 
 import base64
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from django.test import Client
 
 from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.diagrams import Diagram, NotDrawn
@@ -58,6 +61,68 @@ def test_a_drawing_process_that_dies_is_a_reason_and_no_error(
 ) -> None:
     monkeypatch.setattr(diagrams, "_DRAW", "import os; os.kill(os.getpid(), 9)")
     assert diagrams.draw("flowchart LR") == NotDrawn("The drawing process ended.")
+
+
+@pytest.mark.django_db
+def test_modules_of_the_current_folder_and_of_pythonpath_are_not_run(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = tmp_path / "MARK"
+    for module in ("mermaidx", "json", "sitecustomize"):
+        (tmp_path / f"{module}.py").write_text(f"open({str(mark)!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    answer = client.post("/ui/chat/diagram", {"source": "flowchart LR\n  A --> B"})
+    assert not mark.exists()
+    assert "<img" in answer.content.decode()
+
+
+def test_the_drawing_process_gets_no_variable_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEINFO_OPENAI_API_KEY", "canary")
+    monkeypatch.setattr(diagrams, "_DRAW", "import os, sys; sys.exit(str(dict(os.environ)))")
+    outcome = diagrams.draw("flowchart LR")
+    assert isinstance(outcome, NotDrawn)
+    assert "canary" not in outcome.reason
+
+
+NESTED = "<g>" * 5_000 + "</g>" * 5_000
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "Traceback",
+        "[" * 100_000,
+        "{}",
+        "[]",
+        '["<svg/>"]',
+        '["<svg/>", 1]',
+        '["<svg/>", "<svg/>", "<svg/>"]',
+        '["<svg", "<svg/>"]',
+        json.dumps(['<svg viewBox="0 0 1e999 1"/>'] * 2),
+        json.dumps(['<svg viewBox="0 0 x"/>'] * 2),
+        json.dumps([f"<svg>{NESTED}</svg>"] * 2),
+        "x" * 10_000_000,
+    ],
+    ids=range(13),
+)
+def test_output_that_is_no_drawing_is_a_reason_and_no_error(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    output = tmp_path / "output"
+    output.write_text(written)
+    monkeypatch.setattr(diagrams, "_DRAW", f"print(open({str(output)!r}).read(), end='')")
+    answer = client.post("/ui/chat/diagram", {"source": "flowchart LR"})
+    assert answer.status_code == 200
+    assert "Diagram failed to render" in answer.content.decode()
+
+
+def test_a_drawing_process_that_writes_without_end_is_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(diagrams, "_DRAW", "while True: print('x' * 65_536)")
+    assert diagrams.draw("flowchart LR") == NotDrawn("The drawing is too large.")
 
 
 def test_an_endless_source_is_not_tried() -> None:

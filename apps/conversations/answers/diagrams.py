@@ -15,13 +15,20 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+from codeinfo import programs
+
 MAX_SOURCE_CHARS = 20_000
 # Of the clock, on a machine that may be busy; the process itself limits its work (15 s of CPU).
 TIME_LIMIT_SECONDS = 60.0
+# Both themes together. A source of the greatest length gives a drawing of some 600 kB.
+MAX_OUTPUT_BYTES = 4_000_000
+MAX_REASON_CHARS = 500
 KEPT_DIAGRAMS = 128
 THEMES = ("default", "dark")
 
-# Runs by itself: `python -c`, so that a drawing process loads neither Django nor this project.
+# Runs by itself: a drawing process loads neither Django nor this project.
+# `-I`: modules come from the installation alone, not from the current folder or PYTHONPATH.
+COMMAND = (sys.executable, "-I", "-c")
 _DRAW = """
 import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
@@ -106,38 +113,53 @@ def _key(source: str) -> str:
 def _draw(source: str) -> Diagram | NotDrawn:
     if len(source) > MAX_SOURCE_CHARS:
         return NotDrawn("The diagram is too long.")
+    job = json.dumps({"source": source, "themes": THEMES}).encode()
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", _DRAW],
-            input=json.dumps({"source": source, "themes": THEMES}),
-            capture_output=True,
-            text=True,
-            timeout=TIME_LIMIT_SECONDS,
-            check=False,
+        done = programs.run(
+            [*COMMAND, _DRAW],
+            env={},
+            data=job,
+            seconds=TIME_LIMIT_SECONDS,
+            most_bytes=MAX_OUTPUT_BYTES,
         )
     except subprocess.TimeoutExpired:
         return NotDrawn("Drawing took too long.")
+    except programs.OutputTooLarge:
+        return NotDrawn("The drawing is too large.")
+    except OSError as error:
+        return NotDrawn(f"The drawing process did not start: {error}")
     if done.returncode != 0:
-        return NotDrawn(_first_line(done.stderr))
-    return _diagram(*json.loads(done.stdout))
+        return NotDrawn(_first_line(done.stderr.decode(errors="replace")))
+    return _diagram(done.stdout)
 
 
 def _first_line(stderr: str) -> str:
     line = next((line for line in stderr.splitlines() if line.strip()), "")
     for prefix in ("Mermaid rendering failed: ", "UnknownDiagramError: "):
         line = line.removeprefix(prefix)
-    return line or "The drawing process ended."
+    return line[:MAX_REASON_CHARS] or "The drawing process ended."
 
 
-def _diagram(light: str, dark: str) -> Diagram | NotDrawn:
+def _diagram(output: bytes) -> Diagram | NotDrawn:
+    """The diagram in the output of a drawing process, which is not to be trusted either."""
     try:
+        light, dark = _two_texts(json.loads(output))
         root = ElementTree.fromstring(_checked(light))
         width, height = _size(root)
         return Diagram(
             _data_uri(root), _data_uri(ElementTree.fromstring(_checked(dark))), width, height
         )
-    except (ElementTree.ParseError, ValueError) as error:
-        return NotDrawn(f"The drawing is not valid SVG: {error}")
+    except (ElementTree.ParseError, ValueError, OverflowError) as error:
+        return NotDrawn(f"The drawing is not valid SVG: {error}"[:MAX_REASON_CHARS])
+    except RecursionError:
+        return NotDrawn("The drawing is nested too deeply.")
+
+
+def _two_texts(drawn: object) -> list[str]:
+    match drawn:
+        case [str(light), str(dark)]:
+            return [light, dark]
+    raise ValueError("the process did not write two drawings")
 
 
 def _checked(svg: str) -> str:
