@@ -8,6 +8,7 @@ says TurnStopped, with what the meter has counted by then. Errors that are not o
 propagate to the runner.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -31,7 +32,16 @@ from apps.agents.events import (
     Warned,
 )
 from apps.agents.history import tool_message
-from apps.agents.messages import Message, ToolCall
+from apps.agents.limits import (
+    AnswerLimits,
+    fits,
+    kept_short,
+    most_calls,
+    one_too_many,
+    own_result,
+    plausible,
+)
+from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.metering import Meter
 from apps.agents.pace import Voice, pace
 from apps.agents.patience import Patience
@@ -41,6 +51,7 @@ from apps.agents.tools import execute
 from apps.retrieval.tools import Tool
 from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError, Unavailable
+from codeinfo.limits import past
 from codeinfo.telemetry import step
 
 log = logging.getLogger("codeinfo.agents")
@@ -77,6 +88,7 @@ class _Answer:
     ) -> None:
         self.provider, self.request, self.max_rounds = provider, request, max_rounds
         self.meter, self.voice = meter, voice
+        self.limits = AnswerLimits(max_rounds)
         self.messages = list(request.messages)
         self.call_ids: set[str] = set()
         # Of the round under way:
@@ -110,28 +122,66 @@ class _Answer:
         request = replace(self.request, messages=tuple(self.messages), tools=tools)
         seconds, idle_seconds = knobs().first_byte_seconds, knobs().idle_seconds
         async with aclosing(self.provider.stream(request)) as stream, Patience() as patience:
-            while (event := await _next(stream, patience, seconds)) is not None:
+            while (event := await self._next(stream, patience, seconds)) is not None:
                 if not isinstance(event, ThreadNamed | Warned):
                     seconds = idle_seconds
                     self.meter.tick()
-                match event:
-                    case TextDelta(text=text):
-                        self.pieces.append(text)
-                        yield event
-                    case ReasoningDelta() | ToolStarted() | ToolFinished():
-                        yield event
-                    case ThreadNamed() | Warned():
-                        yield event
-                    case ToolCallRequested(call=call):
-                        self.calls.append(self._named(call))
-                    case UsageReported(usage=usage):
-                        self.meter.count(usage)
-                    case Heartbeat():
-                        pass
-                    case _:
-                        assert_never(event)
+                shown = self._heard(event)
+                if shown is not None:
+                    yield shown
+                self.limits.text.check()
+                self.limits.reasoning.check()
                 await self.voice.breathe()
         self.meter.end_round()
+
+    def _heard(self, event: ModelEvent) -> ChatEvent | None:
+        """Note an event of the provider; what of it is shown."""
+        match event:
+            case TextDelta():
+                shown = fits(event, self.limits.text)
+                self.pieces.append(shown.text if shown else "")
+                return shown
+            case ReasoningDelta():
+                return fits(event, self.limits.reasoning)
+            case ToolStarted():
+                return self.limits.own_call(event)
+            case ToolFinished():
+                return own_result(event)
+            case Warned():
+                return event if self.limits.warns(event) else None
+            case ThreadNamed():
+                return event
+            case ToolCallRequested(call=call):
+                self._note(call)
+            case UsageReported(usage=usage):
+                self.meter.count(plausible(usage))
+            case Heartbeat():
+                pass
+            case _:
+                assert_never(event)
+        return None
+
+    async def _next(
+        self, stream: AsyncGenerator[ModelEvent, None], patience: Patience, seconds: float
+    ) -> ModelEvent | None:
+        """The next event, or None at the end.
+
+        Raises Unavailable: PROVIDER_TIMEOUT after so many seconds of silence, PROVIDER_ERROR when
+        the time of the whole answer is over, however busy the provider is.
+        """
+        left = self.limits.seconds_left()
+        try:
+            return await patience.wait(anext(stream, None), min(seconds, left))
+        except TimeoutError as error:
+            if left <= seconds:
+                raise past("max_answer_seconds") from error
+            raise Unavailable(
+                f"The model was silent for {seconds:g} seconds.", code="PROVIDER_TIMEOUT"
+            ) from error
+
+    def _note(self, call: ToolCall) -> None:
+        if len(self.calls) < most_calls():
+            self.calls.append(self._named(kept_short(call)))
 
     def _named(self, call: ToolCall) -> ToolCall:
         """The call under an id that no other call of this answer has; some servers start anew."""
@@ -146,11 +196,22 @@ class _Answer:
     async def _run_tools(self) -> Events:
         """The round's calls, one after the other."""
         self.messages.append(Message("assistant", self.text, tuple(self.calls)))
-        for call in self.calls:
+        most = knobs().max_tool_calls
+        for number, call in enumerate(self.calls):
             yield ToolStarted(call)
-            result = await execute(call, self.request.tools)
+            result = await self._result(call) if number < most else one_too_many(call)
             yield ToolFinished(result)
             self.messages.append(tool_message(result))
+
+    async def _result(self, call: ToolCall) -> ToolResult:
+        """Raises Unavailable (PROVIDER_ERROR) when the time of the answer is over before it."""
+        try:
+            async with asyncio.timeout(self.limits.seconds_left()) as timer:
+                return await execute(call, self.request.tools)
+        except TimeoutError as error:
+            if timer.expired():
+                raise past("max_answer_seconds") from error
+            raise
 
     def _announce_last_round(self) -> None:
         # Beside the last result, not as a message of its own: some chat templates insist on
@@ -167,18 +228,3 @@ class _Answer:
         log.warning(message, provider, model, error.code, extra={"context": facts})
         usage, timing = self.meter.read()
         return TurnFailed(error.code, error.message, retryable, usage, timing)
-
-
-async def _next(
-    stream: AsyncGenerator[ModelEvent, None], patience: Patience, seconds: float
-) -> ModelEvent | None:
-    """The next event, or None at the end.
-
-    Raises Unavailable (PROVIDER_TIMEOUT) after so many seconds of silence.
-    """
-    try:
-        return await patience.wait(anext(stream, None), seconds)
-    except TimeoutError as error:
-        raise Unavailable(
-            f"The model was silent for {seconds:g} seconds.", code="PROVIDER_TIMEOUT"
-        ) from error

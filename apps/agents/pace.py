@@ -83,6 +83,10 @@ class Voice:
             await asyncio.sleep(rest)
             self._rested = time.monotonic()
             self._pace.woke(self._rested - due)
+        else:
+            # A model that sends without a pause would otherwise keep all others waiting.
+            await asyncio.sleep(0)
+            self._rested = time.monotonic()
 
 
 pace = Pace()

@@ -25,7 +25,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     clock = SimpleNamespace(now=100.0, slept=[], late=0.0)
 
     async def sleep(seconds: float) -> None:
-        clock.slept.append(seconds)
+        if seconds:
+            clock.slept.append(seconds)
         clock.now += seconds + clock.late
 
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))

@@ -1,12 +1,13 @@
 """What a model in LM Studio says, folded into ModelEvents."""
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import uuid4
 
 from apps.agents.events import Heartbeat, ModelEvent, ToolCallRequested, UsageReported
+from apps.agents.limits import kept_short, most_calls
 from apps.agents.messages import ToolCall, Usage
-from apps.agents.providers.characters import Characters, clean, cleaned
+from apps.agents.providers.calls import checked
+from apps.agents.providers.characters import Characters, clean
 from apps.agents.reasoning import MarkerParser
 from apps.lmstudio.types import Asked, Busy, Ended, Heard, Said
 
@@ -41,7 +42,8 @@ class Round:
             case Said():
                 return self._said(heard)
             case Asked():
-                self._calls.append(_call(heard))
+                if len(self._calls) < most_calls():
+                    self._calls.append(_call(heard))
                 return [Heartbeat()]
             case Busy():
                 return [Heartbeat()]
@@ -77,7 +79,4 @@ class Round:
 
 def _call(asked: Asked) -> ToolCall:
     id, name = clean(asked.id or "") or f"call_{uuid4().hex[:24]}", clean(asked.name)
-    arguments: Any = {} if asked.arguments is None else asked.arguments
-    if not isinstance(arguments, dict):
-        return ToolCall(id, name, error="The arguments must be a JSON object.")
-    return ToolCall(id, name, cleaned(arguments))
+    return kept_short(checked(ToolCall(id, name), asked.arguments))

@@ -15,9 +15,13 @@ from apps.agents.events import (
     ToolCallRequested,
     UsageReported,
 )
+from apps.agents.limits import MAX_NAME, most_calls, too_long
 from apps.agents.messages import ToolCall, Usage
-from apps.agents.providers.characters import Characters, clean, cleaned
+from apps.agents.providers.calls import checked
+from apps.agents.providers.characters import Characters, clean
 from apps.agents.reasoning import MarkerParser
+from codeinfo.conf import knobs
+from codeinfo.limits import size
 
 JSON = dict[str, Any]
 
@@ -81,7 +85,14 @@ class Round:
 class _Call:
     id: str = ""
     name: str = ""
-    arguments: str = ""
+    pieces: list[str] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, arguments: str) -> None:
+        """More of the arguments; what goes beyond the limit is dropped, and only counted."""
+        if arguments and self.size <= knobs().max_tool_argument_bytes:
+            self.pieces.append(arguments)
+        self.size += size(arguments)
 
 
 @dataclass
@@ -90,6 +101,7 @@ class CallAssembler:
 
     A piece belongs to the call of its index; without one, to the call of its id; without either, to
     the last call. Another id under a known index is another call: some servers number all calls 0.
+    Of calls beyond all that a round may have nothing is kept.
     """
 
     _calls: list[_Call] = field(default_factory=list)
@@ -98,19 +110,21 @@ class CallAssembler:
     def feed(self, piece: JSON) -> None:
         function = _dict(piece.get("function"))
         name, arguments = _plain(function.get("name")), function.get("arguments")
-        call = self._call_of(piece.get("index"), _plain(piece.get("id")), name)
+        call = self._call_of(piece.get("index"), _plain(piece.get("id"))[:MAX_NAME], name)
+        if call is None:
+            return
         # A name may come in pieces, or whole with every piece.
-        call.name += name if name != call.name else ""
+        call.name = (call.name + (name if name != call.name else ""))[:MAX_NAME]
         # One that has its arguments as an object sends them whole.
-        call.arguments += (
-            json.dumps(arguments) if isinstance(arguments, dict) else _plain(arguments)
-        )
+        call.add(json.dumps(arguments) if isinstance(arguments, dict) else _plain(arguments))
 
-    def _call_of(self, index: Any, id: str, name: str) -> _Call:
+    def _call_of(self, index: Any, id: str, name: str) -> _Call | None:
         known = (
             self._by_index.get(index) if isinstance(index, int) else self._without_index(id, name)
         )
         if known is None or (id and known.id and known.id != id):
+            if len(self._calls) >= most_calls():
+                return None
             known = _Call()
             self._calls.append(known)
         if isinstance(index, int):
@@ -122,7 +136,7 @@ class CallAssembler:
         if id:
             return next((call for call in self._calls if call.id == id), None)
         last = self._calls[-1] if self._calls else None
-        begins_anew = last is not None and bool(name and last.name and last.arguments)
+        begins_anew = last is not None and bool(name and last.name and last.pieces)
         return None if begins_anew else last
 
     def calls(self) -> list[ToolCall]:
@@ -132,17 +146,14 @@ class CallAssembler:
 
 def _read(call: _Call) -> ToolCall:
     id, name = clean(call.id) or f"call_{uuid4().hex[:24]}", clean(call.name)
+    text = "".join(call.pieces)
+    if call.size > knobs().max_tool_argument_bytes:
+        return too_long(ToolCall(id, name), clean(text))
     try:
-        arguments = json.loads(
-            call.arguments.strip() or "{}", parse_constant=_no_number, parse_float=_finite
-        )
+        arguments = json.loads(text.strip() or "{}", parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         return ToolCall(id, name, error=f"The arguments are not valid JSON: {error}")
-    if arguments is None:
-        arguments = {}
-    if not isinstance(arguments, dict):
-        return ToolCall(id, name, error="The arguments must be a JSON object.")
-    return ToolCall(id, name, cleaned(arguments))
+    return checked(ToolCall(id, name), arguments)
 
 
 def _no_number(text: str) -> NoReturn:

@@ -1,9 +1,9 @@
 """One round over the wire, through the OpenAI SDK: the only module that imports it."""
 
-import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import httpx2
 import openai
 
 from apps.agents.events import Heartbeat, ModelEvent
@@ -13,6 +13,7 @@ from apps.agents.providers.openai_frames import Round
 from apps.agents.providers.openai_messages import body_of
 from apps.agents.providers.openai_server import Server, certificates
 from codeinfo.errors import Unavailable
+from codeinfo.replies import UNPACKED, CountedStream, EventCounter, ReplyRefused, counted
 
 JSON = dict[str, Any]
 Frames = openai.AsyncStream[object]
@@ -21,6 +22,13 @@ CONNECT_SECONDS = 10.0
 MAX_QUOTED_ERROR = 300
 # Servers that answered 400 because they were asked for token counts; not asked again.
 _without_usage: set[str] = set()
+# What comes of a server that sends something else than events in JSON: also numbers of more digits
+# than Python reads, and more levels.
+NONSENSE = (ValueError, RecursionError)
+
+
+class _Stream(CountedStream, httpx2.AsyncByteStream):
+    """The SDK's HTTP library is another one than ours."""
 
 
 async def stream(server: Server, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
@@ -37,7 +45,7 @@ async def stream(server: Server, request: ModelRequest) -> AsyncGenerator[ModelE
                 async for frame in frames:
                     for event in round_.feed(frame) or (Heartbeat(),):
                         yield event
-        except (openai.OpenAIError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (openai.OpenAIError, ReplyRefused, *NONSENSE) as error:
             failure = error
         for event in round_.end():
             yield event
@@ -55,12 +63,16 @@ def _client(server: Server) -> openai.AsyncOpenAI:
     """
     # aiohttp's parser is in C: a token costs half of what it does with the SDK's default.
     http = openai.DefaultAioHttpClient(
-        verify=certificates(), follow_redirects=False, auth=server.basic
+        verify=certificates(),
+        follow_redirects=False,
+        auth=server.basic,
+        event_hooks={"response": [counted(lambda response: EventCounter(), _Stream)]},
     )
     return openai.AsyncOpenAI(
         base_url=server.bare_url,
         api_key=server.api_key or "none",
         http_client=http,
+        default_headers=UNPACKED,
         max_retries=0,
         timeout=openai.Timeout(None, connect=CONNECT_SECONDS),
     )
@@ -90,6 +102,8 @@ async def _post(client: openai.AsyncOpenAI, body: JSON) -> Frames:
 def _failure(error: Exception, server: Server, model: str) -> Unavailable:
     """What went wrong in a sentence for a person, and whether asking again may help."""
     match error:
+        case ReplyRefused():
+            return _error(f"The server {error}.", retryable=True)
         case openai.APITimeoutError():
             return _error(f"{server.origin} cannot be reached.", retryable=True)
         case openai.APIStatusError(status_code=status):

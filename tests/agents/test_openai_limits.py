@@ -1,0 +1,209 @@
+"""An OpenAI-compatible server that is not to be trusted: long lines, long answers, odd values."""
+
+import gzip
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps.agents.events import ToolCallRequested
+from apps.agents.providers.openai import OpenAIProvider
+from apps.agents.providers.openai_frames import Round
+from tests.agents.cast import Heard, asked, hear
+from tests.stand_ins.openai_scripts import Raw, Script, call, end, say
+from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.stand_ins.raw_server import RawStandIn, http
+
+Turn = Callable[..., None]
+STREAM = "text/event-stream"
+HALF = b'data: {"choices": [{"delta": {"content": "Half"}}]}\n\n'
+
+
+async def answer(turn_knobs: Turn, server: RawStandIn) -> Heard:
+    turn_knobs(openai_base_url=f"{server.url}/v1")
+    return await hear(OpenAIProvider(), asked("m"))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [b"x" * 1_000, b"data: x\n", b": still here\n", b"event: x\r\n", b"data: x\r"],
+    ids=["one line", "many lines of data", "comments", "other lines", "carriage returns"],
+)
+async def test_an_event_past_its_limit_ends_the_answer_and_keeps_what_was_said(
+    piece: bytes, turn_knobs: Turn
+) -> None:
+    turn_knobs(max_frame_bytes=50_000)
+    with RawStandIn(http(HALF, 200, STREAM), piece, 1_000_000) as server:
+        heard = await answer(turn_knobs, server)
+        assert server.client_left.wait(30)
+    assert heard.text == "Half"
+    assert heard.failure.code == "PROVIDER_ERROR"
+    assert "CODEINFO_MAX_FRAME_BYTES (50000)" in heard.failure.message
+
+
+@pytest.mark.parametrize(
+    "event",
+    [b"data: {}\n\n", b": still here\n\n", b"data: {}\r\n\r\n", b"\n"],
+    ids=["empty frames", "comments", "carriage returns", "blank lines"],
+)
+async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_what_was_said(
+    event: bytes, turn_knobs: Turn
+) -> None:
+    turn_knobs(max_frame_bytes=50_000, max_reply_bytes=500_000)
+    with RawStandIn(http(HALF, 200, STREAM), event * 1_000, 1_000_000) as server:
+        heard = await answer(turn_knobs, server)
+        assert server.client_left.wait(30)
+    assert heard.text == "Half"
+    assert heard.failure.code == "PROVIDER_ERROR"
+    assert "CODEINFO_MAX_REPLY_BYTES (500000)" in heard.failure.message
+
+
+@pytest.mark.parametrize("ends", [b"\n\n", b"\r\n\r\n", b"\r\r"])
+async def test_events_within_the_limit_are_all_heard_wherever_they_are_split(
+    ends: bytes, turn_knobs: Turn
+) -> None:
+    turn_knobs(max_frame_bytes=1_000)
+    frame = b'data: {"choices": [{"delta": {"content": "%b"}}]}' % (b"x" * 900) + ends
+    done = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}' + ends
+    with RawStandIn(http(frame * 200 + done, 200, STREAM)) as server:
+        heard = await answer(turn_knobs, server)
+    assert (len(heard.text), heard.end.kind) == (180_000, "finished")
+
+
+MEMORY = """
+import asyncio, os, resource, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+import django
+django.setup()
+from dataclasses import replace
+from django.conf import settings
+from apps.agents.providers.openai import OpenAIProvider
+from tests.agents.cast import asked, hear
+def ask(url):
+    settings.KNOBS = replace(settings.KNOBS, openai_base_url=url)
+    return asyncio.run(hear(OpenAIProvider(), asked("m")))
+ask(sys.argv[1])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+heard = ask(sys.argv[2])
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(grown // 1024, len(heard.text), heard.failure.message)
+"""
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_line_of_200_mb_is_not_kept_in_memory(status: int) -> None:
+    with (
+        RawStandIn(http(HALF, 200, STREAM)) as short,
+        RawStandIn(http(HALF, status, STREAM), b"x" * 65_536, 3_200) as long,
+    ):
+        urls = f"{short.url}/v1", f"{long.url}/v1"
+        done = subprocess.run(
+            [sys.executable, "-c", MEMORY, *urls],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
+    grown, said, message = done.stdout.strip().split(" ", 2)
+    assert int(grown) < 60, "megabytes"
+    assert int(said) == (4 if status == 200 else 0)
+    assert "CODEINFO_MAX_FRAME_BYTES (1000000)" in message or status == 500
+
+
+@pytest.mark.parametrize("status", [200, 401, 500])
+async def test_a_compressed_answer_is_refused_before_it_is_unpacked(
+    status: int, turn_knobs: Turn
+) -> None:
+    bomb = gzip.compress(b"\0" * 300_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with RawStandIn(http(bomb, status, STREAM, "Content-Encoding: gzip")) as server:
+        heard = await answer(turn_knobs, server)
+        assert b"accept-encoding: identity" in server.requests[0].lower()
+    assert "compressed" in heard.failure.message
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+@pytest.mark.parametrize("charset", ["zlib", "bz2", "idna", "punycode", "utf-7", "nonsense"])
+async def test_the_charset_of_an_error_is_not_the_servers_to_choose(
+    charset: str, turn_knobs: Turn
+) -> None:
+    body = json.dumps({"error": {"message": "no room left"}}).encode()
+    with RawStandIn(http(body, 500, f"application/json; charset={charset}")) as server:
+        heard = await answer(turn_knobs, server)
+    assert heard.failure.code == "PROVIDER_ERROR"
+    assert "no room left" in heard.failure.message
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["[" * 100_000, "[" * 900 + "]" * 900, "1" * 5_000, '{"usage": {"prompt_tokens": 1e999}}'],
+    ids=["open brackets", "many levels", "a long number", "an infinite number"],
+)
+async def test_json_that_cannot_be_read_is_a_provider_error(
+    value: str, server: OpenAIStandIn
+) -> None:
+    frame = f'data: {{"choices": [], "usage": {{"prompt_tokens": {value}}}}}\n\n'
+    server.scripts["odd"] = Script([[*say("Half"), Raw(frame.encode()), *say("!"), *end()]])
+    heard = await hear(OpenAIProvider(), asked("odd"))
+    assert heard.text.startswith("Half")
+    assert heard.end.kind == "finished" or heard.failure.code == "PROVIDER_ERROR"
+
+
+def calls_of(frames: list[dict[str, Any]]) -> list[Any]:
+    made = Round()
+    for frame in frames:
+        made.feed({"choices": [{"delta": frame}]})
+    made.feed({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+    return [event.call for event in made.end() if isinstance(event, ToolCallRequested)]
+
+
+def piece(**parts: Any) -> dict[str, Any]:
+    return {"tool_calls": [parts]}
+
+
+def test_a_crowd_of_calls_is_not_kept() -> None:
+    frames = [
+        piece(index=n, id=f"c{n}", function={"name": "f", "arguments": "{}"}) for n in range(20_000)
+    ]
+    calls = calls_of(frames)
+    assert 16 < len(calls) < 200
+    assert [call.id for call in calls[:17]] == [f"c{n}" for n in range(17)]
+
+
+def test_arguments_in_endless_pieces_are_cut_and_marked() -> None:
+    first = piece(index=0, id="c", function={"name": "f", "arguments": '{"query": "'})
+    frames = [first, *[piece(index=0, function={"arguments": "x" * 10_000})] * 5_000]
+    (made,) = calls_of(frames)
+    assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (made.error or "")
+    assert len(str(made.arguments)) < 1_000
+
+
+def test_a_name_in_endless_pieces_is_cut() -> None:
+    frames = [piece(index=0, id="i" * 10_000, function={"name": f"{n:04}"}) for n in range(9_000)]
+    (made,) = calls_of(frames)
+    assert max(len(made.name), len(made.id)) < 300
+
+
+@pytest.mark.parametrize("depth", [70, 400, 900, 10_000])
+def test_arguments_that_are_nested_too_deeply_are_told_to_the_model(depth: int) -> None:
+    arguments = '{"query": ' + "[" * depth + "]" * depth + "}"
+    frames = [piece(index=0, id="c", function={"name": "f", "arguments": arguments})]
+    (made,) = calls_of(frames)
+    assert made.error
+    assert made.arguments == {}
+
+
+async def test_long_arguments_are_told_to_the_model_and_the_answer_goes_on(
+    server: OpenAIStandIn,
+) -> None:
+    long = [*call("VectorSearch", {"query": "x" * 100_000}), *end("tool_calls")]
+    server.scripts["wordy"] = Script([long, [*say("I see."), *end()]])
+    heard = await hear(OpenAIProvider(), asked("wordy"))
+    assert heard.results[0].error_code == "VALIDATION_FAILED"
+    assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (heard.results[0].error_message or "")
+    assert heard.text == "I see."
+    assert len(json.dumps(server.chats[-1].body["messages"])) < 10_000

@@ -1,0 +1,45 @@
+"""A server that answers every request with the same bytes, however wrong, long or slow.
+
+with RawStandIn(http(body=b"{")) as server:                # one answer as it stands
+with RawStandIn(http(), b"x" * 65_536, times=3_000) as …   # 200 MB, without holding them
+"""
+
+import asyncio
+import threading
+
+from tests.stand_ins.server import StandIn
+
+
+def http(body: bytes = b"", status: int = 200, kind: str = "application/json", *more: str) -> bytes:
+    """An HTTP answer whose body ends with the connection; `more` are headers as they stand."""
+    headers = [f"HTTP/1.1 {status} Scripted", f"Content-Type: {kind}", *more, "Connection: close"]
+    return "\r\n".join([*headers, "", ""]).encode("latin-1") + body
+
+
+class RawStandIn(StandIn):
+    """`head`, then `piece` so many times; with `drips` it waits so many seconds before each."""
+
+    def __init__(self, head: bytes, piece: bytes = b"", times: int = 0, drips: float = 0.0) -> None:
+        super().__init__()
+        self.head, self.piece, self.times, self.drips = head, piece, times, drips
+        self.requests: list[bytes] = []
+        self.sent = 0
+        self.client_left = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(self.head)
+        try:
+            for _ in range(self.times):
+                if self.drips:
+                    await asyncio.sleep(self.drips)
+                writer.write(self.piece)
+                await writer.drain()
+                self.sent += len(self.piece)
+        except ConnectionError:
+            self.client_left.set()
+            raise
