@@ -67,6 +67,23 @@ def _children(value: Any) -> Iterable[Any]:
             return ()
 
 
+# Of a list of models; what a page offers and a person looks through is shorter.
+MAX_MODELS = 1_000
+# Letters of a model's id, of a tool's name, of the id of a call.
+MAX_NAME = 200
+
+
+def is_name(text: object) -> bool:
+    """Whether this can name a model: a text that is not too long to store, show and send back."""
+    return isinstance(text, str) and 0 < len(text) <= MAX_NAME and text.isprintable()
+
+
+def label(text: str) -> str:
+    """A text of a server as pages show it: on one line, and not too long."""
+    short = text[:MAX_NAME]
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in short)
+
+
 class Budget:
     """The bytes of one kind of text that an answer may still have."""
 

@@ -28,7 +28,7 @@ _END_OF_EVENT = re.compile(rb"\n\r?\n|\r\r")
 
 
 class ReplyRefused(Exception):
-    """A reply is too long or compressed. `str` says so in a clause that follows the server's name."""
+    """A reply is too long, or compressed. `str` says it in a clause after the server's name."""
 
 
 class Counter(Protocol):

@@ -12,10 +12,8 @@ from typing import Any, TypeVar
 from apps.agents.events import ReasoningDelta, TextDelta, ToolFinished, ToolStarted, Warned
 from apps.agents.messages import ToolCall, ToolResult, Usage
 from codeinfo.conf import knobs
-from codeinfo.limits import Budget, cut, json_size, named, past
+from codeinfo.limits import MAX_NAME, Budget, cut, json_size, named, past
 
-# Names and ids are chosen by the model and its server.
-MAX_NAME = 200
 # What is kept of arguments that are too long.
 KEPT_ARGUMENTS = 500
 # Calls of a round that get an error because there are too many; what comes after them is dropped,

@@ -16,17 +16,18 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from typing import Any, Literal, cast
 
-import httpx
 import lmstudio
-from httpx_ws import AsyncWebSocketSession, aconnect_ws
 from lmstudio import _ws_impl
 from lmstudio.async_api import AsyncPredictionStream
 from lmstudio.json_api import PredictionFragmentEvent, PredictionRxEvent, PredictionToolCallEvent
 
 from apps.lmstudio.failures import failure
+from apps.lmstudio.server import unavailable
 from apps.lmstudio.types import JSON, Asked, Busy, Ended, Heard, Question, Said
+from apps.lmstudio.websocket import Bounds, bounded, websocket
 from codeinfo.addresses import Address
 from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
 
 Namespace = Literal["llm", "system"]
 CONNECT_SECONDS = 10.0
@@ -44,20 +45,7 @@ for _name in (
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 
-@asynccontextmanager
-async def _plain_websocket(url: str) -> AsyncIterator[AsyncWebSocketSession]:
-    """A websocket without TLS, to the server itself and through no proxy.
-
-    The HTTP client that the SDK would take reads all certificates first, 50 ms in which this
-    process serves nobody.
-    """
-    plain = httpx.AsyncClient(verify=False, trust_env=False)
-    session: type[AsyncWebSocketSession] = AsyncWebSocketSession
-    async with plain as client, aconnect_ws(url, client, session_class=session) as websocket:
-        yield websocket
-
-
-_ws_impl.aconnect_ws = _plain_websocket  # type: ignore[assignment, attr-defined]
+_ws_impl.aconnect_ws = websocket  # type: ignore[assignment, attr-defined]
 
 
 class Client(lmstudio.AsyncClient):
@@ -86,24 +74,31 @@ def told(address: Address) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def connected(address: Address, host: str, namespace: Namespace) -> AsyncIterator[Client]:
+async def connected(
+    address: Address, host: str, namespace: Namespace, bounds: Bounds
+) -> AsyncIterator[Client]:
     """A client until the block ends; what is generated for it then stops. Raises Unavailable."""
     client = Client(host, namespace)
     try:
         with told(address):
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
-                    await client.__aenter__()
+                    with bounded(bounds):
+                        await client.__aenter__()
             except TimeoutError:
                 raise lmstudio.LMStudioWebsocketError("no handshake") from None
         yield client
+    except Unavailable as error:
+        if bounds.refused:
+            raise unavailable(f"LM Studio sent {bounds.refused}.") from error
+        raise
     finally:
         await client.aclose()
 
 
 async def downloaded_models(address: Address, host: str) -> Any:
     """The answer as it came: the SDK's own reading gives up at the first model it does not know."""
-    async with connected(address, host, "system") as client:
+    async with connected(address, host, "system", Bounds.of_list()) as client:
         with told(address):
             return await client.system.remote_call("listDownloadedModels")
 
@@ -116,7 +111,7 @@ async def predict(
     `compose` makes the question for a model whose context has so many tokens (None: unknown).
     Closing the generator cancels what is generated, and closes the connection.
     """
-    async with connected(address, host, "llm") as client:
+    async with connected(address, host, "llm", Bounds.of_answer()) as client:
         loading = _Loading(client, model)
         async with aclosing(loading.signs()) as signs:
             async for sign in signs:

@@ -12,11 +12,14 @@ from types import ModuleType
 import httpx
 
 from apps.lmstudio.types import Downloaded, Heard, Question, read_models
+from codeinfo import replies
 from codeinfo.addresses import Address, bracketed
 from codeinfo.errors import Unavailable
 from codeinfo.heap import settled
+from codeinfo.replies import ReplyRefused
 
 GREETING_SECONDS = 1.0
+MAX_GREETING = 10_000
 CHANGE_IT = "change the address on the LM Studio page"
 
 
@@ -39,18 +42,20 @@ async def reach(address: Address) -> str:
     host = f"{bracketed(str(await resolved(address)))}:{address.port}"
     try:
         # Without TLS there are no certificates to read, which takes longer than the greeting.
-        async with httpx.AsyncClient(
-            timeout=GREETING_SECONDS, verify=False, trust_env=False
-        ) as client:
-            answer = await client.get(f"http://{host}/lmstudio-greeting")
+        async with (
+            asyncio.timeout(GREETING_SECONDS),
+            replies.client(timeout=None, verify=False, trust_env=False) as client,
+        ):
+            greeting = f"http://{host}/lmstudio-greeting"
+            answer = await client.get(greeting, extensions={replies.MAX_BYTES: MAX_GREETING})
             greeted = answer.is_success and answer.json() == {"lmstudio": True}
-    except httpx.TimeoutException:
+    except (TimeoutError, httpx.TimeoutException):
         raise unavailable(f"{address} does not answer in time: is it LM Studio?") from None
     except httpx.HTTPError:
         raise unavailable(
             f"Nothing answers at {address}: start LM Studio's server, or {CHANGE_IT}."
         ) from None
-    except ValueError:
+    except (ReplyRefused, ValueError, RecursionError):
         greeted = False
     if not greeted:
         raise unavailable(f"Something else than LM Studio answers at {address}: {CHANGE_IT}.")

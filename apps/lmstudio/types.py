@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
+
+from codeinfo.limits import MAX_MODELS, is_name, label
 
 JSON = dict[str, Any]
 
+# No size and no length is larger, and no database takes any integer.
+MAX_NUMBER = 2**53
 # What cannot chat.
 EMBEDDING_TYPES = frozenset({"embedding", "vector"})
 
@@ -78,23 +83,24 @@ def read_models(answer: Any) -> tuple[Downloaded, ...]:
     """The models of a listing, in its order.
 
     Formats and types change with LM Studio's versions: any word will do, and an entry without a key
-    is left out, so that one strange model never hides the others.
+    that can be used is left out, so that one strange model never hides the others.
     """
     entries = answer if isinstance(answer, list) else []
-    return tuple(_read(entry) for entry in entries if _text(entry, "modelKey"))
+    named = (entry for entry in entries if is_name(_text(entry, "modelKey")))
+    return tuple(map(_read, islice(named, MAX_MODELS)))
 
 
 def _read(entry: Mapping[str, Any]) -> Downloaded:
     key = _text(entry, "modelKey") or ""
     return Downloaded(
         key=key,
-        name=_text(entry, "displayName") or key,
-        type=_text(entry, "type") or "llm",
-        format=_text(entry, "format"),
-        path=_text(entry, "path"),
+        name=_label(entry, "displayName") or key,
+        type=_label(entry, "type") or "llm",
+        format=_label(entry, "format"),
+        path=_label(entry, "path"),
         size=_number(entry, "sizeBytes"),
-        architecture=_text(entry, "architecture"),
-        parameters=_text(entry, "paramsString"),
+        architecture=_label(entry, "architecture"),
+        parameters=_label(entry, "paramsString"),
         max_context=_number(entry, "maxContextLength"),
         vision=_flag(entry, "vision"),
         trained_for_tools=_flag(entry, "trainedForToolUse"),
@@ -106,9 +112,14 @@ def _text(entry: Any, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def _label(entry: Mapping[str, Any], name: str) -> str | None:
+    text = _text(entry, name)
+    return text and label(text)
+
+
 def _number(entry: Mapping[str, Any], name: str) -> int | None:
     value = entry.get(name)
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= MAX_NUMBER else None
 
 
 def _flag(entry: Mapping[str, Any], name: str) -> bool | None:

@@ -1,7 +1,7 @@
 """Messages and tools in LM Studio's shapes, no longer than the model's context."""
 
 import json
-from typing import assert_never
+from typing import Any, assert_never
 
 from apps.agents.history import fit
 from apps.agents.messages import Message, ToolCall
@@ -52,9 +52,20 @@ def _call(call: ToolCall) -> JSON:
         "type": "function",
         "id": call.id,
         "name": call.name,
-        "arguments": dict(call.arguments),
+        "arguments": _sendable(dict(call.arguments)),
     }
     return {"type": "toolCallRequest", "toolCallRequest": request}
+
+
+def _sendable(value: Any) -> Any:
+    """Arguments as the SDK takes them: it refuses lists of lists, so inner ones become JSON text."""
+    match value:
+        case dict():
+            return {key: _sendable(item) for key, item in value.items()}
+        case list():
+            return [json.dumps(v) if isinstance(v, list) else _sendable(v) for v in value]
+        case _:
+            return value
 
 
 def _tool(tool: Tool) -> JSON:

@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from itertools import islice
 from typing import Any
 
 import httpx
@@ -16,7 +17,10 @@ from apps.agents.events import ModelEvent
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import Listing, available
 from apps.agents.providers.openai_server import Server, certificates, unavailable
+from codeinfo import replies
 from codeinfo.heap import settled
+from codeinfo.limits import MAX_MODELS, MAX_NAME, is_name
+from codeinfo.replies import ReplyRefused
 
 LIST_SECONDS = 2.5
 
@@ -66,22 +70,26 @@ def _import_streamer() -> Streamer:
 
 
 async def _list(server: Server) -> tuple[Model, ...]:
-    timeout = httpx.Timeout(LIST_SECONDS)
     try:
-        async with httpx.AsyncClient(
-            timeout=timeout, headers=server.headers, verify=certificates()
-        ) as client:
-            response = await client.get(f"{server.base_url}/models")
+        async with (
+            asyncio.timeout(LIST_SECONDS),
+            replies.client(timeout=None, headers=server.headers, verify=certificates()) as client,
+        ):
+            whole = {replies.MAX_BYTES: replies.MAX_LIST}
+            response = await client.get(f"{server.base_url}/models", extensions=whole)
         answer = response.json() if response.is_success else None
-    except httpx.TimeoutException:
+    except (TimeoutError, httpx.TimeoutException):
         raise unavailable(f"{server.origin} does not answer in time.", retryable=True) from None
     except httpx.HTTPError:
         raise unavailable(f"Nothing answers at {server.origin}.", retryable=True) from None
-    except ValueError:
+    except ReplyRefused as error:
+        raise unavailable(f"{server.origin} {error}.", retryable=True) from None
+    except (ValueError, RecursionError):
         raise unavailable(f"{server.origin} does not answer like an OpenAI server.") from None
     if not response.is_success:
         raise unavailable(_refusal(response.status_code, server), retryable=True)
-    models = tuple(_model(entry) for entry in _entries(answer) if _chats(entry))
+    chatting = (entry for entry in _entries(answer) if _chats(entry))
+    models = tuple(map(_model, islice(chatting, MAX_MODELS)))
     if not models:
         raise unavailable(f"{server.origin} offers no chat model.", retryable=True)
     return models
@@ -103,11 +111,13 @@ def _entries(answer: Any) -> list[Mapping[str, Any]]:
     """The entries of `{"data": [...]}`, or of a bare list as some servers send it."""
     data = answer.get("data") if isinstance(answer, dict) else answer
     entries = data if isinstance(data, list) else []
-    return [e for e in entries if isinstance(e, dict) and isinstance(e.get("id"), str) and e["id"]]
+    return [entry for entry in entries if isinstance(entry, dict) and is_name(entry.get("id"))]
 
 
 def _chats(entry: Mapping[str, Any]) -> bool:
-    return entry.get("type") not in NO_CHAT_TYPES and not NO_CHAT.search(entry["id"])
+    return str(entry.get("type"))[:MAX_NAME] not in NO_CHAT_TYPES and not NO_CHAT.search(
+        entry["id"]
+    )
 
 
 def _model(entry: Mapping[str, Any]) -> Model:

@@ -15,13 +15,13 @@ from apps.agents.events import (
     ToolCallRequested,
     UsageReported,
 )
-from apps.agents.limits import MAX_NAME, most_calls, too_long
+from apps.agents.limits import most_calls, too_long
 from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.calls import checked
 from apps.agents.providers.characters import Characters, clean
 from apps.agents.reasoning import MarkerParser
 from codeinfo.conf import knobs
-from codeinfo.limits import size
+from codeinfo.limits import MAX_NAME, size
 
 JSON = dict[str, Any]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 
 from openai_codex.client import CodexClient
 from openai_codex.errors import CodexError
@@ -12,6 +13,7 @@ from apps.agents.providers.codex.home import main_home
 from apps.agents.providers.codex.options import plan_of
 from apps.agents.providers.codex.server import AppServer, server_at, settings_of
 from apps.agents.providers.codex.turn import Turn
+from codeinfo.limits import MAX_MODELS, is_name, label
 
 # What the sources of this product offered, for a Codex that does not tell its models.
 FALLBACK = tuple(
@@ -57,6 +59,7 @@ def _models(client: CodexClient) -> tuple[Model, ...]:
 
 
 def _listed(client: CodexClient) -> Iterator[Model]:
-    for entry in client.model_list().data:
+    known = (entry for entry in client.model_list().data if is_name(entry.model))
+    for entry in islice(known, MAX_MODELS):
         efforts = tuple(one.reasoning_effort.value for one in entry.supported_reasoning_efforts)
-        yield Model(entry.model, entry.display_name, "codex", efforts)
+        yield Model(entry.model, label(entry.display_name), "codex", efforts)
