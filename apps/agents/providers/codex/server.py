@@ -15,17 +15,22 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies_environment
 
+from openai_codex import client as sdk
 from openai_codex.client import CodexClient, CodexConfig
 from openai_codex.errors import CodexError, TransportClosedError
 from pydantic import BaseModel
 
 from apps.agents.providers.codex import home as homes
 from apps.agents.providers.codex.failures import not_started
+from apps.agents.providers.codex.process import SUBPROCESS
 from codeinfo.conf import ALIASES, Knobs, knobs
 
 log = logging.getLogger("codeinfo.agents")
 
 T = TypeVar("T")
+
+# The SDK starts the process by itself.
+sdk.subprocess = SUBPROCESS  # type: ignore[attr-defined, assignment]
 
 LOST = (TransportClosedError, OSError)
 
