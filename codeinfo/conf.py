@@ -243,7 +243,7 @@ class Knobs:
     max_answer_bytes: int = knob("CODEINFO_MAX_ANSWER_BYTES", integer(1_000, 1 << 30), 1_000_000, "Bytes of the text of one answer")
     max_reasoning_bytes: int = knob("CODEINFO_MAX_REASONING_BYTES", integer(1_000, 1 << 30), 1_000_000, "Bytes of the reasoning of one answer")
     max_answer_seconds: float = knob("CODEINFO_MAX_ANSWER_SECONDS", float, 900.0, "Seconds that one answer may take in all")
-    max_reply_bytes: int = knob("CODEINFO_MAX_REPLY_BYTES", integer(1_000, 1 << 30), 64_000_000, "Bytes of one reply of an embedding server, and of a list of models")
+    max_reply_bytes: int = knob("CODEINFO_MAX_REPLY_BYTES", integer(1_000, 1 << 30), 64_000_000, "Bytes of one whole reply of a model server, an embedding server or a list of models")
     # agents
     agents_home: Path = knob("CODEINFO_AGENTS_HOME", path, BASE_DIR / "agents", "Folder that holds one folder for each agent. CODEINFO_CODEX_AGENT_HOME is an alias")
     # logs

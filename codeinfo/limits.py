@@ -38,7 +38,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def json_size(value: Any) -> int:
-    """Bytes of a JSON value."""
+    """Bytes of a JSON value that is not deep."""
     return size(json.dumps(value, ensure_ascii=False, default=str))
 
 

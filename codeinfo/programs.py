@@ -35,13 +35,6 @@ def start(
     return subprocess.Popen(list(command), env=dict(env), cwd=cwd, umask=umask, **pipes)
 
 
-def in_users_umask(command: Sequence[str]) -> tuple[str, ...]:
-    """`command` with the user's umask, for a library that starts it by itself."""
-    if user_umask < 0:
-        return tuple(command)
-    return ("/bin/sh", "-c", f'umask {user_umask:04o} && exec "$0" "$@"', *command)
-
-
 class OutputTooLarge(subprocess.SubprocessError):
     """A program wrote more than it may."""
 

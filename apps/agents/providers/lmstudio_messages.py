@@ -58,7 +58,7 @@ def _call(call: ToolCall) -> JSON:
 
 
 def _sendable(value: Any) -> Any:
-    """Arguments as the SDK takes them: lists in lists, which it refuses, become JSON text."""
+    """Arguments as the SDK takes them: it refuses lists of lists; inner ones become text."""
     match value:
         case dict():
             return {key: _sendable(item) for key, item in value.items()}

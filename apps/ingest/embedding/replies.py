@@ -4,14 +4,25 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from apps.ingest.types import Vectors
 from codeinfo.errors import Unavailable
+from codeinfo.limits import MAX_MODELS, is_name
+from codeinfo.replies import MAX_LIST
 
+# Numbers of a vector; known models have at most 8,192.
+MAX_DIMENSION = 16_384
+# Bytes that one of them may take in JSON, with the spaces around it.
+NUMBER_BYTES = 32
+# What reading a reply of another shape raises, or one with numbers and levels that Python refuses.
+NONSENSE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+# Tokens; more is no length that a model has, and no number that a database takes.
+MAX_CONTEXT = 10**9
 _NO_SUCH_MODEL = re.compile(
     r"model\b.{0,200}\b(not found|not exist|not loaded|unknown)|no models? ", re.IGNORECASE
 )
@@ -60,6 +71,11 @@ def model_missing(model_id: str, why: str = "") -> Unavailable:
     )
 
 
+def most_bytes(texts: int) -> int:
+    """What a reply with the vectors of so many texts may take."""
+    return MAX_LIST + texts * MAX_DIMENSION * NUMBER_BYTES
+
+
 def read_vectors(body: bytes, expected: int) -> Vectors:
     """The vectors of an answer in the order of the texts, shape (expected, dimension).
 
@@ -72,11 +88,11 @@ def read_vectors(body: bytes, expected: int) -> Vectors:
         places = [entry["index"] for entry in entries]
         with np.errstate(over="ignore"):
             vectors = np.array([entry["embedding"] for entry in entries], np.float32)
-    except (ValueError, TypeError, KeyError) as error:
+    except NONSENSE as error:
         raise unavailable(nonsense) from error
     if places != list(range(expected)):
         raise unavailable(f"The embedding server gave {len(places)} vectors for {expected} texts")
-    if vectors.ndim != 2 or not vectors.shape[1]:
+    if vectors.ndim != 2 or not 0 < vectors.shape[1] <= MAX_DIMENSION:
         raise unavailable(nonsense)
     if not np.isfinite(vectors).all():
         raise unavailable("The embedding server gave a vector with something else than numbers")
@@ -122,7 +138,7 @@ def error_text(body: bytes) -> str:
 def _error_of(body: bytes) -> Any:
     try:
         answer = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(answer, Mapping):
         return None
@@ -130,11 +146,14 @@ def _error_of(body: bytes) -> Any:
 
 
 def read_models(body: bytes) -> list[ServerModel]:
-    """The server's models in its order. Raises Unavailable where the answer is no model list."""
+    """The server's models in its order, those whose ids can be used.
+
+    Raises Unavailable where the answer is no model list.
+    """
     try:
-        entries = json.loads(body)["data"]
-        return [_model(entry) for entry in entries]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        entries = (entry for entry in json.loads(body)["data"] if is_name(entry["id"]))
+        return [_model(entry) for entry in islice(entries, MAX_MODELS)]
+    except NONSENSE as error:
         raise unavailable("The embedding server's model list cannot be read") from error
 
 
@@ -144,8 +163,8 @@ def _model(entry: Mapping[str, Any]) -> ServerModel:
     places = [entry, meta] if isinstance(meta, Mapping) else [entry]
     lengths = (place.get(key) for place in places for key in _CONTEXT_KEYS)
     return ServerModel(
-        id=str(entry["id"]),
-        context_length=next((n for n in lengths if type(n) is int and n > 0), None),
+        id=entry["id"],
+        context_length=next((n for n in lengths if type(n) is int and 0 < n <= MAX_CONTEXT), None),
         embeds=_says_embedding(entry),
     )
 

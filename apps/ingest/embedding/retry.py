@@ -11,6 +11,7 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 # A server that asks for more patience than this is given up, and its answer told.
 LONGEST_RETRY_AFTER = 60.0
+MAX_HEADER = 100
 
 
 class Attempts:
@@ -34,13 +35,13 @@ class Attempts:
 
 def seconds(retry_after: str | None) -> float | None:
     """A Retry-After header, a number of seconds or a date, as seconds from now; else None."""
-    if not retry_after:
+    if not retry_after or len(retry_after) > MAX_HEADER:
         return None
     if retry_after.strip().isdecimal():
         return float(retry_after)
     try:
         when = parsedate_to_datetime(retry_after)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)

@@ -12,14 +12,15 @@ from typing import Any, TypeVar
 import httpx
 import numpy as np
 
-from apps.ingest.embedding.replies import failure, read_vectors, unavailable
+from apps.ingest.embedding.replies import failure, most_bytes, read_vectors, unavailable
 from apps.ingest.embedding.retry import Attempts
-from apps.ingest.embedding.servers import Server, ask_models, unreachable
+from apps.ingest.embedding.servers import UNREACHABLE, Server, ask_models, unreachable
 from apps.ingest.embedding.texts import estimate_tokens, head
 from apps.ingest.embedding.wire import wire
 from apps.ingest.types import EmbeddingText, Vectors
 from codeinfo.conf import knobs
 from codeinfo.errors import InvalidInput, Unavailable
+from codeinfo.replies import MAX_BYTES
 
 logger = logging.getLogger("codeinfo.ingest")
 Result = TypeVar("Result")
@@ -27,15 +28,16 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Patience:
-    """How long one try may take, and how many there are."""
+    """How long a try may be silent, how many there are, and what each may take in all."""
 
     timeout: httpx.Timeout
     tries: int
+    seconds: float
 
 
 # A batch may take long on a server without a GPU; a question has somebody waiting.
-FOR_DOCUMENTS = Patience(httpx.Timeout(30.0, connect=5.0, read=180.0), tries=5)
-FOR_QUERY = Patience(httpx.Timeout(10.0, connect=5.0, read=30.0), tries=2)
+FOR_DOCUMENTS = Patience(httpx.Timeout(30.0, connect=5.0, read=180.0), tries=5, seconds=600.0)
+FOR_QUERY = Patience(httpx.Timeout(10.0, connect=5.0, read=30.0), tries=2, seconds=60.0)
 # Questions of fewer tokens fit any model, so its limit need not be asked for.
 SAFE_QUERY_TOKENS = 256
 
@@ -137,13 +139,15 @@ class ServerEmbedder:
         while True:
             retry_after = None
             try:
-                answer = await wire().client.post(
-                    f"{self._server.base_url}/embeddings",
-                    json={"model": self._model, "input": batch},
-                    headers=self._server.headers,
-                    timeout=patience.timeout,
-                )
-            except (httpx.HTTPError, httpx.InvalidURL) as problem:
+                async with asyncio.timeout(patience.seconds):
+                    answer = await wire().client.post(
+                        f"{self._server.base_url}/embeddings",
+                        json={"model": self._model, "input": batch},
+                        headers=self._server.headers,
+                        timeout=patience.timeout,
+                        extensions={MAX_BYTES: most_bytes(len(batch))},
+                    )
+            except UNREACHABLE as problem:
                 error = unreachable(self._server, problem)
             else:
                 if answer.status_code == 200:

@@ -1,5 +1,6 @@
 """Which servers embed: the OpenAI-compatible one of the knobs, and LM Studio."""
 
+import asyncio
 from dataclasses import dataclass
 
 import httpx
@@ -21,6 +22,7 @@ from apps.lmstudio.types import Downloaded
 from codeinfo.addresses import Address, bracketed
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
+from codeinfo.replies import MAX_BYTES, MAX_LIST, ReplyRefused
 
 OPENAI_PREFIX = "openai:"
 LMSTUDIO_PREFIX = "lmstudio:"
@@ -98,10 +100,14 @@ async def ask_models(server: Server) -> list[ServerModel]:
         found = await downloaded_in(server.address)
         return [ServerModel(model.key, model.max_context, model.embeds) for model in found]
     try:
-        answer = await wire().client.get(
-            f"{server.base_url}/models", headers=server.headers, timeout=LIST_SECONDS
-        )
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        async with asyncio.timeout(LIST_SECONDS):
+            answer = await wire().client.get(
+                f"{server.base_url}/models",
+                headers=server.headers,
+                timeout=LIST_SECONDS,
+                extensions={MAX_BYTES: MAX_LIST},
+            )
+    except UNREACHABLE as error:
         raise unreachable(server, error) from error
     if answer.status_code != 200:
         raise failure("", answer.status_code, answer.content)
@@ -116,8 +122,15 @@ async def downloaded_in(address: Address) -> tuple[Downloaded, ...]:
         raise unavailable(error.message, retryable=error.retryable) from error
 
 
+# What a call of the wire's client raises, and the time limit around it.
+UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, ReplyRefused, TimeoutError)
+
+
 def unreachable(server: Server, error: Exception) -> Unavailable:
-    kind = "did not answer in time" if isinstance(error, httpx.TimeoutException) else "is away"
+    if isinstance(error, ReplyRefused):
+        return unavailable(f"The embedding server at {server.base_url} {error}")
+    late = isinstance(error, httpx.TimeoutException | TimeoutError)
+    kind = "did not answer in time" if late else "is away"
     return unavailable(
         f"The embedding server at {server.base_url} {kind} ({type(error).__name__})", retryable=True
     )

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
-import httpx
+from codeinfo import replies
 
 Result = TypeVar("Result")
 
@@ -20,7 +20,7 @@ class Wire:
     """A running loop and a client that follows no redirects."""
 
     def __init__(self) -> None:
-        self.client = httpx.AsyncClient(follow_redirects=False)
+        self.client = replies.client(follow_redirects=False)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="embedding-wire", daemon=True

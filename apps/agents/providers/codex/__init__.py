@@ -8,6 +8,7 @@
     turn          one turn, in a thread of its own; `wire` is what it tells
     session       what the provider needs of the SDK, imported on first use
     background    blocking work, each in a thread of its own
+    process       how its program is started, and read in bounded lines
     server        the process for each Codex home: started, asked, started again, ended
     home          the folder of settings and credentials
     account       who is logged in; logging in with a code

@@ -13,12 +13,14 @@ from apps.agents.providers.codex import home as homes
 from apps.agents.providers.codex.failures import quoted, refused
 from apps.agents.providers.codex.server import AppServer, settings_of
 from codeinfo.errors import Unavailable
+from codeinfo.limits import label
 
 log = logging.getLogger("codeinfo.agents")
 
 # How long an account counts; a home whose files change is asked again at once.
 FRESH_SECONDS = 30.0
 NOT_LOGGED_IN = "Codex is not logged in"
+MAX_URL = 2_000
 NO_CODE = "The login could not be begun"
 
 
@@ -94,7 +96,9 @@ class Accounts:
             reason = f"{NO_CODE}: {quoted(getattr(error, 'message', error))}."
             raise Unavailable(reason, code="PROVIDER_UNAVAILABLE") from error
         url, code = getattr(started, "verification_url", ""), getattr(started, "user_code", "")
-        login = self.login = Login(getattr(started, "login_id", ""), url, code)
+        if not url.startswith(("https://", "http://")):
+            raise Unavailable(f"{NO_CODE}.", code="PROVIDER_UNAVAILABLE")
+        login = self.login = Login(getattr(started, "login_id", ""), url[:MAX_URL], label(code))
         threading.Thread(target=self._wait, args=(login,), name="codex-login", daemon=True).start()
         return login
 

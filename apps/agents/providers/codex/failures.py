@@ -47,6 +47,10 @@ def process_lost() -> Unavailable:
     )
 
 
+def too_long(error: Exception) -> Unavailable:
+    return Unavailable(str(error), code="PROVIDER_ERROR", retryable=True)
+
+
 def interrupted() -> Unavailable:
     return Unavailable("Codex broke the answer off.", code="PROVIDER_ERROR", retryable=True)
 

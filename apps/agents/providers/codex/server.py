@@ -7,29 +7,30 @@ Everything here blocks.
 
 import atexit
 import logging
-import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies_environment
 
-from codex_cli_bin import bundled_codex_path, bundled_path_dir
+from openai_codex import client as sdk
 from openai_codex.client import CodexClient, CodexConfig
 from openai_codex.errors import CodexError, TransportClosedError
 from pydantic import BaseModel
 
 from apps.agents.providers.codex import home as homes
 from apps.agents.providers.codex.failures import not_started
-from codeinfo import programs
+from apps.agents.providers.codex.process import SUBPROCESS
 from codeinfo.conf import ALIASES, Knobs, knobs
 
 log = logging.getLogger("codeinfo.agents")
 
 T = TypeVar("T")
+
+# The SDK starts the process by itself.
+sdk.subprocess = SUBPROCESS  # type: ignore[attr-defined, assignment]
 
 LOST = (TransportClosedError, OSError)
 
@@ -93,10 +94,7 @@ class AppServer:
             return self._client
 
     def _started(self) -> CodexClient:
-        try:
-            client = CodexClient(self._config(), approval_handler=_refuse)
-        except OSError as error:  # its binary is missing
-            raise not_started(error) from error
+        client = CodexClient(self._config(), approval_handler=_refuse)
         try:
             homes.prepare(self.home)
             self._signature = homes.signature(self.home)
@@ -114,8 +112,8 @@ class AppServer:
         environment |= {"CODEX_HOME": str(self.home), TOKEN_VARIABLE: knobs().mcp_token}
         environment |= dict.fromkeys(("NO_PROXY", "no_proxy"), _without_proxy())
         return CodexConfig(
-            launch_args_override=_command(switches),
-            env=environment | {"PATH": _path()},
+            config_overrides=tuple(f"{name}={value}" for name, value in switches.items()),
+            env=environment,
             client_name="codeinfo",
             client_title="codeinfo",
         )
@@ -141,19 +139,6 @@ class _SettingsRead(BaseModel):
 def settings_of(client: CodexClient) -> Settings:
     """Raises CodexError where config.toml cannot be read."""
     return client.request("config/read", {}, response_model=_SettingsRead).config
-
-
-def _command(switches: Mapping[str, str]) -> tuple[str, ...]:
-    """The SDK's own command, with the user's umask: agents write files in the user's folders."""
-    given = (("--config", f"{name}={value}") for name, value in switches.items())
-    codex = (str(bundled_codex_path()), *chain.from_iterable(given), "app-server")
-    return programs.in_users_umask((*codex, "--listen", "stdio://"))
-
-
-def _path() -> str:
-    """PATH, after the programs that come with Codex, as the SDK has it."""
-    own = bundled_path_dir()
-    return os.pathsep.join([*([str(own)] if own else []), *os.get_exec_path()])
 
 
 def _without_proxy() -> str:

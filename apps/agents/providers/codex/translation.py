@@ -40,7 +40,7 @@ class Translation:
         self.open: dict[str, ToolCall] = {}
         self.thinking = False
         self.ended = False
-        self._streamed: dict[str, str] = {}
+        self._streamed: dict[str, list[str]] = {}
         self._commentary: set[str] = set()
         # The kinds of words that were said, and those of them whose block has ended: what comes
         # next is parted from it.
@@ -118,7 +118,7 @@ class Translation:
         """More of an item. Where another of its kind came before it, a blank line parts them."""
         if not text:
             return
-        self._streamed[id] = self._streamed.get(id, "") + text
+        self._streamed.setdefault(id, []).append(text)
         parted = kind in self._said and kind in self._ended_block
         self._said.add(kind)
         self._ended_block.discard(kind)
@@ -126,7 +126,7 @@ class Translation:
 
     def _rest(self, id: str, whole: str) -> Events:
         """What a finished message says beyond what was streamed of it."""
-        said = self._streamed.get(id, "")
+        said = "".join(self._streamed.get(id, ()))
         if whole.startswith(said):
             yield from self._say(id, whole[len(said) :], self._kind(id))
 
@@ -216,7 +216,7 @@ def _said(result: JSON) -> str:
 def _as_json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"text": text}
 
 

@@ -15,8 +15,9 @@ from openai_codex.models import Notification, UnknownNotification
 from pydantic import BaseModel
 
 from apps.agents.providers.codex.background import in_thread, tell
-from apps.agents.providers.codex.failures import process_lost, refused
+from apps.agents.providers.codex.failures import process_lost, refused, too_long
 from apps.agents.providers.codex.options import Plan
+from apps.agents.providers.codex.process import LineTooLong
 from apps.agents.providers.codex.server import LOST, AppServer
 from apps.agents.providers.codex.wire import Opened, Told
 from codeinfo.errors import Unavailable
@@ -94,6 +95,8 @@ class Turn:
             client, opened = self._server.ask(self._open)
             self._tell(opened)
             self._answer(client, opened.thread_id)
+        except LineTooLong as error:
+            self._tell(too_long(error))
         except LOST:
             self._tell(process_lost())
         except CodexError as error:
@@ -109,7 +112,9 @@ class Turn:
         known = self._plan.thread_id
         if known is not None:
             try:
-                return client, Opened(client.thread_resume(known, thread).thread.id)
+                # Without its turns: a long conversation would not fit into one message.
+                resumed = client.thread_resume(known, {**thread, "excludeTurns": True})
+                return client, Opened(resumed.thread.id)
             except InvalidRequestError as error:
                 if not NOT_THERE.search(error.message):
                     raise
