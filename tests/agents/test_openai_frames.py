@@ -124,7 +124,7 @@ def test_text_can_always_be_stored_and_sent() -> None:
     assert (call.id, call.name) == ("a\ufffd", "V")
 
 
-@pytest.mark.parametrize("arguments", ['{"limit": 1e999}', '{"limit": NaN}', "[" * 100_000])
+@pytest.mark.parametrize("arguments", ['{"limit": 1e999}', '{"limit": NaN}', "[" * 20_000])
 def test_arguments_that_no_database_keeps_are_told_to_the_model(arguments: str) -> None:
     (call,) = calls_of(piece("V", arguments, "a", 0))
     assert call.arguments == {}
