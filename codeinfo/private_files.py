@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from codeinfo import programs
@@ -62,7 +63,7 @@ def repair(data_dir: Path, elsewhere: Iterable[Path]) -> list[Open]:
 
     No link is followed, and what belongs to another user is left as it is. Raises nothing.
     """
-    return [each for each in _problems(data_dir, elsewhere, change=True) if each.reason]
+    return list(_problems(data_dir, elsewhere, change=True))
 
 
 def open_to_others(data_dir: Path, elsewhere: Iterable[Path]) -> list[Open]:
@@ -71,11 +72,9 @@ def open_to_others(data_dir: Path, elsewhere: Iterable[Path]) -> list[Open]:
 
 
 def _problems(data_dir: Path, elsewhere: Iterable[Path], *, change: bool) -> Iterator[Open]:
-    left = MOST_ENTRIES
-    for folder, name in _entries(data_dir, elsewhere):
-        left -= 1
-        if left < 0:
-            return
+    if os.name != "posix":
+        return
+    for folder, name in islice(_entries(data_dir, elsewhere), MOST_ENTRIES):
         with suppress(FileNotFoundError):  # it has gone meanwhile
             reason = _keep_private(folder, name, change=change)
             if reason is not None:
@@ -91,7 +90,9 @@ class _Folder:
 
 
 def _entries(data_dir: Path, elsewhere: Iterable[Path]) -> Iterator[tuple[_Folder, str]]:
-    """The data folder, what is directly in it, what is in its known folders, the other files."""
+    """The other files, the data folder, what is directly in it, what is in its known folders."""
+    for path in elsewhere:
+        yield from _single(path)
     top = data_dir.absolute()
     with suppress(OSError):
         top = top.resolve(strict=True)
@@ -103,8 +104,6 @@ def _entries(data_dir: Path, elsewhere: Iterable[Path]) -> Iterator[tuple[_Folde
             elif len(here.path.relative_to(top).parts) > MOST_LEVELS:
                 folders.clear()
             yield from ((here, name) for name in (*folders, *files))
-    for path in elsewhere:
-        yield from _single(path)
 
 
 def _single(path: Path) -> Iterator[tuple[_Folder, str]]:

@@ -1,13 +1,15 @@
 """Notices an event loop that has stopped turning, and says where it is stuck.
 
 The loop sets a time each second; a thread compares it with the clock. While Python's global lock is
-held, as by a regular expression or a C library that does not let go of it, no thread runs: then the
-stall is reported when it is over, without its place.
+held, as by a regular expression, that thread does not run either: then faulthandler, which needs no
+lock, keeps the stacks, and they are logged when the stall is over.
 """
 
 import asyncio
+import faulthandler
 import logging
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -21,6 +23,8 @@ LIMIT_SECONDS = 10.0
 BEAT_SECONDS = 1.0
 # Of the stack, the calls nearest to where the loop is.
 FRAMES = 25
+# Of what faulthandler writes: the stacks of all threads.
+STACKS_BYTES = 16_000
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Watchdog:
         self._turned = time.monotonic()
         self._loop_thread = 0
         self._stalled = False
+        self._stacks = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the watchdog
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self.latest: Stall | None = None
@@ -66,10 +71,16 @@ class Watchdog:
     def stop(self) -> None:
         """End the thread. May be called twice."""
         self._ended.set()
+        faulthandler.cancel_dump_traceback_later()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._stacks.close()
 
     def _turn(self) -> None:
         self._turned = time.monotonic()
         if not self._ended.is_set():
+            # Later than the thread, which sees more where it can.
+            faulthandler.dump_traceback_later(self._limit + 2 * self._beat, file=self._stacks)
             self._loop.call_later(self._beat, self._turn)
 
     def _watch(self) -> None:
@@ -82,16 +93,18 @@ class Watchdog:
             self._look(now - self._turned, held_up)
 
     def _look(self, silent: float, held_up: float) -> None:
-        if silent > self._limit + self._beat:
+        if held_up > self._limit:
+            # Too late to see where the loop was.
+            self._note(held_up, over=True)
+            context = {"seconds": round(held_up, 1), "stack": self._taken_stacks()}
+            logger.error("process was held up", extra={"context": context})
+        elif silent > self._limit + self._beat:
             if not self._stalled:
                 self._begin(silent)
             self._note(silent, over=False)
             self._while_stalled()
         elif self._stalled:
             self._end()
-        elif held_up > self._limit:
-            self._note(held_up, over=True)
-            logger.error("process was held up", extra={"context": {"seconds": round(held_up, 1)}})
 
     def _begin(self, silent: float) -> None:
         self._stalled = True
@@ -103,12 +116,21 @@ class Watchdog:
         stall = self.latest
         assert stall is not None
         self.latest = Stall(stall.since, stall.seconds, over=True)
+        self._taken_stacks()  # the thread has logged the place
         logger.warning("event loop runs again", extra={"context": {"seconds": stall.seconds}})
 
     def _note(self, seconds: float, *, over: bool) -> None:
         known = self.latest
         since = known.since if known and not known.over else datetime.now(UTC)
         self.latest = Stall(since, round(seconds, 1), over)
+
+    def _taken_stacks(self) -> list[str]:
+        """What faulthandler kept, which is then forgotten."""
+        self._stacks.seek(0)
+        kept = self._stacks.read(STACKS_BYTES).decode(errors="replace")
+        self._stacks.seek(0)
+        self._stacks.truncate()
+        return kept.splitlines()
 
     def _stack(self) -> list[str]:
         """Where the loop's thread is, the innermost call last: file, line and function."""

@@ -130,13 +130,12 @@ def test_every_way_to_start_keeps_new_files_private(shared: Path, command: tuple
 
 
 UMASKS = """
-import subprocess, django
+import django
 django.setup()
 from codeinfo import programs
 sh = ("/bin/sh", "-c", "umask")
 for own in (False, True):
-    print(programs.run(sh, env={}, data=b"", seconds=60, own=own).stdout.decode().strip())
-print(subprocess.check_output(programs.in_users_umask(sh), text=True).strip())
+    print(programs.run(sh, env={}, data=b"", seconds=60, most_bytes=100, own=own).stdout.decode())
 """
 
 
@@ -148,7 +147,7 @@ def test_other_programs_keep_the_umask_of_the_user(shared: Path) -> None:
     }
     start = ["/bin/sh", "-c", 'umask 0027 && exec "$0" "$@"', sys.executable, "-c", UMASKS]
     done = subprocess.run(start, cwd=HOME, env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["0027", "0077", "0027"]
+    assert done.stdout.split() == ["0027", "0077"]
 
 
 # Repairs

@@ -1,6 +1,7 @@
 """An event loop that stands still is told of: in the log with its place, and at /health."""
 
 import asyncio
+import ctypes
 import json
 import logging
 import sys
@@ -64,6 +65,23 @@ async def test_a_stall_is_logged_once_with_its_place_and_its_length(told: Any) -
     assert calls
     assert watchdog.latest is not None
     assert (watchdog.latest.over, watchdog.latest.seconds >= 0.2) == (True, True)
+
+
+async def test_a_call_that_lets_no_other_thread_run_is_logged_with_its_place(told: Any) -> None:
+    held_up = told("process was held up")
+    watchdog = Watchdog(asyncio.get_running_loop(), limit=0.2, beat=0.02)
+    watchdog.start()
+    try:
+        hold_the_lock()
+        assert await asyncio.to_thread(held_up.heard.wait, PATIENCE)
+    finally:
+        watchdog.stop()
+    assert any("hold_the_lock" in line for line in held_up.context["stack"])
+
+
+def hold_the_lock() -> None:
+    # Called through this library, C keeps Python's global lock.
+    ctypes.PyDLL(None).usleep(800_000)
 
 
 def hold_the_loop_up(until: threading.Event) -> None:
