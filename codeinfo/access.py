@@ -32,7 +32,7 @@ from codeinfo.conf import Knobs, knobs
 from codeinfo.error_map import respond, typed
 from codeinfo.errors import CodeinfoError, Conflict, InvalidInput
 from codeinfo.principal import Principal, acting_as, current
-from codeinfo.rate_limits import Kind, address_of, check_login, check_rate
+from codeinfo.rate_limits import Kind, address_of, check_rate, login_attempt
 from codeinfo.rights import is_for_users
 
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -211,13 +211,17 @@ class AccessMiddleware:
         except CodeinfoError as error:
             return respond(error, request)
         if request.path in LOGINS and request.method == "POST":
-            try:
-                check_login(request.POST.get("username", ""), address_of(request))
-            except Conflict as error:
-                return await _wait_page(request, error)
+            return await self._login(request)
         if current().is_anonymous and not OWN_LOGIN.match(request.path):
             return self._to_login(request)
         return await self.get_response(request)
+
+    async def _login(self, request: HttpRequest) -> HttpResponse:
+        try:
+            async with login_attempt(request.POST.get("username", ""), address_of(request)):
+                return await self.get_response(request)
+        except Conflict as error:
+            return await _wait_page(request, error)
 
     def _to_login(self, request: HttpRequest) -> HttpResponse:
         if request.path.startswith("/ui/"):
