@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any, Literal
 from unicodedata import normalize
 from weakref import WeakValueDictionary
@@ -94,8 +95,18 @@ def _succeeded(request: HttpRequest | None, user: Any, **_: Any) -> None:
 
 
 def address_of(request: HttpRequest) -> str:
-    """The address of the client; behind a trusted proxy the one that the proxy tells."""
-    return str(request.META.get("REMOTE_ADDR", ""))
+    """The address of the client; behind a trusted proxy the one that the proxy tells.
+
+    Of IPv6 the network of 64 bits: whoever has one of its addresses has them all.
+    """
+    text = str(request.META.get("REMOTE_ADDR", ""))
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return text
+    if not isinstance(address, IPv6Address) or address.ipv4_mapped:
+        return str(getattr(address, "ipv4_mapped", None) or address)
+    return str(IPv6Network((int(address), 64), strict=False))
 
 
 def _caller(address: str) -> str:

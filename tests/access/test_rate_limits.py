@@ -177,3 +177,15 @@ def test_on_this_machine_alone_nothing_is_limited(
     assert {ask(client).status_code for _ in range(10)} == {200}
     turn_knobs(allowed_hosts=("code.example",), allow_open_access=True)
     assert [ask(client).status_code for _ in range(4)] == [200, 200, 200, 429]
+
+
+def test_the_addresses_of_one_ipv6_network_count_as_one(client: Client) -> None:
+    """Whoever has one of them has 2⁶⁴."""
+    asked = [ask(client, REMOTE_ADDR=f"2001:db8::{n}").status_code for n in range(4)]
+    assert asked == [401, 401, 401, 429]
+    assert ask(client, REMOTE_ADDR="2001:db8:0:1::1").status_code == 401
+    User.objects.create_user("ada", password="right")
+    for n in range(5):
+        client.post("/login", {"username": "ada", "password": "x"}, REMOTE_ADDR=f"2001:db8::{n}")
+    right = {"username": "ada", "password": "right"}
+    assert client.post("/login", right, REMOTE_ADDR="2001:db8::9").status_code == 429
