@@ -184,7 +184,10 @@ class AccessMiddleware:
         principal = await _principal_of(request)
         with acting_as(principal):
             response = await self._guarded(request)
-        if isinstance(response, StreamingHttpResponse) and principal.kind == "user":
+        if principal.kind != "user":
+            return response
+        # What is no async stream is a file, which comes to an end.
+        if isinstance(response, StreamingHttpResponse) and response.is_async:
             known = Acquaintance(principal, request.COOKIES)
             response.streaming_content = _while_known(known, response.streaming_content)
         return response

@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
+from apps.ingest.models import IngestRun
 from codeinfo import access, authentication
 from tests.access.test_owners import socket
 from tests.conversations.conftest import PATIENCE
@@ -72,3 +74,10 @@ async def test_the_stream_of_the_log_ends(
     async with asyncio.timeout(PATIENCE):
         async for _ in frames:
             pass
+
+
+async def test_a_file_is_sent_whole(staff: AsyncClient) -> None:
+    run = await IngestRun.objects.acreate(operation="start", path="/r", name="r", state="completed")
+    answer: Any = await staff.get(f"/ui/ingest/skipped.csv?run={run.pk}")
+    assert answer.status_code == 200
+    assert b"path" in (await sync_to_async(b"".join)(answer.streaming_content)).lower()
