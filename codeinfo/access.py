@@ -8,22 +8,26 @@ and both are checked. Browsers also say where a request without an Origin comes 
 the Host check.
 """
 
+import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured, PermissionDenied
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.request import split_domain_port, validate_host
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 
 from codeinfo.authentication import (
     LOOPBACK,
+    RECHECK_SECONDS,
+    Acquaintance,
     is_reachable,
     principal_of,
     principal_of_scope,
@@ -32,7 +36,7 @@ from codeinfo.conf import Knobs, knobs
 from codeinfo.error_map import respond, typed
 from codeinfo.errors import CodeinfoError, Conflict, InvalidInput
 from codeinfo.principal import Principal, acting_as, current
-from codeinfo.rate_limits import Kind, address_of, check_login, check_rate
+from codeinfo.rate_limits import Kind, address_of, check_rate, login_attempt
 from codeinfo.rights import is_for_users
 
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -177,8 +181,16 @@ class AccessMiddleware:
             markcoroutinefunction(self)
 
     async def __call__(self, request: HttpRequest) -> HttpResponse:
-        with acting_as(await _principal_of(request)):
-            return await self._guarded(request)
+        principal = await _principal_of(request)
+        with acting_as(principal):
+            response = await self._guarded(request)
+        if principal.kind != "user":
+            return response
+        # What is no async stream is a file, which comes to an end.
+        if isinstance(response, StreamingHttpResponse) and response.is_async:
+            known = Acquaintance(principal, request.COOKIES)
+            response.streaming_content = _while_known(known, response.streaming_content)
+        return response
 
     async def _guarded(self, request: HttpRequest) -> HttpResponse:
         if request.path in MCP:
@@ -211,13 +223,17 @@ class AccessMiddleware:
         except CodeinfoError as error:
             return respond(error, request)
         if request.path in LOGINS and request.method == "POST":
-            try:
-                check_login(request.POST.get("username", ""), address_of(request))
-            except Conflict as error:
-                return await _wait_page(request, error)
+            return await self._login(request)
         if current().is_anonymous and not OWN_LOGIN.match(request.path):
             return self._to_login(request)
         return await self.get_response(request)
+
+    async def _login(self, request: HttpRequest) -> HttpResponse:
+        try:
+            async with login_attempt(request.POST.get("username", ""), address_of(request)):
+                return await self.get_response(request)
+        except Conflict as error:
+            return await _wait_page(request, error)
 
     def _to_login(self, request: HttpRequest) -> HttpResponse:
         if request.path.startswith("/ui/"):
@@ -288,6 +304,14 @@ async def _wait_page(request: HttpRequest, error: Conflict) -> HttpResponse:
     return page
 
 
+async def _while_known(known: Acquaintance, frames: Any) -> AsyncIterator[bytes]:
+    async with aclosing(frames):
+        async for frame in frames:
+            if not await known.holds():
+                return
+            yield frame
+
+
 async def _principal_of(request: HttpRequest) -> Principal:
     if request.path in MCP:
         return await principal_of(request, knobs().mcp_token)
@@ -306,8 +330,9 @@ class WebsocketGate:
         if principal.is_anonymous or not self._comes_from_here(headers):
             await send({"type": "websocket.close", "code": 4403})
             return
+        known = Acquaintance(principal, scope["cookies"])
         with acting_as(principal):
-            await self.app(scope, receive, send)
+            await self.app(scope, lambda: _heard(known, receive, send), send)
 
     def _comes_from_here(self, headers: dict[bytes, str]) -> bool:
         host = headers.get(b"host", "")
@@ -317,3 +342,17 @@ class WebsocketGate:
         origin = headers.get(b"origin")
         # Browsers always send Origin; a program that sends none is not being tricked by a page.
         return origin is None or origin_allowed(origin, host)
+
+
+async def _heard(known: Acquaintance, receive: Any, send: Any) -> dict[str, Any]:
+    """The next message of a socket; its end where whoever opened it may be there no longer."""
+    message = asyncio.ensure_future(receive())
+    try:
+        while await known.holds():
+            done, _ = await asyncio.wait({message}, timeout=RECHECK_SECONDS)
+            if done:
+                return dict(message.result())
+    finally:
+        message.cancel()
+    await send({"type": "websocket.close", "code": 4403})
+    return {"type": "websocket.disconnect", "code": 4403}

@@ -1,11 +1,13 @@
 """Finding out who makes a request: a bearer token, a session, or nobody that is known."""
 
 import secrets
+import time
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.db import DatabaseError
@@ -14,6 +16,8 @@ from django.http import HttpRequest
 from codeinfo.conf import Knobs, knobs
 from codeinfo.principal import ANONYMOUS, LOCAL, TOKEN, Principal, of_user
 
+# How long a socket or a stream may go on after its user has logged out or lost rights.
+RECHECK_SECONDS = 15.0
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
@@ -80,9 +84,36 @@ async def _user_of_session(request: HttpRequest) -> Principal:
 
 
 def _user_of_key(key: str) -> Principal:
-    request = HttpRequest()
-    request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
     try:
-        return of_user(get_user(request))
+        return _read_user(key)
     except DatabaseError:
         return ANONYMOUS
+
+
+def _read_user(key: str) -> Principal:
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    return of_user(get_user(request))
+
+
+class Acquaintance:
+    """Somebody who is let in for long: whether they are still who they were then."""
+
+    def __init__(self, principal: Principal, cookies: Mapping[str, str]) -> None:
+        self._principal = principal
+        self._key = cookies.get(settings.SESSION_COOKIE_NAME, "")
+        self._due = time.monotonic() + RECHECK_SECONDS
+
+    async def holds(self) -> bool:
+        """Return False once the session has ended, or its user is another one or has other rights.
+
+        Asked often, it looks only now and then. While the database is away everybody stays.
+        """
+        if self._principal.kind != "user" or time.monotonic() < self._due:
+            return True
+        self._due = time.monotonic() + RECHECK_SECONDS
+        try:
+            now = await database_sync_to_async(_read_user)(self._key)
+        except DatabaseError:
+            return True
+        return bool(now == self._principal)

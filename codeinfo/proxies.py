@@ -18,7 +18,9 @@ class TrustedProxies:
 
     The client's address is the last one of X-Forwarded-For that is not a trusted proxy's: what
     stands before it was written by the client. The header of CODEINFO_SECURE_PROXY_HEADER is taken
-    away from everyone else, who could claim HTTPS with it.
+    away from everyone else, who could claim HTTPS with it. Nobody is believed who says where the
+    server is mounted, which daphne takes from a header of any client: the routes would go by
+    another path than the doors.
     """
 
     def __init__(self, app: Application) -> None:
@@ -26,7 +28,7 @@ class TrustedProxies:
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] in ("http", "websocket"):
-            scope = _believed(scope)
+            scope = _believed({**scope, "root_path": ""})
         await self.app(scope, receive, send)
 
 

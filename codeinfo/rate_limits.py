@@ -4,10 +4,16 @@ Counted in the cache of this process. Where nobody but this machine can reach th
 no limits (`limits_apply`). docs/security.md has the table.
 """
 
+import asyncio
 import hashlib
 import math
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any, Literal
+from unicodedata import normalize
+from weakref import WeakValueDictionary
 
 from django.contrib.auth.signals import user_logged_in, user_login_failed
 from django.core.cache import cache
@@ -23,6 +29,11 @@ Kind = Literal["api", "chat"]
 
 WINDOW_SECONDS = 60
 LOGIN_SECONDS = 15 * 60
+# No user has a longer name.
+MAX_NAME = 254
+
+# Of the logins under way.
+_logins: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
 def limits_apply(k: Knobs) -> bool:
@@ -41,8 +52,17 @@ def check_rate(kind: Kind, address: str) -> None:
         raise limited(WINDOW_SECONDS - int(passed), f"More than {limit} requests a minute.")
 
 
-def check_login(username: str, address: str) -> None:
-    """Raises Conflict RATE_LIMITED where a name has failed to log in too often from an address."""
+@asynccontextmanager
+async def login_attempt(username: str, address: str) -> AsyncIterator[None]:
+    """The block tries a password. One after the other for each name and address: of many at once
+    none would know that the others fail. Raises Conflict RATE_LIMITED."""
+    turn = _logins.setdefault(_login_key(username, address), asyncio.Lock())
+    async with turn:
+        _check_login(username, address)
+        yield
+
+
+def _check_login(username: str, address: str) -> None:
     k = knobs()
     if not k.login_failures or not limits_apply(k):
         return
@@ -65,7 +85,7 @@ def _failed(credentials: dict[str, Any], request: HttpRequest | None = None, **_
         key = _login_key(str(credentials.get("username", "")), address_of(request))
         now = time.time()
         first, failures = cache.get(key, (now, 0))
-        cache.set(key, (first, failures + 1), LOGIN_SECONDS)
+        cache.set(key, (first, failures + 1), first + LOGIN_SECONDS - now)
 
 
 @receiver(user_logged_in)
@@ -75,8 +95,18 @@ def _succeeded(request: HttpRequest | None, user: Any, **_: Any) -> None:
 
 
 def address_of(request: HttpRequest) -> str:
-    """The address of the client; behind a trusted proxy the one that the proxy tells."""
-    return str(request.META.get("REMOTE_ADDR", ""))
+    """The address of the client; behind a trusted proxy the one that the proxy tells.
+
+    Of IPv6 the network of 64 bits: whoever has one of its addresses has them all.
+    """
+    text = str(request.META.get("REMOTE_ADDR", ""))
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return text
+    if not isinstance(address, IPv6Address) or address.ipv4_mapped:
+        return str(getattr(address, "ipv4_mapped", None) or address)
+    return str(IPv6Network((int(address), 64), strict=False))
 
 
 def _caller(address: str) -> str:
@@ -88,8 +118,9 @@ def _caller(address: str) -> str:
 
 
 def _login_key(username: str, address: str) -> str:
-    # A name may hold what no cache takes for a key, and be of any length.
-    name = hashlib.sha256(username.strip().casefold().encode(errors="replace")).hexdigest()
+    # As Django's form reads it. A name may hold what no cache takes for a key.
+    read = normalize("NFKC", username.strip()[:MAX_NAME]).casefold()
+    name = hashlib.sha256(read.encode(errors="replace")).hexdigest()
     return f"login:{name}:{address}"
 
 

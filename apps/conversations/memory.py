@@ -80,9 +80,10 @@ def _permitted(found: Seen) -> Seen:
 
 
 def turns(conversation_id: str) -> list[Turn]:
-    """All turns as they were said, the running one included."""
+    """All turns as they were said, the running one included; none of somebody else's, who may have
+    taken the id while nobody could look it up."""
     kept = _kept.get(conversation_id)
-    return list(kept.turns) if kept else []
+    return list(kept.turns) if kept and current().may_see(kept.conversation.owner_id) else []
 
 
 def forget(conversation_id: str) -> None:

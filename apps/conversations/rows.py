@@ -30,17 +30,25 @@ from codeinfo.principal import current
 def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     """Take the conversation's run lock and save the question; the conversation is made if new.
 
-    Raises InvalidInput AGENT_MISMATCH, Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS; then
-    nothing has changed.
+    Raises NotFound for somebody else's, InvalidInput AGENT_MISMATCH, Conflict CONVERSATION_ARCHIVED
+    or RUN_IN_PROGRESS; then nothing has changed.
     """
     try:
         started = _started(request, owner)
     except Conflict:
+        _check_theirs(request.conversation_id)
         # Held by a process that is gone, perhaps: that is rare, so it is looked for only now.
         recovery.recover_stale(request.conversation_id)
         started = _started(request, owner)
     changed(request.conversation_id)
     return started
+
+
+def _check_theirs(conversation_id: str) -> None:
+    """Raises NotFound for somebody else's conversation: what it is doing, nobody else learns."""
+    conversation = Conversation.objects.filter(pk=conversation_id).first()
+    if conversation is not None and not current().may_see(conversation.owner_id):
+        raise NotFound("Conversation not found.")
 
 
 def _started(request: StartTurn, owner: str) -> StartedTurn:

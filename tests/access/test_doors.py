@@ -4,7 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from channels.testing import HttpCommunicator
 from django.test import Client
+
+from codeinfo.asgi import application
 
 pytestmark = pytest.mark.django_db
 
@@ -198,3 +201,28 @@ class TestWithLoginAndTokens:
 
     def test_health_is_always_open(self, browser: Client) -> None:
         assert browser.get("/health").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("mount", "path"),
+    [
+        ("/static", "/metrics"),
+        ("/static", "/logs"),
+        ("/static", "/ingest/dirs"),
+        ("/admin", "/ingest/roots"),
+        ("/mcp", "/agents"),
+        ("/any", "/conversations"),
+    ],
+)
+async def test_a_client_cannot_say_that_the_server_is_mounted_elsewhere(
+    mount: str, path: str, turn_knobs: Callable[..., None]
+) -> None:
+    """Daphne takes it from a header of anybody's; the doors would go by another path than the
+    routes do."""
+    turn_knobs(require_login=True, api_token="key-1", mcp_token="key-2")
+    door = HttpCommunicator(application, "GET", mount + path, headers=[(b"host", b"localhost")])
+    door.scope["root_path"] = mount
+    answer = await door.get_response(timeout=10)
+    await door.wait()
+    assert answer["status"] in (302, 401, 404, 405)

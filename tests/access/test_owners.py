@@ -11,9 +11,12 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from apps.agents.events import TextDelta
+from apps.conversations import memory
 from apps.conversations.models import Conversation
 from apps.conversations.stream import live_runs
+from apps.conversations.types import StartTurn
 from codeinfo.asgi import application
+from codeinfo.principal import Principal, acting_as
 from tests.conversations.conftest import (  # noqa: F401 - fixtures
     PATIENCE,
     answers,
@@ -188,3 +191,35 @@ async def test_a_follow_up_of_staff_leaves_it_to_its_author(scripted: Scripted) 
     assert (await begin(staff)).status_code == 202
     turns = (await ada.get("/conversations/c1/turns")).json()["items"]
     assert len([turn for turn in turns if turn["role"] == "user"]) == 2
+
+
+async def test_nobody_learns_that_somebody_else_is_being_answered(scripted: Scripted) -> None:  # noqa: F811
+    gate = Gate()
+    scripted([TextDelta(SECRET), gate])
+    ada, bob = await user("ada"), await user("bob")
+    await begin(ada)
+    await reached(gate.reached)
+    log = live_runs.of("c1")
+    assert log is not None
+    refused = await begin(bob)
+    gate.open.set()
+    await ended(log)
+    assert (refused.status_code, refused.json()["code"]) == (404, "NOT_FOUND")
+
+
+async def test_what_was_kept_while_the_database_was_away_shows_in_no_other_conversation() -> None:
+    """Of the same id, which nobody could look up then."""
+    ada, bob = await user("ada"), await user("bob")
+    owners = {row.username: row.pk async for row in User.objects.all()}
+    await Conversation.objects.acreate(
+        id="c1", provider="openai", model="m-1", owner_id=owners["ada"]
+    )
+    question = StartTurn("c1", SECRET, "openai", "m-1")
+    with acting_as(Principal("user", owners["bob"])):
+        memory.start_turn(question, "here")
+    try:
+        page = (await ada.get("/chat?c=c1")).content.decode()
+        assert SECRET not in page
+        assert (await bob.get("/chat?c=c1")).status_code == 404
+    finally:
+        memory.forget("c1")

@@ -1,12 +1,15 @@
 """How often somebody may ask, in each family's own words, and whose requests count together."""
 
+import asyncio
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.test import Client
+from django.test import AsyncClient, Client
 
 from codeinfo import rate_limits
 
@@ -120,11 +123,44 @@ def test_after_five_failures_no_password_is_tried(path: str) -> None:
     assert "text/html" in refused["content-type"]
     # Neither the other door, nor other letters of the name, is a way round.
     other = next(each for each in LOGINS if each != path)
-    assert client.post(other, {**right, "username": " ADA"}).status_code == 429
+    for name in (
+        " ADA",
+        "\N{FULLWIDTH LATIN SMALL LETTER A}da",
+        "ad\N{FEMININE ORDINAL INDICATOR}",
+    ):
+        assert client.post(other, {**right, "username": name}).status_code == 429
     # Somebody else at the same address, and she herself elsewhere, log in.
     User.objects.create_superuser("bob", password="right")
     assert client.post(path, {**right, "username": "bob"}).status_code == 302
     assert Client().post(path, right, REMOTE_ADDR="10.0.0.9").status_code == 302
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_guesses_that_come_together_are_counted_one_by_one() -> None:
+    await User.objects.acreate_user("ada", password="right")
+    guesses = [
+        AsyncClient().post("/login", {"username": "ada", "password": f"wrong-{n}"})
+        for n in range(12)
+    ]
+    answers = await asyncio.gather(*guesses)
+    assert Counter(answer.status_code for answer in answers) == {200: 5, 429: 7}
+
+
+def test_the_wait_that_is_told_after_failures_is_long_enough(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last failure comes a minute before the quarter of an hour of the first is over."""
+    now = time.time()
+    monkeypatch.setattr(rate_limits.time, "time", lambda: now)
+    wrong = {"username": "ada", "password": "wrong"}
+    client.post("/login", wrong)
+    now += 840
+    for _ in range(4):
+        client.post("/login", wrong)
+    refused = client.post("/login", wrong)
+    assert (refused.status_code, refused["Retry-After"]) == (429, "60")
+    now += 61
+    assert client.post("/login", wrong).status_code == 200
 
 
 def test_a_login_that_succeeds_forgets_the_failures(client: Client) -> None:
@@ -141,3 +177,15 @@ def test_on_this_machine_alone_nothing_is_limited(
     assert {ask(client).status_code for _ in range(10)} == {200}
     turn_knobs(allowed_hosts=("code.example",), allow_open_access=True)
     assert [ask(client).status_code for _ in range(4)] == [200, 200, 200, 429]
+
+
+def test_the_addresses_of_one_ipv6_network_count_as_one(client: Client) -> None:
+    """Whoever has one of them has 2⁶⁴."""
+    asked = [ask(client, REMOTE_ADDR=f"2001:db8::{n}").status_code for n in range(4)]
+    assert asked == [401, 401, 401, 429]
+    assert ask(client, REMOTE_ADDR="2001:db8:0:1::1").status_code == 401
+    User.objects.create_user("ada", password="right")
+    for n in range(5):
+        client.post("/login", {"username": "ada", "password": "x"}, REMOTE_ADDR=f"2001:db8::{n}")
+    right = {"username": "ada", "password": "right"}
+    assert client.post("/login", right, REMOTE_ADDR="2001:db8::9").status_code == 429
