@@ -186,6 +186,12 @@ def test_images_are_never_loaded() -> None:
     assert "<img" not in html
 
 
+def test_a_table_is_not_filled_up_without_end() -> None:
+    html = plain("|a" * 100 + "|\n" + "|-" * 100 + "|\n" + "b\n" * 1_000)
+    assert html.count("<th>") == 100
+    assert html.count("<td>") < 2_000
+
+
 # Blocks
 
 PIECES = st.sampled_from(
@@ -224,6 +230,44 @@ def test_blocks_rendered_as_they_come_are_the_whole_rendered_at_once(
         html += "".join(live.blocks(blocks))
         done += sum(len(block) for block in blocks)
     assert html == AnswerRenderer(_known()).text(text)
+
+
+@given(st.lists(PIECES, max_size=25), st.integers(1, 7))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_what_is_too_long_is_plain_text_alike_while_it_comes_and_later(
+    pieces: list[str], size: int
+) -> None:
+    text = "".join(pieces)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(markdown, "MAX_BLOCK_CHARS", 20)
+        patch.setattr(markdown, "MAX_MARKDOWN_CHARS", 45)
+        live, done, html = AnswerRenderer(_known()), 0, ""
+        for end in [*range(size, len(text), size), len(text)]:
+            more, rest = live.finished(text[done:end], ended=end == len(text))
+            html += more
+            done = end - len(rest)
+        assert html == AnswerRenderer(_known()).text(text)
+
+
+def test_a_long_answer_ends_as_plain_text_and_says_so() -> None:
+    html = plain("**bold** words\n\n" * 10_000)
+    assert html.count("<strong>") == pytest.approx(100_000 / 16, rel=0.01)
+    assert html.count("The rest of it is shown as plain text.") == 1
+    assert html.rstrip().endswith("**bold** words</p>")
+    assert words(html).count("words") == 10_000
+
+
+def test_a_long_block_is_plain_text_and_what_stood_before_it_is_not() -> None:
+    html = plain("**bold**\n\n" + "*a " * 20_000 + "\n\n**words**")
+    assert html.count("<strong>") == 1
+    assert "<em>" not in html
+    assert html.rstrip().endswith("**words**</p>")
+
+
+def test_only_so_many_references_become_numbers() -> None:
+    html, _ = rendered("`httpx/httpx/_config.py:246`\n\n" * 2_500)
+    assert html.count("data-cite") == 2_000
+    assert words(html).count("httpx/httpx/_config.py:246") == 500
 
 
 def _known() -> Citations:

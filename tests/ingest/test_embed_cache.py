@@ -25,8 +25,9 @@ KEPT = 40  # vectors of a file that is written until it is full
 @pytest.fixture
 def server(turn_knobs: Callable[..., None], tmp_path: Path) -> Iterator[EmbeddingsServer]:
     """An embedding server, and a cache that nobody has used."""
+    (tmp_path / "data").mkdir()
     with EmbeddingsServer() as running:
-        turn_knobs(embedding_base_url=running.url, embedding_cache_mb=1, data_dir=tmp_path)
+        turn_knobs(embedding_base_url=running.url, embedding_cache_mb=1, data_dir=tmp_path / "data")
         yield running
 
 
@@ -113,7 +114,7 @@ def test_a_second_checkout_is_not_embedded_again(
 
 
 def test_a_broken_file_is_made_anew(server: EmbeddingsServer, tmp_path: Path) -> None:
-    (tmp_path / FILE).write_bytes(b"not a database, whatever its name says" * 99)
+    (tmp_path / "data" / FILE).write_bytes(b"not a database, whatever its name says" * 99)
     assert embed("one") == right("one")
     assert embed("one", "two") == right("one", "two")
     asked(server)
@@ -135,7 +136,7 @@ def test_nobody_waits_for_long_for_a_file_that_another_writes(
 ) -> None:
     embed("one")
     monkeypatch.setattr(sqlite_files, "BUSY_SECONDS", 0.01)
-    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as other:
+    with closing(sqlite3.connect(tmp_path / "data" / FILE, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         assert embed("one", "two") == right("one", "two")
         other.execute("ROLLBACK")
@@ -147,7 +148,7 @@ def test_without_megabytes_nothing_is_kept(
     turn_knobs(embedding_cache_mb=0)
     assert embed("one") == embed("one")
     assert asked(server) == ["one", "one"]
-    assert not (tmp_path / FILE).exists()
+    assert not (tmp_path / "data" / FILE).exists()
 
 
 def test_a_full_file_loses_what_was_unused_for_longest(
@@ -156,11 +157,11 @@ def test_a_full_file_loses_what_was_unused_for_longest(
     day = 1
     monkeypatch.setattr("apps.ingest.embedding.cache._today", lambda: day)
     vectors = np.ones((1, 1024), np.float32)  # a page each
-    cache = VectorCache(tmp_path / FILE, "model", KEPT * 4096 * 2)
+    cache = VectorCache(tmp_path / "data" / FILE, "model", KEPT * 4096 * 2)
     for day in range(1, KEPT * 4):
         cache.write([f"text {day}"], vectors)
         assert cache.read(["text 1"]).keys() == {0}
     last = [f"text {number}" for number in range(KEPT * 4 - KEPT // 2, KEPT * 4)]
     assert len(cache.read(last)) == len(last)
     assert cache.read([f"text {number}" for number in range(2, KEPT)]) == {}
-    assert (tmp_path / FILE).stat().st_size < KEPT * 4096 * 2.5
+    assert (tmp_path / "data" / FILE).stat().st_size < KEPT * 4096 * 2.5

@@ -6,16 +6,24 @@ derive from the stored parts alone, so a reload gives the same ones.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from apps.retrieval.lines import source_url
 
-_LINES = r":L?(?P<start>\d{1,7})(?:\s?[-–]\s?L?(?P<end>\d{1,7}))?"
+# Of one answer; more of them are left as text.
+MAX_REFERENCES = 2_000
+# What `\s` stands for; RE2 takes it for ASCII alone, and models set thin spaces.
+SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_LINES = rf":L?(?P<start>\d{{1,7}})(?:[{SPACE}]?[-–][{SPACE}]?L?(?P<end>\d{{1,7}}))?"
 # In running text a path ends at the first blank or bracket; inside backticks it may hold anything.
-REFERENCE = re.compile(r"(?<![\w/.@-])(?P<path>[\w./@+-]*[\w])" + _LINES + r"(?![\w:])")
-WHOLE_REFERENCE = re.compile(r"(?P<path>[^\n]+?)" + _LINES)
+# The lines are found first, and the path is what stands before them: a search for paths would look
+# through a long word anew at each of its letters.
+_CITED_LINES = re.compile(r"(?<=\w)" + _LINES + r"(?![\w:])")
+_PATH_BACKWARDS = re.compile(r"[\w./@+-]+")
+ANY_REFERENCE = r"(?P<path>[^\n]+?)" + _LINES
+WHOLE_REFERENCE = re.compile(rf"\A{ANY_REFERENCE}\Z")
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,35 @@ class Passage:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """`path:first-last` in running text, which it is from `begin` to `end`; `last` may be None."""
+
+    path: str
+    first: int
+    last: int | None
+    begin: int
+    end: int
+
+
+def references(text: str) -> Iterator[Reference]:
+    """The references in running text, in order; linear in its length."""
+    colon = end = 0
+    for lines in _CITED_LINES.finditer(text):
+        stop = lines.start()
+        # No path holds a colon, so no letter is looked at twice.
+        path = _PATH_BACKWARDS.match(text[colon:stop][::-1])
+        begin = stop - path.end() if path else stop
+        if begin < end:
+            # What directly follows a reference is no path, but for what a plus sign sets apart.
+            begin = text.find("+", end, stop) + 1 or stop
+        colon = stop + 1
+        if begin < stop:
+            last = int(lines["end"]) if lines["end"] else None
+            yield Reference(text[begin:stop], int(lines["start"]), last, begin, lines.end())
+            end = lines.end()
+
+
+@dataclass(frozen=True)
 class Citation:
     """A numbered reference: the cited lines of a passage."""
 
@@ -102,23 +139,34 @@ class Citations:
     """The numbering of one answer. `learn` what was found, then `cite` what is referred to."""
 
     used: list[Citation] = field(default_factory=list)
-    _found: dict[tuple[str, str], list[Passage]] = field(default_factory=dict)
+    _by_file: dict[tuple[str, str], list[Passage]] = field(default_factory=dict)
+    _by_full_path: dict[str, list[Passage]] = field(default_factory=dict)
     _repos_of: dict[str, set[str]] = field(default_factory=dict)
+    _by_lines: dict[tuple[str, str, int, int], Citation] = field(default_factory=dict)
+    _number_of: dict[Passage, int] = field(default_factory=dict)
+    _references: int = 0
 
     def learn(self, passages: Iterable[Passage]) -> None:
         for passage in passages:
-            self._found.setdefault((passage.repo, passage.path), []).append(passage)
+            known = self._by_file.setdefault((passage.repo, passage.path), [])
+            known.append(passage)
+            self._by_full_path.setdefault(passage.full_path, known)
             self._repos_of.setdefault(passage.path, set()).add(passage.repo)
 
     def cite(self, path: str, start: int, end: int | None) -> Citation | None:
         """The citation of `path` (with or without its repository), or None if nothing found it.
 
-        The cited lines are cut to those that the best overlapping passage holds.
+        The cited lines are cut to those that the best overlapping passage holds. None, too, after
+        MAX_REFERENCES to what was found.
         """
+        passages = self._passages(path)
+        if not passages or self._references >= MAX_REFERENCES:
+            return None
+        self._references += 1
         end = start if end is None else end
         shared = [
             (passage, lines)
-            for passage in self._passages(path)
+            for passage in passages
             if (lines := passage.overlap(start, max(start, end)))
         ]
         if not shared:
@@ -128,24 +176,24 @@ class Citations:
 
     def number_of(self, passage: Passage) -> int | None:
         """The first number under which a passage is cited."""
-        return next((c.number for c in self.used if c.passage == passage), None)
+        return self._number_of.get(passage)
 
     def _passages(self, path: str) -> list[Passage]:
         path = path.strip().removeprefix("./")
-        for (repo, rel_path), passages in self._found.items():
-            if path == f"{repo}/{rel_path}":
-                return passages
+        if path in self._by_full_path:
+            return self._by_full_path[path]
         # Without its repository a path must be of one repository only.
         repos = self._repos_of.get(path, set())
-        return self._found[(next(iter(repos)), path)] if len(repos) == 1 else []
+        return self._by_file[(next(iter(repos)), path)] if len(repos) == 1 else []
 
     def _numbered(self, passage: Passage, start: int, end: int) -> Citation:
-        for known in self.used:
-            same_file = (known.passage.repo, known.passage.path) == (passage.repo, passage.path)
-            if same_file and (known.start, known.end) == (start, end):
-                return known
-        self.used.append(Citation(len(self.used) + 1, passage, start, end))
-        return self.used[-1]
+        key = (passage.repo, passage.path, start, end)
+        if key not in self._by_lines:
+            citation = Citation(len(self.used) + 1, passage, start, end)
+            self._by_lines[key] = citation
+            self._number_of.setdefault(passage, citation.number)
+            self.used.append(citation)
+        return self._by_lines[key]
 
 
 def line_range(start: int | None, end: int | None) -> str:

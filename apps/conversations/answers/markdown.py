@@ -8,20 +8,30 @@ pages show the same.
 import re
 from dataclasses import dataclass, field
 from html import escape
+from importlib import import_module
+from itertools import takewhile
 from textwrap import dedent
 from typing import Any
 from urllib.parse import urlsplit
 
+import re2
 from django.template.loader import render_to_string
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from apps.conversations.answers import diagrams
-from apps.conversations.answers.citations import WHOLE_REFERENCE, Citation, Citations
+from apps.conversations.answers.citations import ANY_REFERENCE, SPACE, Citation, Citations
 from apps.conversations.answers.numbering import Numbering
 from apps.conversations.answers.sanitise import is_safe_link, sanitise
 from apps.retrieval.highlight import highlight_lines
 
+# What is longer is shown as plain text, from there to the end of the answer: a long block is parsed
+# again at each update while it grows, and what is dense with marks takes 40 µs a character.
+MAX_BLOCK_CHARS = 32_000
+MAX_MARKDOWN_CHARS = 100_000
+# Rows that are shorter than the head of their table are filled up: 32 kB would make 65,536 cells.
+_tables: Any = import_module("markdown_it.rules_block.table")
+_tables.MAX_AUTOCOMPLETED_CELLS = 1_000
 _parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
 _parser.enable(["table", "strikethrough"]).disable(["image", "html_block", "html_inline"])
 # Where blocks end does not depend on what stands inside their lines, and the ends are looked for at
@@ -31,13 +41,14 @@ _outline.enable("table").disable(["html_block", "inline", "text_join"])
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 # A block that is a reference and, at most, a remark in brackets: what stands above quoted code.
-_HEADING = re.compile(
-    r"[#*_\s]*`*" + WHOLE_REFERENCE.pattern + r"`*[*_:\s]*(?P<note>\([^()\n]{1,60}\))?[*_:.\s]*"
+_HEADING = re2.compile(
+    rf"[#*_{SPACE}]*`*{ANY_REFERENCE}`*[*_:{SPACE}]*(?P<note>\([^()\n]{{1,60}}\))?[*_:.{SPACE}]*"
 )
 BLANKS = " \t\r\n"  # what Markdown takes for nothing, unlike str.strip
 FENCES = ("```", "~~~")
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
-_parser.validateLink = is_safe_link  # type: ignore[method-assign]
+for _each in (_parser, _outline):
+    _each.validateLink = is_safe_link  # type: ignore[method-assign]
 
 
 @dataclass
@@ -48,11 +59,45 @@ class AnswerRenderer:
     env: dict[str, Any] = field(default_factory=dict)
     _last_reference: Citation | None = None
     _note: str = ""
+    _chars: int = 0
+    _is_plain: bool = False
 
     def text(self, source: str) -> str:
         """All of a finished text part."""
-        _parser.parse(source, self.env)  # link definitions may stand below their use
-        return "".join(self.blocks(split(source, ended=True)[0]))
+        if "]:" in source:  # link definitions may stand below their use
+            _outline.parse(source[:MAX_MARKDOWN_CHARS], self.env)
+        return self.finished(source, ended=True)[0]
+
+    def finished(self, source: str, *, ended: bool) -> tuple[str, str]:
+        """The HTML of the finished blocks of a text, and the rest, which may still change.
+
+        After a block or an answer that is too long all that follows is plain text, and is finished
+        once the text has ended.
+        """
+        html: list[str] = []
+        looking = True
+        while looking and not self._is_plain:
+            window = source[: _blank_start(source) + MAX_BLOCK_CHARS]
+            is_all = len(window) == len(source)
+            blocks, _ = split(window, ended=ended and is_all)
+            taken = list(takewhile(self._takes, blocks))
+            html += self.blocks(taken)
+            source = source[sum(map(len, taken)) :]
+            self._is_plain = len(taken) < len(blocks) or not (taken or is_all)
+            looking = not is_all
+        if not ended:
+            return "".join(html), source
+        self._chars += len(source)
+        if self._is_plain and source.strip(BLANKS):
+            html.append(render_to_string("conversations/_plain.html", {"text": source.rstrip()}))
+        return "".join(html), ""
+
+    def _takes(self, block: str) -> bool:
+        """Count a block, unless it begins beyond what is rendered of an answer."""
+        if self._chars + _blank_start(block) > MAX_MARKDOWN_CHARS:
+            return False
+        self._chars += len(block)
+        return True
 
     def blocks(self, sources: list[str]) -> list[str]:
         """One piece of safe HTML per finished block."""
@@ -60,9 +105,9 @@ class AnswerRenderer:
         for source, following in zip(sources, [*sources[1:], ""], strict=False):
             rendered = sanitise(self._block(source))
             # A reference that stands alone above code is the code's heading, not a line of its own.
-            heads_code = following.lstrip().startswith(FENCES) and _HEADING.fullmatch(source)
-            if heads_code and self._last_reference:
-                self._note = (heads_code["note"] or "").strip("()")
+            heading = _heading(source) if following.lstrip().startswith(FENCES) else None
+            if heading and self._last_reference:
+                self._note = (heading["note"] or "").strip("()")
             else:
                 html.append(rendered)
         return html
@@ -90,6 +135,17 @@ class AnswerRenderer:
         return str(_parser.renderer.render(tokens, _parser.options, self.env))
 
 
+def _blank_start(text: str) -> int:
+    """How many blank characters a text begins with."""
+    return len(text) - len(text.lstrip(BLANKS))
+
+
+def _heading(source: str) -> Any:
+    """The match of a block that may stand above quoted code, or None."""
+    # RE2 reads UTF-8, which has no lone surrogates.
+    return _HEADING.fullmatch(source.encode(errors="replace").decode())
+
+
 def plain(source: str) -> str:
     """Markdown without citations, for thoughts."""
     return AnswerRenderer().text(source)
@@ -112,7 +168,7 @@ def split(source: str, *, ended: bool) -> tuple[list[str], str]:
     edges = [0, *(t.map[0] for t in tops[1:] if t.map), len(lines)]
     texts = ["".join(lines[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
     finished = len(texts) if ended or _is_closed(tops[-1], lines) else len(texts) - 1
-    if finished and not ended and _HEADING.fullmatch(texts[finished - 1]):
+    if finished and not ended and _heading(texts[finished - 1]):
         finished -= 1
     blocks = texts[:finished]
     return blocks, source[sum(map(len, blocks)) :]
@@ -138,12 +194,11 @@ def open_block(rest: str) -> tuple[str, str]:
 
     A fence shows nothing before its first line is over, then only its code.
     """
-    fence = _FENCE.search(rest)
-    if (
-        fence is None
-        or rest[: fence.start()].strip()
-        and not _HEADING.fullmatch(rest[: fence.start()])
-    ):
+    fence = _FENCE.search(rest) if len(rest) <= MAX_BLOCK_CHARS else None
+    if fence is None:
+        return "text", rest
+    before = rest[: fence.start()]
+    if before.strip() and not _heading(before):
         return "text", rest
     return "code", rest[fence.end() :].partition("\n")[2]
 

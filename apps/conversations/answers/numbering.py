@@ -1,10 +1,13 @@
 """References in parsed Markdown become citation tokens: a number, or a name and a number."""
 
-from typing import Any
-
 from markdown_it.token import Token
 
-from apps.conversations.answers.citations import REFERENCE, WHOLE_REFERENCE, Citation, Citations
+from apps.conversations.answers.citations import (
+    WHOLE_REFERENCE,
+    Citation,
+    Citations,
+    references,
+)
 
 
 class Numbering:
@@ -34,23 +37,22 @@ class Numbering:
         return numbered
 
     def _code(self, token: Token) -> Token:
-        found = WHOLE_REFERENCE.fullmatch(token.content.strip())
-        citation = self._citation(found) if found else None
+        found = WHOLE_REFERENCE.match(token.content.strip())
+        if found is None:
+            return token
+        end = int(found["end"]) if found["end"] else None
+        citation = self.citations.cite(found["path"], int(found["start"]), end)
         return _cite_token(citation) if citation else token
 
     def _text(self, text: str) -> list[Token]:
         pieces: list[Token] = []
         done = 0
-        for found in REFERENCE.finditer(text):
-            citation = self._citation(found)
+        for found in references(text):
+            citation = self.citations.cite(found.path, found.first, found.last)
             if citation:
-                pieces += [_text_token(text[done : found.start()]), _cite_token(citation)]
-                done = found.end()
+                pieces += [_text_token(text[done : found.begin]), _cite_token(citation)]
+                done = found.end
         return [*pieces, _text_token(text[done:])]
-
-    def _citation(self, found: Any) -> Citation | None:
-        start, end = int(found["start"]), found["end"]
-        return self.citations.cite(found["path"], start, int(end) if end else None)
 
 
 def _text_token(text: str) -> Token:

@@ -60,21 +60,23 @@ def is_safe_link(url: str) -> bool:
     return url in PAGES or url.lower().startswith(("http://", "https://", "mailto:"))
 
 
-def sanitise(html: str) -> str:
-    """The last step: only the tags, attributes and addresses that our own rendering makes."""
-    return nh3.clean(
-        html,
-        tags=TAGS,
-        attributes=ATTRIBUTES,
-        attribute_filter=_attribute,
-        url_schemes={"http", "https", "mailto", "data"},
-        link_rel=None,
-    )
-
-
 def _attribute(tag: str, name: str, value: str) -> str | None:
     if name == "href":
         return value if is_safe_link(value) or value.startswith(f"{SOURCE_URL}?") else None
     if name == "src":
         return value if value.startswith("data:image/svg+xml;base64,") else None
     return value
+
+
+_cleaner = nh3.Cleaner(
+    tags=TAGS,
+    attributes=ATTRIBUTES,
+    attribute_filter=_attribute,
+    url_schemes={"http", "https", "mailto", "data"},
+    link_rel=None,
+)
+
+
+def sanitise(html: str) -> str:
+    """The last step: only the tags, attributes and addresses that our own rendering makes."""
+    return _cleaner.clean(html)

@@ -16,7 +16,7 @@ from django.utils.safestring import mark_safe
 
 from apps.conversations.answers.citations import Citation, passages_of
 from apps.conversations.answers.exchange import Exchange, timing_line, usage_line
-from apps.conversations.answers.markdown import FENCES, AnswerRenderer, open_block, split
+from apps.conversations.answers.markdown import FENCES, AnswerRenderer, open_block
 from apps.conversations.answers.steps import step_of
 from apps.conversations.parts import Part
 
@@ -202,10 +202,11 @@ class LiveExchange:
         """The blocks that finished since the last look; the open one is noted."""
         text = self._open.setdefault(index, _Text())
         ended = index < len(view.parts) - 1
-        blocks, rest = split(view.parts[index]["text"][text.done :], ended=ended)
-        text.done += sum(len(block) for block in blocks)
+        source = view.parts[index]["text"]
+        html, rest = self.renderer.finished(source[text.done :], ended=ended)
+        text.done = len(source) - len(rest)
         text.kind, text.shown = open_block(rest)
-        return "".join(self.renderer.blocks(blocks))
+        return html
 
     # A section that the page has
 

@@ -16,7 +16,7 @@ from apps.agents.loop import run
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.codex.server import server_at
-from codeinfo import private_files, programs
+from codeinfo import programs
 from tests.agents.cast import TOOLS, asked, hear
 from tests.agents.rigs.codex import CodexWorld
 from tests.stand_ins.responses_scripts import HALF
@@ -71,10 +71,12 @@ async def until_half(events: Any) -> list[ChatEvent]:
     return heard
 
 
-async def test_what_codex_writes_has_the_permissions_that_the_user_chose(codex: CodexWorld) -> None:
+async def test_what_codex_writes_has_the_permissions_that_the_user_chose(
+    codex: CodexWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "user_umask", 0o023)
     await thread_of("plain")
-    assert f"Umask:\t{programs.user_umask:04o}\n" in status_of(pid_of(codex))
-    assert programs.user_umask != private_files.OTHERS
+    assert "Umask:\t0023\n" in status_of(pid_of(codex))
 
 
 async def test_a_thread_goes_on_where_it_was_and_hears_only_what_is_new(codex: CodexWorld) -> None:
