@@ -1,6 +1,5 @@
 """Source text as HTML, a line at a time: Pygments' short class names, everything escaped."""
 
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import cast
@@ -10,13 +9,13 @@ from django.utils.safestring import SafeString, mark_safe
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filename
 from pygments.lexers.special import TextLexer
-from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
 
 from apps.ingest.languages import FILE_TYPES, known_type
+from apps.retrieval.lexer_process import lexers
 from apps.retrieval.marks import marked
 
-# A lexer takes seconds on a text of megabytes; beyond this a text is shown plain.
+# Beyond this a text is shown plain; what a lexer does not tell in time is, too.
 MAX_CHARS = 150_000
 
 
@@ -31,7 +30,9 @@ def highlight_lines(
     if len(text) > MAX_CHARS:
         return [mark_safe(marked(line, marks)) for line in text.split("\n")]
     lines: list[list[str]] = [[]]
-    for css_class, value in _tokens(text, lexer_for(path, language)):
+    lexer = lexer_for(path, language)
+    known = (("", text),) if lexer is TextLexer else lexers.tokens(text, lexer.name)
+    for css_class, value in known:
         first, *rest = value.split("\n")
         lines[-1].append(_span(css_class, first, marks))
         lines.extend([_span(css_class, part, marks)] for part in rest)
@@ -42,9 +43,9 @@ def highlight_lines(
 LEXERS = {kind.name: kind.lexer for kind in FILE_TYPES}
 
 
-def lexer_for(path: str, language: str = "") -> Lexer:
-    """The lexer of a language (ours, or an alias of Pygments), else of a path, else none."""
-    return _lexer_class(PurePosixPath(path).name, language.strip().lower())()
+def lexer_for(path: str, language: str = "") -> type[Lexer]:
+    """The lexer of a language (ours, or an alias of Pygments), else of a path, else TextLexer."""
+    return _lexer_class(PurePosixPath(path).name, language.strip().lower())
 
 
 @lru_cache(maxsize=256)
@@ -56,31 +57,6 @@ def _lexer_class(name: str, language: str) -> type[Lexer]:
         except ClassNotFound:
             continue
     return cast(type[Lexer], find_lexer_class_for_filename(name) or TextLexer)
-
-
-def _tokens(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
-    """(css class, text) of each token; together they are exactly `text`.
-
-    `get_tokens` would strip blank ends and turn lone carriage returns into newlines, and every line
-    number after them would be wrong.
-    """
-    done = 0
-    for index, kind, value in lexer.get_tokens_unprocessed(text):
-        if index != done:
-            # The lexer went back or left something out: the rest is shown plain.
-            break
-        yield _css_class(kind), value
-        done += len(value)
-    if done < len(text):
-        yield "", text[done:]
-
-
-@lru_cache(maxsize=512)
-def _css_class(kind: tuple[str, ...]) -> str:
-    """The class of a token type, or of its nearest ancestor that has one."""
-    while kind not in STANDARD_TYPES:
-        kind = kind.parent  # type: ignore[attr-defined]
-    return str(STANDARD_TYPES[kind])
 
 
 # No colour of their own: plain text, names and punctuation would only make the page heavier.

@@ -1,6 +1,7 @@
 """Highlighting keeps every line and lets nothing through as HTML."""
 
 import re
+import sys
 from html import unescape
 
 import pytest
@@ -10,6 +11,7 @@ from pygments.lexers.special import TextLexer
 
 from apps.ingest.languages import FILE_TYPES, FileType
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines, lexer_for
+from apps.retrieval.lexer_process import LexerProcess
 
 NAMES = st.sampled_from(
     ["a.py", "b.html", "c.ts", "Makefile", "d.rs", "e.md", "f.unknown", "g.php", "h.json", ""]
@@ -43,7 +45,7 @@ def test_a_language_beats_the_name() -> None:
 
 @pytest.mark.parametrize("kind", FILE_TYPES, ids=lambda kind: kind.name)
 def test_each_language_that_is_ingested_has_a_lexer(kind: FileType) -> None:
-    assert kind.lexer == "text" or not isinstance(lexer_for("", kind.name), TextLexer)
+    assert kind.lexer == "text" or lexer_for("", kind.name) is not TextLexer
 
 
 @pytest.mark.parametrize("language", ["klingon", "", "  "])
@@ -61,3 +63,37 @@ def test_a_string_over_several_lines_is_closed_and_opened_on_each() -> None:
 def test_a_very_long_text_is_escaped_and_left_plain() -> None:
     text = "x = '<'\n" * (MAX_CHARS // 8 + 1)
     assert set(highlight_lines(text, path="a.py")) == {"x = &#x27;&lt;&#x27;", ""}
+
+
+# Each holds one of Pygments' lexers up for minutes or more.
+HOSTILE = [("Markdown", "\n" * 90_000), ("Makefile", "${" * 40_000)]
+HOSTILE += [("reStructuredText", "\n" * 90_000)]
+
+
+def test_a_text_that_takes_its_lexer_for_ever_is_shown_plain_and_holds_nobody_up() -> None:
+    process = LexerProcess()
+    try:
+        for lexer, text in HOSTILE[:2]:
+            assert process.tokens(text, lexer) == (("", text),)
+        # The next one is not the worse for it.
+        assert ("k", "def") in process.tokens("def f(): pass", "Python")
+        # After several nobody waits for more of them, nor for anything else, for a minute.
+        assert process.tokens(HOSTILE[2][1], HOSTILE[2][0]) == (("", HOSTILE[2][1]),)
+        assert process.tokens("def f(): pass", "Python") == (("", "def f(): pass"),)
+    finally:
+        process.close()
+
+
+def test_a_lexer_that_is_killed_is_started_again() -> None:
+    process = LexerProcess((sys.executable, "-c", "raise SystemExit"))
+    try:
+        assert process.tokens("x = 1", "Python") == (("", "x = 1"),)
+    finally:
+        process.close()
+    process = LexerProcess()
+    try:
+        assert process.tokens("x = 1", "Python")[0] == ("n", "x")
+        process.close()
+        assert process.tokens("y = 1", "Python")[0] == ("n", "y")
+    finally:
+        process.close()
