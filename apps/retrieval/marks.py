@@ -9,7 +9,7 @@ from apps.ingest.embedding.words import stems
 from apps.ingest.syntax.pieces import whole_word
 
 # What stands between tags, and the tags.
-TAGS = re.compile(r"(<[^>]*>)")
+TAGS = re.compile(r"(<[^<>]*>)")
 NAMES = re.compile(r"(\w+)")
 SHORTEST = 3
 # What questions are made of; in code these words say nothing.

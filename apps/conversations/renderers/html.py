@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
+import re2
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
@@ -19,8 +20,10 @@ from apps.conversations.answers.exchange import Exchange, timing_line, usage_lin
 from apps.conversations.answers.markdown import AnswerRenderer, open_block
 from apps.conversations.answers.steps import step_of
 from apps.conversations.parts import Part
+from codeinfo.surrogates import escaped
 
 THINKING_AFTER_SECONDS = 1.0
+CODE_BLOCK = re2.compile(r"(?s)(?:```|~~~)[^\n]*\n.*?(?:```|~~~|\z)")
 SENTENCE_END = re.compile(r"[.!?](?=\s)|\n\n")
 
 
@@ -95,7 +98,7 @@ def _article(
 
 def spoken(text: str) -> str:
     """Markdown as it is said: without code blocks and marks."""
-    without_code = re.sub(r"(?:```|~~~)[^\n]*\n.*?(?:```|~~~|\Z)", " ", text, flags=re.DOTALL)
+    without_code = CODE_BLOCK.sub(" ", escaped(text))
     return " ".join(re.sub(r"[`*#|_]+", "", without_code).split())
 
 

@@ -1,17 +1,19 @@
 """What a check found."""
 
-import re
 from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlsplit
 
+import re2
+
 from apps.logs.redaction import clean_text
+from codeinfo.surrogates import escaped
 
 # bad: broken, and something that was asked for does not work. off: not set up, which is fine.
 Level = Literal["ok", "warn", "bad", "off"]
 
 USUAL_PATHS = ("/v1", "/mcp")
-ADDRESS = re.compile(r"\b[a-z][a-z0-9+]*://[^\s\"'<>,;)]+", re.IGNORECASE)
+ADDRESS = re2.compile(r"(?i)\b[a-z][a-z0-9+]*://[^\s\"'<>,;)]+")
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Finding:
 
 
 def _plain(text: str) -> str:
-    return clean_text(ADDRESS.sub(lambda found: _origin(found[0]), text))
+    return clean_text(ADDRESS.sub(lambda found: _origin(found[0]), escaped(text)))
 
 
 def _origin(address: str) -> str:
