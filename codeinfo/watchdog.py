@@ -8,6 +8,7 @@ lock, keeps the stacks, and they are logged when the stall is over.
 import asyncio
 import faulthandler
 import logging
+import os
 import sys
 import tempfile
 import threading
@@ -16,6 +17,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import IO
 
 logger = logging.getLogger("codeinfo.watchdog")
 
@@ -34,6 +36,13 @@ class Stall:
     since: datetime
     seconds: float
     over: bool
+
+
+def _unnamed_file() -> IO[bytes]:
+    """A file for faulthandler, which needs a descriptor; in memory where the system has such."""
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("stacks"), "w+b")
+    return tempfile.TemporaryFile()
 
 
 class Watchdog:
@@ -57,7 +66,7 @@ class Watchdog:
         self._turned = time.monotonic()
         self._loop_thread = 0
         self._stalled = False
-        self._stacks = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the watchdog
+        self._stacks = _unnamed_file()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self.latest: Stall | None = None

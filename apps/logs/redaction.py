@@ -12,9 +12,11 @@ from dataclasses import fields
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import re2
 from django.conf import settings
 
 from codeinfo.conf import Knobs, knobs
+from codeinfo.surrogates import escaped
 
 REDACTED = "[redacted]"
 # A plural counts ("inputTokens"); a singular is one.
@@ -24,18 +26,24 @@ SECRET_NAMES = re.compile(
     re.IGNORECASE,
 )
 _VALUE = r"""(?:[\[({][^\])}\n]{0,2000}|\\?"[^"\\\n]*\\?"|'[^'\n]*'|[^\s"'&,;\\]+)"""
-# Pattern → what stands there instead. Each is linear: texts come from anyone.
-LOOKS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END|\Z)", re.S), REDACTED),
-    (re.compile(r"(://)[^/\s:@]*:[^/\s@]*@"), rf"\1{REDACTED}@"),
-    (re.compile(r"\b(Bearer|Basic)\s+[\w.~+/=-]{6,}", re.I), rf"\1 {REDACTED}"),
-    (re.compile(r"\b(?:sk|pk|rk)-[\w-]{6,}"), REDACTED),
-    (re.compile(r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abposr]-|hf_)[\w-]{8,}"), REDACTED),
-    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), REDACTED),
-    # The web server's own words of a request that it gave up: what was asked is nobody's business.
-    (re.compile(r"(\buri=[^\s?>]*\?)[^\s>]+"), rf"\1{REDACTED}"),
-    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"), REDACTED),
+# What a text must hold, the pattern, what stands there instead. Each is linear: texts come from
+# anyone.
+LOOKS: tuple[tuple[str, Any, str], ...] = (
     (
+        "-----BEGIN",
+        re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END|\Z)", re.S),
+        REDACTED,
+    ),
+    ("://", re.compile(r"(://)[^/\s:@]*:[^/\s@]*@"), rf"\1{REDACTED}@"),
+    ("", re.compile(r"\b(Bearer|Basic)\s+[\w.~+/=-]{6,}", re.I), rf"\1 {REDACTED}"),
+    ("k-", re.compile(r"\b(?:sk|pk|rk)-[\w-]{6,}"), REDACTED),
+    ("", re.compile(r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abposr]-|hf_)[\w-]{8,}"), REDACTED),
+    ("IA", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), REDACTED),
+    # The web server's own words of a request that it gave up: what was asked is nobody's business.
+    ("uri=", re2.compile(r"(\buri=[^\s?>]*\?)[^\s>]+"), rf"\1{REDACTED}"),
+    ("eyJ", re2.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"), REDACTED),
+    (
+        "",
         re.compile(
             rf"((?:{SECRET_NAMES.pattern})[\w-]{{0,20}}[\\\"']{{0,2}}\s{{0,3}}[=:]\s{{0,3}}){_VALUE}",
             re.IGNORECASE,
@@ -89,8 +97,10 @@ def redacted(text: str) -> str:
     own = _own.pattern()
     if own is not None:
         text = own.sub(REDACTED, text)
-    for look, instead in LOOKS:
-        text = look.sub(instead, text)
+    text = escaped(text)
+    for hint, look, instead in LOOKS:
+        if hint in text:
+            text = look.sub(instead, text)
     return text
 
 

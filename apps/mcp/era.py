@@ -34,7 +34,7 @@ UNNAMED = "2025-03-26"
 NEWEST_FIRST = tuple(reversed(KNOWN_PROTOCOL_VERSIONS))
 # The parameter that `Mcp-Name` repeats.
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-ENCODED = re.compile(r"=\?base64\?(.*)\?=")
+ENCODED = re.compile(r"\A=\?base64\?(.*)\?=")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from apps.conversations.answers.citations import ANY_REFERENCE, SPACE, Citation,
 from apps.conversations.answers.numbering import Numbering
 from apps.conversations.answers.sanitise import is_safe_link, sanitise
 from apps.retrieval.highlight import highlight_lines
+from codeinfo.surrogates import escaped
 
 # What is longer is shown as plain text, from there to the end of the answer: a long block is parsed
 # again at each update while it grows, and what is dense with marks takes 40 µs a character.
@@ -142,8 +143,7 @@ def _blank_start(text: str) -> int:
 
 def _heading(source: str) -> Any:
     """The match of a block that may stand above quoted code, or None."""
-    # RE2 reads UTF-8, which has no lone surrogates.
-    return _HEADING.fullmatch(source.encode(errors="replace").decode())
+    return _HEADING.fullmatch(escaped(source))
 
 
 def plain(source: str) -> str:

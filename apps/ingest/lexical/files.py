@@ -17,7 +17,7 @@ from apps.ingest.lexical import schema
 from apps.ingest.sqlite_files import is_broken, open_file, remove_file
 from codeinfo.errors import Unavailable
 
-_FILE = re.compile(r"([0-9a-f]{32})\.sqlite3(-wal|-shm)?")
+_FILE = re.compile(r"\A([0-9a-f]{32})\.sqlite3(-wal|-shm)?")
 
 
 @contextmanager

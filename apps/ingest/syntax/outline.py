@@ -17,7 +17,7 @@ MAX_NAME = 120
 MAX_SIGNATURE = 300
 # `A::b`, `M:f` and `exports.f` declare what stands last.
 QUALIFIER = re.compile(r"::|[.:]")
-QUALIFIED = re.compile(r"[\w$#~]+(?:(?:::|[.:])[\w$#~]+)+")
+QUALIFIED = re.compile(r"\A[\w$#~]+(?:(?:::|[.:])[\w$#~]+)+\Z")
 # Between the parts of a symbol path; a dot elsewhere.
 SEPARATORS = {"markdown": " > "}
 COMMENT_LINE = re.compile(r"\n[ \t]*(?:#|//)[^\n]*")

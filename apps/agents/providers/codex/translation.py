@@ -23,7 +23,7 @@ JSON = Mapping[str, Any]
 Events = Iterator[ModelEvent]
 Words = type[TextDelta] | type[ReasoningDelta]
 
-CODE_AND_WORDS = re.compile(r"([A-Z][A-Z_]{3,}): (.+)", re.DOTALL)
+CODE_AND_WORDS = re.compile(r"\A([A-Z][A-Z_]{3,}): (.+)", re.DOTALL)
 # Items that are done by Codex itself: their name as a tool, and what was asked for.
 OWN_TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "commandExecution": ("shell", ("command", "cwd")),

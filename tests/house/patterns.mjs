@@ -1,0 +1,20 @@
+// Reads [{source, flags}] from standard input and writes recheck's verdict on each, in order.
+import { createRequire } from "node:module";
+
+const require = createRequire(new URL("../mcp/package.json", import.meta.url));
+const { checkSync } = require("recheck");
+
+let text = "";
+for await (const part of process.stdin) text += part;
+
+// Without a seed the fuzzer judges another way in each run.
+const options = { timeout: 10000, randomSeed: 1, recallTimeout: -1 };
+const verdicts = JSON.parse(text).map(({ source, flags }) => {
+  const found = checkSync(source, flags, options);
+  return {
+    status: found.status,
+    complexity: found.complexity?.summary ?? found.error?.kind ?? "",
+    attack: found.attack?.pattern ?? "",
+  };
+});
+process.stdout.write(JSON.stringify(verdicts));
