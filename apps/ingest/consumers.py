@@ -1,4 +1,4 @@
-"""The ingest page's websocket: HTML fragments out, nothing in.
+"""The ingest page's websocket: HTML fragments out, and in no more than that all are wanted again.
 
 On connecting, and so on every reconnect, the full state is sent; afterwards whatever partial looks
 different, at most five times a second.
@@ -30,6 +30,7 @@ class IngestPageConsumer(AsyncWebsocketConsumer):
             return
         await self.accept()
         self.sent: dict[str, str] = {}
+        self.changed = asyncio.Event()
         self.following = asyncio.create_task(self._follow())
 
     async def disconnect(self, code: int) -> None:
@@ -38,10 +39,12 @@ class IngestPageConsumer(AsyncWebsocketConsumer):
             following.cancel()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Pages post their actions over HTTP."""
+        """Whatever a page says, it wants everything again; its actions it posts over HTTP."""
+        self.sent = {}
+        self.changed.set()
 
     async def _follow(self) -> None:
-        changed = asyncio.Event()
+        changed = self.changed
         changed.set()
         with hub.subscribe(stream.RUNS) as runs, hub.subscribe(stream.ROOTS) as roots:
             async with asyncio.TaskGroup() as group:

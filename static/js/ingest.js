@@ -49,6 +49,20 @@ document.addEventListener("htmx:afterRequest", (event) => {
   }
 });
 
+// The answer to an action may arrive after what the socket said later: a run over nothing new is over
+// before. So the socket is asked for everything once such an answer has been shown.
+let socket = null;
+document.addEventListener("htmx:wsOpen", (event) => {
+  socket = event.detail.socketWrapper;
+});
+document.addEventListener("htmx:wsClose", () => {
+  socket = null;
+});
+document.addEventListener("htmx:afterOnLoad", ({ detail: { requestConfig: asked } }) => {
+  const told = asked.verb === "post" || asked.path === "/ui/ingest/parts";
+  if (told && asked.path.startsWith("/ui/ingest/")) socket?.send("all", document.body);
+});
+
 // The run card is swapped whole; a live region must stay, so its text is set from the card.
 function speak() {
   const text = document.querySelector("[data-speak]")?.dataset.speak ?? "";

@@ -302,6 +302,10 @@ async def test_the_socket_sends_all_first_and_then_what_changed() -> None:
     second = await socket.receive_from()
     assert "redis" in second
     assert 'id="roots"' not in second
+    # A page that has shown the answer to an action, which may have come late, asks for all again.
+    await socket.send_to(text_data="all")
+    third = await socket.receive_from()
+    assert "redis" in third and 'id="roots"' in third
     await socket.disconnect()
 
 
