@@ -34,7 +34,7 @@ from codeinfo.authentication import (
 )
 from codeinfo.conf import Knobs, knobs
 from codeinfo.error_map import respond, typed
-from codeinfo.errors import CodeinfoError, Conflict, InvalidInput
+from codeinfo.errors import CodeinfoError, Conflict, InvalidInput, NotFound
 from codeinfo.principal import Principal, acting_as, current
 from codeinfo.rate_limits import Kind, address_of, check_rate, login_attempt
 from codeinfo.rights import is_for_users
@@ -58,6 +58,8 @@ CORS_HEADERS = (
     *("mcp-protocol-version", "mcp-method", "mcp-name"),
 )
 MAX_BODY = 1 << 20
+# No page has an address a tenth as long.
+MAX_PAGE_PATH = 1_000
 
 
 def check_exposure(k: Knobs) -> None:
@@ -220,6 +222,9 @@ class AccessMiddleware:
     async def _page(self, request: HttpRequest) -> HttpResponse:
         try:
             check_site(request)
+            if len(request.path) > MAX_PAGE_PATH:
+                # Patterns of Django's admin would take seconds.
+                raise NotFound("There is nothing at this address.")
         except CodeinfoError as error:
             return respond(error, request)
         if request.path in LOGINS and request.method == "POST":

@@ -166,6 +166,10 @@ def test_an_origin_that_is_configured_may_fetch_across_sites(
     assert browser.get("/version", headers=headers).status_code == 200
 
 
+def test_an_address_longer_than_any_page_has_is_not_looked_up(browser: Client) -> None:
+    assert browser.get("/admin/" + "a/" * 8_000).status_code == 404
+
+
 def test_pages_carry_a_policy_without_unsafe_inline(browser: Client) -> None:
     policy = browser.get("/")["Content-Security-Policy"]
     assert "unsafe" not in policy

@@ -164,6 +164,7 @@ def test_tables_strikethrough_and_outward_links_are_rendered() -> None:
         ("[`code`](https://example.org)", "example.org"),
         ("[x][1]\n\n[1]: https://example.org", "example.org"),
         ("[write](mailto:a@evil.example)", "mailto:a@evil.example"),
+        ("<https://bank.example@evil.example>", "evil.example"),
     ],
 )
 def test_a_link_shows_where_it_leads(source: str, host: str) -> None:

@@ -295,7 +295,7 @@ def _render_link_end(tokens: list[Token], index: int, options: Any, env: Any) ->
     href = str(tokens[start].attrs.get("href", ""))
     shown = "".join(token.content for token in tokens[start:index])
     # A link without a text of its own is its address, and shows the host already.
-    if href.startswith("/") or shown == href:
+    if href.startswith("/") or (shown == href and "@" not in href):
         return "</a>"
     return f'</a> <span class="link-host">({escape(destination(href))})</span>'
 
