@@ -261,6 +261,8 @@ async def test_an_end_that_could_not_be_saved_is_shown_as_such(
     monkeypatch.setattr(runner, "SAVE_PAUSES", ())
     tab = tabs()
     await tab.open()
+    # The page follows by now: a run that is over before that leaves nothing but its row.
+    await tab.until('id="send"')
     await running(scripted, TextDelta("All of it."))
     final = await tab.until('data-status="failed"')
     assert "All of it." in final and "DATABASE_UNAVAILABLE" in final and 'id="send"' in final
