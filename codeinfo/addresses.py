@@ -80,6 +80,13 @@ class Address:
         return min(addresses, key=lambda address: address.version)
 
 
+def read_ip(text: str) -> IPAddress:
+    """A literal address; one of IPv4 that is written as one of IPv6 (::ffff:127.0.0.1) as what it
+    is, since a socket that serves both spells it so. Raises ValueError."""
+    address = ip_address(text)
+    return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
+
+
 def bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 

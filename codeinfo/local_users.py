@@ -5,10 +5,10 @@ or a login, connections of other users than the one who runs codeinfo, and root,
 """
 
 import os
-from ipaddress import ip_address
 from typing import Literal
 
 from codeinfo import peer_users
+from codeinfo.addresses import read_ip
 from codeinfo.authentication import requires_credentials
 from codeinfo.conf import Knobs, knobs
 from codeinfo.errors import InvalidInput
@@ -53,5 +53,4 @@ def check_connection(peer: Endpoint, local: Endpoint) -> None:
 
 
 def is_loopback(address: str) -> bool:
-    known = ip_address(address.partition("%")[0])
-    return (getattr(known, "ipv4_mapped", None) or known).is_loopback
+    return read_ip(address.partition("%")[0]).is_loopback

@@ -14,11 +14,12 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 from pathlib import Path
 
+from codeinfo.addresses import IPAddress, read_ip
+
 Endpoint = tuple[str, int]  # address and port
-Address = IPv4Address | IPv6Address
 
 # linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h, net/tcp_states.h
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, LISTEN = 4, 20, 1, 10
@@ -114,7 +115,7 @@ def from_tables(peer: Endpoint, local: Endpoint) -> int | None:
     return None
 
 
-Ends = tuple[tuple[Address, int], tuple[Address, int]]
+Ends = tuple[tuple[IPAddress, int], tuple[IPAddress, int]]
 
 
 def rows(lines: Iterator[str]) -> Iterator[tuple[Ends, int, int]]:
@@ -125,15 +126,14 @@ def rows(lines: Iterator[str]) -> Iterator[tuple[Ends, int, int]]:
         yield (_end(columns[1]), _end(columns[2])), int(columns[7]), int(columns[9])
 
 
-def _end(text: str) -> tuple[Address, int]:
+def _end(text: str) -> tuple[IPAddress, int]:
     """An address as /proc spells it (0100007F:1538), in words of 32 bits of the machine's order."""
     address, _, port = text.partition(":")
     words = (int(address[at : at + 8], 16) for at in range(0, len(address), 8))
     packed = b"".join(word.to_bytes(4, sys.byteorder) for word in words)
-    return _plain(str(ip_address(packed))), int(port, 16)
+    return read_ip(str(ip_address(packed))), int(port, 16)
 
 
-def _plain(address: str) -> Address:
-    """An address; one of IPv4 that is written as one of IPv6 (::ffff:127.0.0.1) as what it is."""
-    known = ip_address(address.partition("%")[0])
-    return getattr(known, "ipv4_mapped", None) or known
+def _plain(address: str) -> IPAddress:
+    """The address of an endpoint, without the interface that may follow one of IPv6 (%eth0)."""
+    return read_ip(address.partition("%")[0])

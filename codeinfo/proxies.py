@@ -1,16 +1,15 @@
 """Reverse proxies: which of them are believed, and what they say of who is behind them."""
 
 from collections.abc import Iterable, Iterator
-from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
+from codeinfo.addresses import IPAddress, read_ip
 from codeinfo.conf import knobs
 from codeinfo.ports import Application
 
 FORWARDED_FOR = b"x-forwarded-for"
 
 Headers = list[tuple[bytes, bytes]]
-IPAddress = IPv4Address | IPv6Address
 
 
 class TrustedProxies:
@@ -72,13 +71,11 @@ def _forwarded(headers: Headers) -> Iterator[str]:
 
 
 def _parsed(text: str) -> IPAddress | None:
-    """An address, with or without a port; an IPv4 address in IPv6's clothes as what it is."""
+    """An address, with or without a port; None for what is none."""
     host = text.partition("]")[0].lstrip("[") if text.startswith("[") else text
     if host.count(":") == 1:
         host = host.partition(":")[0]
     try:
-        address = ip_address(host)
+        return read_ip(host)
     except ValueError:
         return None
-    mapped = getattr(address, "ipv4_mapped", None)
-    return mapped or address

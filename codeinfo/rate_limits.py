@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from ipaddress import IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv6Address, IPv6Network
 from typing import Any, Literal
 from unicodedata import normalize
 from weakref import WeakValueDictionary
@@ -20,6 +20,7 @@ from django.core.cache import cache
 from django.dispatch import receiver
 from django.http import HttpRequest
 
+from codeinfo.addresses import read_ip
 from codeinfo.authentication import is_reachable
 from codeinfo.conf import Knobs, knobs
 from codeinfo.errors import Conflict
@@ -101,12 +102,12 @@ def address_of(request: HttpRequest) -> str:
     """
     text = str(request.META.get("REMOTE_ADDR", ""))
     try:
-        address = ip_address(text)
+        address = read_ip(text)
     except ValueError:
         return text
-    if not isinstance(address, IPv6Address) or address.ipv4_mapped:
-        return str(getattr(address, "ipv4_mapped", None) or address)
-    return str(IPv6Network((int(address), 64), strict=False))
+    if isinstance(address, IPv6Address):
+        return str(IPv6Network((int(address), 64), strict=False))
+    return str(address)
 
 
 def _caller(address: str) -> str:
