@@ -8,14 +8,23 @@ reaches it; and it never runs in the current folder, from which Python and git w
 import os
 import selectors
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 # The umask of programs that are not codeinfo's own: the one that this process was started with,
 # once `codeinfo.private_files` has set another. -1 leaves the umask as it is.
 user_umask = -1
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+def import_path() -> dict[str, str]:
+    """The variable with which a process of codeinfo itself finds codeinfo and what it imports."""
+    return {"PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, sys.path)])}
 
 
 def start(

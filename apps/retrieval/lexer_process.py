@@ -15,12 +15,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from codeinfo import programs
 
 COMMAND = (sys.executable, "-P", "-m", "apps.retrieval.lexing")
-PROJECT = Path(__file__).resolve().parents[2]
 # What people write takes a tenth of it, a large file included.
 SECONDS = 2.0
 # After so many texts that took too long within a minute, everything is plain until it is over: an
@@ -86,10 +84,9 @@ class LexerProcess:
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process is None or self._process.poll() is not None:
             self._end()
-            environ = {"PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, sys.path)])}
             self._process = programs.start(
                 self._command,
-                env=environ,
+                env=programs.import_path(),
                 own=True,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

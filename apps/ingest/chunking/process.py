@@ -1,11 +1,9 @@
 """The parse process, seen from its parent: started when needed, lost without harm."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from apps.ingest.syntax.pieces import Cut, Declaration, Occurrence, Piece
@@ -13,7 +11,6 @@ from codeinfo import programs
 
 COMMAND = (sys.executable, "-P", "-m", "apps.ingest.syntax")
 IN_BACKGROUND = (*COMMAND, "--background")
-PROJECT = Path(__file__).resolve().parents[3]
 
 Source = tuple[str, bytes]  # grammar and UTF-8 text
 Command = tuple[str, ...]
@@ -29,9 +26,12 @@ class ParseProcess:
     def __init__(self, command: Command = COMMAND) -> None:
         self.command = command
         # It parses what strangers wrote: no key of ours goes along.
-        environ = {"PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, sys.path)])}
         self._process = programs.start(
-            command, env=environ, own=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            command,
+            env=programs.import_path(),
+            own=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
 
     def cut(self, files: Sequence[Source], *, max_chars: int, seconds: float) -> Iterator[Cut]:

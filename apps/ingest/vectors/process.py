@@ -1,7 +1,6 @@
 """The embedded Chroma, seen from its parent: a child process, started again when it is lost."""
 
 import atexit
-import os
 import socket
 import subprocess
 import sys
@@ -24,7 +23,6 @@ Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
 
 COMMAND = (sys.executable, "-P", "-m", "apps.ingest.vectors.child")
-PROJECT = Path(__file__).resolve().parents[3]
 
 # A child that has let go of its folder is kept for the next one: starting it costs a second.
 _idle: "list[Child]" = []
@@ -101,10 +99,7 @@ class Child:
         ours, theirs = socket.socketpair()
         self._pipe = Pipe(ours)
         # It needs no key of ours, and no Chroma settings that happen to lie about.
-        environ = {
-            "PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, sys.path)]),
-            "ANONYMIZED_TELEMETRY": "False",
-        }
+        environ = {**programs.import_path(), "ANONYMIZED_TELEMETRY": "False"}
         try:
             self._process = programs.start(
                 [*COMMAND, str(theirs.fileno())],
