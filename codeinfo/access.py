@@ -35,7 +35,7 @@ from codeinfo.authentication import (
 from codeinfo.conf import Knobs, knobs
 from codeinfo.error_map import respond, typed
 from codeinfo.errors import CodeinfoError, Conflict, InvalidInput, NotFound
-from codeinfo.principal import Principal, acting_as, current
+from codeinfo.principal import Principal, acting_as, current, staff_only
 from codeinfo.rate_limits import Kind, address_of, check_rate, login_attempt
 from codeinfo.rights import is_for_users
 
@@ -288,7 +288,7 @@ class AccessMiddleware:
             return None
         if is_page(request) and not request.path.startswith("/ui/"):
             raise PermissionDenied
-        return respond(InvalidInput("Only staff may do this.", code="FORBIDDEN"), request)
+        return respond(staff_only(), request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """An error of ours, or of the database, that a plain Django view let through."""
@@ -341,12 +341,17 @@ class WebsocketGate:
 
     def _comes_from_here(self, headers: dict[bytes, str]) -> bool:
         host = headers.get(b"host", "")
-        domain, _ = split_domain_port(host)
-        if not domain or not validate_host(domain, settings.ALLOWED_HOSTS):
+        if not host_is_served(host):
             return False
         origin = headers.get(b"origin")
         # Browsers always send Origin; a program that sends none is not being tricked by a page.
         return origin is None or origin_allowed(origin, host)
+
+
+def host_is_served(host: str) -> bool:
+    """Return True if a Host header, with or without a port, names a host that is served."""
+    domain, _ = split_domain_port(host)
+    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
 
 
 async def _heard(known: Acquaintance, receive: Any, send: Any) -> dict[str, Any]:

@@ -14,11 +14,8 @@ _VARIABLES = {item.name: str(item.metadata["env"]) for item in fields(Knobs)}
 def named(field: str) -> str:
     """A limit as people read of it: `CODEINFO_MAX_FRAME_BYTES (1000000)`."""
     value = getattr(knobs(), field)
-    return (
-        f"{_VARIABLES[field]} ({value:g})"
-        if isinstance(value, float)
-        else f"{_VARIABLES[field]} ({value})"
-    )
+    shown = f"{value:g}" if isinstance(value, float) else value
+    return f"{_VARIABLES[field]} ({shown})"
 
 
 def past(field: str) -> Unavailable:

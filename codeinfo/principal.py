@@ -76,4 +76,9 @@ def carry_into(context: Context) -> Context:
 def require_staff() -> None:
     """Raise InvalidInput FORBIDDEN unless the principal is staff."""
     if not current().is_staff:
-        raise InvalidInput("Only staff may do this.", code="FORBIDDEN")
+        raise staff_only()
+
+
+def staff_only() -> InvalidInput:
+    """The refusal of what only staff may do."""
+    return InvalidInput("Only staff may do this.", code="FORBIDDEN")

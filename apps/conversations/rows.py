@@ -36,7 +36,9 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     try:
         started = _started(request, owner)
     except Conflict:
-        _check_theirs(request.conversation_id)
+        conversation = Conversation.objects.filter(pk=request.conversation_id).first()
+        if conversation is not None:
+            _check_theirs(conversation)
         # Held by a process that is gone, perhaps: that is rare, so it is looked for only now.
         recovery.recover_stale(request.conversation_id)
         started = _started(request, owner)
@@ -44,10 +46,9 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     return started
 
 
-def _check_theirs(conversation_id: str) -> None:
+def _check_theirs(conversation: Conversation) -> None:
     """Raises NotFound for somebody else's conversation: what it is doing, nobody else learns."""
-    conversation = Conversation.objects.filter(pk=conversation_id).first()
-    if conversation is not None and not current().may_see(conversation.owner_id):
+    if not current().may_see(conversation.owner_id):
         raise NotFound("Conversation not found.")
 
 
@@ -185,8 +186,7 @@ def is_replaceable(request: StartTurn, last: Sequence[Turn]) -> bool:
 def check_open(conversation: Conversation, agent_name: str = "") -> None:
     """Raises NotFound for somebody else's conversation, and InvalidInput AGENT_MISMATCH or Conflict
     CONVERSATION_ARCHIVED where an agent, or the chat under the name "", may not go on with it."""
-    if not current().may_see(conversation.owner_id):
-        raise NotFound("Conversation not found.")
+    _check_theirs(conversation)
     if conversation.agent_name != agent_name:
         message = "Conversation belongs to a different agent"
         raise InvalidInput(message, code="AGENT_MISMATCH")

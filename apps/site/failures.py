@@ -7,6 +7,7 @@ from codeinfo.access import is_page
 from codeinfo.error_map import respond
 from codeinfo.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
 from codeinfo.pages import page_headers
+from codeinfo.principal import staff_only
 
 
 def _answer(request: HttpRequest, error: CodeinfoError, status: int, title: str) -> HttpResponse:
@@ -39,8 +40,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    error = InvalidInput("Only staff may do this.", code="FORBIDDEN")
-    return _answer(request, error, 403, "Not allowed")
+    return _answer(request, staff_only(), 403, "Not allowed")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -8,13 +8,11 @@ import logging
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.http.request import split_domain_port, validate_host
 from mcp_types import INVALID_REQUEST
 
 from apps.mcp.wire import RpcError
-from codeinfo.access import MAX_BODY, MCP
+from codeinfo.access import MAX_BODY, MCP, host_is_served
 from codeinfo.conf import knobs
 from codeinfo.error_map import plain, respond, status_of
 from codeinfo.errors import CodeinfoError, InvalidInput
@@ -60,7 +58,7 @@ def check_body(head: RequestHead) -> None:
     """
     if head.length == 0:
         return
-    if head.host is not None and not _is_served(head.host):
+    if head.host is not None and not host_is_served(head.host):
         raise HostRefused
     if head.length is not None:
         check_length(head.length)
@@ -70,11 +68,6 @@ def check_length(length: int) -> None:
     """Refuse more bytes than any route takes. Raises InvalidInput."""
     if length > MAX_BODY:
         raise InvalidInput(f"The body is larger than {MAX_BODY} bytes.", code="PAYLOAD_TOO_LARGE")
-
-
-def _is_served(host: str) -> bool:
-    domain, _ = split_domain_port(host)
-    return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
 
 
 def response_to(error: CodeinfoError, head: RequestHead) -> HttpResponse:
