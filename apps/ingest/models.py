@@ -43,8 +43,10 @@ class Root(models.Model):
     embedded = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
     last_run_id = models.UUIDField(null=True, blank=True)
-    last_state = models.CharField(max_length=16, blank=True, default="")
+    last_state = models.CharField(max_length=32, blank=True, default="")
     last_error = models.TextField(blank=True, default="")
+    # What its stores lack of what was published, in words; empty while nothing is known to be lost.
+    damage = models.TextField(blank=True, default="", editable=False)
     last_ingest_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -87,9 +89,11 @@ class IngestRun(models.Model):
     model = models.CharField(max_length=255)
     dry_run = models.BooleanField(default=False)
     plain_folder = models.BooleanField(default=False)
+    # Publish even where most files have disappeared.
+    force = models.BooleanField(default=False)
     slot = models.CharField(max_length=64, null=True, unique=True, editable=False)  # noqa: DJ001
 
-    state = models.CharField(max_length=16, default="queued", db_index=True)
+    state = models.CharField(max_length=32, default="queued", db_index=True)
     message = models.TextField(blank=True, default="Queued")
     last_error = models.TextField(blank=True, default="")
     error_code = models.CharField(max_length=64, blank=True, default="")
@@ -161,6 +165,8 @@ class SourceFile(models.Model):
     since = models.PositiveIntegerField()
     until = models.PositiveIntegerField(null=True, blank=True)
     skip_reason = models.CharField(max_length=LONGEST_REASON, blank=True, default="")
+    # Why its chunks are not what the file would give today: it could not be parsed or read.
+    problem = models.CharField(max_length=LONGEST_REASON, blank=True, default="")
 
     objects = SourceFileQuerySet.as_manager()
 
@@ -183,3 +189,18 @@ class IndexLock(models.Model):
 
     def __str__(self) -> str:
         return self.model
+
+
+class Installation(models.Model):
+    """Which installation this database belongs to. One row, made at the first start.
+
+    Every collection and word index carries its `uid`, so that a start deletes nothing that another
+    installation has written.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return str(self.uid)

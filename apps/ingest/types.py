@@ -11,9 +11,20 @@ Vectors = NDArray[np.float32]
 # Called between the steps of what may take long; raises where it is to end.
 Check = Callable[[], None]
 
-RunState = Literal["queued", "scanning", "embedding", "completed", "skipped", "cancelled", "error"]
+RunState = Literal[
+    "queued",
+    "scanning",
+    "embedding",
+    "completed",
+    "skipped",
+    "cancelled",
+    "error",
+    "needs_confirmation",
+]
 RUNNING_STATES: frozenset[str] = frozenset({"scanning", "embedding"})
-TERMINAL_STATES: frozenset[str] = frozenset({"completed", "skipped", "cancelled", "error"})
+TERMINAL_STATES: frozenset[str] = frozenset(
+    {"completed", "skipped", "cancelled", "error", "needs_confirmation"}
+)
 
 
 def go_on() -> None:
