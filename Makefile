@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
+ROUNDS ?= 100
 # Tests start a hundred Pythons: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run serve test test-stores test-mongodb test-model conformance check fix lock stand-ins \
-  screenshots benchmarks train clean
+.PHONY: run serve test test-stores test-mongodb test-model conformance soak check fix lock \
+  stand-ins screenshots benchmarks train clean
 .DEFAULT_GOAL := run
 
 run: .venv/run.stamp ## install, then serve; ingests this checkout in the background at first
@@ -16,6 +17,7 @@ serve: run
 
 test: .venv/dev.stamp tests/mcp/node_modules/.stamp ## install what tests need, then run all
 	@scripts/install-chromium
+	@scripts/install-soak
 	$(BIN)/pytest -n $(JOBS) --dist loadfile
 
 test-stores: .venv/dev.stamp ## chosen tests on PostgreSQL, Redis and a server of Chroma
@@ -32,6 +34,10 @@ test-model: .venv/dev.stamp ## a small language model for real, behind the OpenA
 
 conformance: .venv/dev.stamp tests/mcp/node_modules/.stamp ## the official MCP suite, both eras
 	$(BIN)/pytest tests/mcp/test_conformance.py
+
+soak: .venv/dev.stamp ## rounds of random work and faults, going on where it was stopped: make soak ROUNDS=1000
+	@scripts/install-soak
+	$(BIN)/python -m tests.soak --rounds $(ROUNDS) --worlds $(JOBS)
 
 check: .venv/dev.stamp ## the quick half: style, types, imports, templates
 	$(BIN)/pytest tests/house -n $(JOBS)

@@ -1,0 +1,121 @@
+"""What must hold after each round, read from the outside: rows, stores, folders, conversations."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from apps.ingest.chunking import Chunker
+from apps.ingest.finding.discovery import discover, read_file
+from tests.house.sources import HOME
+from tests.soak.server import Server
+
+Pieces = Counter[tuple[str, int, int, str]]  # path, first and last line, hash of the text
+ENDED = ("ok", "stopped", "failed")
+
+
+def disagreements(environ: Mapping[str, str], *options: str) -> list[str]:
+    """What `manage.py verify_index` finds."""
+    command = [sys.executable, "manage.py", "verify_index", "--json", *options]
+    done = subprocess.run(command, cwd=HOME, env=dict(environ), capture_output=True, text=True)
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        return [
+            f"verify_index: exit status {done.returncode}: {(done.stdout + done.stderr)[-500:]}"
+        ]
+    return [f"{each['root']}: {each['kind']}: {each['detail']}" for each in found["differences"]]
+
+
+def unlike_a_clean_ingest(data: Path, folder: Path) -> list[str]:
+    """How the chunks that are published of a folder differ from those that its files give now."""
+    there, wanted = published_pieces(data, folder), pieces_of(folder)
+    lacking, surplus = wanted - there, there - wanted
+    if not lacking and not surplus:
+        return []
+    example = next(iter((lacking or surplus).elements()))[:3]
+    return [
+        f"{folder}: {lacking.total()} chunks are missing and {surplus.total()} are too many, "
+        f"of {wanted.total()}: {example}"
+    ]
+
+
+def pieces_of(folder: Path) -> Pieces:
+    """What a clean ingest of a folder would publish."""
+    found = discover(folder)
+    with Chunker(parse_seconds=30) as chunker:
+        files = chunker.chunk_many([(f.path, read_file(folder, f.path)) for f in found.files])
+    return Counter(
+        (file.path, chunk.start_line, chunk.end_line, _hash(chunk.text))
+        for file in files
+        for chunk in file.chunks
+    )
+
+
+def published_pieces(data: Path, folder: Path) -> Pieces:
+    """What the word index has of the live files of a folder; nothing where it has no root."""
+    with closing(_opened(data / "codeinfo.sqlite3")) as database:
+        root = database.execute(
+            "SELECT id FROM ingest_root WHERE path = ?", (str(folder),)
+        ).fetchone()
+        if root is None:
+            return Counter()
+        live = {
+            str(UUID(hex=file))
+            for (file,) in database.execute(
+                "SELECT f.id FROM ingest_sourcefile f JOIN ingest_root r ON f.root_id = r.id "
+                "WHERE r.id = ? AND f.since <= r.generation "
+                "AND (f.until IS NULL OR f.until > r.generation)",
+                root,
+            )
+        }
+    words = data / "lexical" / f"{root[0]}.sqlite3"
+    if not words.exists():
+        return Counter()
+    with closing(_opened(words)) as database:
+        rows = database.execute(
+            "SELECT f.source_file, f.path, c.start_line, c.end_line, t.text "
+            "FROM chunk c JOIN file f ON c.file = f.id JOIN text t ON t.number = c.number"
+        )
+        return Counter(
+            (path, first, last, _hash(text))
+            for file, path, first, last, text in rows
+            if file in live
+        )
+
+
+def lost_messages(server: Server, told: Mapping[str, list[str]]) -> list[str]:
+    """Which of the messages that the server accepted it has no longer, and which answers of a
+    conversation are not at their end."""
+    return [problem for name in told for problem in _lost(server, name, told[name])]
+
+
+def _lost(server: Server, conversation: str, messages: list[str]) -> Iterator[str]:
+    response = server.ask("GET", f"/conversations/{conversation}/turns")
+    if response is None or response.status_code != 200:
+        status = response.status_code if response is not None else "no answer"
+        yield f"conversation {conversation}: {status}"
+        return
+    turns: list[dict[str, Any]] = response.json()["items"]
+    there = {turn["content"] for turn in turns if turn["role"] == "user"}
+    for message in messages:
+        if message not in there:
+            yield f"conversation {conversation} has lost {message!r}"
+    for turn in turns:
+        if turn["status"] not in ENDED:
+            yield f"conversation {conversation}: a turn is {turn['status']}"
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=30)

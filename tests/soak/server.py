@@ -1,0 +1,125 @@
+"""The server under test: a process that is started, asked and killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.house.sources import HOME
+
+START_SECONDS, STOP_SECONDS, CALL_SECONDS = 90.0, 40.0, 60.0
+STORE, PARSER = "apps.ingest.vectors.child", "apps.ingest.syntax"
+LIBFAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), None)
+
+
+class Died(Exception):
+    """The server did not come up, or did not end when it was asked to."""
+
+
+class Server:
+    """`environ` are the variables of the product; what it writes is appended to `log`."""
+
+    def __init__(self, port: int, environ: dict[str, str], log: Path, clock: Path) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = log
+        self._environ = environ
+        self._clock = clock
+        self._process: subprocess.Popen[bytes] | None = None
+        self._client = httpx.Client(base_url=self.url, timeout=CALL_SECONDS, trust_env=False)
+        self.has_own_clock = False
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def launch(self, *, own_clock: bool = False) -> None:
+        """Start the process, and return before it serves."""
+        environ = dict(self._environ)
+        if own_clock and LIBFAKETIME:
+            environ |= {
+                "LD_PRELOAD": str(LIBFAKETIME),
+                "FAKETIME_TIMESTAMP_FILE": str(self._clock),
+                "FAKETIME_CACHE_DURATION": "1",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                "FAKETIME_DONT_RESET": "1",
+            }
+        self.has_own_clock = own_clock
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "manage.py", "serve"],
+                cwd=HOME,
+                env=environ,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def start(self, *, own_clock: bool = False) -> None:
+        """Start it and wait until it answers. Raises Died."""
+        self.launch(own_clock=own_clock)
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            if not self.alive:
+                raise Died(f"the server did not start: exit status {self._status()}")
+            if self.ask("GET", "/version") is not None:
+                return
+            time.sleep(0.05)
+        self.end(signal.SIGKILL)
+        raise Died("the server did not answer in time")
+
+    def ask(self, method: str, path: str, body: Any = None) -> httpx.Response | None:
+        """The response; None where there was none, since the server is not there or ended."""
+        try:
+            return self._client.request(method, path, json=body)
+        except httpx.TransportError:
+            return None
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """Send a signal and wait for the end. Raises Died."""
+        if self._process is None:
+            return
+        if self.alive:
+            self._process.send_signal(how)
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise Died("the server did not end when it was asked to") from None
+
+    def kill_children(self, what: str) -> int:
+        """Kill the processes of the server that run this module; how many there were."""
+        killed = 0
+        for pid in self._children():
+            try:
+                command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+                if what in command:
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
+            except OSError:
+                continue
+        return killed
+
+    def close(self) -> None:
+        self._client.close()
+        self.end()
+
+    def _children(self) -> Iterator[int]:
+        if self._process is None:
+            return
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                except OSError:
+                    continue
+                if int(fields[1]) == self._process.pid:
+                    yield int(entry.name)
+
+    def _status(self) -> int | None:
+        return self._process.poll() if self._process else None

@@ -1,0 +1,76 @@
+"""Some rounds of the soak: one of each fault that this machine lets us arrange."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.soak import checks, repositories, rounds
+from tests.soak.__main__ import table
+from tests.soak.rounds import FAULTS, Round
+from tests.soak.world import World
+from tests.support.ingested import write_files
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with World(tmp_path_factory.mktemp("soak"), seed=14) as world:
+        yield world
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_after_a_fault_nothing_is_lost_and_nothing_untrue(world: World, kind: str) -> None:
+    if kind not in rounds.kinds(world):
+        pytest.skip(f"not arranged on this machine: {kind}")
+    record = Round(world, world.done, kind).play()
+    world.record(record)
+    assert record["violations"] == [], record["done"]
+
+
+def test_what_is_lost_is_noticed(world: World) -> None:
+    round = Round(world, world.done, "nothing")
+    round.prepare()
+    assert rounds.chat(round) == "202"
+    assert checks.lost_messages(world.server, world.told) == []
+    with closing(sqlite3.connect(world.data / "codeinfo.sqlite3")) as database, database:
+        database.execute("DELETE FROM conversations_turn WHERE role = 'user'")
+    assert checks.lost_messages(world.server, world.told)
+    world.told.clear()
+
+
+def test_an_index_unlike_a_clean_one_is_noticed(world: World) -> None:
+    folder = world.roots[0]
+    round = Round(world, world.done, "nothing")
+    round.prepare()
+    name, model = folder.name, rounds.MODEL
+    body = {"path": str(folder), "name": name, "model": model}
+    rounds_run = round.run(round.ask("POST", "/ingest/start", body))
+    assert rounds_run == "202"
+    round.settle()
+    assert checks.unlike_a_clean_ingest(world.data, folder) == []
+    write_files(folder, {"part0/more.py": "def more():\n    return 1\n"})
+    assert checks.unlike_a_clean_ingest(world.data, folder)
+
+
+def test_the_same_seed_gives_the_same_repositories(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    for base in (one, two):
+        repositories.make(base, Random(7))
+    for path in one.rglob("part*/*"):
+        assert path.read_bytes() == (two / path.relative_to(one)).read_bytes()
+
+
+def test_the_table_counts_rounds_and_violations() -> None:
+    records = [
+        {"kind": "disk full", "violations": []},
+        {"kind": "disk full", "violations": ["lost"]},
+        {"kind": "nothing", "violations": []},
+    ]
+    assert table(records).splitlines()[2:] == [
+        "| disk full | 2 | 1 |",
+        "| nothing | 1 | 0 |",
+        "| all | 3 | 1 |",
+    ]
