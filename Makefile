@@ -17,7 +17,6 @@ serve: run
 
 test: .venv/dev.stamp tests/mcp/node_modules/.stamp ## install what tests need, then run all
 	@scripts/install-chromium
-	@scripts/install-soak
 	$(BIN)/pytest -n $(JOBS) --dist loadfile
 
 test-stores: .venv/dev.stamp ## chosen tests on PostgreSQL, Redis and a server of Chroma
@@ -36,7 +35,6 @@ conformance: .venv/dev.stamp tests/mcp/node_modules/.stamp ## the official MCP s
 	$(BIN)/pytest tests/mcp/test_conformance.py
 
 soak: .venv/dev.stamp ## rounds of random work and faults, going on where it was stopped: make soak ROUNDS=1000
-	@scripts/install-soak
 	$(BIN)/python -m tests.soak --rounds $(ROUNDS) --worlds $(JOBS)
 
 check: .venv/dev.stamp ## the quick half: style, types, imports, templates

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx
 
 from tests.soak import checks, repositories
-from tests.soak.server import LIBFAKETIME, PARSER, STORE, Died
+from tests.soak.server import PARSER, STORE, Died
 from tests.soak.world import MODEL, World
 
 # Within this time of a round's begin its fault comes; an ingest takes about as long.
@@ -364,12 +364,7 @@ FAULTS: dict[str, Callable[[Round], None]] = {
 
 def kinds(world: World) -> list[str]:
     """The faults that this machine lets us arrange."""
-    missing = set()
-    if not world.disk.can_be_full:
-        missing.add("disk full")
-    if LIBFAKETIME is None:
-        missing.add("clock jumped")
-    return [kind for kind in FAULTS if kind not in missing]
+    return [kind for kind in FAULTS if kind != "disk full" or world.disk.can_be_full]
 
 
 def kind_of(world: World, number: int) -> str:

@@ -15,7 +15,6 @@ from tests.house.sources import HOME
 
 START_SECONDS, STOP_SECONDS, CALL_SECONDS = 90.0, 40.0, 60.0
 STORE, PARSER = "apps.ingest.vectors.child", "apps.ingest.syntax"
-LIBFAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), None)
 
 
 class Died(Exception):
@@ -40,19 +39,13 @@ class Server:
 
     def launch(self, *, own_clock: bool = False) -> None:
         """Start the process, and return before it serves."""
-        environ = dict(self._environ)
-        if own_clock and LIBFAKETIME:
-            environ |= {
-                "LD_PRELOAD": str(LIBFAKETIME),
-                "FAKETIME_TIMESTAMP_FILE": str(self._clock),
-                "FAKETIME_CACHE_DURATION": "1",
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-                "FAKETIME_DONT_RESET": "1",
-            }
+        environ = self._environ | {"DJANGO_SETTINGS_MODULE": "codeinfo.settings"}
+        clocked = ["-m", "tests.soak.clocked", str(self._clock)]
+        manage = clocked if own_clock else ["manage.py"]
         self.has_own_clock = own_clock
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "manage.py", "serve"],
+                [sys.executable, *manage, "serve"],
                 cwd=HOME,
                 env=environ,
                 stdout=log,
