@@ -71,9 +71,9 @@ class FromStores:
         return {match.id: facts_of(match) for match in matches.values()}
 
     def _counts(self, facts: ChunkFacts) -> bool:
-        """Whether it is of a live file that passes the filters."""
+        """Whether it is of a live file that counts here."""
         return facts.source_file in live_files(self.root) and self._asked.fits(
-            facts.path, facts.language
+            self.root, facts.path, facts.language
         )
 
 

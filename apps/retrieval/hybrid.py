@@ -13,6 +13,7 @@ from apps.ingest.types import Vectors
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Candidate
 from apps.retrieval.gather import gather
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.ranking import Question, rank
 from apps.retrieval.rows import row_of_facts
 from apps.retrieval.texts import Texts, indexed, stored
@@ -56,7 +57,7 @@ def _has_words(root: Root) -> bool:
 
 
 def _ranked(query: SearchQuery, roots: Sequence[Root], vector: Vectors | None) -> list[Candidate]:
-    found = gather(roots, Asked(query.text, vector, query.filters))
+    found = gather(roots, Asked(query.text, vector, query.filters, repeated_files(roots)))
     question = Question.of(query.text, found.counts, found.chunks)
     order = rank(question, found.candidates.passages)
     return found.candidates.chosen(order[: query.limit])
