@@ -1,7 +1,7 @@
 """Mode `hybrid`: vectors and words together, ranked by what is known of code.
 
-Where the vectors cannot be had the words answer alone, where a root has no word index its vectors do,
-and the answer says so.
+Where the vectors cannot be had the words answer alone, where a root has no word index its vectors
+do, and the answer says so.
 """
 
 import logging
