@@ -53,6 +53,11 @@ def start_run(
     )
 
 
+def mend_soon() -> None:
+    """Have the worker of this process look soon for word indexes that have to be built again."""
+    sweep.due.set()
+
+
 def start_as_plain_folder(run_id: str | UUID) -> IngestRun:
     """Queue what a run was asked for once more, as a plain folder.
 

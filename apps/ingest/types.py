@@ -63,10 +63,11 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Discovery:
-    """What a folder holds, both lists sorted by path."""
+    """What a folder holds, both lists sorted by path. `nothing`: why git lists no file at all."""
 
     files: Sequence[Candidate]
     skipped: Sequence[Skipped]
+    nothing: str = ""
 
 
 @dataclass(frozen=True)

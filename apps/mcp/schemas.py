@@ -29,10 +29,10 @@ def _told(kind: str | list[str], description: str) -> JSON:
     return {"type": kind, "description": description}
 
 
-def _found(results: JSON, more: JSON) -> JSON:
+def _found(results: JSON, more: JSON, optional: JSON | None = None) -> JSON:
     """Results, and what to try where there are none."""
     hint = {"hint": _told("string", "What to try where nothing was found.")}
-    return _object({"results": _list(results), **more}, hint)
+    return _object({"results": _list(results), **more}, hint | (optional or {}))
 
 
 TEXT: JSON = {"type": "string"}
@@ -122,7 +122,15 @@ OUTPUTS: dict[str, JSON] = {
             "lockedModelId": _told(["string", "null"], "The embedding model; null: nothing yet."),
         }
     ),
-    "VectorSearch": _found(MATCH, {"modelId": TEXT, "files": _list(FILE)}),
+    "VectorSearch": _found(
+        MATCH,
+        {"modelId": TEXT, "files": _list(FILE)},
+        {
+            "degraded": _told(
+                "string", "Set where a part of the index could not be searched: which."
+            )
+        },
+    ),
     "FindDefinitions": _found(
         DEFINITION,
         {

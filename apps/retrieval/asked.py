@@ -1,11 +1,13 @@
 """What a search asks all sources of candidates."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from apps.ingest.lexical import words
+from apps.ingest.models import Root
 from apps.ingest.types import Filters, Vectors
 from apps.ingest.vectors.store import unit_rows
+from apps.retrieval.overlaps import Repeated
 from apps.retrieval.ranking.question import telling, telling_stems
 from apps.retrieval.scope import fits
 
@@ -14,11 +16,13 @@ _EVERYTHING = Filters()
 
 @dataclass(frozen=True)
 class Asked:
-    """A question. `vector` None: its meaning is not known, words must do."""
+    """A question. `vector` None: its meaning is not known, words must do. `repeated`: the files of
+    a root that another one answers for."""
 
     text: str
     vector: Vectors | None
     filters: Filters
+    repeated: Repeated = field(default_factory=dict)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -40,8 +44,10 @@ class Asked:
 
     @property
     def is_filtered(self) -> bool:
-        return self.filters != _EVERYTHING
+        return self.filters != _EVERYTHING or bool(self.repeated)
 
-    def fits(self, path: str, language: str) -> bool:
-        """Whether a file passes the filters."""
-        return not self.is_filtered or fits(self.filters, path, language)
+    def fits(self, root: Root, path: str, language: str) -> bool:
+        """Whether a file passes the filters, and its root answers for it."""
+        if path in self.repeated.get(root.id, ()):
+            return False
+        return self.filters == _EVERYTHING or fits(self.filters, path, language)

@@ -1,24 +1,26 @@
 """What there is to narrow a search by: the languages of the index, and what was found."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count
 
 from apps.ingest.models import Root, SourceFile
 from apps.retrieval.generations import per_generation
+from apps.retrieval.overlaps import repeated_languages
 from apps.retrieval.page_query import PageQuery
 
 # More values than these are no help.
 MOST = 8
 
 
-def languages(roots: Iterable[Root]) -> list[tuple[str, int]]:
+def languages(roots: Sequence[Root]) -> list[tuple[str, int]]:
     """Each language with the number of its files, most first."""
     total: Counter[str] = Counter()
     for root in roots:
         total.update(_languages_of(root))
+    total -= repeated_languages(roots)
     return sorted(total.items(), key=lambda item: (-item[1], item[0]))
 
 

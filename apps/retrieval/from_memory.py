@@ -110,9 +110,10 @@ class FromMemory:
         """Which rows pass the filters; None where all do."""
         if not self._asked.is_filtered:
             return None
-        return np.concatenate([self._fitting_of(each) for each in self._contents])
+        each = zip(self._roots, self._contents, strict=True)
+        return np.concatenate([self._fitting_of(root, contents) for root, contents in each])
 
-    def _fitting_of(self, contents: Contents) -> NDArray[np.bool_]:
+    def _fitting_of(self, root: Root, contents: Contents) -> NDArray[np.bool_]:
         files = zip(contents.paths, contents.languages, strict=True)
-        fitting = np.array([self._asked.fits(*file) for file in files], np.bool_)
+        fitting = np.array([self._asked.fits(root, *file) for file in files], np.bool_)
         return fitting[contents.file_of]

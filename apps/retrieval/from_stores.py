@@ -65,15 +65,26 @@ class FromStores:
         except Unavailable:
             return {}, 0  # then its candidates have no words either, and `hits` has said so
 
+    def lacks_words(self) -> bool:
+        """Whether the word index does not have all that is published: it is missing, of an earlier
+        version or broken, or it lost something."""
+        root = self.root
+        try:
+            lacking = get_lexical().count(root.id) < root.embedded
+        except Unavailable:
+            return True
+        # What another generation has since taken the place of, it need not have.
+        return lacking and Root.objects.filter(id=root.id, generation=root.generation).exists()
+
     def _stored(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
         """What the vector store knows of chunks that the word index does not have (yet)."""
         matches = get_store().get(self.root.id, ids) if ids else {}
         return {match.id: facts_of(match) for match in matches.values()}
 
     def _counts(self, facts: ChunkFacts) -> bool:
-        """Whether it is of a live file that passes the filters."""
+        """Whether it is of a live file that counts here."""
         return facts.source_file in live_files(self.root) and self._asked.fits(
-            facts.path, facts.language
+            self.root, facts.path, facts.language
         )
 
 

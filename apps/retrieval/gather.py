@@ -33,9 +33,11 @@ _askers = ThreadPoolExecutor(8, thread_name_prefix="search-near")
 
 @dataclass(frozen=True)
 class Gathered:
-    """The candidates, and in how many of all `chunks` each of the question's stems stands."""
+    """The candidates, and in how many of all `chunks` each of the question's stems stands.
+    `wordless`: the roots whose words could not all be asked."""
 
     candidates: Candidates
+    wordless: Sequence[Root]
     counts: Mapping[str, int]
     chunks: int
 
@@ -65,7 +67,7 @@ def gather(roots: Sequence[Root], asked: Asked) -> Gathered:
         found = _ask(sources, asked, n)
         kept = joined([each.candidates() for each in _best(found, n)])
         if len(kept) >= ENOUGH or not any(each.more for each in found):
-            return Gathered(_measured(kept, asked), *_frequencies(sources))
+            return Gathered(_measured(kept, asked), _wordless(sources), *_frequencies(sources))
         n *= WIDEN
 
 
@@ -119,6 +121,11 @@ def _nth(values: Sequence[np.ndarray], n: int) -> float:
     if len(together) <= n:
         return np.inf
     return float(np.partition(together, n - 1)[n - 1])
+
+
+def _wordless(sources: Iterable[Source]) -> Sequence[Root]:
+    stored = (each for each in sources if isinstance(each, FromStores))
+    return [each.root for each in stored if each.lacks_words()]
 
 
 def _frequencies(sources: Iterable[Source]) -> Frequencies:

@@ -1,7 +1,7 @@
 """Mode `hybrid`: vectors and words together, ranked by what is known of code.
 
-Where the vectors cannot be had the words answer alone, and the answer says so; where a root has no
-word index its vectors answer alone.
+Where the vectors cannot be had the words answer alone, where a root has no word index its vectors
+do, and the answer says so.
 """
 
 import logging
@@ -9,11 +9,14 @@ from collections.abc import Sequence
 
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
+from apps.ingest.services import mend_soon
 from apps.ingest.types import Vectors
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Candidate
 from apps.retrieval.gather import gather
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.ranking import Question, rank
+from apps.retrieval.repositories import repo_id
 from apps.retrieval.rows import row_of_facts
 from apps.retrieval.texts import Texts, indexed, stored
 from apps.retrieval.types import Found, Row, SearchQuery
@@ -22,6 +25,7 @@ from codeinfo.errors import Unavailable
 log = logging.getLogger("codeinfo.retrieval")
 
 WORDS_ONLY = "words only"
+VECTORS_ONLY = "vectors only: the words of {} are being rebuilt"
 
 
 def hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> Found:
@@ -30,12 +34,12 @@ def hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> Found:
     Raises Unavailable CHROMA_UNAVAILABLE where the vectors are away and there are no words either.
     """
     try:
-        chosen = _ranked(query, roots, vector)
+        chosen, wordless = _ranked(query, roots, vector)
         texts = indexed(chosen)
         texts |= stored([each for each in chosen if each.key not in texts])
     except Unavailable as error:
         return by_words(query, roots, error)
-    return Found(_rows(chosen, texts))
+    return Found(_rows(chosen, texts), degraded=_by_vectors(wordless))
 
 
 def by_words(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> Found:
@@ -44,8 +48,18 @@ def by_words(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> F
     if not any(map(_has_words, roots)):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
-    chosen = _ranked(query, roots, None)
+    chosen, _ = _ranked(query, roots, None)
     return Found(_rows(chosen, indexed(chosen)), degraded=WORDS_ONLY)
+
+
+def _by_vectors(wordless: Sequence[Root]) -> str:
+    """How an answer is marked to which some roots gave nothing by their words."""
+    if not wordless:
+        return ""
+    mend_soon()
+    names = sorted(map(repo_id, wordless))
+    log.warning("search by vectors only", extra={"context": {"roots": names}})
+    return VECTORS_ONLY.format(", ".join(names))
 
 
 def _has_words(root: Root) -> bool:
@@ -55,11 +69,14 @@ def _has_words(root: Root) -> bool:
         return False
 
 
-def _ranked(query: SearchQuery, roots: Sequence[Root], vector: Vectors | None) -> list[Candidate]:
-    found = gather(roots, Asked(query.text, vector, query.filters))
+def _ranked(
+    query: SearchQuery, roots: Sequence[Root], vector: Vectors | None
+) -> tuple[list[Candidate], Sequence[Root]]:
+    """The best candidates, best first, and the roots whose words could not all be asked."""
+    found = gather(roots, Asked(query.text, vector, query.filters, repeated_files(roots)))
     question = Question.of(query.text, found.counts, found.chunks)
     order = rank(question, found.candidates.passages)
-    return found.candidates.chosen(order[: query.limit])
+    return found.candidates.chosen(order[: query.limit]), found.wordless
 
 
 def _rows(chosen: Sequence[Candidate], texts: Texts) -> list[Row]:

@@ -15,6 +15,7 @@ from operator import attrgetter
 from apps.ingest.models import Root, SourceFile
 from apps.ingest.types import Filters, StoredMatch, Vectors
 from apps.ingest.vectors.store import get_store
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.rows import row_of_match, text_of
 from apps.retrieval.scope import fits
 from apps.retrieval.types import Row
@@ -37,7 +38,7 @@ def _rows_of_each(
     roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters
 ) -> list[list[Row]]:
     """Each root's live rows in its collection's order: `limit` of them, or all it has."""
-    store = get_store()
+    store, repeated = get_store(), repeated_files(roots)
     rows: dict[uuid.UUID, list[Row]] = {}
     pending, n = list(roots), limit * MARGIN
     while pending:
@@ -48,6 +49,7 @@ def _rows_of_each(
                 row
                 for row in _live_rows(root, found[root.id], live)
                 if fits(filters, row.rel_path, row.language)
+                and row.rel_path not in repeated.get(root.id, ())
             ]
         # A collection that gave fewer than it was asked for has no more to give.
         pending = [r for r in pending if len(rows[r.id]) < limit and len(found[r.id]) >= n]

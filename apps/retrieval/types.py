@@ -112,8 +112,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Found:
-    """Candidates in their order. `degraded` says what the index could not do: "" or "words only"
-    (the vectors are away, so that no row has a score)."""
+    """Candidates in their order. `degraded` says what the index could not do: "", "words only" (the
+    vectors are away, so that no row has a score), or "vectors only: " and whose words are being
+    rebuilt."""
 
     rows: list[Row]
     degraded: str = ""
@@ -191,6 +192,11 @@ class SearchResult:
     model_id: str
     weaker: int = 0
     degraded: str = ""
+
+    @property
+    def rebuilt(self) -> str:
+        """Whose words are being rebuilt, as a clause; "" where it is nobody's."""
+        return self.degraded.partition(": ")[2]
 
     def as_wire(self) -> dict[str, Any]:
         wire: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 Daphne hands a close to autobahn's `sendClose`, which accepts only 1000 and 3000-4999 and fails on
 the codes that the standard has for servers (1008, 1009, 1011, …), and it leaves the reason out.
+Whatever a consumer says to a socket that is closing already is an error to autobahn.
 It bounds neither the messages that wait for a consumer nor the bytes that wait for a slow reader,
 and its bound of a message holds for those that are sent, too. No compression is ever agreed on, so
 that no small frame becomes a large one.
@@ -98,6 +99,10 @@ class BoundedSocket(WebSocketProtocol):
             self.transport.resumeProducing()
 
     def handle_reply(self, message: dict[str, Any]) -> None:
+        """Called with what the consumer says. It may not have heard yet that the socket is closing:
+        then nothing of it can be sent any more."""
+        if self.state in (self.STATE_CLOSING, self.STATE_CLOSED):
+            return
         if message.get("type") != "websocket.close" or self.state != self.STATE_OPEN:
             super().handle_reply(message)
             return

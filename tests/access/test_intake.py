@@ -194,6 +194,58 @@ def test_a_message_that_is_too_long_closes_the_websocket(served: Product, size: 
     assert closed.value.rcvd is not None and closed.value.rcvd.reason == "message too large"
 
 
+UPGRADE = (
+    b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: x3JJHMbDL1EzLkh9GBhXDw==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+def frame(first: int, payload: bytes) -> bytes:
+    """A frame of a client, whose first byte is given; masked with zeros."""
+    length = len(payload)
+    size = bytes([0x80 | length]) if length < 126 else b"\xff" + length.to_bytes(8, "big")
+    return bytes([first]) + size + bytes(4) + payload
+
+
+NO_JSON, CLOSE = frame(0x81, b"no JSON"), frame(0x88, (1000).to_bytes(2, "big"))
+SUBSCRIBE = b'{"protocolVersion":"v1","requestId":"1","type":"subscribe_sidebar"}'
+LONG, COMPRESSED = frame(0x81, b"x" * (1 << 19)), frame(0xC1, b"abc")
+
+
+ON_A_CLOSING_SOCKET = [
+    (NO_JSON, CLOSE),
+    (NO_JSON, LONG),
+    (NO_JSON, COMPRESSED),
+    (NO_JSON, CLOSE, NO_JSON),
+    (NO_JSON, CLOSE, LONG),
+    (frame(0x81, b"x" * 70_000), CLOSE),
+    (frame(0x81, SUBSCRIBE), CLOSE),
+    (frame(0x81, SUBSCRIBE), LONG),
+    (LONG, COMPRESSED),
+    (CLOSE, COMPRESSED),
+]
+# daphne looks once a second for consumers that failed.
+LOOKS_MS = 2_500
+
+
+def test_a_frame_that_is_refused_on_a_closing_socket_is_no_traceback(served: Product) -> None:
+    with ExitStack() as stack:
+        for frames in ON_A_CLOSING_SOCKET:
+            line = stack.enter_context(closing(line_to(served)))
+            line.sendall(UPGRADE)
+            assert line.recv(65536).startswith(b"HTTP/1.1 101")
+            line.sendall(b"".join(frames))
+        begun = now = clock_of(served)
+        while now < begun + LOOKS_MS:
+            now = clock_of(served)
+    assert "Traceback" not in served.log()
+    assert "Traceback" not in (served.data / "logs/server.log").read_text()
+
+
+def clock_of(served: Product) -> int:
+    return int(httpx.get(f"{served.url}/health", timeout=PATIENCE).json()["timestamp"])
+
+
 def test_a_websocket_takes_no_compressed_frames(served: Product) -> None:
     with connect(socket_url(served), compression="deflate") as link:
         assert link.protocol.extensions == []

@@ -139,9 +139,36 @@ def test_the_nearest_repository_counts(folder: Path, repo: Path) -> None:
     inner = write_files(init(repo / "inner"), {"own.py": "x"})
     git(inner, "add", ".")
     assert ours(inner) == ["own.py"]
-    # An empty .git folder is nothing to git.
+
+
+@pytest.mark.parametrize("stray", [{}, {"notes.txt": "x"}])
+def test_a_git_folder_that_holds_no_repository_ends_the_search(
+    repo: Path, stray: dict[str, str]
+) -> None:
+    """git would go on to the outer repository, or to none, and say nothing."""
     (repo / "sub/.git").mkdir()
-    assert ours(repo / "sub") == ["b.py", "deep/c.py"]
+    write_files(repo / "sub/.git", stray)
+    for folder in (repo / "sub", repo / "sub/deep"):
+        assert f"{repo}/sub/.git holds no repository" in refusal(folder)
+    assert names(discover(repo)) == sorted(FILES)
+
+
+def test_a_worktree_whose_repository_has_gone_is_refused(folder: Path, repo: Path) -> None:
+    git(repo, "worktree", "add", "-q", "--detach", str(folder / "tree"))
+    kept = shutil.copytree(repo / ".git/worktrees/tree", folder / "kept")
+    write_files(kept, {"commondir": str(folder / "gone")})
+    write_files(folder / "tree", {".git": f"gitdir: {kept}\n"})
+    assert "belongs to a repository that is not there" in refusal(folder / "tree")
+
+
+def test_a_head_that_git_takes_is_taken(repo: Path) -> None:
+    head = repo / ".git/HEAD"
+    for content in ("ref: refs/heads/none-yet\n", "ref:refs/x", git(repo, "rev-parse", "HEAD")):
+        head.write_text(content)
+        assert ours(repo) == listed(repo)
+    head.unlink()
+    head.symlink_to("refs/heads/none-yet")
+    assert ours(repo) == sorted(FILES)
 
 
 def test_a_folder_that_is_not_checked_out_is_listed_once(repo: Path) -> None:

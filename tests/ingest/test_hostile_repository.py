@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -111,3 +113,84 @@ def test_the_choice_is_kept_for_later_runs_until_another_is_made(
     queue.drain()
     assert client.get(f"/ingest/status/{again}").json()["counts"]["files"] == 1
     refused(ingested(client, folder), "is broken")
+
+
+def begun(folder: Path) -> Path:
+    """A repository with one commit."""
+    write_files(init(folder), {"a.py": "a = 1\n", "sub/b.py": "b = 1\n"})
+    commit_all(folder)
+    return folder
+
+
+def without(name: str) -> Callable[[Path], object]:
+    return lambda git_dir: (git_dir / name).rename(git_dir.parent.parent / name)
+
+
+def with_head(content: str) -> Callable[[Path], object]:
+    return lambda git_dir: (git_dir / "HEAD").write_text(content)
+
+
+def emptied(git_dir: Path) -> None:
+    shutil.rmtree(git_dir)
+    git_dir.mkdir()
+
+
+def with_one_stray_file(git_dir: Path) -> None:
+    emptied(git_dir)
+    write_files(git_dir, {"notes.txt": "x"})
+
+
+def as_link_to_nowhere(git_dir: Path) -> None:
+    shutil.rmtree(git_dir)
+    git_dir.symlink_to("nowhere")
+
+
+BREAKS = {
+    "has no HEAD": without("HEAD"),
+    "names neither a branch nor a commit": with_head("what?\n"),
+    "HEAD names neither": with_head(""),
+    "has no objects": without("objects"),
+    "has no refs": without("refs"),
+    "holds no repository": emptied,
+    ".git holds no repository": with_one_stray_file,
+    "is a link that leads nowhere": as_link_to_nowhere,
+}
+
+
+@pytest.mark.parametrize(("reason", "harm"), BREAKS.items())
+def test_a_broken_repository_is_told_and_not_walked_unless_that_is_asked_for(
+    client: Client, folder: Path, store: Any, reason: str, harm: Callable[[Path], object]
+) -> None:
+    root = begun(folder / "clone")
+    harm(root / ".git")
+    refused(ingested(client, root), reason)
+    refused(ingested(client, root / "sub"), reason)
+    assert not Root.objects.exists()
+    assert ingested(client, root, plainFolder=True)["counts"]["files"] == 2
+
+
+NOTHING = {
+    "nothing tracked": lambda root: init(root),
+    "index missing": lambda root: (begun(root) / ".git/index").unlink(),
+}
+
+
+@pytest.mark.parametrize(("reason", "make"), NOTHING.items())
+def test_a_repository_that_lists_nothing_says_why_and_may_be_a_plain_folder(
+    client: Client, folder: Path, store: Any, reason: str, make: Callable[[Path], object]
+) -> None:
+    make(folder / "begun")
+    write_files(folder / "begun", {"a.py": "a = 1\n"})
+    told = ingested(client, folder / "begun")
+    refused(told, f"No eligible files found in {folder}/begun: ")
+    assert reason in told["lastError"]
+    page = client.get("/ingest").content.decode()
+    assert reason in page and "Ingest as a plain folder" in page
+    assert ingested(client, folder / "begun", plainFolder=True)["state"] == "completed"
+
+
+def test_a_folder_of_which_nothing_is_tracked_says_so(
+    client: Client, folder: Path, store: Any
+) -> None:
+    write_files(begun(folder / "clone"), {"new/c.py": "c = 1\n"})
+    refused(ingested(client, folder / "clone/new"), "nothing tracked")

@@ -11,6 +11,7 @@ from typing import cast
 
 import numpy as np
 import pytest
+from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
@@ -98,6 +99,8 @@ class Stage:
                 "language": language,
             },
         )
+        if since == 1 and until is None:
+            Root.objects.filter(id=root.id).update(embedded=F("embedded") + 1)
         match = StoredMatch(record.id, text, record.metadata, None)
         self.chunks[root.id][record.id] = match, distance
         if words:
@@ -290,6 +293,8 @@ def test_more_is_asked_for_while_too_little_is_live(
 
 # --- one side is missing --------------------------------------------------------------------------
 
+REBUILT = "vectors only: the words of repo are being rebuilt"
+
 
 def test_a_root_without_a_word_index_is_answered_by_its_vectors(stage: Stage, ask: Ask) -> None:
     stage.put("tests/test_retry.py", "backoff", 0.30, names="test_retry", words=False)
@@ -298,7 +303,7 @@ def test_a_root_without_a_word_index_is_answered_by_its_vectors(stage: Stage, as
     # What the store knows of path and names ranks them all the same.
     assert paths(answer) == ["src/retry.py", "tests/test_retry.py"]
     assert {r["matchedBy"] for r in answer["results"]} == {"vector"}
-    assert "degraded" not in answer
+    assert answer["degraded"] == REBUILT
 
 
 def test_a_word_index_that_fails_leaves_the_vectors(
@@ -306,9 +311,46 @@ def test_a_word_index_that_fails_leaves_the_vectors(
 ) -> None:
     stage.put("a.py", "backoff", 0.3)
     _break(stage.root())
-    assert [(r["relPath"], r["matchedBy"]) for r in ask(query="backoff")["results"]] == [
-        ("a.py", "vector")
-    ]
+    answer = ask(query="backoff")
+    assert [(r["relPath"], r["matchedBy"]) for r in answer["results"]] == [("a.py", "vector")]
+    assert answer["degraded"] == REBUILT
+
+
+def test_where_some_roots_have_their_words_the_others_are_named(stage: Stage, ask: Ask) -> None:
+    stage.put("a.py", "backoff", 0.3, repo="whole")
+    stage.put("b.py", "backoff", 0.3, words=False)
+    stage.put("c.py", "backoff", 0.3, repo="partial")
+    stage.put("d.py", "backoff", 0.3, repo="partial", words=False)
+    answer = ask(query="backoff")
+    assert len(answer["results"]) == 4
+    assert answer["degraded"] == "vectors only: the words of partial, repo are being rebuilt"
+    assert "degraded" not in ask(query="backoff", repository="whole")
+
+
+def test_an_empty_root_lacks_no_words(stage: Stage, ask: Ask) -> None:
+    stage.root()
+    assert ask(query="backoff") == {"results": [], "files": [], "modelId": MODEL}
+
+
+def test_in_mode_vector_no_words_are_missed(stage: Stage, ask: Ask, turn_knobs) -> None:
+    turn_knobs(retrieval_mode="vector")
+    stage.put("b.py", "backoff", 0.3, words=False)
+    assert "degraded" not in ask(query="backoff")
+
+
+def test_the_page_says_that_words_are_being_rebuilt(stage: Stage, client: Client) -> None:
+    stage.put("a.py", "backoff", 0.3, words=False)
+    page = client.get("/search", {"q": "backoff"}).content.decode()
+    assert "The words of repo are being rebuilt" in page
+    assert "only words were searched" not in page
+
+
+def test_the_page_says_so_where_nothing_was_found(stage: Stage, client: Client) -> None:
+    stage.put("a.py", "backoff", 0.3, words=False)
+    stage.put("b.txt", "backoff", 0.3, repo="whole")
+    page = client.get("/search", {"q": "backoff", "language": "rust"}).content.decode()
+    assert "No matches" in page
+    assert "The words of repo are being rebuilt" in page
 
 
 def _break(root: Root) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.db import connections
+from django.test import Client
 
 from apps.ingest import services, stream
 from apps.ingest.lexical import Contents, Postings, get_lexical
@@ -23,6 +24,7 @@ from apps.retrieval.columns import Side
 from apps.retrieval.from_memory import FromMemory
 from apps.retrieval.held import Held, size
 from apps.retrieval.memory import IDLE_SECONDS, PAUSE_SECONDS, Memory
+from apps.retrieval.tools import VECTOR_SEARCH
 from codeinfo.errors import NotFound, Unavailable
 from codeinfo.hub import hub
 from tests.retrieval.conftest import Ask
@@ -52,11 +54,11 @@ class Told:
         self.memory = Memory()
         monkeypatch.setattr("apps.retrieval.sources.memory", self.memory)
 
-    def __call__(self, **body: Any) -> tuple[list[dict[str, Any]], bool]:
+    def __call__(self, *, degraded: bool = False, **body: Any) -> tuple[list[dict[str, Any]], bool]:
         """The results, and whether memory gave them without Chroma."""
         before = self.chroma
         answer = self._ask(query=QUESTION, **body)
-        assert "degraded" not in answer
+        assert ("degraded" in answer) is degraded
         assert self.memory.wait(SECONDS)
         return answer["results"], self.chroma == before
 
@@ -160,11 +162,35 @@ def test_a_word_index_that_is_built_again_changes_nothing_of_what_is_held(
     assert told() == (results, True)
 
 
+def test_answers_are_marked_while_the_words_are_rebuilt_and_no_longer(
+    told: Told, folder: Path, ask: Ask, client: Client, turn_knobs: Turn
+) -> None:
+    turn_knobs(retrieval_memory_mb=0)
+    root = ingest_sample(folder / "lighthouse")
+    assert "degraded" not in ask(query=QUESTION)
+    get_lexical().drop(root.id)
+    marked = "vectors only: the words of lighthouse are being rebuilt"
+    answer = ask(query=QUESTION)
+    assert answer["results"]
+    assert answer["degraded"] == VECTOR_SEARCH.run({"query": QUESTION})["degraded"] == marked
+    call = {"name": "VectorSearch", "arguments": {"query": QUESTION}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    accepts = {"accept": "application/json, text/event-stream"}
+    told_by_mcp = client.post(
+        "/mcp", request, content_type="application/json", headers=accepts
+    ).json()
+    assert told_by_mcp["result"]["structuredContent"]["degraded"] == marked
+
+    for gone_on in mend.wanting():
+        mend.rebuild(gone_on, stop=lambda: False)
+    assert "degraded" not in ask(query=QUESTION)
+
+
 def test_what_words_and_vectors_do_not_both_have_is_not_held(told: Told, folder: Path) -> None:
     root = ingest_sample(folder / "lighthouse")
     get_lexical().drop(root.id)
     for _ in range(2):
-        results, held = told()
+        results, held = told(degraded=True)
         assert not held
         assert {result["matchedBy"] for result in results} == {"vector"}
 

@@ -134,3 +134,17 @@ def test_a_long_message_may_be_sent(socket: Any) -> None:
     socket.maxMessagePayloadSize = 0
     socket.serverSend("x" * (3 << 20))
     assert len(socket.transport.value()) > 3 << 20
+
+
+@pytest.mark.parametrize("state", ["STATE_CLOSING", "STATE_CLOSED"])
+@pytest.mark.parametrize(
+    "message",
+    [{"type": "websocket.close", "code": 1008}, {"type": "websocket.send", "text": "late"}],
+)
+def test_what_a_consumer_says_to_a_closing_socket_is_nothing(
+    socket: Any, state: str, message: dict[str, Any]
+) -> None:
+    """It may refuse a frame, or answer one, whose sender has closed since."""
+    socket.state = getattr(socket, state)
+    socket.handle_reply(message)
+    assert socket.transport.value() == b""

@@ -25,7 +25,7 @@ from apps.ingest.finding.files import (
     read_up_to,
     reason_of,
 )
-from apps.ingest.finding.git_index import tracked_files
+from apps.ingest.finding.git_index import tracked_files, why_nothing
 from apps.ingest.finding.own_data import OwnData, refuse_own_data
 from apps.ingest.finding.repository import find_repository
 from apps.ingest.finding.walk import Found, from_git, walk
@@ -64,7 +64,10 @@ def discover(
         if repository is None:
             found = walk(beneath, rules, check)
         else:
-            found = from_git(sorted(tracked_files(repository, root, check)), rules)
+            tracked = tracked_files(repository, root, check)
+            if not tracked:
+                return Discovery((), (), why_nothing(repository))
+            found = from_git(sorted(tracked), rules)
         judge = _Judge(beneath, rules, known or {}, time.time_ns() - YOUNG_NS)
         return _sorted(judge.verdicts(found, check))
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from apps.ingest.finding.files import Beneath, read_up_to, reason_of
 from apps.ingest.finding.refusal import refused
-from apps.ingest.finding.repository import Repository
+from apps.ingest.finding.repository import Repository, has_objects
 from apps.ingest.types import Check, go_on
 
 # The Linux kernel's index has 90,000 entries in 10 MB.
@@ -40,6 +40,9 @@ MALFORMED = (ValueError, IndexError, struct.error)
 NOT_IN_A_PATH = frozenset({b"", b".", b"..", b".git"})
 DAMAGED = "is broken: its index is damaged"
 
+NOTHING_TRACKED = "nothing tracked by git. `git add` the files, or ingest it as a plain folder"
+INDEX_MISSING = "git index missing: nothing is checked out. `git reset` makes the index again"
+
 
 def tracked_files(repository: Repository, root: Path, check: Check = go_on) -> list[str]:
     """The tracked paths beneath `root`, relative to it, each once. One that ends with a slash is a
@@ -55,6 +58,12 @@ def tracked_files(repository: Repository, root: Path, check: Check = go_on) -> l
     # A path in conflict has an entry for each side.
     paths = dict.fromkeys(_beneath(prefix, name) for name in _names(data, check))
     return [os.fsdecode(path) for path in paths if path is not None]
+
+
+def why_nothing(repository: Repository) -> str:
+    """Why a repository lists no file."""
+    missing = not (repository.git_dir / "index").exists() and has_objects(repository)
+    return INDEX_MISSING if missing else NOTHING_TRACKED
 
 
 def _beneath(prefix: bytes, name: bytes) -> bytes | None:

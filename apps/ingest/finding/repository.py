@@ -1,11 +1,16 @@
 """Which git repository a folder belongs to: found as git finds it, without running git.
 
 Nothing of a repository is evaluated. Its configuration is not read at all, and of its files only
-`.git`, where it is a file that points elsewhere, and the index (`git_index`). So a repository that
-somebody else wrote cannot run, fetch or choose anything.
+`.git`, where it is a file that points elsewhere, `HEAD`, `commondir` and the index (`git_index`).
+So a repository that somebody else wrote cannot run, fetch or choose anything.
+
+git looks further up where a `.git` folder is no repository, and so may list a folder by another
+repository or by none. Here it ends the search: a folder that lost its repository must not be taken
+for one that never had any.
 """
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +23,9 @@ from codeinfo.conf import knobs
 POINTER = b"gitdir: "
 # A line with one path in it.
 MAX_POINTER_BYTES = 8_192
+# What git itself takes for a HEAD: a reference, or the id of a commit.
+HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")
+EVERYTHING = ("HEAD", "objects", "refs")
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ def find_repository(folder: Path) -> Repository | None:
         if git_dir is not None:
             _check_owner(candidate, candidate / ".git", git_dir)
             return Repository(candidate, git_dir)
-        if _is_git_dir(candidate):
+        if _is_bare(candidate):
             raise refused("is bare: it has no checked-out files")
     return None
 
@@ -55,17 +63,21 @@ def _enclosing(folder: Path) -> Iterator[Path]:
 
 
 def _git_dir(work_tree: Path) -> Path | None:
+    """Where the repository of a work tree is; None where the folder has no `.git` at all."""
     dot_git = work_tree / ".git"
     try:
         mode = dot_git.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
+        if dot_git.is_symlink():
+            raise refused(f"is broken: {dot_git} is a link that leads nowhere") from None
         return None
     except OSError as error:
         raise refused(f"cannot be read: {error.strerror}") from error
+    git_dir = Path(os.path.realpath(dot_git))
     if stat.S_ISREG(mode):
-        return _pointed_to(Path(os.path.realpath(dot_git)), work_tree)
-    # What is no git folder, such as an empty one, is none to git either: it looks further up.
-    return Path(os.path.realpath(dot_git)) if _is_git_dir(dot_git) else None
+        git_dir = _pointed_to(git_dir, work_tree)
+    _check_whole(git_dir)
+    return git_dir
 
 
 def _pointed_to(dot_git: Path, work_tree: Path) -> Path:
@@ -75,7 +87,7 @@ def _pointed_to(dot_git: Path, work_tree: Path) -> Path:
         raise refused("is broken: its .git file does not say where it is")
     target = os.fsdecode(content.removeprefix(POINTER).rstrip(b"\r\n"))
     git_dir = Path(os.path.realpath(work_tree / target))
-    if not _is_git_dir(git_dir):
+    if _missing(git_dir) == EVERYTHING:
         raise refused("is broken: its .git file leads to a folder that is no repository")
     return git_dir
 
@@ -92,12 +104,63 @@ def _content(path: Path) -> bytes:
         raise refused(f"cannot be read: {error.strerror}") from error
 
 
-def _is_git_dir(folder: Path) -> bool:
-    """Whether a folder holds what makes it a repository; a worktree's says where the rest is."""
-    if not os.path.lexists(folder / "HEAD"):
-        return False
-    whole = (folder / "objects").is_dir() and (folder / "refs").is_dir()
-    return whole or (folder / "commondir").is_file()
+def _missing(folder: Path) -> tuple[str, ...]:
+    """What a folder lacks to be a repository. That of a worktree says where the rest is."""
+    there = {
+        "HEAD": os.path.lexists(folder / "HEAD"),
+        "objects": (folder / "objects").is_dir(),
+        "refs": (folder / "refs").is_dir(),
+    }
+    if (folder / "commondir").is_file():
+        there |= {"objects": True, "refs": True}
+    return tuple(name for name in EVERYTHING if not there[name])
+
+
+def _is_bare(folder: Path) -> bool:
+    missing = _missing(folder)
+    # One that lost its HEAD is no folder of source either.
+    return not missing or (missing == ("HEAD",) and (folder / "config").is_file())
+
+
+def _check_whole(git_dir: Path) -> None:
+    """Raise GIT_FAILED for a folder that git would not take for a repository."""
+    missing = _missing(git_dir)
+    if missing == EVERYTHING:
+        raise refused(f"is broken: {git_dir} holds no repository")
+    if missing:
+        raise refused(f"is broken: {git_dir} has no {' and no '.join(missing)}")
+    _check_head(git_dir)
+    common = _common_dir(git_dir)
+    if not ((common / "objects").is_dir() and (common / "refs").is_dir()):
+        raise refused(f"is broken: {git_dir} belongs to a repository that is not there")
+
+
+def _common_dir(git_dir: Path) -> Path:
+    """The folder with the objects: for a worktree that of the repository it belongs to."""
+    pointer = git_dir / "commondir"
+    if not pointer.is_file():
+        return git_dir
+    content = os.fsdecode(_content(pointer).rstrip(b"\r\n"))
+    return git_dir if "\0" in content else Path(os.path.realpath(git_dir / content))
+
+
+def has_objects(repository: Repository) -> bool:
+    """Whether anything was ever added to a repository or fetched into it."""
+    objects = _common_dir(repository.git_dir) / "objects"
+    try:
+        with os.scandir(objects) as found:
+            loose = any(len(entry.name) == 2 for entry in found)
+        packs = objects / "pack"
+        return loose or any(packs.glob("*.pack")) or (objects / "info/alternates").exists()
+    except OSError as error:
+        raise refused(f"cannot be read: {error.strerror}") from error
+
+
+def _check_head(git_dir: Path) -> None:
+    head = git_dir / "HEAD"
+    content = b"ref: " + os.fsencode(os.readlink(head)) if head.is_symlink() else _content(head)
+    if not HEAD.match(content):
+        raise refused(f"is broken: {head} names neither a branch nor a commit")
 
 
 def _check_owner(*paths: Path) -> None:

@@ -53,6 +53,7 @@ class LexicalStore:
         self._unfinished = Files(folder / "rebuild")
         self._lock = threading.Lock()
         self._snapshots: dict[UUID, scoring.Snapshot] = {}
+        self._counts: dict[UUID, tuple[tuple[int, int], int]] = {}  # the state, and the chunks then
 
     def add(self, root_id: UUID, records: Sequence[VectorRecord]) -> None:
         """Keep the words and facts of records. An id that is there already stays as it is."""
@@ -142,7 +143,15 @@ class LexicalStore:
         return self._read(root_id, reading.ids) or set()
 
     def count(self, root_id: UUID) -> int:
-        return self._read(root_id, reading.count) or 0
+        """How many chunks there are; counted once for each write."""
+        with self._files.reading(root_id) as database:
+            if database is None:
+                return 0
+            now = scoring.state(database)
+            known = self._counts.get(root_id)
+            if known is None or known[0] != now:
+                known = self._counts[root_id] = now, reading.count(database)
+            return known[1]
 
     def sound(self, root_id: UUID) -> bool:
         """Whether a root has a file, of this version and without a fault. Reads all of it."""
@@ -167,6 +176,7 @@ class LexicalStore:
         self._unfinished.drop(root_id)
         with self._lock:
             self._snapshots.pop(root_id, None)
+            self._counts.pop(root_id, None)
 
     def roots(self) -> set[UUID]:
         """The roots that have a file, or one that is being built again."""

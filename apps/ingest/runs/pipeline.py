@@ -15,6 +15,7 @@ from apps.ingest.chunking import Chunker
 from apps.ingest.embedding import get_embedder
 from apps.ingest.finding.discovery import discover
 from apps.ingest.finding.eligibility import EMPTY
+from apps.ingest.finding.refusal import CODE as GIT_FAILED
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IngestRun, SourceFile
 from apps.ingest.runs import lock, sweep
@@ -48,9 +49,8 @@ def ingest(run: IngestRun, job: Job) -> Ending:
     progress.add(files=len(delta.files), skipped=len(found.skipped))
     _forget_records(run)
     if not found.files and not any(item.reason == EMPTY for item in found.skipped):
-        reason = f"No eligible files found in {run.path}"
         keep_skipped(run, found.skipped)
-        return Ending.failed(reason, message=reason)
+        return _empty(run, found)
     progress.begin(len(delta.files), delta.staying)
     if delta.files:
         progress.say("embedding", f"Embedding {len(delta.files)} files")
@@ -66,6 +66,14 @@ def ingest(run: IngestRun, job: Job) -> Ending:
         # Nothing was published, so no root carries the skip list: the run's record does.
         keep_skipped(run, found.skipped)
     return ending
+
+
+def _empty(run: IngestRun, found: Discovery) -> Ending:
+    """A folder without eligible files. Where git lists none, a plain folder may hold some."""
+    reason = f"No eligible files found in {run.path}"
+    if not found.nothing:
+        return Ending.failed(reason, message=reason)
+    return Ending.failed(f"{reason}: {found.nothing}", message=reason, code=GIT_FAILED)
 
 
 def _compared(run: IngestRun, job: Job) -> tuple[Discovery, Delta]:

@@ -7,6 +7,7 @@ from apps.ingest.lexical import StoredSymbol, get_lexical
 from apps.ingest.models import Root
 from apps.retrieval.ingested import ingested_lines
 from apps.retrieval.live import live_files
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.ranking.paths import kinds
 from apps.retrieval.repositories import repo_id, roots_named
 from apps.retrieval.scope import fits
@@ -42,7 +43,13 @@ def find_definitions(query: SymbolQuery) -> Definitions:
     REPO_NOT_FOUND.
     """
     roots = roots_named(query.repositories)
-    found = [each for root in roots for each in _of_root(root, query)]
+    repeated = repeated_files(roots)
+    found = [
+        each
+        for root in roots
+        for each in _of_root(root, query)
+        if each.symbol.file_path not in repeated.get(root.id, ())
+    ]
     found, match = _best_named(found, query)
     order = {root.id: index for index, root in enumerate(roots)}
     # What ranks alike stands as the roots give it: by path and line.

@@ -10,6 +10,7 @@ from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
 from apps.retrieval.ingested import ingested_lines
 from apps.retrieval.live import live_files
+from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.ranking.paths import kinds
 from apps.retrieval.repositories import roots_named
 from apps.retrieval.scope import fits
@@ -36,7 +37,14 @@ def find_references(query: SymbolQuery) -> References:
     Comments and strings do not count where the language has a grammar. Raises Conflict
     INGEST_REQUIRED, NotFound REPO_NOT_FOUND.
     """
-    files = [file for root in roots_named(query.repositories) for file in _files(root, query)]
+    roots = roots_named(query.repositories)
+    repeated = repeated_files(roots)
+    files = [
+        file
+        for root in roots
+        for file in _files(root, query)
+        if file.place.path not in repeated.get(root.id, ())
+    ]
     files.sort(key=lambda file: bool(kinds(file.place.path) & ASIDE))
     found = list(islice(_references(query.last, files[:MAX_FILES]), query.limit + 1))
     truncated = len(found) > query.limit or len(files) > MAX_FILES

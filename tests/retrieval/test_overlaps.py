@@ -1,0 +1,165 @@
+"""One root inside another: what both hold is told once, at every door and in every mode."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import Root
+from apps.ingest.runs import stores
+from apps.ingest.vectors.store import get_store
+from apps.retrieval.memory import Memory
+from apps.retrieval.tools import VECTOR_SEARCH
+from codeinfo.errors import Unavailable
+from tests.retrieval.conftest import Ask
+from tests.support.ingested import ingest, write_files
+
+JSON = dict[str, Any]
+QUESTION = "berth_of_ship"
+FILES = {
+    f"quay/berth{i}.py": f"def berth_of_ship_{i}(ship):\n    return berth_of_ship({i}, ship)\n"
+    for i in range(6)
+}
+ABOVE = {
+    "top.py": "def berth_of_ship(number, ship):\n    return number, ship\n",
+    "quay/notes.md": "# berth_of_ship\n\nOnly the outer one is asked to hold it.\n",
+}
+
+
+@pytest.fixture
+def emptied() -> Iterator[None]:
+    for root_id in stores.roots():
+        stores.drop(root_id)
+    yield
+    for root_id in stores.roots():
+        stores.drop(root_id)
+
+
+@pytest.fixture
+def nested(
+    transactional_db: None, emptied: None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """`port` is ingested, and so is its folder `quay`, in which it has one file more."""
+    monkeypatch.setattr("apps.retrieval.sources.memory", Memory())
+    port = write_files(folder / "port", FILES)
+    ingest(port / "quay")
+    ingest(write_files(port, ABOVE))
+    return port
+
+
+def places(answer: JSON) -> list[tuple[str, str]]:
+    return [(result["repo"], result["relPath"]) for result in answer["results"]]
+
+
+EACH_ONCE = sorted(
+    [("quay", f"berth{i}.py") for i in range(6)] + [("port", "quay/notes.md"), ("port", "top.py")]
+)
+
+
+def by_vectors(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    turn_knobs(retrieval_mode="vector", retrieval_cutoff_disabled=True)
+
+
+def by_both(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    turn_knobs(retrieval_memory_mb=0, retrieval_cutoff_disabled=True)
+
+
+def from_memory(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    turn_knobs(retrieval_memory_mb=16, retrieval_cutoff_disabled=True)
+    held = Memory()
+    monkeypatch.setattr("apps.retrieval.sources.memory", held)
+    VECTOR_SEARCH.run({"query": QUESTION})
+    assert held.wait(30)
+
+
+def by_words(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> None:
+        raise Unavailable("Chroma is away", code="CHROMA_UNAVAILABLE")
+
+    turn_knobs(retrieval_memory_mb=0)
+    monkeypatch.setattr(type(get_store()), "nearest_each", away)
+
+
+@pytest.mark.parametrize("mode", [by_vectors, by_both, from_memory, by_words])
+def test_each_passage_is_told_once_at_every_door(
+    nested: Path,
+    ask: Ask,
+    client: Client,
+    turn_knobs: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    mode: Callable[..., None],
+) -> None:
+    mode(turn_knobs, monkeypatch)
+    answer = ask(query=QUESTION, limit=20)
+    assert sorted(places(answer)) == EACH_ONCE
+    assert len(answer["files"]) == len(EACH_ONCE)
+    assert VECTOR_SEARCH.run({"query": QUESTION, "limit": 20}) == answer
+    call = {"name": "VectorSearch", "arguments": {"query": QUESTION, "limit": 20}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    accepts = {"accept": "application/json, text/event-stream"}
+    told = client.post("/mcp", request, content_type="application/json", headers=accepts).json()
+    assert told["result"]["structuredContent"] == answer
+    page = client.get("/search", {"q": QUESTION, "limit": 20}).content.decode()
+    assert "8 matches in 8 files" in page
+    # The limit is filled by others, not by holes.
+    assert len(places(ask(query=QUESTION, limit=7))) == 7
+
+
+def test_one_of_both_tells_all_that_it_has(nested: Path, ask: Ask) -> None:
+    found = ask(query=QUESTION, limit=20, repository="port")
+    assert sorted(places(found)) == sorted(("port", path) for path in {**FILES, **ABOVE})
+    assert len(places(ask(query=QUESTION, limit=20, repository="quay"))) == 6
+
+
+def test_of_two_versions_of_a_file_the_one_ingested_last_is_told(nested: Path, ask: Ask) -> None:
+    write_files(nested, {"quay/berth0.py": "def berth_of_ship_0():\n    return 'later'\n"})
+    ingest(nested)
+    found = [(p, r["chunk"]) for p, r in zip_places(ask(query=QUESTION, limit=20)) if "0" in p[1]]
+    assert [place for place, _ in found] == [("port", "quay/berth0.py")]
+    assert "later" in found[0][1]
+    ingest(nested / "quay")
+    assert set(places(ask(query=QUESTION, limit=20))) >= {("quay", "berth0.py"), ("port", "top.py")}
+    assert ("port", "quay/berth0.py") not in places(ask(query=QUESTION, limit=20))
+
+
+def zip_places(answer: JSON) -> list[tuple[tuple[str, str], JSON]]:
+    return list(zip(places(answer), answer["results"], strict=True))
+
+
+def test_a_root_that_lacks_something_answers_for_what_no_other_has(nested: Path, ask: Ask) -> None:
+    Root.objects.filter(name="quay").update(damage="vectors are lost")
+    found = ask(query=QUESTION, limit=20)
+    assert {repo for repo, _ in places(found)} == {"port"}
+    assert len(places(found)) == len(EACH_ONCE)
+
+
+def test_names_are_told_once(nested: Path, client: Client) -> None:
+    def post(tool: str) -> list[tuple[str, str]]:
+        body = {"name": "berth_of_ship_1" if tool == "definitions" else QUESTION, "limit": 100}
+        address = f"/tools/symbol-{tool}"
+        return places(client.post(address, body, content_type="application/json").json())
+
+    assert post("definitions") == [("quay", "berth1.py")]
+    used = post("references")
+    assert sorted(used) == [
+        ("port", "top.py"),
+        *[("quay", f"berth{i}.py") for i in range(6)],
+    ]
+
+
+def test_the_page_counts_the_files_of_a_language_once(nested: Path, client: Client) -> None:
+    page = client.get("/search").content.decode()
+    assert re.search(r"python\s*\(7\)", page), re.findall(r"<option[^>]*>[^<]*", page)
+
+
+def test_siblings_and_alike_names_are_no_overlap(nested: Path, ask: Ask) -> None:
+    write_files(nested.parent / "port-side", {"quay/berth0.py": FILES["quay/berth0.py"]})
+    ingest(nested.parent / "port-side")
+    found = places(ask(query=QUESTION, limit=20))
+    assert ("port-side", "quay/berth0.py") in found
+    assert ("quay", "berth0.py") in found
+    assert get_lexical().count(Root.objects.get(name="port-side").id) == 1
