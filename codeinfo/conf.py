@@ -168,6 +168,7 @@ class Knobs:
     redis_url: str = knob("REDIS_URL", text, "", "Redis for the channel layer; in memory when unset")
     chroma_url: str = knob("CHROMA_URL", chroma_url, "", "Chroma server (host:port or URL); embedded in the data folder when unset")
     celery_broker_url: str = knob("CELERY_BROKER_URL", text, "", "Celery's broker: its workers ingest then, not this process; needs CHROMA_URL")
+    disk_reserve_mb: int = knob("CODEINFO_DISK_RESERVE_MB", integer(0, 1 << 20), 200, "Megabytes that an ingest leaves free on the disk of the data folder: with less it ends in error")
     # access
     bind: str = knob("CODEINFO_BIND", text, "127.0.0.1", "Address to listen on; any other than loopback needs a login and tokens")
     allowed_hosts: tuple[str, ...] = knob("CODEINFO_ALLOWED_HOSTS", words, (), "Further Host names that are served, comma separated")

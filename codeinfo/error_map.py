@@ -11,6 +11,7 @@ from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions as drf
 
+from codeinfo import disk
 from codeinfo.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
 
 STATUS_BY_CODE = {
@@ -219,6 +220,8 @@ def typed(error: Exception) -> CodeinfoError | None:
         case drf.APIException():
             return typed_from_drf(error)
         case OperationalError():
+            if disk.is_full(error):
+                return disk.full_error()
             # The database has been waited for already (its own timeout); the caller may come back.
             return Unavailable("The database is busy or away.", code="DATABASE_UNAVAILABLE")
     return None

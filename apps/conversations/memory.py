@@ -1,4 +1,5 @@
-"""The verbs of a run (see `rows`) while the database is away: kept by this process alone.
+"""The verbs of a run (see `rows`) while the database is away or its disk is full: kept by this
+process alone.
 
 Nothing of it is written to the database later: the page says so while it lasts. What is kept here
 are rows that were never saved, so that pages draw them as they draw any. A conversation is
@@ -12,11 +13,13 @@ from typing import Any
 
 from django.db import Error, connection
 
+from apps.agents.messages import Message
 from apps.conversations import leases, queries, rows, services
 from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.parts import Part
 from apps.conversations.stream import live_runs
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
+from codeinfo import disk
 from codeinfo.principal import current
 
 MOST = 200
@@ -26,6 +29,8 @@ MOST = 200
 class Kept:
     conversation: Conversation
     turns: list[Turn] = field(default_factory=list)
+    # What was said before and is stored, as far as the database can be read.
+    stored: Sequence[Message] = ()
 
 
 _kept: dict[str, Kept] = {}
@@ -44,10 +49,16 @@ def database_away() -> bool:
     return False
 
 
+def cannot_store(error: Error) -> bool:
+    """Whether what raised `error` is to be kept here: the database is away, or its disk full."""
+    return disk.is_full(error) or database_away()
+
+
 @dataclass(frozen=True)
 class Seen:
     """A conversation as it can be shown now: what is stored, and what is kept here behind it.
 
+    `away`: nothing of it is stored now, or can be read. `full`: since the disk is full.
     `forbidden`: there is one, and it belongs to somebody else.
     """
 
@@ -55,6 +66,7 @@ class Seen:
     turns: list[Turn]
     away: bool = False
     forbidden: bool = False
+    full: bool = False
 
 
 def seen(conversation_id: str) -> Seen:
@@ -69,7 +81,9 @@ def seen(conversation_id: str) -> Seen:
         if not database_away():
             raise
         return _permitted(Seen(unsaved, turns(conversation_id), away=True))
-    return _permitted(Seen(row or unsaved, [*stored, *turns(conversation_id)]))
+    full = disk.has_no_room()
+    both = [*stored, *turns(conversation_id)]
+    return _permitted(Seen(row or unsaved, both, away=full, full=full))
 
 
 def _permitted(found: Seen) -> Seen:
@@ -90,6 +104,22 @@ def forget(conversation_id: str) -> None:
     _kept.pop(conversation_id, None)
 
 
+def recall(request: StartTurn) -> None:
+    """Before `start_turn`: learn of a stored conversation what its next answer needs to know.
+
+    Raises what `rows.check_open` raises. A database that cannot be read tells nothing.
+    """
+    try:
+        row = Conversation.objects.filter(pk=request.conversation_id).first()
+        if row is None:
+            return
+        rows.check_open(row, request.agent_name)
+        history = queries.history(request.conversation_id, before=now_ms())
+    except Error:
+        return
+    _kept.setdefault(request.conversation_id, Kept(row)).stored = history
+
+
 def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     """As `rows.start_turn`; a run that began before the database went away holds its lock."""
     if live_runs.of(request.conversation_id) is not None:
@@ -98,7 +128,8 @@ def start_turn(request: StartTurn, owner: str) -> StartedTurn:
     replaced = request.replaces if rows.is_replaceable(request, kept.turns[-2:]) else ""
     if replaced:
         del kept.turns[-2:]
-    history = queries.as_messages((turn.role, turn.parts) for turn in kept.turns)
+    said = queries.as_messages((turn.role, turn.parts) for turn in kept.turns)
+    history = [*kept.stored, *said]
     asked_at = max(now_ms(), kept.conversation.last_message_at + services.MILLISECOND)
     question = _turn(request, role=Turn.Role.USER, created_at=asked_at)
     question.parts = [{"type": "text", "text": request.message}]

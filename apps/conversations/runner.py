@@ -149,9 +149,10 @@ async def _started(request: StartTurn) -> tuple[Store, StartedTurn]:
     try:
         started = await database(rows.start_turn, request, recovery.owner())
     except Error as error:
-        if not await database(memory.database_away):
+        if not await database(memory.cannot_store, error):
             raise
-        logger.warning("the database is away, a chat run is not stored: %s", error)
+        logger.warning("the database cannot be written, a chat run is not stored: %s", error)
+        await database(memory.recall, request)
         return memory, memory.start_turn(request, recovery.owner())
     memory.forget(request.conversation_id)
     return rows, started

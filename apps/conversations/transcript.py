@@ -34,6 +34,7 @@ def context(asked: Mapping[str, str]) -> dict[str, Any]:
         "conversation_id": conversation_id,
         "conversation": seen.conversation,
         "away": seen.away,
+        "full": seen.full,
         "articles": [mark_safe(html.exchange(view)) for view in shown],
         "earlier": len(views) - len(shown),
         "running": any(view.running for view in views),

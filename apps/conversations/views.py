@@ -25,6 +25,7 @@ from apps.conversations.types import StartTurn
 from apps.ingest import queries as ingest
 from apps.ingest.models import Root
 from apps.retrieval.repositories import repo_id
+from codeinfo import disk
 from codeinfo.conf import BASE_DIR
 from codeinfo.error_map import status_of
 from codeinfo.errors import CodeinfoError, InvalidInput, NotFound
@@ -136,7 +137,9 @@ async def send(request: HttpRequest) -> HttpResponse:
     # From now on the provider stays: the pickers say so.
     fixed = await picker(log.provider, log.model, fixed=True, patient=False)
     # Nothing of the run itself: it may have ended by now, and the socket has said so.
-    sent = {"picker": fixed, "away": not log.stored, "oob": True}
+    away = not log.stored
+    full = away and await sync_to_async(disk.has_no_room)()
+    sent = {"picker": fixed, "away": away, "full": full, "oob": True}
     body = render_to_string("conversations/_sent.html", sent | {"conversation_id": conversation_id})
     return HttpResponse(
         body,

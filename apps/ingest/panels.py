@@ -15,11 +15,22 @@ from apps.ingest import queries
 from apps.ingest.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest.finding import refusal
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import progress
+from apps.ingest.runs import endings, progress
 from apps.ingest.types import TERMINAL_STATES, RunStatus
+from codeinfo import disk
 
 VIEWS: dict[str, tuple[str, ...]] = {
-    "page": ("_run", "_roots", "_count", "_start", "_bulk", "_lock", "_outdated", "_foot_run"),
+    "page": (
+        "_run",
+        "_roots",
+        "_count",
+        "_start",
+        "_bulk",
+        "_lock",
+        "_outdated",
+        "_disk",
+        "_foot_run",
+    ),
     "foot": ("_foot_run",),
 }
 
@@ -86,6 +97,7 @@ def context() -> dict[str, Any]:
         "locked_model": lock.model if lock else None,
         "model_is_gone": lock is not None and is_gone(lock.model),
         "default_model": DEFAULT_MODEL,
+        "shortage": disk.shortage(),
     }
 
 
@@ -97,11 +109,12 @@ def render(view: str) -> dict[str, str]:
 
 def _latest_run() -> IngestRun | None:
     runs = IngestRun.objects.exclude(operation=IngestRun.Operation.REMOVE)
-    return runs.order_by(Coalesce("finished_at", "queued_at").desc(), "-queued_at").first()
+    latest = runs.order_by(Coalesce("finished_at", "queued_at").desc(), "-queued_at").first()
+    return endings.as_known(latest) if latest else None
 
 
 def _rows() -> list[RootRow]:
-    live = {run.path: run for run in IngestRun.objects.live()}
+    live = {run.path: run for run in endings.live()}
     return [RootRow(root, live.get(root.path)) for root in queries.published_roots()]
 
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
+from apps.ingest.runs import endings
 from apps.ingest.spelt import Spelt
 from codeinfo.errors import NotFound
 
@@ -44,14 +45,14 @@ def locked_model() -> str | None:
 def find_run(run_id: str | UUID) -> IngestRun:
     """Raises NotFound, also where the id is none."""
     try:
-        return IngestRun.objects.get(id=UUID(str(run_id)))
+        return endings.as_known(IngestRun.objects.get(id=UUID(str(run_id))))
     except (ValueError, IngestRun.DoesNotExist):
         raise NotFound(f"No ingest run {run_id}.") from None
 
 
 def active_run() -> IngestRun | None:
     """The run under way, else the one that is next."""
-    runs = IngestRun.objects.live()
+    runs = endings.live()
     return runs.running().first() or runs.order_by("queued_at").first()
 
 
@@ -62,7 +63,7 @@ def queued_runs() -> list[IngestRun]:
 
 def live_states() -> dict[str, str]:
     """Folder → "queued", "scanning" or "embedding", of those that are being ingested now."""
-    runs = IngestRun.objects.live().filter(dry_run=False)
+    runs = endings.live().filter(dry_run=False)
     return dict(runs.values_list("path", "state"))
 
 

@@ -10,10 +10,12 @@ from django.utils import timezone
 from apps.ingest import folders, queries, stream
 from apps.ingest.embedding import get_embedder, is_gone, resolve
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import journal, lock, queue, recovery, sweep
+from apps.ingest.runs import endings, journal, lock, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken
-from apps.ingest.runs.progress import Ending, finish
+from apps.ingest.runs.progress import Ending
+from apps.ingest.types import TERMINAL_STATES
 from apps.logs.context import request_id
+from codeinfo import disk
 from codeinfo.errors import CodeinfoError, Conflict, InvalidInput
 
 # The slot of every request that wants the index for itself: it is unique, so one gets it.
@@ -89,7 +91,7 @@ def reembed(path: str) -> IngestRun:
 def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:
     """Queue another ingest of several roots, whatever is under way; one that waits already is not
     queued twice. Returns the runs that were queued."""
-    waiting = set(IngestRun.objects.live().values_list("path", flat=True))
+    waiting = set(endings.live().values_list("path", flat=True))
     locked = queries.locked_model()
     runs = []
     for root in Root.objects.published().filter(id__in=list(root_ids)).order_by("name"):
@@ -112,7 +114,7 @@ def change_model(model: str) -> list[IngestRun]:
         dimension = len(embedder.embed_query("dimension"))
     finally:
         embedder.close()
-    if IngestRun.objects.live().exists():
+    if endings.live().exists():
         raise busy()
     lock.move(full_model, dimension)
     return queue_reembeds(Root.objects.published().values_list("id", flat=True))
@@ -125,6 +127,8 @@ def cancel(
     left; "pending": it did not end within `patience` seconds and will, or it wrote so much that the
     worker takes it away later. Raises NotFound."""
     run = queries.find_run(run_id)
+    if run.state in TERMINAL_STATES:
+        return "complete"
     gone = {"state": "cancelled", "message": "Cancelled", "slot": None}
     waiting = IngestRun.objects.filter(id=run.id, state="queued")
     if waiting.update(**gone, finished_at=timezone.now()):
@@ -165,9 +169,9 @@ def remove(path: str) -> bool:
         released = lock.release(ending=run.id)
     except (CodeinfoError, DatabaseError) as error:
         sweep.due.set()
-        finish(run.id, Ending.failed(str(error)))
+        endings.end(run.id, Ending.failed(str(error)))
         raise
-    finish(run.id, Ending("completed", "Removed"))
+    endings.end(run.id, Ending("completed", "Removed"))
     return released
 
 
@@ -199,8 +203,11 @@ def _again(root: Root, model: str) -> dict[str, object]:
 
 def _enter(**fields: object) -> IngestRun:
     """A row for a run that is to be the only one. Raises Conflict BUSY."""
-    run = None if IngestRun.objects.live().exists() else _insert(DOOR, **fields)
+    endings.save()
+    run = None if endings.live().exists() else _insert(DOOR, **fields)
     if run is None:
+        if disk.has_no_room():
+            raise disk.full_error()
         raise busy()
     return run
 

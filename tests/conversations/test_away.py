@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 from django.test import AsyncClient
 
 from apps.agents.events import TextDelta, ThreadNamed, ToolCallRequested, TurnFinished
 from apps.agents.messages import ToolCall
-from apps.conversations import memory, runner
+from apps.conversations import memory, rows, runner
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import RunLog, live_runs
+from apps.conversations.types import StartTurn
 from apps.conversations.work import database
+from codeinfo import disk
 from codeinfo.errors import Conflict
 from tests.conversations.conftest import conversation, ended, question, reached
 from tests.conversations.test_page_socket import Tab
@@ -144,6 +146,44 @@ async def test_the_chat_api_streams_all_the_same(
     told = b"".join([part async for part in answer.streaming_content]).decode()
     assert '"type": "token", "content": "Because."' in told
     assert '"type": "complete"' in told
+
+
+async def test_with_a_full_disk_a_conversation_goes_on_from_what_is_stored(
+    async_client: AsyncClient, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
+) -> None:
+    provider = scripted([TextDelta("First.")], [TextDelta("Second.")], [TextDelta("Third.")])
+    assert (await said(message="One?")).stored
+
+    def refused(request: StartTurn, owner: str) -> None:
+        raise OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rows, "start_turn", refused)
+        patch.setattr(disk, "has_no_room", lambda: True)
+        assert not (await said(message="Two?")).stored
+        assert not (await said(message="Three?")).stored
+        spoken = [m.text for m in provider.requests[-1].messages if m.role != "system"]
+        assert spoken == ["One?", "First.", "Two?", "Second.", "Three?"]
+        html = (await async_client.get("/chat?c=c1")).content.decode()
+        assert SHOWN.search(html)
+        assert "The disk is full" in html
+        assert all(text in html for text in ("First.", "Second.", "Third."))
+    html = (await async_client.get("/chat?c=c1")).content.decode()
+    assert not SHOWN.search(html)
+    assert await Turn.objects.acount() == 2
+
+
+async def test_a_database_that_is_locked_is_not_away(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
+) -> None:
+    scripted([TextDelta("First.")])
+
+    def refused(request: StartTurn, owner: str) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(rows, "start_turn", refused)
+    with pytest.raises(OperationalError):
+        await runner.start(question())
 
 
 async def test_many_conversations_push_out_the_oldest(

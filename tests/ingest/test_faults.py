@@ -188,7 +188,9 @@ def test_a_run_that_fails_says_why_and_the_old_answers_stay(
         hook(stage, Nth(1, fail), patch.setattr)
         run = run_ingest(repo, "renamed")
     told = client.get(f"/ingest/status/{run.id}").json()
-    assert (told["state"], told["message"]) == ("error", "Failed")
+    full = "No space" in reason
+    assert (told["state"], told["message"]) == ("error", "Disk full" if full else "Failed")
+    assert (told.get("errorCode") == "DISK_FULL") is full
     assert reason in told["lastError"]
     assert told["counts"] == {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
     assert contents(root) == before

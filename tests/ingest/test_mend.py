@@ -174,10 +174,8 @@ def test_words_that_cannot_be_written_fail_the_run_and_the_old_answers_stay(
     with monkeypatch.context() as patch:
         patch.setattr(type(get_lexical()), verb, full)
         run = run_ingest(repo)
-    assert (run.state, run.last_error) == (
-        "error",
-        "The word index failed: database or disk is full",
-    )
+    assert (run.state, run.error_code) == ("error", "DISK_FULL")
+    assert "The word index failed: database or disk is full" in run.last_error
     assert contents(root) == before
     assert answers(root) == words_before
     assert get_lexical().ids(root.id) == get_store().ids(root.id)

@@ -38,7 +38,7 @@ def test_health_tells_of_every_part(client: Client) -> None:
     assert body["uptime"] >= 0
     assert body["timestamp"] > 1_700_000_000_000
     told = body["parts"]
-    assert set(told) == {"database", "embedder", "chroma", "providers", "worker"}
+    assert set(told) == {"database", "disk", "embedder", "chroma", "providers", "worker"}
     assert told["providers"]["builtin"]["state"] == "ok"
     assert told["database"] == {"state": "ok", "word": "Connected", "detail": "SQLite"}
     assert told["worker"]["word"] == "Not here"

@@ -6,6 +6,8 @@ from typing import TypeVar
 
 from django.db import OperationalError
 
+from codeinfo import disk
+
 Result = TypeVar("Result")
 
 # SQLite itself waits 10 s for a lock before each failure.
@@ -18,6 +20,8 @@ def patiently(call: Callable[[], Result]) -> Result:
     for _ in range(TRIES - 1):
         try:
             return call()
-        except OperationalError:
+        except OperationalError as error:
+            if disk.is_full(error):
+                raise
             time.sleep(PAUSE_SECONDS)
     return call()

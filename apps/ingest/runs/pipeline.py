@@ -28,6 +28,7 @@ from apps.ingest.types import Discovery, Embedder, EmbeddingText, VectorRecord, 
 from apps.ingest.vectors.records import records
 from apps.ingest.vectors.store import unit_rows
 from apps.ingest.vectors.writer import Writer
+from codeinfo import disk
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
 
@@ -45,6 +46,8 @@ def ingest(run: IngestRun, job: Job) -> Ending:
     """
     progress = Progress(run, job)
     progress.say("scanning", "Discovering files")
+    if not run.dry_run:
+        disk.check()
     found, delta = _compared(run, job)
     progress.add(files=len(delta.files), skipped=len(found.skipped))
     _forget_records(run)
@@ -143,6 +146,7 @@ def _fill(
                 generation.add_files(rows)
             if kept:
                 progress.add(embedded=writer.wait())
+                disk.check()
                 lock.take(run.model, vectors.shape[1])
                 writer.put(files, kept, vectors)
         progress.add(embedded=writer.wait())

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -15,6 +16,7 @@ from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import journal
 from apps.ingest.runs.job import Job
 from apps.ingest.types import Counts, RunState, RunStatus
+from codeinfo import disk
 from codeinfo.conf import knobs
 
 WRITE_SECONDS = 0.25
@@ -98,7 +100,9 @@ class Progress:
         run = IngestRun.objects.running().filter(id=self._run_id, cancel_requested=False)
         try:
             written = run.update(**changes)
-        except OperationalError:
+        except OperationalError as error:
+            if disk.is_full(error):
+                raise
             # Locked for longer than we wait: the next write brings all of it.
             return
         if written:
@@ -117,31 +121,43 @@ class Progress:
         journal.goes_on(self._run_id, self._row.get("file_index"), self._counts)
 
 
-def finish(run_id: UUID, ending: Ending) -> bool:
+def finish(run_id: UUID, ending: Ending, at: datetime | None = None) -> bool:
     """End a run, if nobody else has: a terminal state is never overwritten. True if it was us."""
+    run = _ended(run_id, ending, at or timezone.now())
+    if run is None:
+        return False
+    journal.ended(run)
+    stream.run_changed(run_id)
+    stream.roots_changed()
+    return True
+
+
+@transaction.atomic
+def _ended(run_id: UUID, ending: Ending, at: datetime) -> IngestRun | None:
+    changes = changes_of(ending, at)
+    if ending.state in ("completed", "skipped"):
+        changes |= {"file_index": F("file_total"), "eta_ms": 0}
+    if not IngestRun.objects.running().filter(id=run_id).update(**changes):
+        return None
+    run = IngestRun.objects.get(id=run_id)
+    if ending.state in ("error", "cancelled") and not run.dry_run:
+        # The published files stand; the roots table says how the latest run went.
+        latest = {"last_state": ending.state, "last_error": ending.last_error}
+        Root.objects.published().filter(path=run.path).update(**latest)
+    return run
+
+
+def changes_of(ending: Ending, at: datetime) -> dict[str, Any]:
+    """What an end makes of a run's row, by field."""
     changes: dict[str, Any] = {
         "state": ending.state,
         "message": ending.message,
         "last_error": ending.last_error,
         "error_code": ending.error_code,
         "slot": None,
-        "finished_at": timezone.now(),
+        "finished_at": at,
     }
-    if ending.state == "error":
-        changes |= NO_COUNTS
-    if ending.state in ("completed", "skipped"):
-        changes |= {"file_index": F("file_total"), "eta_ms": 0}
-    if not IngestRun.objects.running().filter(id=run_id).update(**changes):
-        return False
-    run = IngestRun.objects.get(id=run_id)
-    if ending.state in ("error", "cancelled") and not run.dry_run:
-        # The published files stand; the roots table says how the latest run went.
-        latest = {"last_state": ending.state, "last_error": ending.last_error}
-        Root.objects.published().filter(path=run.path).update(**latest)
-    journal.ended(run)
-    stream.run_changed(run_id)
-    stream.roots_changed()
-    return True
+    return changes | NO_COUNTS if ending.state == "error" else changes
 
 
 def status_of(run: IngestRun) -> RunStatus:

@@ -16,12 +16,12 @@ from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import journal, lock, mend, pipeline, recovery, sweep
+from apps.ingest.runs import endings, journal, lock, mend, pipeline, recovery, sweep
 from apps.ingest.runs.heart import Heartbeat
 from apps.ingest.runs.job import Job, Stopped
-from apps.ingest.runs.patience import patiently
-from apps.ingest.runs.progress import CANCELLED, INTERRUPTED, Ending, finish
+from apps.ingest.runs.progress import CANCELLED, INTERRUPTED, Ending
 from apps.logs.context import on_behalf_of
+from codeinfo import disk
 from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError
 from codeinfo.telemetry import span, tell
@@ -37,7 +37,7 @@ _jobs: dict[UUID, Job] = {}
 
 def claim() -> IngestRun | None:
     """Take the next queued run, unless one is under way. Two claims never get the same one."""
-    if IngestRun.objects.running().exists():
+    if endings.running().exists():
         return None
     for run in IngestRun.objects.filter(state="queued").order_by("queued_at"):
         now = timezone.now()
@@ -63,7 +63,7 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
             with Heartbeat(job) if beating else nullcontext():
                 ending = recovery.truth(run, _perform(run, job))
             job.left_behind = not _tidy(run)
-            patiently(lambda: finish(run.id, ending))
+            endings.end(run.id, ending)
     finally:
         del _jobs[run.id]
         job.done.set()
@@ -103,7 +103,8 @@ def _perform(run: IngestRun, job: Job) -> Ending:
     except Stopped:
         reason = ""
     except CodeinfoError as error:
-        reason, code = error.message, error.code
+        told = _told(error)
+        reason, code = told.message, told.code
     except Exception as error:
         # Whatever a run meets ends that run, not the worker.
         # What a cancelled run was waiting for was closed under it: that error is no news.
@@ -111,9 +112,21 @@ def _perform(run: IngestRun, job: Job) -> Ending:
             logging.INFO if job.cancelled else logging.ERROR, "ingest failed", exc_info=error
         )
         reason = f"{type(error).__name__}: {error}"
+        if disk.is_full(error):
+            told = disk.full_error(reason=reason)
+            reason, code = told.message, told.code
     if job.cancelled:
         return INTERRUPTED if job.interrupted else CANCELLED
+    if code == disk.CODE:
+        return Ending.failed(reason, message="Disk full", code=code)
     return Ending.failed(reason, code=code)
+
+
+def _told(error: CodeinfoError) -> CodeinfoError:
+    """An error of a store as that of the full disk, where this was its reason."""
+    if error.code == disk.CODE or not disk.is_full(error):
+        return error
+    return disk.full_error(reason=error.message)
 
 
 def _tidy(run: IngestRun) -> bool:
@@ -171,12 +184,17 @@ class Worker(threading.Thread):
         # Whoever wakes us from here on has queued something that this look may miss.
         self._wake.clear()
         try:
+            endings.save()
             recovery.end_stale()
             self._sweep()
             run = claim()
             if run is None:
                 return self._mend()
             execute(run, beating=True)
+        except DatabaseError as error:
+            if not disk.is_full(error):
+                logger.exception("ingest worker stumbled")
+            return False  # health tells of a full disk; it is tried again soon
         except Exception:
             # The worker outlives a database that is away.
             logger.exception("ingest worker stumbled")
@@ -206,6 +224,8 @@ class Worker(threading.Thread):
         """Build one word index again that needs it, while no run waits; whether there was one."""
         if not self._to_mend:
             return False
+        if disk.shortage() is not None:
+            return False  # when there is room again
         root = self._to_mend.pop()
         try:
             mend.rebuild(root, stop=self._wake.is_set)

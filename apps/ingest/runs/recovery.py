@@ -8,7 +8,7 @@ from uuid import uuid4
 from django.utils import timezone
 
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import sweep
+from apps.ingest.runs import endings, sweep
 from apps.ingest.runs.progress import COMPLETED, INTERRUPTED, Ending, finish
 from codeinfo.conf import knobs
 
@@ -38,7 +38,7 @@ def recover() -> None:
 def end_stale() -> None:
     """While serving: end the runs whose worker has not been heard of for half a minute."""
     long_ago = timezone.now() - STALE
-    for run in IngestRun.objects.running().filter(heartbeat_at__lt=long_ago):
+    for run in endings.running().filter(heartbeat_at__lt=long_ago):
         if finish(run.id, truth(run, INTERRUPTED)):
             sweep.due.set()
 

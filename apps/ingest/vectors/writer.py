@@ -10,6 +10,7 @@ from apps.ingest.runs.job import Job
 from apps.ingest.types import ChunkedFile, VectorRecord, Vectors
 from apps.ingest.vectors.store import get_store
 from apps.logs.context import carrying
+from codeinfo import disk
 
 # Rows between two looks whether the run was cancelled.
 STEP = 500
@@ -63,6 +64,7 @@ class Writer:
             part = slice(start, start + STEP)
             if self._job.cancelled:
                 break
+            disk.check()
             with self._job.timed("store"):
                 get_store().add(self._root_id, self._model, records[part], vectors[part])
             stored += len(records[part])

@@ -12,6 +12,7 @@ from apps.ingest.runs import queue
 from apps.site import standby
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
+from codeinfo import disk
 from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError
 
@@ -29,7 +30,8 @@ def all_parts(*, opening: bool = True) -> list[Check]:
     """
     vectors = VECTORS if opening else VECTORS_IF_OPEN
     loop = [EVENT_LOOP] if standby.watching() else []
-    return [DATABASE, EMBEDDER, vectors, *map(provider_check, _providers()), WORKER, *loop]
+    providers = map(provider_check, _providers())
+    return [DATABASE, DISK, EMBEDDER, vectors, *providers, WORKER, *loop]
 
 
 def database_name() -> str:
@@ -55,6 +57,19 @@ def _database() -> Finding:
             "Start it, or set DATABASE_URL to one that answers.",
         )
     return Finding("database", "Database", "ok", "Connected", name)
+
+
+def _disk() -> Finding:
+    spaces = disk.spaces()
+    short = [space for space in spaces if space.is_short]
+    if short:
+        consequence = "Ingests end in an error; where nothing is left, chat is not stored."
+        told = " ".join([*map(str, short), consequence])
+        fix = "Make room there, or set CODEINFO_DATA_DIR to another disk."
+        word = "Full" if min(space.free for space in short) < disk.LEAST_BYTES else "Nearly full"
+        return Finding("disk", "Disk space", "bad", word, told, fix)
+    free = ", ".join(f"{space.free / 1e9:,.1f} GB free in {space.folder}" for space in spaces)
+    return Finding("disk", "Disk space", "ok", "Enough", free)
 
 
 def _embedder() -> Finding:
@@ -142,6 +157,7 @@ def _threaded(id: str, name: str, work: Callable[[], Finding]) -> Check:
 
 
 DATABASE = _threaded("database", "Database", _database)
+DISK = _threaded("disk", "Disk space", _disk)
 EMBEDDER = _threaded("embedder", "Search and embedding", _embedder)
 VECTORS = _threaded("chroma", "Vector store", _vectors)
 VECTORS_IF_OPEN = _threaded("chroma", "Vector store", _vectors_if_open)

@@ -29,8 +29,8 @@ from codeinfo.conf import knobs
 OLDEST_PYTHON = (3, 11)
 # Files that one finding names.
 SHOWN = 3
-# An index of a large repository is a gigabyte or so; SQLite must be able to write in any case.
-LITTLE_SPACE, TOO_LITTLE_SPACE = 2 << 30, 100 << 20
+# An index of a large repository is a gigabyte or so.
+LITTLE_SPACE = 2 << 30
 
 
 def checks(served: bool) -> list[Check]:
@@ -143,8 +143,7 @@ def _data_folder() -> Finding:
     free = shutil.disk_usage(nearest).free
     told = f"{folder}, {free / 1e9:,.1f} GB free"
     if free < LITTLE_SPACE:
-        level: Level = "bad" if free < TOO_LITTLE_SPACE else "warn"
-        return _found(level, told, "Make room, or set CODEINFO_DATA_DIR to another disk.")
+        return _found("warn", told, "Make room, or set CODEINFO_DATA_DIR to another disk.")
     return _found("ok", told)
 
 
