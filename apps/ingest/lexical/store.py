@@ -19,6 +19,7 @@ from apps.ingest.lexical.files import Files
 from apps.ingest.lexical.types import (
     ChunkFacts,
     Contents,
+    Fault,
     LexicalHit,
     StoredChunk,
     StoredSymbol,
@@ -147,6 +148,14 @@ class LexicalStore:
     def sound(self, root_id: UUID) -> bool:
         """Whether a root has a file, of this version and without a fault. Reads all of it."""
         return self._files.sound(root_id)
+
+    def exists(self, root_id: UUID) -> bool:
+        """Whether a root has a file, of whatever version."""
+        return self._files.exists(root_id)
+
+    def faults(self, root_id: UUID) -> list[tuple[Fault, str]]:
+        """Where the tables of a root's index do not agree with each other."""
+        return self._read(root_id, reading.faults) or []
 
     @contextmanager
     def rebuilding(self, root_id: UUID) -> Iterator["LexicalStore"]:
