@@ -44,8 +44,12 @@ class Moment:
     def of(cls, root: Root) -> "Moment | None":
         """None where the root is gone."""
         found = Root.objects.filter(id=root.id).values_list("generation", "last_run_id").first()
-        busy = IngestRun.objects.running().filter(path=root.path).exists()
-        return cls(*found, busy) if found else None
+        return cls(*found, is_busy(root)) if found else None
+
+
+def is_busy(root: Root) -> bool:
+    """Whether a run of this root is under way."""
+    return IngestRun.objects.running().filter(path=root.path).exists()
 
 
 def live_rows(root: Root) -> list[FileRow]:

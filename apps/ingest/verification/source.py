@@ -36,7 +36,9 @@ def compare(root: Root, live: Sequence[FileRow], found: Compared, check: Check) 
     there = {candidate.path for candidate in folder.files}
     rows = [row for row in live if not row.skip_reason and row.path in there]
     same = _compare_contents(root, rows, found, check)
-    if same:
+    if any(each.kind == "words_unreadable" for each in found.differences):
+        found.notes.append("Files were not cut again: the word index cannot be read.")
+    elif same:
         _compare_chunks(root, same, found, check)
 
 
