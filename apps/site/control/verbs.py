@@ -1,0 +1,34 @@
+"""What commands ask a running server to do, and do themselves where none runs."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from apps.ingest.types import Check
+from apps.ingest.verification import compare_all
+from codeinfo.errors import InvalidInput
+
+Options = Mapping[str, Any]
+Tell = Callable[[str], None]
+Verb = Callable[[Options, Check, Tell], dict[str, Any]]
+
+
+def verify(options: Options, check: Check, tell: Tell) -> dict[str, Any]:
+    """Options: `source` and `mending` (bool), `roots` (list of paths or names)."""
+    outcome = compare_all(
+        source=_typed(options, "source", bool, False),
+        mending=_typed(options, "mending", bool, False),
+        roots=[str(each) for each in _typed(options, "roots", list, [])],
+        check=check,
+        tell=tell,
+    )
+    return outcome.as_json()
+
+
+VERBS: dict[str, Verb] = {"verify": verify}
+
+
+def _typed(options: Options, name: str, kind: type, default: Any) -> Any:
+    value = options.get(name, default)
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name} must be of type {kind.__name__}")
+    return value
