@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,8 +32,8 @@ def manage(data: Path, *args: str, **more: str) -> "subprocess.CompletedProcess[
     )
 
 
-def start_ingest(product: Product, folder: Path) -> str:
-    body = {"path": str(folder), "name": folder.name, "model": MODEL}
+def start_ingest(product: Product, folder: Path, model: str = MODEL) -> str:
+    body = {"path": str(folder), "name": folder.name, "model": model}
     answer = httpx.post(f"{product.url}/ingest/start", json=body, timeout=60)
     assert answer.is_success, answer.text
     return str(answer.json()["runId"])
@@ -42,20 +41,19 @@ def start_ingest(product: Product, folder: Path) -> str:
 
 def until(product: Product, run: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """The status of a run as soon as it is so."""
-    for _ in range(3_000):
+    while True:
         status: dict[str, Any] = httpx.get(f"{product.url}/ingest/status/{run}", timeout=60).json()
-        if reached(status):
+        if reached(status) or ended(status):
             return status
-        time.sleep(0.02)
-    raise AssertionError(status)
 
 
 def ended(status: dict[str, Any]) -> bool:
     return status["state"] in ("completed", "skipped", "error", "cancelled")
 
 
-def ingest_into(product: Product, folder: Path) -> None:
-    assert until(product, start_ingest(product, folder), ended)["state"] == "completed"
+def ingest_into(product: Product, folder: Path, model: str = MODEL) -> None:
+    status = until(product, start_ingest(product, folder, model), ended)
+    assert status["state"] == "completed", status
 
 
 def test_a_running_server_is_asked_and_mends_and_without_one_the_command_does(

@@ -39,6 +39,10 @@ def ids(database: sqlite3.Connection) -> set[str]:
     return {chunk_id for (chunk_id,) in database.execute("SELECT id FROM chunk")}
 
 
+def runs(database: sqlite3.Connection) -> set[str]:
+    return {run for (run,) in database.execute("SELECT DISTINCT run FROM file")}
+
+
 def count(database: sqlite3.Connection) -> int:
     (number,) = database.execute("SELECT count(*) FROM chunk").fetchone()
     return int(number)

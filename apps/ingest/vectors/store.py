@@ -13,6 +13,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from uuid import UUID
@@ -49,6 +50,8 @@ class Client(Protocol):
         *args: Asked.args,
         **options: Asked.kwargs,
     ) -> Result: ...
+
+    def paused(self) -> AbstractContextManager[Path | None]: ...
 
     def close(self) -> None: ...
 
@@ -221,6 +224,11 @@ class VectorStore:
     def sweep(self) -> list[str]:
         """Remove index files that belong to nothing (embedded only); also for the start."""
         return self._client.ask(Collections.sweep)
+
+    def paused(self) -> AbstractContextManager[Path | None]:
+        """The folder of an embedded Chroma, in which nothing happens until the block ends, so that
+        it may be copied; None for a server. Calls wait meanwhile."""
+        return self._client.paused()
 
     def collections(self) -> set[UUID]:
         """The roots that have a collection."""

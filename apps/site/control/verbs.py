@@ -1,10 +1,12 @@
 """What commands ask a running server to do, and do themselves where none runs."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from apps.ingest.types import Check
 from apps.ingest.verification import compare_all
+from apps.site.backup.making import make
 from codeinfo.errors import InvalidInput
 
 Options = Mapping[str, Any]
@@ -24,7 +26,13 @@ def verify(options: Options, check: Check, tell: Tell) -> dict[str, Any]:
     return outcome.as_json()
 
 
-VERBS: dict[str, Verb] = {"verify": verify}
+def backup(options: Options, check: Check, tell: Tell) -> dict[str, Any]:
+    """Options: `file` (an absolute path) and `force` (bool)."""
+    file = Path(_typed(options, "file", str, ""))
+    return make(file, force=_typed(options, "force", bool, False), check=check, tell=tell)
+
+
+VERBS: dict[str, Verb] = {"verify": verify, "backup": backup}
 
 
 def _typed(options: Options, name: str, kind: type, default: Any) -> Any:
