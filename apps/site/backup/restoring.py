@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,8 @@ def _restored(opened: archive.Archive, folder: Path, check: Check, tell: Tell) -
     _remove_unfinished(folder)
     staging = folder / UNFINISHED
     staging.mkdir(mode=0o700)
-    try:
+    with ExitStack() as undo:
+        undo.callback(shutil.rmtree, staging, ignore_errors=True)
         tell(f"writing {manifest.size / 1e6:,.1f} MB")
         opened.extract(staging, check)
         tell("bringing the database up to date")
@@ -71,9 +72,7 @@ def _restored(opened: archive.Archive, folder: Path, check: Check, tell: Tell) -
         tell("comparing rows, vectors and words")
         found = json.loads(_manage(staging, manifest, "verify_index", "--json").stdout)
         _compare_counts(manifest, found["roots"])
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
+        undo.pop_all()  # from here on it marks what is half moved
     if SECRET not in manifest.members:
         (staging / SECRET).unlink(missing_ok=True)  # made by the commands, for nobody
     for part in PARTS:
