@@ -10,7 +10,7 @@ from django.utils import timezone
 from apps.ingest import folders, queries, stream
 from apps.ingest.embedding import get_embedder, is_gone, resolve
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import endings, journal, lock, queue, recovery, sweep
+from apps.ingest.runs import endings, freeze, journal, lock, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken
 from apps.ingest.runs.progress import Ending
 from apps.ingest.types import TERMINAL_STATES
@@ -150,6 +150,8 @@ def remove(path: str) -> bool:
     its vectors go when the store is back.
     """
     root = queries.find_root(path)
+    if freeze.index.is_frozen:
+        raise Conflict("A backup or a repair is under way: try again when it is done.", code="BUSY")
     run = _enter(
         **_again(root, queries.locked_model() or root.model)
         | {

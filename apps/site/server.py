@@ -23,6 +23,7 @@ from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
 from apps.retrieval import memory
 from apps.site import requests, sockets, standby
+from apps.site.control.server import Control
 from codeinfo import __version__, local_users, telemetry
 from codeinfo.conf import Knobs, knobs
 from codeinfo.heap import settled
@@ -161,6 +162,8 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     reactor.addSystemEventTrigger("before", "shutdown", ending, while_serving)
     logger.info("server start", extra={"context": facts()})
     queue.start_worker()
+    control = Control(knobs().data_dir)
+    control.start()
     gc.collect()
     settled()
     try:
@@ -168,6 +171,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     finally:
         if (watchdog := standby.watching()) is not None:
             watchdog.stop()
+        control.stop()
         queue.stop_worker()
         reset_finder()
         reset_store()

@@ -9,7 +9,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import UUID
 
@@ -68,6 +68,15 @@ class Files:
 
     def exists(self, root_id: UUID) -> bool:
         return self.path(root_id).exists()
+
+    def copy(self, root_id: UUID, target: Path) -> bool:
+        """Copy a root's file as it is now, and whether there is one. `target` is made."""
+        with self.reading(root_id) as database:
+            if database is None:
+                return False
+            with closing(sqlite3.connect(target)) as copy:
+                database.backup(copy)
+        return True
 
     def sound(self, root_id: UUID) -> bool:
         """Whether there is a file of this version in which SQLite finds no fault."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from apps.ingest.lexical import postings
-from apps.ingest.lexical.types import ChunkFacts, Contents, StoredChunk, StoredSymbol
+from apps.ingest.lexical import postings, scoring
+from apps.ingest.lexical.types import ChunkFacts, Contents, Fault, StoredChunk, StoredSymbol
 
 _FACTS = (
     "chunk.id, source_file, path, chunk_index, start_line, end_line, symbol, names, signature,"
@@ -21,14 +21,49 @@ _SYMBOL = (
     " language FROM symbol JOIN file ON file.id = symbol.file"
 )
 
+_SAME_AS_CHUNKS = {
+    "texts": "SELECT count(*) FROM chunk JOIN text USING (number)",
+    "files": "SELECT count(*) FROM chunk JOIN file ON file.id = chunk.file",
+}
+_NO_SYMBOLS = {
+    "of no file": "SELECT count(*) FROM symbol WHERE file NOT IN (SELECT id FROM file)",
+    "twice": (
+        "SELECT count(*) FROM (SELECT 1 FROM symbol"
+        " GROUP BY file, name COLLATE BINARY, path, kind, start_line, end_line, signature"
+        " HAVING count(*) > 1)"
+    ),
+}
+
 
 def ids(database: sqlite3.Connection) -> set[str]:
     return {chunk_id for (chunk_id,) in database.execute("SELECT id FROM chunk")}
 
 
+def runs(database: sqlite3.Connection) -> set[str]:
+    return {run for (run,) in database.execute("SELECT DISTINCT run FROM file")}
+
+
 def count(database: sqlite3.Connection) -> int:
     (number,) = database.execute("SELECT count(*) FROM chunk").fetchone()
     return int(number)
+
+
+def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
+    """Tables that do not agree: of texts, files and postings with chunks, of symbols with files."""
+    chunks = count(database)
+    found: list[tuple[Fault, str]] = []
+    for what, query in _SAME_AS_CHUNKS.items():
+        (number,) = database.execute(query).fetchone()
+        if number != chunks:
+            found.append(("words_unreadable", f"{what} of {number:,} chunks, {chunks:,} are there"))
+    _, _, files = scoring.spread(database.execute("SELECT * FROM segment").fetchall())
+    if (number := int((files > 0).sum())) != chunks:
+        found.append(("words_unreadable", f"words of {number:,} chunks, {chunks:,} are there"))
+    for what, query in _NO_SYMBOLS.items():
+        (number,) = database.execute(query).fetchone()
+        if number:
+            found.append(("symbols_differ", f"{number:,} definitions {what}"))
+    return found
 
 
 def facts(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ChunkFacts]:

@@ -19,6 +19,7 @@ from apps.ingest.lexical.files import Files
 from apps.ingest.lexical.types import (
     ChunkFacts,
     Contents,
+    Fault,
     LexicalHit,
     StoredChunk,
     StoredSymbol,
@@ -156,6 +157,22 @@ class LexicalStore:
     def sound(self, root_id: UUID) -> bool:
         """Whether a root has a file, of this version and without a fault. Reads all of it."""
         return self._files.sound(root_id)
+
+    def exists(self, root_id: UUID) -> bool:
+        """Whether a root has a file, of whatever version."""
+        return self._files.exists(root_id)
+
+    def copy(self, root_id: UUID, target: Path) -> bool:
+        """Copy a root's index to a file of its own, and whether there is one."""
+        return self._files.copy(root_id, target)
+
+    def runs(self, root_id: UUID) -> set[str]:
+        """The runs that have written to a root's index."""
+        return self._read(root_id, reading.runs) or set()
+
+    def faults(self, root_id: UUID) -> list[tuple[Fault, str]]:
+        """Where the tables of a root's index do not agree with each other."""
+        return self._read(root_id, reading.faults) or []
 
     @contextmanager
     def rebuilding(self, root_id: UUID) -> Iterator["LexicalStore"]:

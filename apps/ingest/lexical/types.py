@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.ingest.lexical.postings import Postings
 from apps.ingest.types import Symbol
+
+# What may be wrong in a file in which SQLite finds no fault (`verification.types.Kind`).
+Fault = Literal["words_unreadable", "symbols_differ"]
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,12 @@ class Published:
 
 
 def _fits(root: Root, run: IngestRun) -> bool:
-    return root.model == run.model and _cut(root.recipe) == _cut(recipe())
+    return root.model == run.model and makes_the_same_chunks(root)
+
+
+def makes_the_same_chunks(root: Root) -> bool:
+    """Whether the files of a root would be cut today as they were for its index."""
+    return _cut(root.recipe) == _cut(recipe())
 
 
 def _cut(recipe: str) -> list[str]:

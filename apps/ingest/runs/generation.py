@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps.ingest import stream
 from apps.ingest.models import LONGEST_REASON, IngestRun, Root, SourceFile
 from apps.ingest.queries import find_root
-from apps.ingest.runs import stores, sweep
+from apps.ingest.runs import freeze, stores, sweep
 from apps.ingest.runs.delta import Delta, recipe
 from apps.ingest.runs.job import Stopped
 from apps.ingest.runs.patience import patiently
@@ -36,6 +36,7 @@ class Generation:
     check: Check = go_on
 
     @classmethod
+    @freeze.index.changing()
     def begin(cls, run: IngestRun, check: Check = go_on) -> "Generation":
         """Find or make the root of a run, cleared of what a dead run left in it: that would be
         published with this one's, for it bears the same number.
@@ -92,6 +93,7 @@ class Generation:
     def add_skipped(self, skipped: Sequence[Skipped]) -> None:
         keep_skipped(self.run, skipped, root=self.root, since=self.number)
 
+    @freeze.index.changing()
     def publish(self, delta: Delta) -> None:
         """Make the new files live and those dead that are gone. Where nothing differs, the
         generation stays, and with it what is held of it in memory.

@@ -14,6 +14,7 @@ from apps.ingest.chunking import Chunker
 from apps.ingest.finding.discovery import read_file
 from apps.ingest.lexical import LexicalStore, get_lexical
 from apps.ingest.models import IngestRun, Root, SourceFile
+from apps.ingest.runs import freeze
 from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE
 from apps.ingest.types import ChunkedFile, VectorRecord
 from apps.ingest.vectors.store import get_store
@@ -40,6 +41,7 @@ def _is_wanting(root: Root) -> bool:
     return get_lexical().count(root.id) != there
 
 
+@freeze.index.changing()
 def rebuild(root: Root, stop: Callable[[], bool]) -> None:
     """Build the word index of a root again. Raises GivenUp soon after `stop` says so: then nothing
     has changed."""

@@ -10,7 +10,7 @@ from django.db.models import Sum
 from django.db.models.functions import Coalesce
 
 from apps.ingest.models import IngestRun, Root, SourceFile, SourceFileQuerySet
-from apps.ingest.runs import lock, stores
+from apps.ingest.runs import freeze, lock, stores
 from apps.ingest.types import Check, go_on
 from apps.ingest.vectors.store import get_store
 
@@ -20,6 +20,7 @@ due = threading.Event()
 MOST_TAKEN_BACK = 2_000
 
 
+@freeze.index.changing()
 def sweep(check: Check = go_on) -> None:
     """Everything that crashed, cancelled or failed runs have left, and the lock of an empty index.
 
@@ -43,6 +44,7 @@ def sweep(check: Check = go_on) -> None:
     due.clear()
 
 
+@freeze.index.changing()
 def drop_root(root: Root, *, all_now: bool = False) -> bool:
     """A root with all its vectors and words. The row goes first: from then on nobody finds them.
     Whether all has gone: unless it is to be `all_now`, what a large one held is left to the
@@ -57,6 +59,7 @@ def drop_root(root: Root, *, all_now: bool = False) -> bool:
     return True
 
 
+@freeze.index.changing()
 def abandon(run: IngestRun) -> bool:
     """Take back what a run that did not publish has written; what stood before stands again.
     Whether all was: of a run that wrote much, the rest is dead and left to the sweep."""
@@ -86,6 +89,7 @@ def revive(root: Root) -> None:
     retired.update(until=None)
 
 
+@freeze.index.changing()
 def sweep_root(root: Root, check: Check = go_on) -> None:
     """Delete the dead rows of a published root, their vectors and words."""
     files = SourceFile.objects.filter(root=root).order_by()

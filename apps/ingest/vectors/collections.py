@@ -7,6 +7,7 @@ numbers and lists. A collection that is not there is no error: it holds nothing.
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -132,6 +133,11 @@ class Collections:
     def sweep(self) -> list[str]:
         """Remove index files that no collection owns; their names. A server sees to its own."""
         return chroma.sweep(self._folder) if self._folder else []
+
+    @contextmanager
+    def paused(self) -> Iterator[Path | None]:
+        """As of `process.Embedded`; a server's folder is not ours to see."""
+        yield None
 
     def close(self) -> None:
         """Let go of Chroma's files or connections."""

@@ -6,8 +6,8 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -59,6 +59,12 @@ class Embedded:
                 raise unavailable("Chroma failed: it was closed")
             result: Result = self._running().ask((verb, args, options))
         return result
+
+    @contextmanager
+    def paused(self) -> Iterator[Path | None]:
+        """The folder, while Chroma does nothing in it: calls wait until the block ends."""
+        with self._turns:
+            yield self._folder
 
     def close(self) -> None:
         """Let go of the folder; further calls raise Unavailable."""

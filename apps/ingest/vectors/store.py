@@ -13,6 +13,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from uuid import UUID
@@ -49,6 +50,8 @@ class Client(Protocol):
         *args: Asked.args,
         **options: Asked.kwargs,
     ) -> Result: ...
+
+    def paused(self) -> AbstractContextManager[Path | None]: ...
 
     def close(self) -> None: ...
 
@@ -165,6 +168,30 @@ class VectorStore:
         for start in range(0, len(names), RECORDS_SLICE):
             yield from self.get(root_id, names[start : start + RECORDS_SLICE]).values()
 
+    def audit(
+        self, root_id: UUID, ids: Sequence[str]
+    ) -> tuple[dict[str, StoredMatch], list[str], Vectors]:
+        """Text and metadata of these records, and those that have a vector with it, one a row. Not
+        asked as a question, as nobody waits for it."""
+        name, wanted = self._name(root_id), list(ids)
+        found = self._client.ask(Collections.get, name, wanted)
+        named, vectors = self._client.ask(Collections.vectors, name, wanted)
+        return {each: _match(each, packed, None) for each, packed in found}, named, vectors
+
+    def each_id(self, root_id: UUID) -> Iterator[str]:
+        """Every id, read page by page."""
+        name = self._name(root_id)
+        return pages(
+            lambda limit, offset: self._client.ask(Collections.ids, name, limit, offset),
+            READ_SLICE,
+        )
+
+    def delete_ids(self, root_id: UUID, ids: Sequence[str]) -> None:
+        """Delete these records."""
+        for start in range(0, len(ids), RECORDS_SLICE):
+            part = list(ids[start : start + RECORDS_SLICE])
+            self._client.ask(Collections.delete, self._name(root_id), part)
+
     def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = go_on) -> int:
         """Delete what a run wrote; how many there were. `check` is called between slices: a
         hundred thousand rows take minutes."""
@@ -179,13 +206,7 @@ class VectorStore:
         return sum(self._delete(root_id, {"sourceFile": {"$in": group}}, check) for group in groups)
 
     def ids(self, root_id: UUID) -> set[str]:
-        name = self._name(root_id)
-        return set(
-            pages(
-                lambda limit, offset: self._client.ask(Collections.ids, name, limit, offset),
-                READ_SLICE,
-            )
-        )
+        return set(self.each_id(root_id))
 
     def count(self, root_id: UUID) -> int:
         return self._client.ask(Collections.count, self._name(root_id))
@@ -203,6 +224,11 @@ class VectorStore:
     def sweep(self) -> list[str]:
         """Remove index files that belong to nothing (embedded only); also for the start."""
         return self._client.ask(Collections.sweep)
+
+    def paused(self) -> AbstractContextManager[Path | None]:
+        """The folder of an embedded Chroma, in which nothing happens until the block ends, so that
+        it may be copied; None for a server. Calls wait meanwhile."""
+        return self._client.paused()
 
     def collections(self) -> set[UUID]:
         """The roots that have a collection."""

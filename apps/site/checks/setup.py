@@ -17,6 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from apps.ingest.runs import behind
 from apps.site.apps import elsewhere
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
@@ -45,6 +46,7 @@ def checks(served: bool) -> list[Check]:
         *_ingest_bases(),
         *_ports(served),
         ("schema", "Database schema", _schema),
+        ("behind", "Database and index", _behind),
     ]
     if knobs().redis_url:
         table.append(("redis", "Redis", _redis))
@@ -210,6 +212,18 @@ def _schema() -> Finding:
         return _found("ok", "Up to date.")
     count = f"{len(plan)} step{'' if len(plan) == 1 else 's'} behind"
     return _found("warn", f"{count}.", "The next start brings it up to date, or: manage.py migrate")
+
+
+def _behind() -> Finding:
+    told = behind.told()
+    if not told:
+        return _found("ok", "The database knows all runs that wrote to the index.")
+    return _found(
+        "bad",
+        told,
+        "Copy the folder again with codeinfo stopped, or use manage.py backup and restore. To go "
+        "on with what is there: manage.py verify_index --repair.",
+    )
 
 
 def _leaves() -> list[tuple[str, str]]:

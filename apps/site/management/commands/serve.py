@@ -1,5 +1,6 @@
 """`manage.py serve`: bring the data folder up to date and serve everything from one process."""
 
+import logging
 from typing import Any
 
 from channels.routing import get_default_application
@@ -8,12 +9,16 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.conversations import recovery as conversation_recovery
+from apps.ingest.runs import behind
 from apps.ingest.runs import recovery as ingest_recovery
 from apps.ingest.vectors.store import claim_store
 from apps.site import first_start, server
+from apps.site.backup import restoring
 from codeinfo.access import check_exposure
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
+
+logger = logging.getLogger("codeinfo.site")
 
 
 class Command(BaseCommand):
@@ -30,6 +35,10 @@ class Command(BaseCommand):
             check_exposure(known)
         except ImproperlyConfigured as error:
             raise CommandError(str(error)) from error
+        if restoring.is_unfinished(known.data_dir):
+            raise CommandError(
+                f"A restore to {known.data_dir} ended before its time: run manage.py restore again"
+            )
         listen_on = server.endpoints(known)
         try:
             claim_store()
@@ -37,6 +46,8 @@ class Command(BaseCommand):
             raise CommandError(error.message) from error
         if not options["no_migrate"]:
             call_command("migrate", verbosity=0)
+        if told := behind.told():
+            logger.warning(told)
         conversation_recovery.recover()
         ingest_recovery.recover()
         password = first_start.ensure_admin(known.data_dir)

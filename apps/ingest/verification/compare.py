@@ -1,0 +1,125 @@
+"""Compares the rows of each root with Chroma, the word index and, if asked, the folder.
+
+The rows are the truth: they tell which chunks must be there. Chunks are compared a few hundred at
+a time. A comparison may run beside an ingest: it holds for one generation, and begins again where
+another is published meanwhile.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from uuid import UUID
+
+from django.db.models import Q
+
+from apps.ingest import queries
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import IngestRun, Root
+from apps.ingest.types import Check, go_on
+from apps.ingest.vectors.store import get_store
+from apps.ingest.verification import rows, source, stored
+from apps.ingest.verification.types import Compared, Difference
+from codeinfo.errors import NotFound
+
+# How often a root is compared that a run changes meanwhile.
+TRIES = 3
+
+
+def verify(
+    *, source: bool = False, roots: Collection[str] = (), check: Check = go_on
+) -> list[Difference]:
+    """Compare these roots, by path or name, or all of them and what they share. `source`: also read
+    their folders. `check` is called between the steps; what it raises ends the comparison.
+
+    Raises NotFound for a root that is not there, and Unavailable where a whole store is away.
+    """
+    found = [
+        difference
+        for root in chosen(roots)
+        for difference in verify_root(root, source=source, check=check).differences
+    ]
+    return found + (verify_shared() if not roots else [])
+
+
+def chosen(roots: Collection[str]) -> list[Root]:
+    """The roots of these paths or names; all where none is named. Raises NotFound."""
+    if not roots:
+        return list(Root.objects.order_by("path"))
+    found = list(Root.objects.filter(Q(path__in=roots) | Q(name__in=roots)).order_by("path"))
+    known = {each for root in found for each in (root.path, root.name)}
+    for name in roots:
+        if name not in known:
+            raise NotFound(f"No ingested folder {name}.")
+    return found
+
+
+def verify_root(root: Root, *, source: bool = False, check: Check = go_on) -> Compared:
+    """Compare one root. Raises Unavailable where a whole store is away."""
+    for _ in range(TRIES):
+        before = rows.Moment.of(root)
+        if before is None:
+            return Compared(root.path, root.name, notes=["removed meanwhile"])
+        root.refresh_from_db()
+        found = _compared(root, source, check, busy=before.busy)
+        if rows.Moment.of(root) == before:
+            return found
+    found = Compared(root.path, root.name)
+    found.add("unsettled", "It was changed during each comparison: verify it again later.")
+    return found
+
+
+def verify_shared() -> list[Difference]:
+    """What is not of one root: the lock of the model, and what belongs to no root."""
+    return [*_orphans(), *_lock()]
+
+
+def _compared(root: Root, with_source: bool, check: Check, *, busy: bool) -> Compared:
+    found = Compared(root.path, root.name)
+    live = rows.live_rows(root)
+    found.rows = sum(not row.skip_reason for row in live)
+    _compare_counts(root, found)
+    if not busy and (dead := rows.dead_rows(root)):
+        found.add("left_over", f"{dead:,} rows that the next sweep removes")
+    if busy:
+        found.notes.append("A run is under way: what it has written so far is not compared.")
+    elif not root.generation:
+        found.add("left_over", "Its first run never published: the next sweep removes it.")
+    stored.compare(root, live, found, check)
+    if with_source and root.generation:
+        source.compare(root, live, found, check)
+    return found
+
+
+def _compare_counts(root: Root, found: Compared) -> None:
+    counted = rows.counted(root)
+    for name, number in counted.items():
+        if root.generation and getattr(root, name) != number:
+            told = getattr(root, name)
+            found.add("counts_differ", f"{name}: the root says {told:,}, its rows {number:,}")
+
+
+def _orphans() -> Iterator[Difference]:
+    """Read before the rows: each of those had its row before it came to be."""
+    held: list[tuple[str, Callable[[], set[UUID]]]] = [
+        ("vectors", get_store().collections),
+        ("words", get_lexical().roots),
+    ]
+    ids = {what: read() for what, read in held}
+    known = set(Root.objects.values_list("id", flat=True))
+    for what, of in ids.items():
+        for orphan in sorted(of - known):
+            yield Difference(str(orphan), "orphan", f"{what} of a root that has no row")
+
+
+def _lock() -> Iterator[Difference]:
+    lock = queries.index_lock()
+    embedded = Root.objects.published().filter(embedded__gt=0).order_by("path")
+    if lock is None:
+        for root in embedded:
+            yield Difference(
+                root.path, "lock", f"no model is locked, it was made with {root.model}"
+            )
+        return
+    for root in embedded.exclude(model=lock.model):
+        detail = f"made with {root.model}, the index is locked to {lock.model}: it answers nothing"
+        yield Difference(root.path, "lock", detail)
+    if not embedded.exists() and not IngestRun.objects.running().exists():
+        yield Difference("", "lock", f"{lock.model} is locked, and no root has a vector")

@@ -1,0 +1,124 @@
+"""Mends what a comparison has found, from what is left: counts from rows, words from vectors,
+vectors from the folder."""
+
+import logging
+from collections.abc import Callable, Iterable
+from functools import partial
+from uuid import UUID
+
+from apps.ingest import queries
+from apps.ingest.folders import resolve
+from apps.ingest.models import IndexLock, Root
+from apps.ingest.runs import freeze, lock, mend, sweep
+from apps.ingest.types import Check
+from apps.ingest.vectors.store import get_store
+from apps.ingest.verification import rows
+from apps.ingest.verification.types import Compared, Difference, Kind, slices
+from codeinfo.errors import CodeinfoError
+
+logger = logging.getLogger("codeinfo.ingest")
+
+IDS_AT_ONCE = 500
+# Mended by ingesting the folder again; of the second, with every file made anew.
+_CHANGED: frozenset[Kind] = frozenset({"file_changed", "file_missing", "file_new", "file_problem"})
+_DAMAGED: frozenset[Kind] = frozenset(
+    {"vectors_missing", "vectors_unreadable", "text_differs", "chunks_differ"}
+)
+_WORDS: frozenset[Kind] = frozenset(
+    {"words_missing", "words_left_over", "words_unreadable", "symbols_differ"}
+)
+
+
+def repair(found: Iterable[Compared], shared: Iterable[Difference], check: Check) -> list[UUID]:
+    """Mend what can be mended at once, with the index frozen; return the roots that must be
+    ingested again for the rest. What cannot be mended is logged, and stays."""
+    again = []
+    with freeze.index.frozen(check):
+        for compared in found:
+            check()
+            root = Root.objects.filter(path=compared.root).first()
+            if root is None or not compared.differences or rows.is_busy(root):
+                continue
+            kinds = {each.kind for each in compared.differences}
+            if _attempt(root.path, partial(_mend, root, kinds, check)):
+                again.append(root.id)
+        kinds = {each.kind for each in shared}
+        if "orphan" in kinds or "left_over" in kinds:
+            _attempt("", partial(sweep.sweep, check))
+        if "lock" in kinds:
+            again += _mend_lock()
+    return again
+
+
+def _attempt(root: str, work: Callable[[], object]) -> object:
+    try:
+        return work()
+    except CodeinfoError as error:
+        logger.warning("not mended", extra={"context": {"root": root, "reason": error.message}})
+        return None
+
+
+def _mend(root: Root, kinds: set[Kind], check: Check) -> bool:
+    """Mend one root; whether it must be ingested again."""
+    logger.warning("mending", extra={"context": {"root": root.path, "kinds": sorted(kinds)}})
+    if not root.generation:
+        sweep.drop_root(root, all_now=True)
+        return False
+    if kinds & {"left_over", "vectors_left_over"}:
+        sweep.sweep_root(root, check)
+    if "vectors_left_over" in kinds:
+        _delete_unknown(root, check)
+    if "counts_differ" in kinds:
+        Root.objects.filter(id=root.id).update(**rows.counted(root))
+    if kinds & _DAMAGED:
+        resolve(root.path)  # without the folder the old answers are all there is
+        if "vectors_unreadable" in kinds:
+            get_store().drop(root.id, check)
+        Root.objects.filter(id=root.id).update(recipe="")
+        return True
+    if kinds & _WORDS:
+        mend.rebuild(root, stop=_stopping(check))
+    return bool(kinds & _CHANGED)
+
+
+def _delete_unknown(root: Root, check: Check) -> None:
+    """Delete vectors that no row tells of. Listed first: pages move when rows go."""
+    unknown = []
+    for some in slices(get_store().each_id(root.id), IDS_AT_ONCE):
+        check()
+        unknown += rows.without_row(root, some)
+    facts = {"root": root.path, "count": len(unknown)}
+    logger.warning("vectors without a row deleted", extra={"context": facts})
+    get_store().delete_ids(root.id, unknown)
+
+
+def _mend_lock() -> list[UUID]:
+    """Lock the index to what its vectors were made with; roots of another model are ingested
+    again."""
+    lock.release()
+    embedded = list(Root.objects.published().filter(embedded__gt=0))
+    locked = queries.index_lock()
+    models = {root.model for root in embedded}
+    others = [root.id for root in embedded if locked and root.model != locked.model]
+    dimensions = {found for root in embedded if (found := _dimension(root))}
+    if len(models) == 1 and len(dimensions) == 1:
+        values = {"model": models.pop(), "dimension": dimensions.pop()}
+        IndexLock.objects.update_or_create(id=1, defaults=values)
+        return []
+    return others
+
+
+def _dimension(root: Root) -> int:
+    for row in rows.live_rows(root):
+        _, named, vectors = get_store().audit(root.id, list(row.chunk_ids()))
+        if named:
+            return int(vectors.shape[1])
+    return 0
+
+
+def _stopping(check: Check) -> Callable[[], bool]:
+    def stop() -> bool:
+        check()
+        return False
+
+    return stop

@@ -1,0 +1,161 @@
+"""The live rows of a root against its folder: which files there are, their content, and the chunks
+and definitions that they give today."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from apps.ingest.chunking import Chunker
+from apps.ingest.embedding import fit, get_embedder
+from apps.ingest.finding.discovery import discover, read_file
+from apps.ingest.lexical import StoredSymbol, get_lexical
+from apps.ingest.models import Root
+from apps.ingest.runs.delta import makes_the_same_chunks
+from apps.ingest.types import Check, Chunk, ChunkedFile, Discovery, Symbol
+from apps.ingest.vectors.records import chunk_hash
+from apps.ingest.verification.rows import FileRow
+from apps.ingest.verification.types import Compared, Named
+from codeinfo.conf import knobs
+from codeinfo.errors import CodeinfoError, InvalidInput, NotFound
+
+# Files that are read, and then parsed, at once.
+FILES_AT_ONCE = 64
+
+
+def compare(root: Root, live: Sequence[FileRow], found: Compared, check: Check) -> None:
+    """Compare the rows of a root with its folder, all of which is read."""
+    try:
+        folder = discover(Path(root.path), check=check, plain=root.plain_folder)
+    except NotFound as error:
+        found.add("folder_missing", error.message)
+        return
+    except CodeinfoError as error:
+        found.add("folder_unreadable", error.message)
+        return
+    _compare_names(live, folder, found)
+    there = {candidate.path for candidate in folder.files}
+    rows = [row for row in live if not row.skip_reason and row.path in there]
+    same = _compare_contents(root, rows, found, check)
+    if any(each.kind == "words_unreadable" for each in found.differences):
+        found.notes.append("Files were not cut again: the word index cannot be read.")
+    elif same:
+        _compare_chunks(root, same, found, check)
+
+
+def _compare_names(live: Sequence[FileRow], folder: Discovery, found: Compared) -> None:
+    missing, left_out, new, problems = Named(), Named(), Named(), Named()
+    there = {candidate.path for candidate in folder.files}
+    skipped = {item.path: item.reason for item in folder.skipped}
+    for row in live:
+        if row.problem:
+            problems.add(f"{row.path} ({row.problem})")
+        if row.skip_reason or row.path in there:
+            continue
+        if row.path in skipped:
+            left_out.add(f"{row.path} ({skipped[row.path]})")
+        else:
+            missing.add(row.path)
+    ingested = {row.path for row in live if not row.skip_reason}
+    new.extend(path for path in sorted(there) if path not in ingested)
+    if missing:
+        found.add("file_missing", f"files that are no longer in the folder, {missing}")
+    if left_out:
+        found.add("file_changed", f"files that would be left out today, {left_out}")
+    if new:
+        found.add("file_new", f"files that are not in the index, {new}")
+    if problems:
+        found.add("file_problem", f"files that the last run had trouble with, {problems}")
+
+
+def _compare_contents(
+    root: Root, rows: Sequence[FileRow], found: Compared, check: Check
+) -> list[FileRow]:
+    """The rows whose files have the content that was ingested."""
+    same, changed = [], Named()
+    for row in rows:
+        check()
+        data = _content(root, row)
+        found.files += data is not None
+        if data is not None and sha256(data).hexdigest() == row.sha256:
+            same.append(row)
+        else:
+            changed.add(row.path)
+    if changed:
+        found.add("file_changed", f"files with other content than was ingested, {changed}")
+    return same
+
+
+def _compare_chunks(root: Root, rows: Sequence[FileRow], found: Compared, check: Check) -> None:
+    """Cut files again that have not changed: each must give the chunks and definitions that the
+    index has of it, however its run was disturbed."""
+    if not makes_the_same_chunks(root):
+        found.notes.append("Files were not cut again: another version has cut them for the index.")
+        return
+    try:
+        embedder = get_embedder(root.model)
+    except CodeinfoError as error:
+        found.notes.append(f"Files were not cut again: {error.message}")
+        return
+    longest = embedder.max_tokens
+    embedder.close()
+    chunks, symbols = Named(), Named()
+    with Chunker(parse_seconds=knobs().ingest_parse_seconds) as chunker:
+        for start in range(0, len(rows), FILES_AT_ONCE):
+            check()
+            some = [row for row in rows[start : start + FILES_AT_ONCE] if not row.problem]
+            for row, file in _cut(root, some, chunker):
+                found.parsed += 1
+                cut = [piece for chunk in file.chunks for piece in fit(row.path, chunk, longest)]
+                if not _same_chunks(root, row, cut):
+                    chunks.add(row.path)
+                if not _same_symbols(root, row, file.symbols):
+                    symbols.add(row.path)
+    if chunks:
+        found.add("chunks_differ", f"files that give other chunks than the index has, {chunks}")
+    if symbols:
+        found.add("symbols_differ", f"files with other definitions than the index has, {symbols}")
+
+
+def _cut(
+    root: Root, rows: Sequence[FileRow], chunker: Chunker
+) -> list[tuple[FileRow, ChunkedFile]]:
+    contents = [(row, data) for row in rows if (data := _content(root, row)) is not None]
+    cut = chunker.chunk_many([(row.path, data) for row, data in contents])
+    pairs = zip((row for row, _ in contents), cut, strict=True)
+    # Another content by now was told of, or will be by the next comparison.
+    return [(row, file) for row, file in pairs if file.sha256 == row.sha256]
+
+
+def _same_chunks(root: Root, row: FileRow, cut: Sequence[Chunk]) -> bool:
+    if len(cut) != row.chunks:
+        return False
+    ids = list(row.chunk_ids())
+    stored = get_lexical().facts(root.id, ids)
+    return all(
+        chunk_hash(row.path, index, chunk.text) == stored[chunk_id].chunk_hash
+        for index, (chunk_id, chunk) in enumerate(zip(ids, cut, strict=True))
+        if chunk_id in stored  # those that are missing are told of by themselves
+    )
+
+
+def _same_symbols(root: Root, row: FileRow, symbols: Sequence[Symbol]) -> bool:
+    stored = get_lexical().outline(root.id, row.id)
+    return sorted(map(_facts, stored)) == sorted(map(_facts, symbols))
+
+
+def _facts(symbol: Symbol | StoredSymbol) -> tuple[str, str, str, int, int, str]:
+    return (
+        symbol.name,
+        symbol.path,
+        symbol.kind,
+        symbol.start_line,
+        symbol.end_line,
+        symbol.signature,
+    )
+
+
+def _content(root: Root, row: FileRow) -> bytes | None:
+    try:
+        return read_file(Path(root.path), row.path)
+    except (NotFound, InvalidInput):
+        return None

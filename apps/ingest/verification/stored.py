@@ -1,0 +1,205 @@
+"""The chunks of a root's live rows against Chroma and the word index."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from apps.ingest import queries
+from apps.ingest.lexical import StoredChunk, get_lexical
+from apps.ingest.models import Root
+from apps.ingest.types import Check, StoredMatch, Vectors
+from apps.ingest.vectors.records import chunk_hash
+from apps.ingest.vectors.store import get_store
+from apps.ingest.verification.rows import FileRow, batches, without_row
+from apps.ingest.verification.types import Compared, Kind, Named, slices
+from codeinfo.errors import Unavailable
+
+# Ids of a root that are looked up at once.
+IDS_AT_ONCE = 500
+# How far the length of a stored vector may be from 1.
+TOLERANCE = 1e-3
+
+
+def compare(root: Root, live: Sequence[FileRow], found: Compared, check: Check) -> None:
+    """Compare all chunks of a root. Raises Unavailable where a whole store is away."""
+    get_store()
+    comparison = _Comparison(root, live, found)
+    for batch in batches([row for row in live if row.chunks]):
+        check()
+        comparison.compare(batch)
+    comparison.tell()
+    comparison.compare_rest(check)
+
+
+@dataclass
+class _Comparison:
+    root: Root
+    live: Sequence[FileRow]
+    found: Compared
+    no_vector: Named = field(default_factory=Named)
+    bad_vector: Named = field(default_factory=Named)
+    too_many: Named = field(default_factory=Named)
+    no_words: Named = field(default_factory=Named)
+    no_vector_for: Named = field(default_factory=Named)
+    text_differs: Named = field(default_factory=Named)
+    dimensions: set[int] = field(default_factory=set)
+    chroma_error: str = ""
+    words_error: str = ""
+
+    def compare(self, batch: Sequence[tuple[FileRow, list[str]]]) -> None:
+        ids = [each for _, of_row in batch for each in of_row]
+        matches, vectors = self._from_chroma(ids)
+        words = self._from_words(ids)
+        self.found.chunks += sum(row.embedded for row, _ in batch)
+        self.found.vectors += len(vectors)
+        self.found.words += len(words)
+        for row, of_row in batch:
+            self._compare_row(row, of_row, matches, vectors, words)
+
+    def tell(self) -> None:
+        """Add what was found of the chunks that must be there."""
+        told: list[tuple[Named, Kind, str]] = [
+            (self.no_vector, "vectors_missing", "files with chunks that have no vector"),
+            (self.too_many, "vectors_left_over", "files with more vectors than their row says"),
+            (self.bad_vector, "vectors_unreadable", "chunks whose vector is none"),
+            (self.no_words, "words_missing", "files or chunks without words"),
+            (self.no_vector_for, "words_left_over", "chunks with words and no vector"),
+            (self.text_differs, "text_differs", "chunks whose text or facts differ"),
+        ]
+        for named, kind, detail in told:
+            if named:
+                self.found.add(kind, f"{detail}, {named}")
+        if self.chroma_error:
+            self.found.add("vectors_unreadable", self.chroma_error)
+        if self.words_error:
+            self.found.add("words_unreadable", self.words_error)
+        lock = queries.index_lock()
+        if lock and self.root.model == lock.model and self.dimensions - {lock.dimension}:
+            lengths = ", ".join(map(str, sorted(self.dimensions)))
+            self.found.add("lock", f"{lengths} dimensions, the index is locked to {lock.dimension}")
+
+    def compare_rest(self, check: Check) -> None:
+        """What the stores hold beside the chunks that must be there. Chunks of rows that no longer
+        count are left to the sweep."""
+        try:
+            if not self.chroma_error and get_store().count(self.root.id) > self.found.vectors:
+                self._tell_left_over("vectors_left_over", get_store().each_id(self.root.id), check)
+        except Unavailable as error:
+            self.found.add("vectors_unreadable", error.message)
+        try:
+            if not self.words_error:
+                self._compare_words(check)
+        except Unavailable as error:
+            self.found.add("words_unreadable", error.message)
+
+    def _compare_words(self, check: Check) -> None:
+        lexical = get_lexical()
+        if not lexical.exists(self.root.id):
+            return
+        if not lexical.sound(self.root.id):
+            self.found.add("words_unreadable", "SQLite finds a fault, or it is of another version")
+            return
+        if lexical.count(self.root.id) > self.found.words:
+            self._tell_left_over("words_left_over", sorted(lexical.ids(self.root.id)), check)
+        for kind, detail in lexical.faults(self.root.id):
+            self.found.add(kind, detail)
+
+    def _tell_left_over(self, kind: Kind, ids: Iterable[str], check: Check) -> None:
+        unknown = Named()
+        for some in slices(ids, IDS_AT_ONCE):
+            check()
+            unknown.extend(without_row(self.root, some))
+        if unknown:
+            self.found.add(kind, f"chunks that no row tells of, {unknown}")
+
+    def _from_chroma(self, ids: Sequence[str]) -> tuple[dict[str, StoredMatch], dict[str, float]]:
+        """What Chroma has of these chunks, and the length of each one's vector."""
+        if self.chroma_error:
+            return {}, {}
+        try:
+            matches, named, vectors = get_store().audit(self.root.id, ids)
+        except (Unavailable, ValueError, KeyError) as error:
+            # Goes on with the words: one root's damage says nothing of the rest.
+            self.chroma_error = str(error) or type(error).__name__
+            return {}, {}
+        if len(named):
+            self.dimensions.add(vectors.shape[1])
+        return matches, dict(zip(named, _lengths(vectors), strict=True))
+
+    def _from_words(self, ids: Sequence[str]) -> dict[str, StoredChunk]:
+        if self.words_error:
+            return {}
+        try:
+            return get_lexical().chunks(self.root.id, ids)
+        except Unavailable as error:
+            self.words_error = error.message
+            return {}
+
+    def _compare_row(
+        self,
+        row: FileRow,
+        ids: Sequence[str],
+        matches: Mapping[str, StoredMatch],
+        vectors: Mapping[str, float],
+        words: Mapping[str, StoredChunk],
+    ) -> None:
+        stored = {each for each in ids if each in vectors and each in matches}
+        there = {each for each in ids if each in words}
+        if len(stored) < row.embedded and not self.chroma_error:
+            self.no_vector.add(f"{row.path} ({len(stored)} of {row.embedded})")
+        if len(there) < row.embedded and not self.words_error:
+            self.no_words.add(f"{row.path} ({len(there)} of {row.embedded})")
+        elif len(stored) == row.embedded and not self.words_error:
+            self.no_words.extend(sorted(stored - there))
+            self.no_vector_for.extend(sorted(there - stored))
+        if len(stored) > row.embedded:
+            self.too_many.add(f"{row.path} ({len(stored)} instead of {row.embedded})")
+        self.bad_vector.extend(each for each in stored if abs(vectors[each] - 1) > TOLERANCE)
+        self.text_differs.extend(self._differing(row, ids, matches, words))
+
+    def _differing(
+        self,
+        row: FileRow,
+        ids: Sequence[str],
+        matches: Mapping[str, StoredMatch],
+        words: Mapping[str, StoredChunk],
+    ) -> Iterator[str]:
+        for index, chunk_id in enumerate(ids):
+            match, chunk = matches.get(chunk_id), words.get(chunk_id)
+            wrong = [
+                match and _vector_facts(match) != _expected(row, index, match.text),
+                chunk and _word_facts(chunk) != _expected(row, index, chunk.text)[:4],
+                match and chunk and not _agree(match, chunk),
+            ]
+            if any(wrong):
+                yield chunk_id
+
+
+def _expected(row: FileRow, index: int, text: str) -> tuple[object, ...]:
+    digest = chunk_hash(row.path, index, text)
+    return (str(row.id), row.path, index, digest, str(row.run_id), row.sha256)
+
+
+def _vector_facts(match: StoredMatch) -> tuple[object, ...]:
+    keys = ("sourceFile", "relPath", "chunkIndex", "chunkHash", "runId", "fileHash")
+    return tuple(match.metadata.get(key) for key in keys)
+
+
+def _word_facts(chunk: StoredChunk) -> tuple[object, ...]:
+    facts = chunk.facts
+    return (facts.source_file, facts.path, facts.chunk_index, facts.chunk_hash)
+
+
+def _agree(match: StoredMatch, chunk: StoredChunk) -> bool:
+    """Whether both have the same text at the same lines; the hash is of the text."""
+    lines = (match.metadata.get("startLine"), match.metadata.get("endLine"))
+    same_lines = lines == (chunk.facts.start_line, chunk.facts.end_line)
+    return match.text == chunk.text and same_lines
+
+
+def _lengths(vectors: Vectors) -> list[float]:
+    """NaN, where a vector has one, counts as no length."""
+    wide = np.nan_to_num(vectors.astype(np.float64))
+    lengths: list[float] = np.sqrt(np.einsum("ij,ij->i", wide, wide)).tolist()
+    return lengths

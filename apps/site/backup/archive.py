@@ -1,0 +1,140 @@
+"""The archive: a gzipped tar whose first member is the manifest, and whose others it lists."""
+
+import gzip
+import hashlib
+import io
+import os
+import shutil
+import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from apps.ingest.types import Check
+from apps.site.backup.manifest import LONGEST_MANIFEST, MANIFEST, Manifest, Member, broken
+
+PIECE = 1 << 20
+# Texts shrink to a fifth, vectors hardly: more effort takes three times as long for a few per cent.
+LEVEL = 1
+# Of a read that tarfile asks for at once: headers are small, and contents are read in pieces.
+MOST_READ = 1 << 22
+
+
+def members_of(folder: Path, check: Check) -> dict[str, Member]:
+    """The files of a copy by their names in the archive."""
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        check()
+        with path.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        found[path.relative_to(folder).as_posix()] = Member(path.stat().st_size, digest)
+    return found
+
+
+def write(file: Path, manifest: Manifest, folder: Path, check: Check) -> None:
+    """Write a new archive of a copy, to the disk. Raises OSError."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as opened:
+        with (
+            gzip.GzipFile(filename="", fileobj=opened, mode="wb", compresslevel=LEVEL) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar,
+        ):
+            data = manifest.as_bytes()
+            tar.addfile(_entry(MANIFEST, len(data)), io.BytesIO(data))
+            for name, member in manifest.members.items():
+                with (folder / name).open("rb") as content:
+                    tar.addfile(_entry(name, member.size), _Checked(content, check))
+        opened.flush()
+        os.fsync(descriptor)
+
+
+def _entry(name: str, size: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = size, 0o600
+    return entry
+
+
+class _Checked(io.RawIOBase):
+    """A file that asks `check` before each read: one may be gigabytes."""
+
+    def __init__(self, file: IO[bytes], check: Check) -> None:
+        self._file = file
+        self._check = check
+
+    def read(self, size: int = -1) -> bytes:
+        self._check()
+        return self._file.read(size)
+
+
+class Archive:
+    """An archive that is open for reading, from its start to its end."""
+
+    def __init__(self, tar: tarfile.TarFile) -> None:
+        self._tar = tar
+        entry = tar.next()
+        if entry is None or entry.name != MANIFEST or entry.size > LONGEST_MANIFEST:
+            raise broken("it does not begin with a manifest")
+        self.manifest = Manifest.read(self._content(entry).read())
+
+    def extract(self, folder: Path, check: Check) -> None:
+        """Write all members below `folder`, which exists. Raises InvalidInput BACKUP_BROKEN where
+        one is missing, is not listed or has another content, and OSError."""
+        missing = dict(self.manifest.members)
+        while (entry := self._tar.next()) is not None:
+            check()
+            member = missing.pop(entry.name, None)
+            if member is None or not entry.isreg() or entry.size != member.size:
+                raise broken(f"{entry.name!r} is not what its manifest says")
+            target = folder / entry.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if self._written(entry, target, check) != member.sha256:
+                raise broken(f"{entry.name!r} has been changed")
+        if missing:
+            raise broken(f"{min(missing)!r} is missing")
+
+    def _written(self, entry: tarfile.TarInfo, target: Path, check: Check) -> str:
+        digest = hashlib.sha256()
+        content = self._content(entry)
+        with target.open("xb") as file:
+            while piece := content.read(PIECE):
+                check()
+                digest.update(piece)
+                file.write(piece)
+            os.fsync(file.fileno())
+        return digest.hexdigest()
+
+    def _content(self, entry: tarfile.TarInfo) -> IO[bytes]:
+        content = self._tar.extractfile(entry) if entry.isreg() else None
+        if content is None:
+            raise broken(f"{entry.name!r} is no file")
+        return content
+
+
+class _Bounded(gzip.GzipFile):
+    """Refuses a read that no archive of ours makes necessary, such as of a header of gigabytes."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or size < 0 or size > MOST_READ:
+            raise broken("it asks for too much memory")
+        return super().read(size)
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[Archive]:
+    """Raises InvalidInput BACKUP_BROKEN for what is no archive, also inside the block, and
+    OSError."""
+    try:
+        with (
+            file.open("rb") as opened,
+            _Bounded(fileobj=opened, mode="rb") as packed,
+            tarfile.open(fileobj=cast(IO[bytes], packed), mode="r:") as tar,
+        ):
+            yield Archive(tar)
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise broken(str(error) or "it breaks off") from error
+
+
+def free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free

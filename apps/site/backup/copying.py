@@ -1,0 +1,160 @@
+"""A consistent copy of the database, the vectors and the words, beside a server that goes on.
+
+Publishing, deleting and rebuilding are held off meanwhile (`runs.freeze`). Words and vectors are
+copied before the database: a run under way writes rows before the chunks that belong to them, so
+the copied rows tell of each chunk that was copied, and the first sweep after a restore takes away
+those that were never published.
+"""
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from uuid import UUID
+
+from django.conf import settings
+
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import Root
+from apps.ingest.runs import freeze
+from apps.ingest.sqlite_files import open_file
+from apps.ingest.types import Check
+from apps.ingest.vectors.store import get_store
+from apps.site.backup.manifest import DATABASE, SECRET, RootCounts, is_member
+from codeinfo.conf import knobs
+from codeinfo.errors import Conflict, Unavailable
+
+# How often Chroma's files are copied where they change meanwhile, which they should not.
+TRIES = 5
+PIECE = 1 << 20
+Tell = Callable[[str], None]
+Stamps = dict[str, tuple[int, int]]
+
+
+def refuse_other_stores() -> None:
+    """Raises Conflict where the data is not in files of this machine."""
+    if not str(settings.DATABASES["default"]["ENGINE"]).endswith("sqlite3"):
+        raise Conflict(
+            "The database is not SQLite: use its own backup (pg_dump, mongodump), with codeinfo "
+            "stopped, together with that of Chroma and of lexical/ in the data folder.",
+            code="NOT_EMBEDDED",
+        )
+    if knobs().chroma_url:
+        raise Conflict(
+            "CHROMA_URL is set: back up the Chroma server's own folder, with codeinfo and that "
+            "server stopped, together with the data folder.",
+            code="NOT_EMBEDDED",
+        )
+
+
+def size() -> int:
+    """About how many bytes a copy takes."""
+    folder = knobs().data_dir.absolute()
+    files = [database_path(), *(folder / "lexical").glob("*.sqlite3*")]
+    files += (folder / "chroma").rglob("*")
+    return sum(path.stat().st_size for path in files if path.is_file())
+
+
+def database_path() -> Path:
+    return Path(str(settings.DATABASES["default"]["NAME"]))
+
+
+def copy_all(target: Path, check: Check, tell: Tell) -> list[RootCounts]:
+    """Copy everything to `target`, an empty folder; what the roots then add up to."""
+    tell("waiting for changes of the index that are under way")
+    with freeze.index.frozen(check):
+        tell("copying the words; publishing and removing wait")
+        words = _copy_words(target / "lexical", check)
+        tell("copying the vectors; what asks Chroma waits")
+        vectors = {root.id: get_store().count(root.id) for root in Root.objects.all()}
+        _copy_chroma(target / "chroma", check)
+        tell("copying the database")
+        copy_database(database_path(), target / DATABASE)
+        roots = list(Root.objects.order_by("path"))
+    key = knobs().data_dir.absolute() / SECRET
+    if key.is_file():
+        copy_file(key, target / SECRET)
+    return [_counts(root, vectors.get(root.id, 0), words.get(root.id, 0)) for root in roots]
+
+
+def _counts(root: Root, vectors: int, words: int) -> RootCounts:
+    return RootCounts(
+        path=root.path,
+        name=root.name,
+        generation=root.generation,
+        files=root.files,
+        chunks=root.chunks,
+        embedded=root.embedded,
+        vectors=vectors,
+        words=words,
+    )
+
+
+def _copy_words(target: Path, check: Check) -> dict[UUID, int]:
+    """Copy the sound word indexes; others are built again after a restore. Chunks by root."""
+    target.mkdir()
+    copied = {}
+    lexical = get_lexical()
+    for root_id in Root.objects.values_list("id", flat=True):
+        check()
+        if lexical.sound(root_id) and lexical.copy(root_id, target / f"{root_id.hex}.sqlite3"):
+            copied[root_id] = lexical.count(root_id)
+    return copied
+
+
+def _copy_chroma(target: Path, check: Check) -> None:
+    """Chroma's database and the index folders that belong to it, between two of its calls."""
+    with get_store().paused() as folder:
+        assert folder is not None  # refuse_other_stores
+        for _ in range(TRIES):
+            check()
+            before = _stamps(folder)
+            target.mkdir()
+            copy_database(folder / "chroma.sqlite3", target / "chroma.sqlite3")
+            for path in _index_files(folder):
+                copied = target / path.relative_to(folder)
+                copied.parent.mkdir(exist_ok=True)
+                copy_file(path, copied)
+            if _stamps(folder) == before:
+                return
+            shutil.rmtree(target)
+    raise Unavailable("Chroma's files change all the time: try again.")
+
+
+def _stamps(folder: Path) -> Stamps:
+    return {
+        str(path): (found.st_size, found.st_mtime_ns)
+        for path in _index_files(folder)
+        if (found := path.stat())
+    }
+
+
+def _index_files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.glob("*/*")):
+        if is_member(f"chroma/{path.relative_to(folder)}"):
+            yield path
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy an SQLite database by its backup API: what was committed, its log included. Raises
+    Unavailable where it cannot be read, or is broken."""
+    try:
+        with closing(open_file(source, "rw")) as database, closing(sqlite3.connect(target)) as copy:
+            database.backup(copy)
+            (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        raise Unavailable(f"{source} cannot be copied: {error}", retryable=False) from error
+    if verdict != "ok":
+        raise Unavailable(f"{source} is damaged: {verdict}", retryable=False)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a regular file, never through a link. Raises OSError."""
+    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as opened, target.open("xb") as copy:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{source} is no regular file")
+        shutil.copyfileobj(opened, copy, PIECE)

@@ -1,0 +1,135 @@
+"""Makes a backup: copy, manifest, archive; under another name until it is whole and on the disk."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from apps.ingest.types import Check
+from apps.site.backup import archive, copying
+from apps.site.backup.copying import Tell
+from apps.site.backup.manifest import (
+    DATABASE,
+    Manifest,
+    chroma_version,
+    collection,
+    migrations_of,
+)
+from codeinfo.errors import Conflict, InvalidInput, Unavailable
+from codeinfo.times import wire_time
+
+# What is left free beside the copy and the archive.
+RESERVE = 100 << 20
+
+
+def make(file: Path, *, force: bool, check: Check, tell: Tell) -> dict[str, Any]:
+    """Make a backup of this installation at `file`, an absolute path; `force` replaces a file.
+    What there is already stays until the new archive is whole. Returns its size and its roots.
+
+    Raises Conflict (NOT_EMBEDDED, EXISTS), InvalidInput for a path that cannot be written, and
+    Unavailable where a store cannot be copied or the disk is full.
+    """
+    copying.refuse_other_stores()
+    _refuse_target(file, force)
+    try:
+        _refuse_full_disk(file.parent)
+        with _partial(file) as folder:
+            return _made(file, folder, check, tell, force=force)
+    except OSError as error:
+        raise Unavailable(
+            f"The backup could not be written: {error}", code="NOT_WRITTEN"
+        ) from error
+
+
+def _made(file: Path, folder: Path, check: Check, tell: Tell, *, force: bool) -> dict[str, Any]:
+    copy, packed = folder / "copy", folder / "archive"
+    copy.mkdir()
+    roots = copying.copy_all(copy, check, tell)
+    manifest = Manifest(
+        created=wire_time(timezone.now()),
+        roots=roots,
+        members=archive.members_of(copy, check),
+        migrations=migrations_of(copy / DATABASE),
+        collection=collection(),
+        chroma=chroma_version(),
+    )
+    tell(f"writing the archive of {manifest.size / 1e6:,.1f} MB")
+    archive.write(packed, manifest, copy, check)
+    _refuse_target(file, force)
+    packed.replace(file)
+    _sync(file.parent)
+    return {
+        "file": str(file),
+        "bytes": file.stat().st_size,
+        "members": len(manifest.members),
+        "roots": [asdict(root) for root in roots],
+    }
+
+
+def _refuse_full_disk(folder: Path) -> None:
+    needed = 2 * copying.size() + RESERVE
+    if archive.free_bytes(folder) < needed:
+        raise Unavailable(
+            f"{folder} has too little space: a backup needs {needed / 1e9:.1f} GB while it is "
+            "made.",
+            code="DISK_FULL",
+        )
+
+
+def _refuse_target(file: Path, force: bool) -> None:
+    if not file.is_absolute():
+        raise InvalidInput("The path must be absolute.")
+    if not file.parent.is_dir():
+        raise InvalidInput(f"There is no folder {file.parent}.")
+    if file.is_dir() or (file.exists() and not file.is_file()):
+        raise InvalidInput(f"{file} is no file.")
+    if file.is_symlink():
+        raise InvalidInput(f"{file} is a link: name the file that it leads to.")
+    if file.exists() and not force:
+        raise Conflict(f"{file} is there already: --force replaces it.", code="EXISTS")
+
+
+@contextmanager
+def _partial(file: Path) -> Iterator[Path]:
+    """A private folder beside `file`, on the same disk; those that killed backups left go first."""
+    start = f".{file.name[:100]}."
+    for left in file.parent.glob(f"{_literal(start)}*.partial"):
+        _remove_if_left(left)
+    folder = Path(tempfile.mkdtemp(prefix=start, suffix=".partial", dir=file.parent))
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _literal(text: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
+
+
+def _remove_if_left(folder: Path) -> None:
+    with suppress(OSError):
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(folder, flags)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(descriptor)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,149 @@
+"""What an archive says of itself: who made it, what is in it, and what it must add up to."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from django.db.migrations.loader import MigrationLoader
+
+from codeinfo import __version__
+from codeinfo.conf import knobs
+from codeinfo.errors import InvalidInput
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+DATABASE, SECRET = "codeinfo.sqlite3", "secret.key"
+LONGEST_MANIFEST = 64_000_000
+# The only names in an archive.
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_MEMBER = re.compile(
+    rf"codeinfo\.sqlite3|secret\.key|lexical/[0-9a-f]{{32}}\.sqlite3|chroma/chroma\.sqlite3"
+    rf"|chroma/{_UUID}/[A-Za-z0-9_][A-Za-z0-9_.-]{{0,99}}"
+)
+_NUMBERS = re.compile(r"\d{1,9}")
+
+
+def is_member(name: str) -> bool:
+    """Whether a file of this name may be in an archive."""
+    return _MEMBER.fullmatch(name) is not None
+
+
+def broken(reason: str) -> InvalidInput:
+    return InvalidInput(f"This is no sound backup of codeinfo: {reason}.", code="BACKUP_BROKEN")
+
+
+def newer(reason: str) -> InvalidInput:
+    return InvalidInput(f"A newer codeinfo made this backup: {reason}.", code="BACKUP_NEWER")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of the archive."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class RootCounts:
+    """A root as it was when it was copied; `vectors` and `words` are what the stores counted."""
+
+    path: str
+    name: str
+    generation: int
+    files: int
+    chunks: int
+    embedded: int
+    vectors: int
+    words: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """`migrations` are those that the database has, `collection` is the prefix of Chroma's names
+    (INGEST_COLLECTION)."""
+
+    created: str
+    roots: Sequence[RootCounts]
+    members: Mapping[str, Member]
+    migrations: Sequence[tuple[str, str]]
+    collection: str
+    format: int = FORMAT
+    version: str = __version__
+    chroma: str = ""
+
+    def as_bytes(self) -> bytes:
+        return json.dumps(asdict(self), indent=1).encode()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all members."""
+        return sum(member.size for member in self.members.values())
+
+    @classmethod
+    def read(cls, data: bytes) -> "Manifest":
+        """Raises InvalidInput: BACKUP_BROKEN, or BACKUP_NEWER for what this version does not
+        know."""
+        try:
+            found = json.loads(data)
+            if found["format"] != FORMAT:
+                raise newer(f"its format is {found['format']!r}, this version knows {FORMAT}")
+            return cls._of(found)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise broken(f"its manifest cannot be read ({error})") from error
+
+    @classmethod
+    def _of(cls, found: Mapping[str, Any]) -> "Manifest":
+        members = {
+            str(name): Member(int(each["size"]), str(each["sha256"]))
+            for name, each in found["members"].items()
+        }
+        for name, member in members.items():
+            if not is_member(name) or member.size < 0:
+                raise broken(f"it has a file {name!r}, which no backup has")
+        if DATABASE not in members:
+            raise broken(f"it has no {DATABASE}")
+        return cls(
+            created=str(found["created"]),
+            roots=[RootCounts(**each) for each in found["roots"]],
+            members=members,
+            migrations=[(str(app), str(name)) for app, name in found["migrations"]],
+            collection=str(found["collection"]),
+            version=str(found["version"]),
+            chroma=str(found["chroma"]),
+        )
+
+    def refuse_newer(self) -> None:
+        """Raises InvalidInput BACKUP_NEWER where this version cannot read what is inside."""
+        if _numbers(self.version) > _numbers(__version__):
+            raise newer(f"its version is {self.version}, this is {__version__}")
+        known = set(MigrationLoader(None).disk_migrations)
+        if unknown := [each for each in self.migrations if each not in known]:
+            raise newer(f"its database has the migration {'.'.join(unknown[0])}")
+        if _numbers(self.chroma) > _numbers(chroma_version()):
+            raise newer(f"its Chroma is {self.chroma}, this one {chroma_version()}")
+
+
+def chroma_version() -> str:
+    return version("chromadb")
+
+
+def migrations_of(database: Path) -> list[tuple[str, str]]:
+    """The migrations that an SQLite database has."""
+    with closing(sqlite3.connect(database)) as opened:
+        rows = opened.execute("SELECT app, name FROM django_migrations ORDER BY id")
+        return [(str(app), str(name)) for app, name in rows]
+
+
+def collection() -> str:
+    return knobs().ingest_collection
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in _NUMBERS.findall(version)[:4]]

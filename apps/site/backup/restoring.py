@@ -1,0 +1,186 @@
+"""Puts a backup into a new or empty data folder, and compares it there before it counts.
+
+All of it is written below `restore.unfinished` first, brought up to date and compared by processes
+that have that folder as their data folder, and then moved. Where it ends before its time, a server
+does not start on what is left, and the next restore begins again.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from apps.ingest.types import Check
+from apps.site.backup import archive
+from apps.site.backup.copying import Tell, refuse_other_stores
+from apps.site.backup.manifest import DATABASE, SECRET, Manifest
+from codeinfo import programs
+from codeinfo.conf import BASE_DIR
+from codeinfo.errors import Conflict, InvalidInput, Unavailable
+
+UNFINISHED = "restore.unfinished"
+# The database goes last: without it nothing of the rest counts.
+PARTS = ("chroma", "lexical", SECRET, f"{DATABASE}-wal", DATABASE)
+# What a start of manage.py alone leaves in a folder, and locks.
+HARMLESS = frozenset({SECRET, "logs", "child.lock", "chroma.lock", "control.lock"})
+LOCKS = ("chroma/chroma.lock", "control.lock")
+RESERVE = 100 << 20
+SECONDS, MOST_BYTES = 6 * 3600.0, 256_000_000
+
+
+def restore(file: Path, folder: Path, *, check: Check, tell: Tell) -> dict[str, Any]:
+    """Restore `file` to `folder`; what the comparison of `verify_index` found there.
+
+    Raises InvalidInput (BACKUP_BROKEN, BACKUP_NEWER, or no such file), Conflict (NOT_EMBEDDED, a
+    server that runs there, a folder that holds data) and Unavailable where it cannot be written.
+    Then nothing has changed.
+    """
+    refuse_other_stores()
+    if not file.is_file():
+        raise InvalidInput(f"There is no file {file}.")
+    try:
+        with archive.reading(file) as opened:
+            opened.manifest.refuse_newer()
+            _refuse_folder(folder)
+            return _restored(opened, folder, check, tell)
+    except OSError as error:
+        raise Unavailable(f"The backup could not be restored: {error}") from error
+
+
+def _restored(opened: archive.Archive, folder: Path, check: Check, tell: Tell) -> dict[str, Any]:
+    manifest = opened.manifest
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if archive.free_bytes(folder) < manifest.size + RESERVE:
+        needed = (manifest.size + RESERVE) / 1e9
+        raise Unavailable(f"{folder} has too little space: {needed:.1f} GB.", code="DISK_FULL")
+    _remove_unfinished(folder)
+    staging = folder / UNFINISHED
+    staging.mkdir(mode=0o700)
+    with ExitStack() as undo:
+        undo.callback(shutil.rmtree, staging, ignore_errors=True)
+        tell(f"writing {manifest.size / 1e6:,.1f} MB")
+        opened.extract(staging, check)
+        tell("bringing the database up to date")
+        _manage(staging, manifest, "migrate", "--verbosity", "0")
+        tell("comparing rows, vectors and words")
+        found = json.loads(_manage(staging, manifest, "verify_index", "--json").stdout)
+        _compare_counts(manifest, found["roots"])
+        undo.pop_all()  # from here on it marks what is half moved
+    if SECRET not in manifest.members:
+        (staging / SECRET).unlink(missing_ok=True)  # made by the commands, for nobody
+    for part in PARTS:
+        if (staging / part).exists():
+            (staging / part).replace(folder / part)
+    shutil.rmtree(staging)
+    return {"folder": str(folder), "created": manifest.created, "found": found}
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether a restore to this folder ended before its time."""
+    return (folder / UNFINISHED).exists()
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """What a restore that was killed left. The folder was empty when that began."""
+    if not is_unfinished(folder):
+        return
+    for part in PARTS:
+        if part != SECRET:
+            _remove(folder / part)
+    _remove(folder / UNFINISHED)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _refuse_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is no folder.")
+    for lock in LOCKS:
+        if _is_locked(folder / lock):
+            raise Conflict(f"A codeinfo runs on {folder}: stop it first.", code="IN_USE")
+    if is_unfinished(folder):
+        return
+    if held := sorted(_held(folder)):
+        raise Conflict(
+            f"{folder} holds data already ({', '.join(held[:3])}): restore to a new folder.",
+            code="HOLDS_DATA",
+        )
+
+
+def _held(folder: Path) -> Sequence[str]:
+    if not folder.exists():
+        return []
+    names = [name for name in os.listdir(folder) if name not in HARMLESS]
+    # Commands that look for the stores make their folders.
+    return [name for name in names if not (name in PARTS and _is_bare(folder / name))]
+
+
+def _is_bare(path: Path) -> bool:
+    if path.is_dir():
+        return all(name in HARMLESS for name in os.listdir(path))
+    return path.stat().st_size == 0
+
+
+def _is_locked(path: Path) -> bool:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def _manage(
+    folder: Path, manifest: Manifest, *command: str
+) -> "subprocess.CompletedProcess[bytes]":
+    """A command of manage.py with `folder` as its data folder, whatever is set here."""
+    env = {
+        **programs.import_path(),
+        "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
+        "CODEINFO_DATA_DIR": str(folder.absolute()),
+        "INGEST_COLLECTION": manifest.collection,
+        "LOG_LEVEL": "error",
+        # Blank, so that a .env does not set them.
+        **dict.fromkeys(("DATABASE_URL", "MONGO_URI", "CHROMA_URL", "CELERY_BROKER_URL"), ""),
+        **dict.fromkeys(("LOG_FILE_PATH", "REDIS_URL", "CODEINFO_SECRET_KEY"), ""),
+    }
+    script = [sys.executable, "-P", str(BASE_DIR / "manage.py"), *command]
+    done = programs.run(script, env=env, data=b"", seconds=SECONDS, most_bytes=MOST_BYTES, own=True)
+    # 1 is the verdict of verify_index, which says what differs.
+    if done.returncode not in (0, 1) or (done.returncode == 1 and not done.stdout):
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise Unavailable(f"{command[0]} failed on the restored data: {''.join(last)}")
+    return done
+
+
+def _compare_counts(manifest: Manifest, found: Sequence[Mapping[str, Any]]) -> None:
+    """Each root must have the chunks that the manifest promises. Raises InvalidInput."""
+    there = {root["root"]: root for root in found}
+    for root in manifest.roots:
+        if not root.generation:
+            continue
+        compared = there.get(root.path)
+        least = min(root.vectors, root.embedded)
+        if compared is None or compared["vectors"] < least:
+            told = 0 if compared is None else compared["vectors"]
+            expected = asdict(root)
+            raise InvalidInput(
+                f"The restored index of {root.path} has {told:,} of {least:,} vectors "
+                f"({expected['words']:,} words were copied).",
+                code="BACKUP_BROKEN",
+            )

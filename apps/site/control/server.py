@@ -1,0 +1,145 @@
+"""The server's end of the control socket: a thread that listens, and one for each request.
+
+Nothing of it runs on the event loop. One request is worked on at a time; others are told BUSY.
+"""
+
+import logging
+import select
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from django.db import DatabaseError, connections
+
+from apps.ingest.runs.job import Stopped
+from apps.site.control.address import Listener, NotListening, is_own_user
+from apps.site.control.lines import Lines
+from apps.site.control.verbs import VERBS, Verb
+from codeinfo.errors import CodeinfoError, Conflict, InvalidInput
+
+logger = logging.getLogger("codeinfo.site")
+
+# A request has to come, and an answer to be taken, within this time.
+SECONDS = 10.0
+LONGEST_REQUEST = 64_000
+MOST_CONNECTIONS = 8
+STOP_SECONDS = 15.0
+
+
+class Control:
+    """Listens from `start` to `stop`. Work ends soon after its client has gone, or at `stop`."""
+
+    def __init__(self, folder: Path, verbs: Mapping[str, Verb] | None = None) -> None:
+        self._folder = folder
+        self._verbs = VERBS if verbs is None else verbs
+        self._stopping = threading.Event()
+        self._working = threading.Lock()
+        self._listener: Listener | None = None
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Where the socket cannot be had, the server does without, and says so."""
+        try:
+            self._listener = Listener(self._folder)
+        except NotListening as error:
+            facts = {"reason": str(error)}
+            logger.warning("no control socket", extra={"context": facts})
+            return
+        self._begin(self._listen, self._listener.socket)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(STOP_SECONDS)
+        if self._listener:
+            self._listener.close()
+
+    def _begin(self, work: Callable[..., None], *args: object) -> None:
+        thread = threading.Thread(target=work, args=args, name="control", daemon=True)
+        self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+        thread.start()
+
+    def _listen(self, listener: socket.socket) -> None:
+        while not self._stopping.is_set():
+            ready, _, _ = select.select([listener], [], [], 0.2)
+            if not ready:
+                continue
+            with suppress(OSError):
+                end, _ = listener.accept()
+                if len(self._threads) > MOST_CONNECTIONS or not is_own_user(end):
+                    end.close()
+                else:
+                    self._begin(self._serve, end)
+
+    def _serve(self, end: socket.socket) -> None:
+        with end, suppress(OSError, EOFError, ValueError):
+            end.settimeout(SECONDS)
+            lines = Lines(end, LONGEST_REQUEST)
+            request = lines.read()
+            lines.write(self._answer(request, end, lines))
+
+    def _answer(self, request: Mapping[str, Any], end: socket.socket, lines: Lines) -> Any:
+        verb, options = self._verbs.get(str(request.get("verb"))), request.get("options", {})
+        try:
+            if verb is None or not isinstance(options, dict):
+                raise InvalidInput("This version knows no such request")
+            with self._turn():
+                logger.info("control", extra={"context": {"verb": request["verb"]}})
+                return {"result": verb(options, self._check(end), _telling(lines))}
+        except Stopped:
+            return _error("STOPPED", "The server stops, or nobody waited for the answer.")
+        except CodeinfoError as error:
+            return _error(error.code, error.message)
+        except (DatabaseError, OSError) as error:
+            logger.warning("control failed", exc_info=error)
+            return _error("FAILED", f"{type(error).__name__}: {error}")
+        finally:
+            connections.close_all()
+
+    def _turn(self) -> "_Turn":
+        return _Turn(self._working)
+
+    def _check(self, end: socket.socket) -> Callable[[], None]:
+        def check() -> None:
+            if self._stopping.is_set() or _is_gone(end):
+                raise Stopped
+
+        return check
+
+
+class _Turn:
+    """Holds `lock`; raises Conflict BUSY where another does."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise Conflict("The server is at work on another command.", code="BUSY")
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+
+def _is_gone(end: socket.socket) -> bool:
+    """Whether the other end has closed, which says nothing else after its request."""
+    ready, _, _ = select.select([end], [], [], 0)
+    try:
+        return bool(ready) and not end.recv(1, socket.MSG_PEEK)
+    except OSError:
+        return True
+
+
+def _telling(lines: Lines) -> Callable[[str], None]:
+    def tell(message: str) -> None:
+        with suppress(OSError):  # nobody listens: the next check ends the work
+            lines.write({"progress": message})
+
+    return tell
+
+
+def _error(code: str, message: str) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message}}

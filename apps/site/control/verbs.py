@@ -1,0 +1,42 @@
+"""What commands ask a running server to do, and do themselves where none runs."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from apps.ingest.types import Check
+from apps.ingest.verification import compare_all
+from apps.site.backup.making import make
+from codeinfo.errors import InvalidInput
+
+Options = Mapping[str, Any]
+Tell = Callable[[str], None]
+Verb = Callable[[Options, Check, Tell], dict[str, Any]]
+
+
+def verify(options: Options, check: Check, tell: Tell) -> dict[str, Any]:
+    """Options: `source` and `mending` (bool), `roots` (list of paths or names)."""
+    outcome = compare_all(
+        source=_typed(options, "source", bool, False),
+        mending=_typed(options, "mending", bool, False),
+        roots=[str(each) for each in _typed(options, "roots", list, [])],
+        check=check,
+        tell=tell,
+    )
+    return outcome.as_json()
+
+
+def backup(options: Options, check: Check, tell: Tell) -> dict[str, Any]:
+    """Options: `file` (an absolute path) and `force` (bool)."""
+    file = Path(_typed(options, "file", str, ""))
+    return make(file, force=_typed(options, "force", bool, False), check=check, tell=tell)
+
+
+VERBS: dict[str, Verb] = {"verify": verify, "backup": backup}
+
+
+def _typed(options: Options, name: str, kind: type, default: Any) -> Any:
+    value = options.get(name, default)
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name} must be of type {kind.__name__}")
+    return value

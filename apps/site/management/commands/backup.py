@@ -1,0 +1,43 @@
+"""`manage.py backup`: the database, the vectors and the words as one file."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
+
+from apps.site.control.client import perform
+from codeinfo.errors import CodeinfoError
+
+
+class Command(BaseCommand):
+    help = (
+        "Write the database, vectors, words and secret.key to FILE (a .tar.gz for its owner's "
+        "eyes only). A running server makes it and goes on; else this process does."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE")
+        # Not Django's own --force-color.
+        parser.add_argument("--force", action="store_true", help="replace FILE")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # The server has another current folder.
+        file = str(Path(options["file"]).expanduser().absolute())
+        try:
+            made = perform("backup", {"file": file, "force": options["force"]}, self._tell)
+        except CodeinfoError as error:
+            raise CommandError(error.message) from error
+        except DatabaseError as error:
+            raise CommandError(f"The database does not answer: {error}") from error
+        except KeyboardInterrupt:
+            raise CommandError("stopped before the end", returncode=130) from None
+        for root in made["roots"]:
+            self.stdout.write(
+                f"{root['path']}  {root['files']:,} files, {root['chunks']:,} chunks, "
+                f"{root['vectors']:,} vectors, {root['words']:,} words"
+            )
+        self.stdout.write(f"{made['file']}  {made['bytes']:,} bytes, {made['members']} files")
+
+    def _tell(self, message: str) -> None:
+        self.stderr.write(message)

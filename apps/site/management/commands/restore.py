@@ -1,0 +1,44 @@
+"""`manage.py restore`: a backup into a new data folder, here or on another machine."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.ingest.types import go_on
+from apps.site.backup.restoring import restore
+from apps.site.management.commands.verify_index import as_table
+from codeinfo.conf import knobs
+from codeinfo.errors import CodeinfoError
+
+
+class Command(BaseCommand):
+    help = (
+        "Restore FILE to a new or empty data folder, and compare it there. Exit code 1 where it "
+        "is refused, or where rows, vectors and words differ, as they did when it was made."
+    )
+    # The database of this installation need not be there.
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE")
+        parser.add_argument("--data-dir", help="the folder; CODEINFO_DATA_DIR if not given")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        folder = Path(options["data_dir"] or knobs().data_dir).expanduser().absolute()
+        file = Path(options["file"]).expanduser().absolute()
+        try:
+            done = restore(file, folder, check=go_on, tell=self._tell)
+        except CodeinfoError as error:
+            raise CommandError(error.message) from error
+        except KeyboardInterrupt:
+            raise CommandError(
+                "stopped before the end: nothing was restored", returncode=130
+            ) from None
+        self.stdout.write(as_table(done["found"]))
+        self.stdout.write(f"Restored the backup of {done['created']} to {done['folder']}.")
+        if not done["found"]["whole"]:
+            raise SystemExit(1)
+
+    def _tell(self, message: str) -> None:
+        self.stderr.write(message)

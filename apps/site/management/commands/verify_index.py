@@ -1,0 +1,78 @@
+"""`manage.py verify_index`: whether rows, vectors, words and folders agree, root by root."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
+
+from apps.ingest.verification.types import HARMLESS
+from apps.site.control.client import perform
+from codeinfo.errors import CodeinfoError
+
+COLUMNS = ("rows", "chunks", "vectors", "words", "files", "parsed")
+
+
+class Command(BaseCommand):
+    help = (
+        "Compare rows, vectors, words and, with --source, the folders. Exit code 1 when something "
+        "differs, after a repair what is left. A running server does it; else this process."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("roots", nargs="*", metavar="ROOT", help="path or name; all if none")
+        parser.add_argument("--source", action="store_true", help="also read the folders")
+        parser.add_argument("--repair", action="store_true", help="mend what differs")
+        parser.add_argument("--json", action="store_true", help="for programs")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        asked = {
+            "source": options["source"],
+            "mending": options["repair"],
+            "roots": options["roots"],
+        }
+        try:
+            found = perform("verify", asked, self._tell)
+        except CodeinfoError as error:
+            raise CommandError(error.message) from error
+        except DatabaseError as error:
+            raise CommandError(f"The database does not answer: {error}") from error
+        except KeyboardInterrupt:
+            raise CommandError("stopped before the end", returncode=130) from None
+        self.stdout.write(json.dumps(found, indent=2) if options["json"] else as_table(found))
+        if not found["whole"]:
+            raise SystemExit(1)
+
+    def _tell(self, message: str) -> None:
+        self.stderr.write(message)
+
+
+def as_table(found: Mapping[str, Any]) -> str:
+    """What was compared of each root, a line; below it what differs."""
+    roots: Sequence[Mapping[str, Any]] = found["roots"]
+    width = max((len(root["root"]) for root in roots), default=0)
+    lines = [f"{'root':{width}}  " + "  ".join(f"{name:>9}" for name in COLUMNS)]
+    for root in roots:
+        numbers = "  ".join(f"{root[name]:>9,}" for name in COLUMNS)
+        lines.append(f"{root['root']:{width}}  {numbers}")
+        lines += [f"  note: {note}" for note in root["notes"]]
+        lines += [_line(each) for each in root["differences"]]
+    lines += [f"{each['root'] or 'index'}\n{_line(each)}" for each in found["shared"]]
+    return "\n".join([*lines, "", _total(found)])
+
+
+def _line(difference: Mapping[str, str]) -> str:
+    return f"  {difference['kind']}: {difference['detail']}"
+
+
+def _total(found: Mapping[str, Any]) -> str:
+    roots = found["roots"]
+    differences = [each for root in roots for each in root["differences"]] + found["shared"]
+    harmless = sum(each["kind"] in HARMLESS for each in differences)
+    told = f"{len(differences) - harmless} differences in {len(roots)} roots"
+    if harmless:
+        told += f", {harmless} that go away by themselves"
+    if found["foundFirst"] > len(differences):
+        told += f"; {found['foundFirst'] - len(differences)} mended"
+    return f"{told}."

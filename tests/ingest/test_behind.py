@@ -1,0 +1,33 @@
+"""A database that lacks what was stored last is told of by what the index knows and it does not."""
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from apps.ingest.lexical import get_lexical
+from apps.ingest.runs import behind
+from apps.ingest.types import VectorRecord
+from tests.ingest.test_lexical_files import spoil
+from tests.support.ingested import ingest, outdate
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_database_that_knows_all_runs_is_not_behind(repo: Path, store: Any) -> None:
+    outdate(ingest(repo))
+    root = ingest(repo)
+    assert behind.told() == ""
+    spoil(get_lexical()._files.path(root.id))
+    assert behind.told() == ""
+
+
+def test_runs_that_it_does_not_know_are_counted(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    for name in ("a.py", "b.py"):
+        run = str(uuid4())
+        meta = {"runId": run, "sourceFile": str(uuid4()), "relPath": name}
+        get_lexical().add(root.id, [VectorRecord(f"{run}:{name}:0", "text", meta)])
+    assert behind.unknown_runs() == {root.path: 2}
+    assert "does not know 2 runs" in behind.told() and "codeinfo.sqlite3-wal" in behind.told()

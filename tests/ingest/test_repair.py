@@ -1,0 +1,202 @@
+"""What `verify` finds is mended: from the rows, the vectors or the folder, whichever is left."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from apps.ingest import queries, services
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from apps.ingest.runs import freeze, queue
+from apps.ingest.runs.job import Stopped
+from apps.ingest.types import VectorRecord
+from apps.ingest.vectors.store import get_store
+from apps.ingest.verification import compare_all, verify
+from codeinfo.errors import Conflict
+from tests.ingest.test_lexical_files import spoil
+from tests.support.ingested import ingest, write_files
+
+pytestmark = pytest.mark.django_db
+
+
+def lose_vectors(root: Root) -> None:
+    get_store().drop(root.id)
+
+
+def lose_one_vector(root: Root) -> None:
+    get_store().delete_ids(root.id, sorted(get_store().ids(root.id))[:1])
+
+
+def lose_words(root: Root) -> None:
+    get_lexical().drop(root.id)
+
+
+def break_words(root: Root) -> None:
+    spoil(get_lexical()._files.path(root.id))
+
+
+def lose_both(root: Root) -> None:
+    lose_vectors(root)
+    lose_words(root)
+
+
+def miscount(root: Root) -> None:
+    Root.objects.update(chunks=99, files=0)
+
+
+def change_a_text(root: Root) -> None:
+    match = next(get_store().records(root.id))
+    get_store().delete_ids(root.id, [match.id])
+    other = VectorRecord(match.id, match.text + "x", match.metadata)
+    get_store().add(root.id, root.model, [other], np.ones((1, 256), np.float32))
+
+
+def leave_over(root: Root) -> None:
+    run = uuid4()
+    meta = {"runId": str(run), "sourceFile": str(uuid4()), "relPath": "a.py", "chunkIndex": 0}
+    record = VectorRecord(f"{run}:a.py:0", "text", meta)
+    get_store().add(root.id, root.model, [record], np.ones((1, 256), np.float32))
+    get_lexical().add(root.id, [record])
+
+
+def leave_a_dead_row(root: Root) -> None:
+    SourceFile.objects.create(root=root, run_id=root.last_run_id, path="b.py", chunks=1, since=99)
+
+
+def unlock(root: Root) -> None:
+    IndexLock.objects.all().delete()
+
+
+def lock_another(root: Root) -> None:
+    IndexLock.objects.update(model="openai:other", dimension=3)
+
+
+def change_the_folder(root: Root) -> None:
+    write_files(Path(root.path), {"src/new.py": "def fresh() -> int:\n    return 1\n"})
+    (Path(root.path) / "main.txt").unlink()
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lose_vectors,
+        lose_one_vector,
+        lose_words,
+        break_words,
+        lose_both,
+        miscount,
+        change_a_text,
+        leave_over,
+        leave_a_dead_row,
+        unlock,
+        lock_another,
+        change_the_folder,
+    ],
+)
+def test_whatever_was_done_to_an_index_is_mended(
+    repo: Path, store: Any, harm: Callable[[Root], None]
+) -> None:
+    harm(ingest(repo))
+    assert verify(source=True)
+    outcome = compare_all(source=True, mending=True)
+    assert outcome.found_first > 0
+    assert outcome.differences == []
+    assert verify(source=True) == []
+
+
+def test_what_cannot_be_mended_stays_and_is_told(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    lose_one_vector(root)
+    repo.rename(repo.with_name("elsewhere"))
+    outcome = compare_all(mending=True)
+    assert [each.kind for each in outcome.differences] == ["vectors_missing"]
+    assert not outcome.is_whole
+    # The old answers are all there is: they stay.
+    assert get_store().count(root.id) == root.chunks - 1
+
+
+def test_an_index_of_which_nothing_differs_is_left_alone(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    assert compare_all(mending=True).found_first == 0
+    assert IngestRun.objects.count() == 1
+    assert queries.find_root(root.path).generation == 1
+
+
+def test_a_frozen_index_publishes_when_it_is_thawed_and_removing_is_refused(
+    repo: Path, store: Any
+) -> None:
+    root = ingest(repo)
+    waiting, done = threading.Event(), threading.Event()
+
+    def change() -> None:
+        waiting.set()
+        with freeze.index.changing():
+            done.set()
+
+    with freeze.index.frozen():
+        other = threading.Thread(target=change)
+        other.start()
+        assert waiting.wait(10)
+        with freeze.index.changing():  # whoever has frozen it may
+            assert not done.is_set()
+    assert done.wait(10)
+    other.join()
+    refused: list[str] = []
+
+    def remove() -> None:
+        freeze.index.is_frozen and refused.append("frozen")
+
+    with freeze.index.frozen():
+        thread = threading.Thread(target=remove)
+        thread.start()
+        thread.join()
+        assert not freeze.index.is_frozen  # for this thread
+    assert refused == ["frozen"]
+    services.remove(root.path)
+
+
+def test_removing_is_refused_while_the_index_is_frozen(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+    monkeypatch.setattr(freeze.Freeze, "is_frozen", True)
+    with pytest.raises(Conflict, match="backup") as refused:
+        services.remove(root.path)
+    assert refused.value.code == "BUSY"
+    assert Root.objects.exists()
+
+
+def test_waiting_to_freeze_can_be_given_up() -> None:
+    freezing, entered, leave = freeze.Freeze(), threading.Event(), threading.Event()
+
+    def change() -> None:
+        with freezing.changing():
+            entered.set()
+            leave.wait(10)
+
+    def stop() -> None:
+        raise Stopped
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    assert entered.wait(10)
+    with pytest.raises(Stopped), freezing.frozen(stop):
+        pass
+    leave.set()
+    thread.join()
+    with freezing.frozen(), freezing.changing():
+        pass
+
+
+def test_a_root_that_is_being_ingested_is_not_mended(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    lose_words(root)
+    IngestRun.objects.create(operation="reembed", path=root.path, name=root.name, state="embedding")
+    outcome = compare_all(mending=True)
+    assert [each.kind for each in outcome.differences] == ["words_missing"]
+    assert queue.worker_state() == "absent"

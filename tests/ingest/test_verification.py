@@ -1,0 +1,274 @@
+"""`verify` finds every way in which rows, vectors, words and folder may differ, and no other."""
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from apps.ingest import queries
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import IndexLock, Root, SourceFile
+from apps.ingest.runs.job import Stopped
+from apps.ingest.types import VectorRecord
+from apps.ingest.vectors.chroma import unavailable
+from apps.ingest.vectors.store import get_store
+from apps.ingest.verification import rows, verify, verify_root
+from codeinfo.errors import NotFound
+from tests.ingest.conftest import first_is_zero
+from tests.ingest.stages import Nth, hook
+from tests.ingest.test_lexical_files import spoil
+from tests.support.ingested import ingest, outdate, write_files
+
+pytestmark = pytest.mark.django_db
+
+
+def kinds(root: Root | None = None, **options: Any) -> set[str]:
+    return {each.kind for each in verify(**options) if root is None or each.root == root.path}
+
+
+def words_of(root: Root, *changes: str) -> None:
+    """Change the word index behind everybody's back."""
+    with get_lexical()._files.writing(root.id) as database:
+        for change in changes:
+            database.execute(change)
+
+
+def test_a_whole_index_differs_in_nothing_and_says_what_that_proves(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    assert verify(source=True) == []
+    found = verify_root(root, source=True)
+    assert found.rows == found.files == found.parsed == 4
+    assert found.chunks == found.vectors == found.words == root.chunks > 0
+    assert not found.notes
+
+
+def test_chunks_without_a_direction_are_no_difference(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "apps.ingest.embedding.static.StaticCodeEmbedder.embed_documents", first_is_zero
+    )
+    root = ingest(repo)
+    assert root.embedded < root.chunks
+    assert verify(source=True) == []
+
+
+def test_lost_vectors_are_found(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    get_store().delete_ids(root.id, sorted(get_store().ids(root.id))[:1])
+    (found,) = verify()
+    assert (found.root, found.kind) == (root.path, "vectors_missing")
+    assert "README.md (" in found.detail
+    get_store().drop(root.id)
+    assert kinds() == {"vectors_missing"}
+    assert "4: " in verify()[0].detail
+
+
+def test_vectors_and_words_that_no_row_explains_are_found(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    run = uuid4()
+    meta = {"runId": str(run), "sourceFile": str(uuid4()), "relPath": "a.py", "chunkIndex": 0}
+    record = VectorRecord(f"{run}:a.py:0", "text", meta)
+    get_store().add(root.id, root.model, [record], np.ones((1, 256), np.float32))
+    assert kinds() == {"vectors_left_over"}
+    get_lexical().add(root.id, [record])
+    assert kinds() == {"vectors_left_over", "words_left_over"}
+    # A name that is none of ours is no reason to fail.
+    get_store().add(
+        root.id, root.model, [VectorRecord("odd", "text", meta)], np.ones((1, 256), np.float32)
+    )
+    assert "2: " in next(d.detail for d in verify() if d.kind == "vectors_left_over")
+
+
+def test_lost_words_are_found(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    get_lexical().delete_files(root.id, [queries.live_files(root).ingested()[0].id])
+    assert kinds() == {"words_missing"}
+    get_lexical().drop(root.id)
+    assert kinds() == {"words_missing"}
+
+
+def test_a_broken_word_index_is_found(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    spoil(get_lexical()._files.path(root.id))
+    assert "words_unreadable" in kinds()
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ("UPDATE text SET text = text || ' ' WHERE number = 1", "text_differs"),
+        ("UPDATE chunk SET start_line = 99 WHERE number = 1", "text_differs"),
+        ("UPDATE chunk SET chunk_hash = 'x' WHERE number = 1", "text_differs"),
+        ("DELETE FROM segment WHERE id = 1", "words_unreadable"),
+        ("INSERT INTO symbol VALUES (99, 'a', 'a', 'function', 1, 1, '')", "symbols_differ"),
+        ("INSERT INTO symbol SELECT * FROM symbol LIMIT 1", "symbols_differ"),
+    ],
+)
+def test_a_word_index_that_says_something_else_is_found(
+    repo: Path, store: Any, change: str, kind: str
+) -> None:
+    root = ingest(repo)
+    words_of(root, change)
+    assert kinds() == {kind}
+
+
+def test_a_text_that_differs_in_chroma_is_found(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    match = next(get_store().records(root.id))
+    get_store().delete_ids(root.id, [match.id])
+    other = VectorRecord(match.id, match.text + "x", match.metadata)
+    get_store().add(root.id, root.model, [other], np.ones((1, 256), np.float32))
+    assert kinds() == {"text_differs"}
+
+
+def test_counts_that_the_rows_do_not_bear_out_are_found(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    Root.objects.update(chunks=99, skipped=7)
+    found = [each.detail for each in verify()]
+    assert found == [
+        "skipped: the root says 7, its rows 1",
+        f"chunks: the root says 99, its rows {root.chunks}",
+    ]
+
+
+def test_a_lock_that_does_not_fit_is_found(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    IndexLock.objects.update(dimension=3)
+    assert kinds() == {"lock"}
+    IndexLock.objects.update(model="openai:other")
+    assert kinds() == {"lock"}
+    IndexLock.objects.all().delete()
+    (found,) = verify()
+    assert (found.root, found.kind) == (root.path, "lock")
+    Root.objects.all().delete()
+    IndexLock.objects.create(model="openai:other", dimension=3)
+    assert kinds() == {"lock", "orphan"}
+
+
+def test_what_belongs_to_no_root_is_found(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    Root.objects.all().delete()
+    IndexLock.objects.all().delete()
+    found = verify()
+    assert {(each.root, each.kind) for each in found} == {(str(root.id), "orphan")}
+    assert len(found) == 2
+
+
+def test_what_a_sweep_will_remove_is_harmless(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    row = SourceFile.objects.live().ingested()[0]
+    meta = {"runId": str(row.run_id), "sourceFile": str(row.id), "relPath": "b.py", "chunkIndex": 0}
+    record = VectorRecord(f"{row.run_id}:b.py:0", "text", meta)
+    get_store().add(root.id, root.model, [record], np.ones((1, 256), np.float32))
+    SourceFile.objects.create(root=root, run=row.run, path="b.py", chunks=1, since=99)
+    (found,) = verify()
+    assert (found.kind, found.is_harmless) == ("left_over", True)
+
+
+def test_the_folder_is_compared_where_it_is_asked_for(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    write_files(repo, {"src/new.py": "x = 1\n", "src/retry.py": "def other() -> None: ...\n"})
+    (repo / "README.md").unlink()
+    (repo / "main.txt").write_bytes(b"\0" * 100)
+    assert verify() == []
+    details = {each.kind: each.detail for each in verify(source=True)}
+    assert details.keys() == {"file_new", "file_changed", "file_missing"}
+    assert "src/new.py" in details["file_new"] and "README.md" in details["file_missing"]
+    both = [each.detail for each in verify(source=True) if each.kind == "file_changed"]
+    assert any("src/retry.py" in each for each in both) and any("main.txt" in e for e in both)
+    repo.rename(repo.with_name("elsewhere"))
+    assert kinds(root, source=True) == {"folder_missing"}
+
+
+def test_a_file_that_was_not_parsed_as_it_would_be_today_is_found(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    file = queries.live_files(root).get(path="src/store.js")
+    words_of(root, "DELETE FROM symbol WHERE name = 'saveShip'")
+    (found,) = verify(source=True)
+    assert found.kind == "symbols_differ" and file.path in found.detail
+    SourceFile.objects.filter(id=file.id).update(problem="Its parser ended")
+    assert kinds(source=True) == {"file_problem"}
+
+
+def test_a_chroma_that_fails_for_one_root_is_told_of_that_root(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+    other = ingest(write_files(repo.parent / "other", {"a.py": "def a() -> int:\n    return 1\n"}))
+    audit = type(get_store()).audit
+
+    def fails(self: Any, root_id: Any, ids: Any) -> Any:
+        if root_id == root.id:
+            raise unavailable("Chroma failed: damaged")
+        return audit(self, root_id, ids)
+
+    monkeypatch.setattr(type(get_store()), "audit", fails)
+    assert kinds(root) == {"vectors_unreadable"}
+    assert kinds(other) == set()
+
+
+def test_a_comparison_beside_a_run_finds_nothing(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+    outdate(root)
+    seen: list[Any] = []
+    hook("publishing", Nth(1, lambda: seen.append(verify(source=True))), monkeypatch.setattr)
+    ingest(repo)
+    assert seen == [[]]
+    assert verify(source=True) == []
+
+
+def test_a_root_that_changes_meanwhile_is_compared_again(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+    live, times = rows.live_rows, []
+
+    def changing(root: Root, most: int) -> Any:
+        times.append(1)
+        found = live(root)
+        if len(times) <= most:
+            Root.objects.update(last_run_id=uuid4())
+        return found
+
+    monkeypatch.setattr(rows, "live_rows", lambda root: changing(root, 1))
+    assert kinds() == set() and len(times) == 2
+    times.clear()
+    monkeypatch.setattr(rows, "live_rows", lambda root: changing(root, 9))
+    assert kinds(root) == {"unsettled"}
+
+
+def test_roots_are_chosen_by_path_or_name_and_unknown_ones_refused(repo: Path, store: Any) -> None:
+    root = ingest(repo, name="ships")
+    other = ingest(write_files(repo.parent / "other", {"a.py": "def a() -> int:\n    return 1\n"}))
+    Root.objects.update(chunks=99)
+    assert {each.root for each in verify(roots=[root.path])} == {root.path}
+    assert {each.root for each in verify(roots=["ships"])} == {root.path}
+    assert {each.root for each in verify()} == {root.path, other.path}
+    with pytest.raises(NotFound):
+        verify(roots=["nowhere"])
+
+
+def test_it_is_cancelled_between_slices(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(repo)
+
+    def stop() -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        verify(check=stop)
+
+
+def test_many_chunks_are_compared_in_slices(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+    monkeypatch.setattr(rows, "CHUNKS_AT_ONCE", 2)
+    assert verify() == []
+    assert verify_root(root).vectors == root.chunks

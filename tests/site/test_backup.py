@@ -1,0 +1,357 @@
+"""A backup of a running server, and its restore to another folder."""
+
+import gzip
+import io
+import json
+import shutil
+import sqlite3
+import stat
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from apps.ingest.runs import freeze
+from apps.ingest.runs.job import Stopped
+from apps.ingest.types import go_on
+from apps.site.backup import archive, manifest
+from apps.site.backup.making import make
+from codeinfo.errors import InvalidInput, Unavailable
+from tests.browser.product import Product, running
+from tests.site.test_verify_index import ended, ingest_into, manage, start_ingest, until
+from tests.stand_ins.embeddings_server import EmbeddingsServer
+from tests.support.ingested import SAMPLE, write_files
+
+MODEL = "openai:text-embedding-small"
+
+
+class Stalled:
+    """Lets an embedding server answer until it has been sent so many texts, then holds it."""
+
+    def __init__(self, server: EmbeddingsServer) -> None:
+        self._server = server
+        self._most = 1_000_000
+        self.reached, self.release = threading.Event(), threading.Event()
+        server.before_answer = self
+
+    def after(self, more: int) -> None:
+        self._most = self._sent() + more
+
+    def __call__(self) -> None:
+        if self._sent() > self._most:
+            self.reached.set()
+            self.release.wait(300)
+
+    def _sent(self) -> int:
+        return sum(map(len, self._server.texts()))
+
+
+def search(product: Product, text: str) -> list[str]:
+    body = {"query": text, "limit": 5}
+    answer = httpx.post(f"{product.url}/tools/vector-search", json=body, timeout=60)
+    assert answer.is_success, answer.text
+    return [each["relPath"] for each in answer.json()["results"]]
+
+
+def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
+    tmp_path: Path,
+) -> None:
+    packed, copy = tmp_path / "kept" / "codeinfo.tar.gz", tmp_path / "second"
+    packed.parent.mkdir()
+    with EmbeddingsServer() as server:
+        environ = {
+            "CODEINFO_EMBEDDING_BASE_URL": server.url,
+            "CODEINFO_EMBEDDING_BATCH": "200",
+            "CODEINFO_EMBEDDING_CACHE_MB": "0",
+            "INGEST_FLUSH_EVERY": "1",
+        }
+        stalled = Stalled(server)
+        with running(tmp_path / "first", **environ) as product:
+            repo = write_files(product.repos / "lighthouse", SAMPLE)
+            ingest_into(product, repo, MODEL)
+            many = {f"many/m{n}.py": f"def m{n}() -> int:\n    return {n}\n" for n in range(1_500)}
+            write_files(repo, many | {"README.md": "# Another\n\nAll of it is new.\n"})
+            stalled.after(1_100)
+            run = start_ingest(product, repo, MODEL)
+            assert stalled.reached.wait(300)
+            done = manage(product.data, "backup", str(packed))
+            assert done.returncode == 0, done.stderr
+            # The run was under way all the time, and goes on.
+            state = httpx.get(f"{product.url}/ingest/status/{run}").json()["state"]
+            assert state == "embedding"
+            stalled.release.set()
+            assert until(product, run, ended)["state"] == "completed"
+            assert stat.S_IMODE(packed.stat().st_mode) == 0o600
+            assert [path.name for path in packed.parent.iterdir()] == [packed.name]
+        done = manage(copy / "data", "restore", str(packed))
+        assert done.returncode == 0, done.stderr
+        assert "Restored the backup" in done.stdout and "5" in done.stdout
+        # As it was published: the run that was cut off does not count.
+        done = manage(copy / "data", "verify_index", "--json")
+        assert done.returncode == 0, done.stdout
+        (root,) = json.loads(done.stdout)["roots"]
+        assert root["rows"] == 4 and root["vectors"] == root["words"] == root["chunks"] > 0
+        with running(copy, **environ) as restored:
+            assert "src/retry.py" in search(restored, "seconds to wait before an attempt")
+            status = httpx.get(f"{restored.url}/ingest/status/{run}").json()
+            assert status["state"] in ("cancelled", "error"), status
+            done = manage(restored.data, "verify_index")
+            assert done.returncode == 0, done.stdout
+        assert (copy / "data" / "secret.key").read_text() == (
+            tmp_path / "first" / "data" / "secret.key"
+        ).read_text()
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A backup of a small index, made without a server; `data` beside it is where it came from."""
+    folder = tmp_path_factory.mktemp("backup")
+    with running(folder) as product:
+        ingest_into(product, write_files(product.repos / "lighthouse", SAMPLE))
+    packed = folder / "packed" / "codeinfo.tar.gz"
+    packed.parent.mkdir()
+    done = manage(product.data, "backup", str(packed))
+    assert done.returncode == 0, done.stderr
+    yield packed
+
+
+def refused(done: Any, *words: str) -> None:
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+def test_a_backup_is_made_without_a_server_and_restored(kept: Path, tmp_path: Path) -> None:
+    done = manage(tmp_path, "restore", str(kept), "--data-dir", str(tmp_path / "new"))
+    assert done.returncode == 0, done.stderr
+    assert manage(tmp_path / "new", "verify_index").returncode == 0
+    assert sorted(path.name for path in (tmp_path / "new").iterdir() if path.name != "logs") == [
+        "chroma",
+        "codeinfo.sqlite3",
+        "lexical",
+        "secret.key",
+    ]
+
+
+def test_what_is_there_already_is_replaced_only_by_force(kept: Path, tmp_path: Path) -> None:
+    data = kept.parent.parent / "data"
+    there = tmp_path / "there.tar.gz"
+    there.write_text("mine")
+    refused(manage(data, "backup", str(there)), "--force")
+    assert there.read_text() == "mine"
+    assert manage(data, "backup", str(there), "--force").returncode == 0
+    with archive.reading(there) as opened:
+        assert opened.manifest.roots[0].name == "lighthouse"
+    link = tmp_path / "link.tar.gz"
+    link.symlink_to(there)
+    refused(manage(data, "backup", str(link), "--force"), "is a link")
+    refused(manage(data, "backup", str(tmp_path / "none" / "x.tar.gz")), "There is no folder")
+    refused(manage(data, "backup", str(tmp_path)), "is no file")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "word"),
+    [
+        ("CHROMA_URL", "127.0.0.1:1", "CHROMA_URL"),
+        ("DATABASE_URL", "postgres://codeinfo@127.0.0.1:1/codeinfo", "pg_dump"),
+    ],
+)
+def test_stores_that_are_not_in_the_folder_are_left_to_their_own_means(
+    kept: Path, tmp_path: Path, variable: str, value: str, word: str
+) -> None:
+    new = tmp_path / "new.tar.gz"
+    refused(manage(tmp_path / "data", "backup", str(new), **{variable: value}), word)
+    assert not new.exists()
+    refused(manage(tmp_path / "data", "restore", str(kept), **{variable: value}), word)
+
+
+def test_a_folder_that_holds_data_is_refused(kept: Path, tmp_path: Path) -> None:
+    data = kept.parent.parent / "data"
+    refused(manage(data, "restore", str(kept)), "holds data already", "codeinfo.sqlite3")
+    strange = write_files(tmp_path / "strange", {"letter.txt": "mine"})
+    refused(manage(tmp_path, "restore", str(kept), "--data-dir", str(strange)), "letter.txt")
+    assert (strange / "letter.txt").read_text() == "mine"
+
+
+def test_a_folder_whose_server_runs_is_refused(kept: Path, tmp_path: Path) -> None:
+    with running(tmp_path) as product:
+        refused(manage(product.data, "restore", str(kept)), "A codeinfo runs on")
+
+
+def changed(kept: Path, target: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    """An archive with other members."""
+    with tarfile.open(kept, "r:gz") as tar:
+        members = {m.name: tar.extractfile(m).read() for m in tar.getmembers()}  # type: ignore[union-attr]
+    change(members)
+    with tarfile.open(target, "w:gz") as tar:
+        for name, data in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return target
+
+
+def in_manifest(**values: Any) -> Callable[[dict[str, bytes]], None]:
+    def change(members: dict[str, bytes]) -> None:
+        found = json.loads(members["manifest.json"]) | values
+        members["manifest.json"] = json.dumps(found).encode()
+
+    return change
+
+
+def flip(members: dict[str, bytes]) -> None:
+    name = next(name for name in members if name.startswith("lexical/"))
+    members[name] = bytes([members[name][0] ^ 1]) + members[name][1:]
+
+
+def lose(members: dict[str, bytes]) -> None:
+    del members[max(members)]
+
+
+def add(members: dict[str, bytes]) -> None:
+    members["chroma/../../evil.txt"] = b"evil"
+
+
+def list_evil(members: dict[str, bytes]) -> None:
+    found = json.loads(members["manifest.json"])
+    found["members"]["../evil.txt"] = {"size": 4, "sha256": "0" * 64}
+    members["manifest.json"] = json.dumps(found).encode()
+    members["../evil.txt"] = b"evil"
+
+
+def no_manifest(members: dict[str, bytes]) -> None:
+    del members["manifest.json"]
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (flip, "has been changed"),
+        (lose, "is missing"),
+        (add, "is not what its manifest says"),
+        (list_evil, "which no backup has"),
+        (no_manifest, "does not begin with a manifest"),
+        (in_manifest(format=2), "newer"),
+        (in_manifest(version="99.0"), "its version is 99.0"),
+        (in_manifest(chroma="99.0"), "its Chroma is 99.0"),
+        (in_manifest(migrations=[["ingest", "0099_later"]]), "ingest.0099_later"),
+        (in_manifest(members=[]), "manifest cannot be read"),
+    ],
+)
+def test_an_archive_that_is_broken_or_newer_is_refused_and_nothing_is_left(
+    kept: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None], word: str
+) -> None:
+    bad = changed(kept, tmp_path / "bad.tar.gz", change)
+    new = tmp_path / "new" / "data"
+    refused(manage(tmp_path / "own", "restore", str(bad), "--data-dir", str(new)), word)
+    assert not new.exists() or list(new.iterdir()) == []
+    assert not list(tmp_path.rglob("evil.txt"))
+
+
+def test_what_is_no_archive_is_refused(kept: Path, tmp_path: Path) -> None:
+    whole = kept.read_bytes()
+    for data in (b"", b"no archive", gzip.compress(b"x" * 2_000), whole[: len(whole) // 2]):
+        bad = tmp_path / "bad.tar.gz"
+        bad.write_bytes(data)
+        with pytest.raises(InvalidInput), archive.reading(bad) as opened:
+            opened.extract(tmp_path, lambda: None)
+        shutil.rmtree(tmp_path / "chroma", ignore_errors=True)
+        for path in tmp_path.glob("codeinfo*"):
+            path.unlink()
+    refused(manage(tmp_path / "own", "restore", str(tmp_path / "none")), "There is no file")
+
+
+def test_a_link_in_an_archive_is_refused(kept: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.tar.gz"
+    with tarfile.open(kept, "r:gz") as tar, tarfile.open(bad, "w:gz") as other:
+        for member in tar.getmembers():
+            if member.name == manifest.DATABASE:
+                member.type, member.linkname, member.size = tarfile.SYMTYPE, "/etc/passwd", 0
+            content = tar.extractfile(member) if member.isreg() else None
+            other.addfile(member, content)
+    with (
+        pytest.raises(InvalidInput, match="not what its manifest says"),
+        archive.reading(bad) as opened,
+    ):
+        opened.extract(tmp_path, lambda: None)
+
+
+def test_a_header_of_gigabytes_is_not_read_into_memory(tmp_path: Path) -> None:
+    entry = tarfile.TarInfo("manifest.json")
+    entry.type, entry.size = tarfile.XHDTYPE, 1 << 34
+    bad = tmp_path / "bad.tar.gz"
+    bad.write_bytes(gzip.compress(entry.tobuf(tarfile.GNU_FORMAT) + b"x" * (1 << 20)))
+    with pytest.raises(InvalidInput, match="memory"), archive.reading(bad):
+        pass
+
+
+def test_a_restore_that_was_killed_begins_again_and_no_server_starts_on_it(
+    kept: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    (data / "restore.unfinished").mkdir(parents=True)
+    write_files(data, {"chroma/chroma.sqlite3": "half", "restore.unfinished/x": "y"})
+    refused(manage(data, "serve"), "restore", "ended before its time")
+    assert manage(data, "restore", str(kept)).returncode == 0
+    assert manage(data, "verify_index").returncode == 0
+
+
+def test_a_copy_without_its_log_is_named(tmp_path: Path) -> None:
+    with running(tmp_path / "first") as product:
+        repo = write_files(product.repos / "lighthouse", SAMPLE)
+        ingest_into(product, repo)
+        # From here on, what is committed stays in the log.
+        with closing(sqlite3.connect(product.data / "codeinfo.sqlite3")) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        write_files(repo, {"src/new.py": "def fresh() -> int:\n    return 1\n"})
+        ingest_into(product, repo)
+        copy = tmp_path / "copy" / "data"
+        shutil.copytree(product.data, copy, ignore=_without_log)
+    done = manage(copy, "doctor")
+    assert done.returncode == 1
+    assert "does not know 1 run that wrote to the index of" in done.stdout
+    assert "codeinfo.sqlite3-wal" in done.stdout
+    done = manage(product.data, "doctor")
+    assert "The database knows all runs" in done.stdout
+
+
+def _without_log(folder: str, names: list[str]) -> list[str]:
+    return [
+        name
+        for name in names
+        if name.startswith("codeinfo.sqlite3-") or (Path(folder) / name).is_socket()
+    ]
+
+
+def test_a_disk_without_the_space_is_named_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "free_bytes", lambda folder: 1_000)
+    with pytest.raises(Unavailable, match="too little space") as refused:
+        make(tmp_path / "x.tar.gz", force=False, check=go_on, tell=lambda message: None)
+    assert refused.value.code == "DISK_FULL"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_that_is_stopped_leaves_nothing_and_those_that_were_killed_are_cleared(
+    tmp_path: Path,
+) -> None:
+    write_files(tmp_path, {".x.tar.gz.killed.partial/copy/codeinfo.sqlite3": "half"})
+    times: list[int] = []
+
+    def stop() -> None:
+        times.append(1)
+        if len(times) > 1:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        make(tmp_path / "x.tar.gz", force=False, check=stop, tell=lambda message: None)
+    assert list(tmp_path.iterdir()) == []
+    assert not freeze.index.is_frozen
