@@ -1,9 +1,6 @@
 """What must hold after each round, read from the outside: rows, stores, folders, conversations."""
 
-import json
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -14,24 +11,27 @@ from uuid import UUID
 
 from apps.ingest.chunking import Chunker
 from apps.ingest.finding.discovery import discover, read_file
-from tests.house.sources import HOME
+from apps.site.control.client import ask
+from codeinfo.errors import CodeinfoError
 from tests.soak.server import Server
 
 Pieces = Counter[tuple[str, int, int, str]]  # path, first and last line, hash of the text
 ENDED = ("ok", "stopped", "failed")
 
 
-def disagreements(environ: Mapping[str, str], *options: str) -> list[str]:
-    """What `manage.py verify_index` finds."""
-    command = [sys.executable, "manage.py", "verify_index", "--json", *options]
-    done = subprocess.run(command, cwd=HOME, env=dict(environ), capture_output=True, text=True)
+def disagreements(data: Path) -> list[str]:
+    """What the running server finds when it verifies its index against its folders."""
     try:
-        found = json.loads(done.stdout)
-    except ValueError:
-        return [
-            f"verify_index: exit status {done.returncode}: {(done.stdout + done.stderr)[-500:]}"
-        ]
-    return [f"{each['root']}: {each['kind']}: {each['detail']}" for each in found["differences"]]
+        found = ask(data, "verify", {"source": True}, lambda message: None)
+    except CodeinfoError as error:
+        return [f"the index cannot be verified: {error.code}: {error.message}"]
+    if found is None:
+        return ["the server does not answer on its control socket"]
+    differences = [each for root in found["roots"] for each in root["differences"]]
+    return [
+        f"{each['root']}: {each['kind']}: {each['detail']}"
+        for each in (*differences, *found["shared"])
+    ]
 
 
 def unlike_a_clean_ingest(data: Path, folder: Path) -> list[str]:

@@ -20,7 +20,7 @@ from tests.soak.world import MODEL, World
 # Within this time of a round's begin its fault comes; an ingest takes about as long.
 FAULT_WITHIN_SECONDS = 2.5
 # What has to come to its end by itself has this long: the worker sweeps every half minute.
-PATIENCE_SECONDS, LOOK_SECONDS = 40.0, 0.1
+PATIENCE_SECONDS, LOOK_SECONDS = 150.0, 0.1
 ENDED = ("completed", "skipped", "cancelled", "error", "needs_confirmation")
 # Statuses above 499 that are answers: a store or a database is away for the moment.
 AWAY = (502, 503)
@@ -148,7 +148,7 @@ class Round:
     def _wait_for(self, run: str) -> dict[str, Any]:
         """A run as it ended."""
         told: dict[str, Any] = {}
-        for _ in self._while_patient():
+        for _ in self.while_patient():
             response = self.ask("GET", f"/ingest/status/{run}")
             if response is not None and response.status_code == 200:
                 told = response.json()
@@ -159,7 +159,7 @@ class Round:
 
     def _ingest_again(self, root: Path) -> None:
         """Bring the index of a root up to date with its folder."""
-        for _ in self._while_patient():
+        for _ in self.while_patient():
             response = self.ask("POST", f"/ingest/reembed/{quote(str(root), safe='')}")
             if response is not None and response.status_code == 202:
                 ended = self._wait_for(response.json()["runId"])
@@ -171,13 +171,13 @@ class Round:
 
     def _wait_for_agreement(self) -> None:
         found: list[str] = []
-        for _ in self._while_patient():
-            found = checks.disagreements(self.world.environ)
+        for _ in self.while_patient():
+            found = checks.disagreements(self.world.data)
             if not found:
                 return
         self.violations += found[:10]
 
-    def _while_patient(self) -> Iterator[None]:
+    def while_patient(self) -> Iterator[None]:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             yield
@@ -316,7 +316,11 @@ def _vanish(round: Round) -> None:
 
 def _fill_disk(round: Round) -> None:
     round.world.disk.fill(round.rng.randrange(0, 4 << 20))
-    time.sleep(round.rng.uniform(0, 2))
+    for _ in round.while_patient():
+        response = round.ask("GET", "/health")
+        if response is None or "disk" in response.json()["degraded"]:
+            return
+    round.violations.append("/health does not tell that the disk is full")
 
 
 def _jump(round: Round) -> None:
