@@ -1,10 +1,11 @@
 """Django settings: the only reader of the environment. Values of our own are in `codeinfo.conf`."""
 
 import os
+import re
 import secrets
 import sys
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 # Chroma reads this name itself; it must be a word, since a blank value crashes its import.
 os.environ["ANONYMIZED_TELEMETRY"] = "False"
@@ -118,9 +119,12 @@ def database(url: str) -> dict[str, object]:
     if url.startswith("mongodb"):
         name = urlsplit(url).path.strip("/") or "codeinfo"
         return {"ENGINE": "django_mongodb_backend", "HOST": url, "NAME": name}
-    config: dict[str, object] = environ.Env.db_url_config(
-        url or f"sqlite:///{DATA_DIR / 'codeinfo.sqlite3'}"
-    )
+    if not url or url.startswith("sqlite:"):
+        # A path is put into no URL: `#`, `?`, `%`, `+` and tabs mean something else there.
+        name = sqlite_file(url) if url else str(DATA_DIR / "codeinfo.sqlite3")
+        config: dict[str, object] = {"ENGINE": "django.db.backends.sqlite3", "NAME": name}
+    else:
+        config = environ.Env.db_url_config(url)
     if str(config["ENGINE"]).endswith("sqlite3"):
         # IMMEDIATE: a transaction that will write takes its lock first, so that it waits for the
         # other writer instead of failing half-way through.
@@ -136,6 +140,26 @@ def database(url: str) -> dict[str, object]:
     if str(config["ENGINE"]).endswith("postgresql"):
         config["ENGINE"] = "codeinfo.postgres"
     return config
+
+
+def sqlite_file(url: str) -> str:
+    """The file that `sqlite:///relative/path` or `sqlite:////absolute/path` names.
+
+    `%23` is `#`, as in any URL. Raises ImproperlyConfigured for characters that end the path of a
+    URL or are dropped from it: the file would be another one than the one that was meant.
+    """
+    if re.search(r"[#?\t\r\n]", url):
+        raise ImproperlyConfigured(
+            "DATABASE_URL of SQLite names a file and nothing else: write # as %23, ? as %3F and a "
+            "tab as %09"
+        )
+    parts = urlsplit(url if url != "sqlite://:memory:" else "sqlite://")
+    if parts.netloc:
+        raise ImproperlyConfigured(
+            "DATABASE_URL of SQLite needs three slashes before a relative path and four before an "
+            "absolute one, as in sqlite:////data/codeinfo.sqlite3"
+        )
+    return unquote(parts.path[1:]) or ":memory:"
 
 
 DATABASES = {"default": database(KNOBS.database_url)}
