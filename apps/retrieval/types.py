@@ -112,8 +112,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Found:
-    """Candidates in their order. `degraded` says what the index could not do: "" or "words only"
-    (the vectors are away, so that no row has a score)."""
+    """Candidates in their order. `degraded` says what the index could not do: "", "words only"
+    (the vectors are away, so that no row has a score), "words only in" some of the repositories, or
+    which of them lack vectors."""
 
     rows: list[Row]
     degraded: str = ""

@@ -43,7 +43,7 @@ def running(
     """
     port = free_ports(3)
     product = Product(f"http://127.0.0.1:{port}", folder / "data", folder / "repos")
-    product.repos.mkdir(parents=True)
+    product.repos.mkdir(parents=True, exist_ok=True)
     own = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
