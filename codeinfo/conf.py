@@ -202,6 +202,7 @@ class Knobs:
     ingest_flush_every: int = knob("INGEST_FLUSH_EVERY", clamped(1, 500), 20, "Files per write to the store (1-500)")
     ingest_token_margin: float = knob("INGEST_TOKEN_MARGIN", fraction, 0.85, "Share of an embedder's token limit that a chunk may fill")
     ingest_fallback_tokens: int = knob("INGEST_FALLBACK_TOKENS", integer(16, 1_000_000), 2048, "Token limit taken for a server that does not tell its own")
+    ingest_repair: str = knob("CODEINFO_INGEST_REPAIR", choice("auto", "ask"), "auto", "auto: a folder whose vectors are lost or broken is ingested again by itself; ask: when somebody asks for it on the Ingest page")
     ingest_parse_seconds: float = knob("CODEINFO_INGEST_PARSE_SECONDS", float, 5.0, "Time limit of one file's parse; past it the file is cut by lines")
     embedding_base_url: str = knob("CODEINFO_EMBEDDING_BASE_URL", http_url, "", "OpenAI-compatible server for embeddings (falls back on CODEINFO_OPENAI_BASE_URL)")
     embedding_api_key: str = knob("CODEINFO_EMBEDDING_API_KEY", text, "", "Its key (falls back on CODEINFO_OPENAI_API_KEY)")

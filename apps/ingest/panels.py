@@ -79,7 +79,9 @@ class RootRow:
 
     @property
     def state(self) -> str:
-        return self.run.state if self.run else self.root.last_state or "completed"
+        if self.run:
+            return self.run.state
+        return "damaged" if self.root.damage else self.root.last_state or "completed"
 
 
 def context() -> dict[str, Any]:

@@ -24,6 +24,12 @@ def _published_at(root: Root) -> tuple[float, str]:
     return at.timestamp() if at else 0.0, str(root.last_run_id or "")
 
 
+def damages() -> dict[str, str]:
+    """Name → what its stores lack, of the published roots that lack something."""
+    damaged = Root.objects.published().exclude(damage="").order_by("name")
+    return dict(damaged.values_list("name", "damage"))
+
+
 def find_root(path: str) -> Root:
     """The published root stored under exactly this path. Raises NotFound."""
     root = Root.objects.published().filter(path=path).first()

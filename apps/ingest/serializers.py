@@ -113,6 +113,7 @@ def root_wire(root: Root) -> JSON:
         "lastIngestAt": at and wire_time(at),
         "counts": counts_wire(Counts(root.files, root.chunks, root.embedded, root.skipped)),
         "lastError": root.last_error or None,
+        "damage": root.damage or None,
     }
 
 

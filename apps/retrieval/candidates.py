@@ -32,7 +32,7 @@ def candidates(query: SearchQuery, model_id: str) -> Found:
         return by_words(query, roots, error)
     if ranked:
         return hybrid(query, roots, vector)
-    return Found(nearest(roots, vector, query.limit, query.filters))
+    return nearest(roots, vector, query.limit, query.filters)
 
 
 @span("embed question")

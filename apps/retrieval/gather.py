@@ -3,10 +3,13 @@
 Of all roots together only so many of each side go on, so that a root in which everything is far
 away does not fill the list. What is not live, or does not pass the filters, is dropped; where too
 little is left, more is asked for.
+
+A root whose vectors fail gives what has its words; the others are not affected.
 """
 
+import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -21,6 +24,9 @@ from apps.retrieval.columns import NOTHING, Candidates, Frequencies, Side, joine
 from apps.retrieval.from_memory import FromMemory
 from apps.retrieval.from_stores import FromStores, side_of
 from apps.retrieval.sources import Source, sources_of
+from codeinfo.errors import Unavailable
+
+log = logging.getLogger("codeinfo.retrieval")
 
 # Candidates of each side: beyond these the best ten hardly change, with half of them they do.
 WIDTH = 200
@@ -34,12 +40,17 @@ _askers = ThreadPoolExecutor(8, thread_name_prefix="search-near")
 @dataclass(frozen=True)
 class Gathered:
     """The candidates, and in how many of all `chunks` each of the question's stems stands.
-    `wordless`: the roots whose words could not all be asked."""
+
+    `failed` are the roots whose vectors could not be asked, `wordless` those whose words could not
+    all be; `stored` those for which the stores were asked at all.
+    """
 
     candidates: Candidates
-    wordless: Sequence[Root]
     counts: Mapping[str, int]
     chunks: int
+    failed: Sequence[Root]
+    wordless: Sequence[Root]
+    stored: Sequence[Root]
 
 
 @dataclass(frozen=True)
@@ -59,24 +70,37 @@ class _Found:
 
 
 def gather(roots: Sequence[Root], asked: Asked) -> Gathered:
-    """The candidates of some roots. Raises Unavailable where the vector store is away, or where
-    there is no vector and the words cannot be had either."""
+    """The candidates of some roots. Raises Unavailable where the vector store is away and none of
+    them is held in memory, or where there is no vector and the words cannot be had either."""
     sources = sources_of(roots, asked)
+    stored = [each.root for each in sources if isinstance(each, FromStores)]
     n = WIDTH
     while True:
-        found = _ask(sources, asked, n)
+        found, failed = _ask(sources, stored, asked, n)
         kept = joined([each.candidates() for each in _best(found, n)])
         if len(kept) >= ENOUGH or not any(each.more for each in found):
-            return Gathered(_measured(kept, asked), _wordless(sources), *_frequencies(sources))
+            kept, unmeasured = _measured(kept, asked, failed)
+            without = [root for root in roots if root.id in {*failed, *unmeasured}]
+            return Gathered(kept, *_frequencies(sources), without, _wordless(sources), stored)
         n *= WIDEN
 
 
-def _ask(sources: Sequence[FromMemory | FromStores], asked: Asked, n: int) -> list[_Found]:
+def _ask(
+    sources: Sequence[FromMemory | FromStores], roots: Sequence[Root], asked: Asked, n: int
+) -> tuple[list[_Found], set[UUID]]:
+    """What each source gives, and which of `roots`, those that are stored, the vector store could
+    not be asked for."""
     # Chroma looks in a process of its own, or elsewhere: all else is looked for meanwhile.
-    waiting = _asking([each.root for each in sources if isinstance(each, FromStores)], asked, n)
+    waiting = _asking(roots, asked, n)
     hits = [each.hits(n) for each in sources]
     held = {each: each.near(n) for each in sources if isinstance(each, FromMemory)}
-    stored = waiting()
+    try:
+        stored = waiting()
+    except Unavailable:
+        if not held:
+            raise
+        stored = {}
+    failed = set() if asked.vector is None else {root.id for root in roots} - set(stored)
     return [
         _Found(
             each,
@@ -84,11 +108,12 @@ def _ask(sources: Sequence[FromMemory | FromStores], asked: Asked, n: int) -> li
             some,
         )
         for each, some in zip(sources, hits, strict=True)
-    ]
+    ], failed
 
 
 def _asking(roots: Sequence[Root], asked: Asked, n: int) -> Callable[[], dict[UUID, Side]]:
-    """Begin to ask the vector store for what is near; the call that waits for the answer."""
+    """Begin to ask the vector store for what is near; the call that waits for the answer, which
+    leaves out roots whose vectors fail and raises Unavailable where all do."""
     vector = asked.vector
     if vector is None or not roots:
         return dict
@@ -139,17 +164,25 @@ def _frequencies(sources: Iterable[Source]) -> Frequencies:
     return counts, total
 
 
-def _measured(candidates: Candidates, asked: Asked) -> Candidates:
-    """The same, with the distances of those that only their words found."""
+def _measured(
+    candidates: Candidates, asked: Asked, failed: Collection[UUID]
+) -> tuple[Candidates, Collection[UUID]]:
+    """The same, with the distances of those that only their words found, but for `failed` roots;
+    and the roots for which they cannot be had."""
     unknown = np.flatnonzero(np.isnan(candidates.distances)).tolist()
     if asked.vector is None or not unknown:
-        return candidates
+        return candidates, ()
     ids: dict[UUID, list[str]] = {}
     for index in unknown:
-        ids.setdefault(candidates.roots[index].id, []).append(candidates.ids[index])
-    found = get_store().distances_each(ids, asked.vector)
+        if (root_id := candidates.roots[index].id) not in failed:
+            ids.setdefault(root_id, []).append(candidates.ids[index])
+    try:
+        found = get_store().distances_each(ids, asked.vector)
+    except Unavailable as error:
+        log.warning("distances not known", extra={"context": {"reason": error.message}})
+        return candidates, ids
     distances = candidates.distances.copy()
     for index in unknown:
-        known = found[candidates.roots[index].id].get(candidates.ids[index])
+        known = found.get(candidates.roots[index].id, {}).get(candidates.ids[index])
         distances[index] = np.nan if known is None else known
-    return replace(candidates, distances=distances)
+    return replace(candidates, distances=distances), ()

@@ -1,7 +1,7 @@
 """Mode `hybrid`: vectors and words together, ranked by what is known of code.
 
 Where the vectors cannot be had the words answer alone, where a root has no word index its vectors
-do, and the answer says so.
+do, and the answer says so, of all roots or of some.
 """
 
 import logging
@@ -13,19 +13,16 @@ from apps.ingest.services import mend_soon
 from apps.ingest.types import Vectors
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Candidate
-from apps.retrieval.gather import gather
+from apps.retrieval.degraded import WORDS_ONLY, lost_vectors, vectors_only, words_only
+from apps.retrieval.gather import Gathered, gather
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.ranking import Question, rank
-from apps.retrieval.repositories import repo_id
 from apps.retrieval.rows import row_of_facts
 from apps.retrieval.texts import Texts, indexed, stored
 from apps.retrieval.types import Found, Row, SearchQuery
 from codeinfo.errors import Unavailable
 
 log = logging.getLogger("codeinfo.retrieval")
-
-WORDS_ONLY = "words only"
-VECTORS_ONLY = "vectors only: the words of {} are being rebuilt"
 
 
 def hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> Found:
@@ -34,12 +31,12 @@ def hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> Found:
     Raises Unavailable CHROMA_UNAVAILABLE where the vectors are away and there are no words either.
     """
     try:
-        chosen, wordless = _ranked(query, roots, vector)
+        found, chosen = _ranked(query, roots, vector)
         texts = indexed(chosen)
         texts |= stored([each for each in chosen if each.key not in texts])
     except Unavailable as error:
         return by_words(query, roots, error)
-    return Found(_rows(chosen, texts), degraded=_by_vectors(wordless))
+    return Found(_rows(chosen, texts), degraded=_degraded(found, roots))
 
 
 def by_words(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> Found:
@@ -48,18 +45,24 @@ def by_words(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> F
     if not any(map(_has_words, roots)):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
-    chosen, _ = _ranked(query, roots, None)
+    _, chosen = _ranked(query, roots, None)
     return Found(_rows(chosen, indexed(chosen)), degraded=WORDS_ONLY)
 
 
-def _by_vectors(wordless: Sequence[Root]) -> str:
-    """How an answer is marked to which some roots gave nothing by their words."""
-    if not wordless:
-        return ""
-    mend_soon()
-    names = sorted(map(repo_id, wordless))
-    log.warning("search by vectors only", extra={"context": {"roots": names}})
-    return VECTORS_ONLY.format(", ".join(names))
+def _degraded(found: Gathered, roots: Sequence[Root]) -> str:
+    """How an answer is marked to which some roots gave nothing by their vectors or their words."""
+    if found.failed:
+        _warn("words", found.failed)
+    if found.wordless:
+        mend_soon()
+        _warn("vectors", found.wordless)
+    whole = [root for root in found.stored if root not in found.failed]
+    told = words_only(found.failed, roots), vectors_only(found.wordless), lost_vectors(whole)
+    return "; ".join(filter(None, told))
+
+
+def _warn(what: str, roots: Sequence[Root]) -> None:
+    log.warning("search by %s only", what, extra={"context": {"roots": [r.path for r in roots]}})
 
 
 def _has_words(root: Root) -> bool:
@@ -71,12 +74,12 @@ def _has_words(root: Root) -> bool:
 
 def _ranked(
     query: SearchQuery, roots: Sequence[Root], vector: Vectors | None
-) -> tuple[list[Candidate], Sequence[Root]]:
-    """The best candidates, best first, and the roots whose words could not all be asked."""
+) -> tuple[Gathered, list[Candidate]]:
+    """What was found, and the best candidates of it, best first."""
     found = gather(roots, Asked(query.text, vector, query.filters, repeated_files(roots)))
     question = Question.of(query.text, found.counts, found.chunks)
     order = rank(question, found.candidates.passages)
-    return found.candidates.chosen(order[: query.limit]), found.wordless
+    return found, found.candidates.chosen(order[: query.limit])
 
 
 def _rows(chosen: Sequence[Candidate], texts: Texts) -> list[Row]:

@@ -15,10 +15,13 @@ from operator import attrgetter
 from apps.ingest.models import Root, SourceFile
 from apps.ingest.types import Filters, StoredMatch, Vectors
 from apps.ingest.vectors.store import get_store
+from apps.retrieval.degraded import lost_vectors
 from apps.retrieval.overlaps import repeated_files
+from apps.retrieval.repositories import repo_id
 from apps.retrieval.rows import row_of_match, text_of
 from apps.retrieval.scope import fits
-from apps.retrieval.types import Row
+from apps.retrieval.types import Found, Row
+from codeinfo.errors import Unavailable
 
 # Twice the limit is enough while a root is re-ingested, when each chunk may be there twice.
 MARGIN = 2
@@ -28,21 +31,40 @@ WIDEN = 5
 LiveFiles = Mapping[uuid.UUID, str]
 
 
-def nearest(roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters) -> list[Row]:
-    """At most `limit` rows of these roots, nearest first."""
-    rows = _rows_of_each(roots, vector, limit, filters)
-    return list(islice(heapq.merge(*rows, key=attrgetter("distance")), limit))
+def nearest(roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters) -> Found:
+    """At most `limit` rows of these roots, nearest first.
+
+    A root whose vectors fail is left out, and `degraded` says so. Raises Unavailable
+    CHROMA_UNAVAILABLE where all fail, or where nothing is found and vectors are known to be lost.
+    """
+    each, errors = _rows_of_each(roots, vector, limit, filters)
+    if errors and len(errors) == len(roots):
+        raise errors[-1][1]
+    missing = [f"no answer from {repo_id(root)}" for root, _ in errors]
+    missing += filter(None, [lost_vectors(roots)])
+    rows = list(islice(heapq.merge(*each, key=attrgetter("distance")), limit))
+    if missing and not rows:
+        raise Unavailable("; ".join(missing), code="CHROMA_UNAVAILABLE")
+    return Found(rows, degraded="; ".join(missing))
 
 
 def _rows_of_each(
     roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters
-) -> list[list[Row]]:
-    """Each root's live rows in its collection's order: `limit` of them, or all it has."""
+) -> tuple[list[list[Row]], list[tuple[Root, Unavailable]]]:
+    """Each root's live rows in its collection's order: `limit` of them, or all it has; and the
+    roots that failed."""
     store, repeated = get_store(), repeated_files(roots)
     rows: dict[uuid.UUID, list[Row]] = {}
+    errors: list[tuple[Root, Unavailable]] = []
     pending, n = list(roots), limit * MARGIN
     while pending:
-        found = {root.id: store.query(root.id, vector, n) for root in pending}
+        found: dict[uuid.UUID, list[StoredMatch]] = {}
+        for root in pending:
+            try:
+                found[root.id] = store.query(root.id, vector, n)
+            except Unavailable as error:
+                errors.append((root, error))
+        pending = [root for root in pending if root.id in found]
         live = _live_files(match for matches in found.values() for match in matches)
         for root in pending:
             rows[root.id] = [
@@ -54,7 +76,8 @@ def _rows_of_each(
         # A collection that gave fewer than it was asked for has no more to give.
         pending = [r for r in pending if len(rows[r.id]) < limit and len(found[r.id]) >= n]
         n *= WIDEN
-    return [rows[root.id] for root in roots]
+    failed = {root.id for root, _ in errors}
+    return [rows[root.id] for root in roots if root.id not in failed], errors
 
 
 def _live_files(matches: Iterable[StoredMatch]) -> LiveFiles:

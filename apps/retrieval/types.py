@@ -112,9 +112,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Found:
-    """Candidates in their order. `degraded` says what the index could not do: "", "words only" (the
-    vectors are away, so that no row has a score), or "vectors only: " and whose words are being
-    rebuilt."""
+    """Candidates in their order. `degraded` says what the index could not do: "", "words only"
+    (the vectors are away, so that no row has a score), "words only in" some of the repositories,
+    "vectors only: " and whose words are being rebuilt, or which of them lack vectors."""
 
     rows: list[Row]
     degraded: str = ""
@@ -192,11 +192,6 @@ class SearchResult:
     model_id: str
     weaker: int = 0
     degraded: str = ""
-
-    @property
-    def rebuilt(self) -> str:
-        """Whose words are being rebuilt, as a clause; "" where it is nobody's."""
-        return self.degraded.partition(": ")[2]
 
     def as_wire(self) -> dict[str, Any]:
         wire: dict[str, Any] = {

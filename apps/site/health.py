@@ -29,13 +29,15 @@ async def thorough() -> list[Finding]:
 
 
 def wire(found: list[Finding], *, details: bool) -> dict[str, Any]:
-    """Part → `{state, word, detail?}`; those of a kind (`providers:openai`) in one object."""
+    """Part → `{state, word, detail?, fix?}`; those of a kind (`providers:openai`) in one object."""
     body: dict[str, Any] = {}
     for part in found:
         kind, _, name = part.id.partition(":")
-        told = {"state": part.level, "word": part.word}
+        told: dict[str, str] = {"state": part.level, "word": part.word}
         if details:
             told["detail"] = part.detail
+            if part.fix:
+                told["fix"] = part.fix
         if name:
             body.setdefault(kind, {})[name] = told
         else:

@@ -341,7 +341,7 @@ def test_in_mode_vector_no_words_are_missed(stage: Stage, ask: Ask, turn_knobs) 
 def test_the_page_says_that_words_are_being_rebuilt(stage: Stage, client: Client) -> None:
     stage.put("a.py", "backoff", 0.3, words=False)
     page = client.get("/search", {"q": "backoff"}).content.decode()
-    assert "The words of repo are being rebuilt" in page
+    assert "the words of repo are being rebuilt" in page
     assert "only words were searched" not in page
 
 
@@ -350,7 +350,7 @@ def test_the_page_says_so_where_nothing_was_found(stage: Stage, client: Client) 
     stage.put("b.txt", "backoff", 0.3, repo="whole")
     page = client.get("/search", {"q": "backoff", "language": "rust"}).content.decode()
     assert "No matches" in page
-    assert "The words of repo are being rebuilt" in page
+    assert "the words of repo are being rebuilt" in page
 
 
 def _break(root: Root) -> None:

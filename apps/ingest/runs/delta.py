@@ -13,12 +13,11 @@ from uuid import UUID
 
 from apps.ingest import queries
 from apps.ingest.finding.discovery import read_file
-from apps.ingest.lexical import get_lexical
 from apps.ingest.models import LONGEST_REASON, IngestRun, Root
+from apps.ingest.runs import integrity
 from apps.ingest.types import Candidate, Check, Discovery, Skipped, Stamp
-from apps.ingest.vectors.store import get_store
 from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput, NotFound, Unavailable
+from codeinfo.errors import InvalidInput, NotFound
 
 # Raised by whoever changes how files are cut or what is kept of a chunk: every root is then
 # ingested anew when its turn comes.
@@ -90,7 +89,9 @@ class Published:
         self._folder = Path(run.path)
         self._root = root = Root.objects.published().filter(path=run.path).first()
         self._rows = _Row.all_of(root) if root else []
-        may_stay = root is not None and _fits(root, run) and (run.dry_run or _is_whole(root))
+        may_stay = (
+            root is not None and _fits(root, run) and (run.dry_run or integrity.is_whole(root))
+        )
         self._staying = {row.path: row for row in self._rows} if may_stay else {}
 
     def stamps(self) -> dict[str, Stamp]:
@@ -149,12 +150,3 @@ def makes_the_same_chunks(root: Root) -> bool:
 def _cut(recipe: str) -> list[str]:
     """What of a recipe tells how files are cut."""
     return recipe.split("/")[:2]
-
-
-def _is_whole(root: Root) -> bool:
-    """Whether both stores have all chunks of a root, perhaps with some that are dead."""
-    try:
-        words = get_lexical().count(root.id)
-    except Unavailable:
-        return False  # broken: a run that makes all anew replaces it
-    return min(words, get_store().count(root.id)) >= root.embedded

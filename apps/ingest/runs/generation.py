@@ -131,6 +131,7 @@ class Generation:
             last_run_id=self.run.id,
             last_state="completed",
             last_error="",
+            damage="",
             last_ingest_at=timezone.now(),
         )
 

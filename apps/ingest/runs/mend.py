@@ -2,6 +2,7 @@
 
 Words come from the vector store, which has the text of every chunk; symbols from the files
 themselves, where they have not changed since. Until then such a root answers by its vectors alone.
+Where vectors are missing too, its words stay as they are: `integrity` has it ingested again.
 """
 
 import logging
@@ -19,7 +20,7 @@ from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE
 from apps.ingest.types import ChunkedFile, VectorRecord
 from apps.ingest.vectors.store import get_store
 from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput, NotFound
+from codeinfo.errors import InvalidInput, NotFound, Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -29,13 +30,16 @@ class GivenUp(Exception):
 
 
 def wanting() -> list[Root]:
-    """The published roots, none of them under way, whose words are not those of their vectors."""
+    """The published roots, none of them under way, whose words are not those of their vectors, and
+    whose vectors are all there."""
     busy = IngestRun.objects.running().values("path")
     return [root for root in Root.objects.published().exclude(path__in=busy) if _is_wanting(root)]
 
 
 def _is_wanting(root: Root) -> bool:
     there = get_store().count(root.id)
+    if there < root.embedded:
+        return False
     if not get_lexical().sound(root.id):
         return there > 0
     return get_lexical().count(root.id) != there
@@ -43,18 +47,26 @@ def _is_wanting(root: Root) -> bool:
 
 @freeze.index.changing()
 def rebuild(root: Root, stop: Callable[[], bool]) -> None:
-    """Build the word index of a root again. Raises GivenUp soon after `stop` says so: then nothing
-    has changed."""
+    """Build the word index of a root again. Raises GivenUp soon after `stop` says so, and
+    Unavailable where vectors are missing: then nothing has changed."""
     with get_lexical().rebuilding(root.id) as fresh:
         for records in _records(root):
             _check(stop)
             fresh.add(root.id, records)
+        _check_whole(root, fresh)
         changed = _add_symbols(root, fresh, stop)
         fresh.settle(root.id)
         facts = {"root": root.path, "chunks": fresh.count(root.id), "filesChanged": changed}
     if not Root.objects.filter(id=root.id).exists():
         get_lexical().drop(root.id)
     logger.info("word index built again", extra={"context": facts})
+
+
+def _check_whole(root: Root, fresh: LexicalStore) -> None:
+    """Raises Unavailable where fewer chunks came out of the vector store than were published."""
+    published = Root.objects.filter(id=root.id).values_list("embedded", flat=True).first() or 0
+    if fresh.count(root.id) < published:
+        raise Unavailable("vectors are missing", code="CHROMA_UNAVAILABLE")
 
 
 def _records(root: Root) -> Iterator[list[VectorRecord]]:

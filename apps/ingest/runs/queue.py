@@ -16,10 +16,20 @@ from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import endings, journal, lock, mend, pipeline, recovery, sweep
+from apps.ingest.runs import (
+    endings,
+    integrity,
+    journal,
+    lock,
+    mend,
+    pipeline,
+    recovery,
+    sweep,
+)
 from apps.ingest.runs.heart import Heartbeat
 from apps.ingest.runs.job import Job, Stopped
 from apps.ingest.runs.progress import CANCELLED, INTERRUPTED, Ending
+from apps.ingest.vectors.guarded import failed as store_failed
 from apps.logs.context import on_behalf_of
 from codeinfo import disk
 from codeinfo.conf import knobs
@@ -30,6 +40,8 @@ logger = logging.getLogger("codeinfo.ingest")
 
 POLL_SECONDS = 2.0  # rows that another process has queued, or that a person has
 SWEEP_AGAIN_SECONDS = 30.0
+# A store that fails is looked at again after this time, or after the above if it stays away.
+CHECK_AGAIN_SECONDS = 5.0
 STOP_SECONDS = 15.0
 
 _jobs: dict[UUID, Job] = {}
@@ -152,8 +164,10 @@ class Worker(threading.Thread):
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._swept_at = -SWEEP_AGAIN_SECONDS
+        self._check_at = 0.0
         self._to_mend: list[Root] = []
         sweep.due.set()
+        store_failed.set()
 
     def run(self) -> None:
         while not self._stopping.is_set():
@@ -187,6 +201,7 @@ class Worker(threading.Thread):
             endings.save()
             recovery.end_stale()
             self._sweep()
+            self._check()
             run = claim()
             if run is None:
                 return self._mend()
@@ -208,12 +223,30 @@ class Worker(threading.Thread):
         self._swept_at = now
         try:
             sweep.sweep(self._give_way)
-            self._to_mend = mend.wanting()
+            store_failed.set()
         except Stopped:
             return  # the rest when it is due again
         except CodeinfoError as error:
             facts = {"reason": error.message}
             logger.warning("index not swept yet", extra={"context": facts})
+
+    def _check(self) -> None:
+        """See whether the stores have what was published: at the start, after a sweep, and when a
+        call of the vector store has failed."""
+        if not store_failed.is_set() or time.monotonic() < self._check_at:
+            return
+        self._check_at = time.monotonic() + CHECK_AGAIN_SECONDS
+        store_failed.clear()
+        try:
+            integrity.check(self._give_way)
+            self._to_mend = mend.wanting()
+        except Stopped:
+            store_failed.set()
+        except CodeinfoError as error:
+            store_failed.set()
+            self._check_at = time.monotonic() + SWEEP_AGAIN_SECONDS
+            facts = {"reason": error.message}
+            logger.warning("index not checked yet", extra={"context": facts})
 
     def _give_way(self) -> None:
         """Raises Stopped where there is something better to do."""

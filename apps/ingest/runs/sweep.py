@@ -12,7 +12,9 @@ from django.db.models.functions import Coalesce
 from apps.ingest.models import IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.ingest.runs import freeze, lock, stores
 from apps.ingest.types import Check, go_on
+from apps.ingest.vectors.chroma import BROKEN
 from apps.ingest.vectors.store import get_store
+from codeinfo.errors import Unavailable
 
 # Set when something was left behind; the worker sweeps when it next has time.
 due = threading.Event()
@@ -55,7 +57,14 @@ def drop_root(root: Root, *, all_now: bool = False) -> bool:
     if many and not all_now:
         due.set()
         return False
-    stores.drop(root_id)
+    try:
+        stores.drop(root_id)
+    except Unavailable as error:
+        if error.code != BROKEN:
+            raise
+        # It is about to be replaced by an empty one.
+        due.set()
+        return False
     return True
 
 

@@ -4,9 +4,9 @@ Chroma holds Python's global lock for the whole of a write. Here nobody else wan
 
 It answers what comes through the socket of its parent, one request after the other: a folder to
 open, then verbs of Collections with their arguments, then None to close the folder, then perhaps
-another. Each is answered by (True, result) or (False, Unavailable). It ends when the parent's end
-of the socket does, however the parent ended. It is deaf to the signals that end the parent in
-order: what the parent has still to write must find it.
+another. Each is answered by (True, result) or (False, Unavailable). After CHROMA_CRASHED the parent
+ends it. It ends when the parent's end of the socket does, however the parent ended. It is deaf to
+the signals that end the parent in order: what the parent has still to write must find it.
 """
 
 import os

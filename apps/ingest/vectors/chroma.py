@@ -23,21 +23,47 @@ CALL_SECONDS = 60.0
 CALL_TIMEOUT = httpx.Timeout(CALL_SECONDS, connect=5.0)
 # Its checks raise the first two, its Rust side the next two, and a client that was closed the last.
 _UNTYPED = (ValueError, TypeError, RuntimeError, OSError, AttributeError)
+# One of Chroma's own threads has panicked: nothing that it does from here on can be relied on.
+_DEAD_INSIDE = ("Failed to send request", "Failed to receive response")
+
+# The code of a call in which Chroma crashed: once may be chance, twice is not.
+CRASHED = "CHROMA_CRASHED"
+# The code of a store that cannot be used as a whole, by what is known of its files.
+BROKEN = "CHROMA_BROKEN"
 
 
 def unavailable(message: str, *, retryable: bool = True) -> Unavailable:
     return Unavailable(message, code="CHROMA_UNAVAILABLE", retryable=retryable)
 
 
+def crashed(message: str) -> Unavailable:
+    return Unavailable(f"Chroma crashed: {message}", code=CRASHED)
+
+
+def broken(message: str) -> Unavailable:
+    return Unavailable(message, code=BROKEN)
+
+
 @contextmanager
 def chroma_errors() -> Iterator[None]:
-    """Whatever Chroma raises, as Unavailable(CHROMA_UNAVAILABLE)."""
+    """Whatever Chroma raises, as Unavailable(CHROMA_UNAVAILABLE), or (CHROMA_CRASHED) for a panic
+    of its Rust side: that is no Exception, and its class cannot be imported."""
     from chromadb.errors import ChromaError  # noqa: PLC0415 - heavy, see above
 
     try:
         yield
     except (ChromaError, httpx.HTTPError, *_UNTYPED) as error:
+        if any(sign in str(error) for sign in _DEAD_INSIDE):
+            raise crashed(str(error)) from error
         raise unavailable(f"Chroma failed: {error}") from error
+    except _panics() as error:
+        raise crashed(str(error)) from error
+
+
+def _panics() -> tuple[type[BaseException], ...]:
+    """The class that pyo3 makes for panics, for each library that it is in."""
+    every = BaseException.__subclasses__()
+    return tuple(each for each in every if each.__name__ == "PanicException")
 
 
 def is_missing(error: Unavailable) -> bool:
@@ -58,7 +84,8 @@ class FolderLock:
 
     def __init__(self, folder: Path, name: str = "chroma.lock", *, wait: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600)
+        self._path = folder / name
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:
@@ -68,6 +95,13 @@ class FolderLock:
                 "server and set CHROMA_URL for both",
                 retryable=False,
             ) from error
+
+    def holds(self) -> bool:
+        """Whether it still locks others out, and its file was not removed."""
+        try:
+            return os.path.samestat(os.fstat(self._file), self._path.stat())
+        except FileNotFoundError:
+            return False
 
     def close(self) -> None:
         """Let go of it."""
@@ -109,7 +143,7 @@ def sweep(folder: Path) -> list[str]:
     Chroma 1.5 leaves them behind when a collection is deleted. A folder is made after the row that
     owns it, so listing folders before reading rows takes none that is about to be used.
     """
-    found = [entry for entry in folder.iterdir() if entry.is_dir() and _is_uuid(entry.name)]
+    found = [entry for entry in folder.iterdir() if is_index_folder(entry)]
     try:
         owned = _segments(folder)
     except sqlite3.Error:
@@ -127,8 +161,9 @@ def _segments(folder: Path) -> set[str]:
         return {row[0] for row in database.execute("SELECT id FROM segments")}
 
 
-def _is_uuid(name: str) -> bool:
+def is_index_folder(path: Path) -> bool:
+    """Whether Chroma keeps the index of a collection there."""
     try:
-        return str(UUID(name)) == name
+        return str(UUID(path.name)) == path.name and path.is_dir()
     except ValueError:
         return False

@@ -29,6 +29,8 @@ INDEX = {"space": SPACE, "ef_search": 200, "sync_threshold": 400}
 NAMES_PAGE = 500
 # Questions to several collections at once: Chroma lets go of Python's lock while it looks.
 ASKERS = 4
+# Rows whose vectors a probe reads, evenly spaced, and how far from 1 their length may be.
+PROBED, LENGTH_ERROR = 8, 1e-3
 
 
 class Collections:
@@ -53,11 +55,37 @@ class Collections:
         tell(verb=verb.__name__)
         return verb(self, *args, **options)
 
-    def each(self, verb: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
-        """What a verb that reads answers to each of some calls, in one go."""
+    def each(
+        self, verb: Callable[..., Result], calls: Sequence[tuple[Any, ...]]
+    ) -> list[tuple[bool, Result | Unavailable]]:
+        """What a verb that reads answers to each of some calls, in one go: (True, answer), or
+        (False, error) where it fails. Raises Unavailable CHROMA_CRASHED where any of them crashes
+        Chroma, since the others cannot be relied on then."""
+
+        def one(call: tuple[Any, ...]) -> tuple[bool, Result | Unavailable]:
+            try:
+                return True, verb(self, *call)
+            except Unavailable as error:
+                if error.code == chroma.CRASHED:
+                    raise
+                return False, error
+
         if len(calls) < 2:
-            return [verb(self, *call) for call in calls]
-        return list(self._askers.map(lambda call: verb(self, *call), calls))
+            return [one(call) for call in calls]
+        return list(self._askers.map(one, calls))
+
+    def probe(self, name: str) -> None:
+        """Read a few rows as a search does. Raises Unavailable where that fails, or where what is
+        read cannot be what was written."""
+        count = self.count(name)
+        places = {number * (count - 1) // (PROBED - 1) for number in range(PROBED if count else 0)}
+        ids = {each for place in places for each in self.ids(name, 1, place)}
+        found, vectors = self.vectors(name, sorted(ids))
+        lengths = np.linalg.norm(vectors, axis=1)
+        if len(found) < len(ids) or not np.allclose(lengths, 1, atol=LENGTH_ERROR):
+            raise chroma.unavailable("Chroma failed: its index does not hold what was written")
+        if found and not self.nearest(name, vectors[0], 1):
+            raise chroma.unavailable("Chroma failed: its index finds nothing")
 
     def add(
         self, name: str, about: Facts, ids: Sequence[str], vectors: Vectors, facts: Sequence[Facts]
@@ -129,6 +157,16 @@ class Collections:
         except Unavailable as error:
             if not chroma.is_missing(error):
                 raise
+
+    def renew(self) -> None:
+        """A server is nobody's child."""
+
+    def judge(self, names: Sequence[str], error: Unavailable) -> None:
+        """A server's files are its own."""
+
+    def set_aside(self, names: Sequence[str]) -> Path | None:
+        """A server's files are its own."""
+        return None
 
     def sweep(self) -> list[str]:
         """Remove index files that no collection owns; their names. A server sees to its own."""

@@ -1,18 +1,22 @@
 """The embedded Chroma, seen from its parent: a child process, started again when it is lost."""
 
 import atexit
+import re
+import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
-from apps.ingest.vectors.chroma import CALL_SECONDS, unavailable
+from apps.ingest.vectors import aside
+from apps.ingest.vectors.chroma import CALL_SECONDS, CRASHED, broken, crashed, unavailable
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.pipe import Pipe
 from codeinfo import programs
@@ -24,6 +28,13 @@ Result = TypeVar("Result")
 
 COMMAND = (sys.executable, "-P", "-m", "apps.ingest.vectors.child")
 
+# What ends a process by its own fault, and not because somebody or a lack of memory killed it.
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+# How Chroma tells of what SQLite said, and where its database may be malformed.
+_SQLITE_CODE = re.compile(r"\(code: (\d+)\)")
+_MALFORMED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_LOG_STORE = "from the log store"
+
 # A child that has let go of its folder is kept for the next one: starting it costs a second.
 _idle: "list[Child]" = []
 
@@ -33,7 +44,9 @@ class Embedded:
 
     A caller waits for those who asked before it, which is one slice of a write at most, since a
     writer asks anew for each. When the child is lost, the call under way raises
-    Unavailable(CHROMA_UNAVAILABLE), and the next one starts another child.
+    Unavailable(CHROMA_UNAVAILABLE), or (CHROMA_CRASHED) where it crashed, and the next one starts
+    another child. Where the whole store turns out to be broken, this call and all further ones
+    raise Unavailable(CHROMA_BROKEN).
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,6 +55,9 @@ class Embedded:
         self._turns = Turns()
         self._closed = False
         self._child: Child | None = None
+        self._problem = ""
+        # Which file the database is: one that is gone answers on from a child that has it open.
+        self._file: tuple[int, int] | None = None
         with self._turns:
             self._running()
 
@@ -57,7 +73,12 @@ class Embedded:
         with self._turns:
             if self._closed:
                 raise unavailable("Chroma failed: it was closed")
-            result: Result = self._running().ask((verb, args, options))
+            try:
+                result: Result = self._running().ask((verb, args, options))
+            except Unavailable as error:
+                if may_be_malformed(error):
+                    self._judge(error)
+                raise
         return result
 
     @contextmanager
@@ -66,28 +87,100 @@ class Embedded:
         with self._turns:
             yield self._folder
 
+    def renew(self) -> None:
+        """Have the next call done by a child that has read nothing yet."""
+        with self._turns:
+            self._let_go()
+
+    def judge(self, names: Sequence[str], error: Unavailable) -> None:
+        """Look at the files after `error` of some collections. Raises Unavailable where it is not
+        their content that fails: CHROMA_BROKEN where that is the whole store."""
+        with self._turns:
+            self._judge(error)
+            aside.check_readable(self._folder, names)
+
+    def set_aside(self, names: Sequence[str]) -> Path | None:
+        """Move away the index files of some collections, which are dropped next; where to."""
+        with self._turns:
+            self._let_go()
+            return aside.set_collections_aside(self._folder, names)
+
     def close(self) -> None:
         """Let go of the folder; further calls raise Unavailable."""
         with self._turns:
-            child, self._child, self._closed = self._child, None, True
-            if child and child.is_alive():
-                with suppress(Unavailable):  # lost in the end: its folder is let go of, too
-                    child.ask(None)
-                    _idle.append(child)
+            self._closed = True
+            self._let_go()
+
+    def _let_go(self) -> None:
+        child, self._child = self._child, None
+        if child and child.is_alive():
+            with suppress(Unavailable):  # lost in the end: its folder is let go of, too
+                child.ask(None)
+                _idle.append(child)
 
     def _running(self) -> "Child":
         """The child, with the folder open."""
+        if self._problem:
+            raise broken(self._problem)
+        if self._file and self._file != _file(self._folder):
+            self._let_go()
+            self._break("Its files were removed or replaced while they were in use")
         if self._child is None or not self._child.is_alive():
             if self._child:
                 self._child.end()
-            self._child, child = None, _idle_or_new()
+            self._child = None
+            if problem := aside.problem_without_database(self._folder):
+                self._break(problem)
+            self._child = self._opened()
+            self._file = _file(self._folder)
+        return self._child
+
+    def _opened(self) -> "Child":
+        """A child that has opened the folder. One crash may be chance, and is tried once more."""
+        for last in (False, True):
+            child = _idle_or_new()
             try:
                 child.ask(self._folder)
-            except Unavailable:
+            except Unavailable as error:
                 _idle.append(child)
+                if error.code == CRASHED and not last:
+                    continue
+                self._judge(error)
+                if error.code == CRASHED:
+                    self._break(error.message)
                 raise
-            self._child = child
-        return self._child
+            return child
+        raise AssertionError("unreachable")
+
+    def _judge(self, error: Unavailable) -> None:
+        """Raises Unavailable CHROMA_BROKEN where the database is malformed."""
+        if problem := aside.problem_of(self._folder):
+            self._let_go()
+            self._break(problem, error)
+
+    def _break(self, problem: str, error: Unavailable | None = None) -> NoReturn:
+        self._problem = f"The vector store is broken. {problem}"
+        raise broken(self._problem) from error
+
+
+def may_be_malformed(error: Unavailable) -> bool:
+    """Whether Chroma says of its database that it is malformed."""
+    code = sqlite_code(error)
+    return code in _MALFORMED if code is not None else _LOG_STORE in error.message
+
+
+def sqlite_code(error: Unavailable) -> int | None:
+    """The kind of error of SQLite's that Chroma tells of; None where it is not one of these."""
+    found = _SQLITE_CODE.search(error.message)
+    return int(found[1]) & 0xFF if found else None
+
+
+def _file(folder: Path) -> tuple[int, int] | None:
+    try:
+        known = (folder / aside.DATABASE).stat()
+    except FileNotFoundError:
+        return None
+    return known.st_dev, known.st_ino
 
 
 def _idle_or_new() -> "Child":
@@ -130,23 +223,30 @@ class Child:
         """The answer to one request of the child's protocol. Raises Unavailable.
 
         A child that does not answer is ended: what it says later would be taken for the answer to
-        another request.
+        another request. So is one in which Chroma has crashed.
         """
         answered = False
         try:
             self._pipe.limit(CALL_SECONDS)
             self._pipe.send(request)
             good, value = self._pipe.receive()
-            answered = True
+            answered = good or value.code != CRASHED
         except (EOFError, OSError) as error:
+            self._kill()
+            ended_by = -(self._process.returncode or 0)
+            if ended_by in CRASHES:
+                raise crashed(f"its process ended by {signal.Signals(ended_by).name}") from error
             raise unavailable(f"Chroma's process was lost ({error}): try again") from error
         finally:
             if not answered:
-                self._process.kill()
-                self.end()
+                self._kill()
         if not good:
             raise value
         return value
+
+    def _kill(self) -> None:
+        self._process.kill()
+        self.end()
 
     def end(self) -> None:
         """Let the process end, as it does when its socket does; its lock is free then."""

@@ -7,25 +7,31 @@ that nobody asks for: with a document and a key for each fact 800 chunks a secon
 way 2,200 do, and a query took twice as long.
 
 Chroma does one thing at a time. Writes are therefore cut into slices (`courtesy`).
+
+A collection can break without the others: then it fails alone. `examine` tells whether it has,
+`set_aside` takes it out of the way, and `set_store_aside` does so with a store that is broken as a
+whole.
 """
 
 import json
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 import numpy as np
 
 from apps.ingest.courtesy import courtesy
 from apps.ingest.types import Check, StoredMatch, VectorRecord, Vectors, go_on
-from apps.ingest.vectors import chroma
+from apps.ingest.vectors import aside, chroma
 from apps.ingest.vectors.collections import SPACE, Collections, pages
+from apps.ingest.vectors.guarded import Client, Guarded, failed
 from apps.ingest.vectors.process import Embedded
 from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
 
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
@@ -41,30 +47,16 @@ MOST_DROPPED, DROP_SLICE = 20_000, 2_000
 _FILTERED = ("runId", "sourceFile")
 
 
-class Client(Protocol):
-    """Has the verbs of Collections done, here or in another process."""
-
-    def ask(
-        self,
-        verb: Callable[Concatenate[Collections, Asked], Result],
-        *args: Asked.args,
-        **options: Asked.kwargs,
-    ) -> Result: ...
-
-    def paused(self) -> AbstractContextManager[Path | None]: ...
-
-    def close(self) -> None: ...
-
-
 class VectorStore:
     """All verbs on vectors. Safe from any thread.
 
-    Errors: Unavailable(CHROMA_UNAVAILABLE) where Chroma is away or fails. A root without a
-    collection is no error: it holds nothing.
+    Errors: Unavailable(CHROMA_UNAVAILABLE) where Chroma is away or fails, (CHROMA_CRASHED) where
+    it crashed, (CHROMA_BROKEN) where the whole store is broken. A root without a collection is no
+    error: it holds nothing.
     """
 
     def __init__(self, client: Client, prefix: str) -> None:
-        self._client = client
+        self._client = Guarded(client)
         self._prefix = prefix
 
     def add(
@@ -90,8 +82,7 @@ class VectorStore:
         units, good = unit_rows(vector.reshape(1, -1))
         if n < 1 or not good[0]:
             return []
-        with courtesy.call():
-            found = self._client.ask(Collections.query, self._name(root_id), units[0], n)
+        found = self._each(Collections.query, {root_id: (units[0], n)})[root_id]
         return [_match(*row) for row in found]
 
     def nearest(self, root_id: UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
@@ -101,12 +92,12 @@ class VectorStore:
     def nearest_each(
         self, root_ids: Sequence[UUID], vector: Vectors, n: int
     ) -> dict[UUID, list[tuple[str, float]]]:
-        """The n nearest of each of these roots, asked for all at once."""
+        """The n nearest of each of these roots, asked for all at once. A root whose collection
+        fails is left out; where all do, the failure is raised."""
         units, good = unit_rows(vector.reshape(1, -1))
         if n < 1 or not good[0]:
             return {root_id: [] for root_id in root_ids}
-        calls = [(self._name(root_id), units[0], n) for root_id in root_ids]
-        return dict(zip(root_ids, self._each(Collections.nearest, calls), strict=True))
+        return self._each(Collections.nearest, dict.fromkeys(root_ids, (units[0], n)))
 
     def distances(self, root_id: UUID, vector: Vectors, ids: Sequence[str]) -> dict[str, float]:
         """The exact distance of each of these records; ids that are not there are left out.
@@ -118,11 +109,12 @@ class VectorStore:
     def distances_each(
         self, ids: Mapping[UUID, Sequence[str]], vector: Vectors
     ) -> dict[UUID, dict[str, float]]:
-        """The same for records of several roots, asked for all at once."""
+        """The same for records of several roots, asked for all at once. None of a root whose
+        collection fails; where all do, the failure is raised."""
         units, good = unit_rows(vector.reshape(1, -1))
         asked = {root_id: list(of_root) for root_id, of_root in ids.items() if of_root and good[0]}
-        calls = [(self._name(root_id), units[0], of_root) for root_id, of_root in asked.items()]
-        found = dict(zip(asked, self._each(Collections.distances, calls), strict=True))
+        calls = {root_id: (units[0], of_root) for root_id, of_root in asked.items()}
+        found = self._each(Collections.distances, calls)
         return {root_id: found.get(root_id, {}) for root_id in ids}
 
     def vectors(self, root_id: UUID, ids: Sequence[str]) -> Vectors | None:
@@ -147,20 +139,37 @@ class VectorStore:
         return self.get_each({root_id: ids})[root_id]
 
     def get_each(self, ids: Mapping[UUID, Sequence[str]]) -> dict[UUID, dict[str, StoredMatch]]:
-        """The same for records of several roots, asked for all at once."""
-        asked = {root_id: list(of_root) for root_id, of_root in ids.items() if of_root}
-        calls = [(self._name(root_id), of_root) for root_id, of_root in asked.items()]
-        found = dict(zip(asked, self._each(Collections.get, calls), strict=True))
+        """The same for records of several roots, asked for all at once. None of a root whose
+        collection fails; where all do, the failure is raised."""
+        calls = {root_id: (list(of_root),) for root_id, of_root in ids.items() if of_root}
+        found = self._each(Collections.get, calls)
         return {
             root_id: {i: _match(i, packed, None) for i, packed in found.get(root_id, [])}
             for root_id in ids
         }
 
-    def _each(self, verb: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> list[Result]:
-        if not calls:
-            return []
+    def examine(self, root_id: UUID) -> str:
+        """Why the collection of a root cannot be used; "" where it can, or is not there. Raises
+        Unavailable where that cannot be told, or where the whole store is broken."""
+        return self._client.examine(self._name(root_id))
+
+    def set_aside(self, root_ids: Sequence[UUID]) -> Path | None:
+        """Drop the collections of some roots, which are broken. Their index files are kept in the
+        folder that is returned; None where there are none, or a server has them."""
+        return self._client.set_aside([self._name(root_id) for root_id in root_ids])
+
+    def _each(
+        self, verb: Callable[..., Result], calls: Mapping[UUID, tuple[Any, ...]]
+    ) -> dict[UUID, Result]:
+        """What a verb answers to the call of each root, of those whose collection does not fail.
+        Raises Unavailable where all do."""
+        roots = {self._name(root_id): root_id for root_id in calls}
+        named = [(name, *calls[root_id]) for name, root_id in roots.items()]
+        if not named:
+            return {}
         with courtesy.call():
-            return self._client.ask(Collections.each, verb, calls)
+            found = self._client.each(verb, named)
+        return {roots[name]: answer for name, answer in found.items()}
 
     def records(self, root_id: UUID) -> Iterator[StoredMatch]:
         """Every record that is there at the call and still there when its turn comes."""
@@ -214,11 +223,13 @@ class VectorStore:
     def drop(self, root_id: UUID, check: Check = go_on) -> None:
         """Delete all of a root, and its index files."""
         name = self._name(root_id)
-        while self.count(root_id) > MOST_DROPPED:
-            check()
-            ids = self._client.ask(Collections.ids, name, DROP_SLICE)
-            self._client.ask(Collections.delete, name, ids)
-        self._client.ask(Collections.drop, self._name(root_id))
+        # A collection that is broken cannot be counted. It can be dropped all the same.
+        with suppress(Unavailable):
+            while self.count(root_id) > MOST_DROPPED:
+                check()
+                ids = self._client.ask(Collections.ids, name, DROP_SLICE)
+                self._client.ask(Collections.delete, name, ids)
+        self._client.ask(Collections.drop, name)
         self.sweep()
 
     def sweep(self) -> list[str]:
@@ -300,13 +311,17 @@ def get_store() -> VectorStore:
     """The store of this process: the server at CHROMA_URL, else the one in the data folder.
 
     Raises Unavailable(CHROMA_UNAVAILABLE) where another process has that folder, or no server
-    answers.
+    answers, and (CHROMA_BROKEN) where what is in the folder cannot be used.
     """
     global _store
     with _opening:
         if _store is None:
             claim_store()
-            _store = _open()
+            try:
+                _store = _open()
+            except Unavailable:
+                failed.set()
+                raise
         return _store
 
 
@@ -323,6 +338,9 @@ def claim_store() -> None:
     """
     global _lock
     with _opening:
+        if _lock is not None and not _lock.holds():
+            _lock.close()
+            _lock = None
         if _lock is None and not knobs().chroma_url:
             _lock = chroma.FolderLock(_folder())
 
@@ -335,6 +353,20 @@ def _open() -> VectorStore:
     url, prefix = knobs().chroma_url, knobs().ingest_collection
     client = Collections(chroma.open_server(url)) if url else Embedded(_folder())
     return VectorStore(client, prefix)
+
+
+def set_store_aside() -> Path | None:
+    """Move all of the embedded store away, for it is broken; the next `get_store` opens a new one.
+    Where to, or None where nothing was left. Raises Unavailable where another process has it."""
+    global _store
+    if knobs().chroma_url:
+        raise chroma.unavailable("The files of a Chroma server are its own", retryable=False)
+    with _opening:
+        if _store is not None:
+            _store.close()
+            _store = None
+        claim_store()
+        return aside.set_store_aside(_folder())
 
 
 def reset_store() -> None:

@@ -19,7 +19,7 @@ async def diagnose() -> list[Finding]:
     asked = [check for check in parts.all_parts() if check.id not in own]
     if health is None:
         # The worker is the server's: without one there is nothing to say of it.
-        asked.append(parts.VECTORS)
+        asked.append(parts.VECTORS_EXAMINED)
     found = await Asker().ask([*setup.checks(served=health is not None), *asked], LIMIT_SECONDS)
     return [*found, *(_told(check, health) for check in SERVERS_OWN if health is not None)]
 
@@ -30,4 +30,5 @@ def _told(check: Check, health: dict[str, Any]) -> Finding:
     if not isinstance(said, dict):
         return Finding(check.id, check.name, "warn", "Unknown", "An older codeinfo runs here.")
     detail = said.get("detail", "As the server says, which runs.")
-    return Finding(check.id, check.name, said.get("state", "warn"), said.get("word", ""), detail)
+    level, word, fix = said.get("state", "warn"), said.get("word", ""), said.get("fix", "")
+    return Finding(check.id, check.name, level, word, detail, fix)

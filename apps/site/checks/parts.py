@@ -9,6 +9,7 @@ from django.db import DatabaseError, connection
 from apps.agents.providers.base import Provider
 from apps.ingest import queries
 from apps.ingest.runs import queue
+from apps.ingest.vectors.chroma import BROKEN
 from apps.site import standby
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
@@ -18,6 +19,9 @@ from codeinfo.errors import CodeinfoError
 
 # How long a stall that is over is told of.
 REMEMBERED = timedelta(hours=1)
+
+# Damaged repositories that are named.
+SHOWN = 3
 
 DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "MongoDB"}
 
@@ -90,7 +94,14 @@ def _vectors() -> Finding:
     # chromadb takes a second to import.
     from apps.ingest.vectors.store import get_store  # noqa: PLC0415
 
-    count = len(get_store().collections())
+    try:
+        count = len(get_store().collections())
+    except CodeinfoError as error:
+        if error.code != BROKEN:
+            raise
+        return Finding("chroma", "Vector store", "bad", "Broken", error.message, _way_out())
+    if damaged := _damaged(queries.damages()):
+        return damaged
     held = f"{store_name()}, {count} collection{'' if count == 1 else 's'}"
     return Finding("chroma", "Vector store", "ok", "Ready", held)
 
@@ -100,8 +111,42 @@ def _vectors_if_open() -> Finding:
 
     if knobs().chroma_url or is_open():
         return _vectors()
+    if damaged := _damaged(queries.damages()):
+        return damaged
     later = f"{store_name()}, opened when it is first used"
     return Finding("chroma", "Vector store", "ok", "Closed", later)
+
+
+def vectors_examined() -> Finding:
+    """The same where no server runs, which would have looked at its start: each collection is read,
+    nothing is changed. Takes a while."""
+    from apps.ingest.runs import integrity  # noqa: PLC0415 - as above
+
+    found = _vectors()
+    if found.level == "bad":
+        return found
+    states = ((root, integrity.state_of(root)) for root in integrity.roots_to_check())
+    damages = {root.name: damage for root, state in states if (damage := state.damage(root))}
+    return _damaged(damages) or found
+
+
+def _damaged(damages: dict[str, str]) -> Finding | None:
+    """Of repositories that lack vectors, by name."""
+    if not damages:
+        return None
+    named = ". ".join(f"{name}: {damage}" for name, damage in list(damages.items())[:SHOWN])
+    more = f". And {len(damages) - SHOWN} more" if len(damages) > SHOWN else ""
+    told = f"{named}{more}. Words answer meanwhile."
+    return Finding("chroma", "Vector store", "bad", "Damaged", told, _way_out())
+
+
+def _way_out() -> str:
+    """What mends vectors that are broken or lost."""
+    if knobs().ingest_repair == "auto":
+        return (
+            "codeinfo ingests these folders again while it runs; the Ingest page tells if it fails."
+        )
+    return "While codeinfo runs, choose Re-embed for these folders on the Ingest page."
 
 
 async def _provider(provider: Provider) -> Finding:
@@ -160,6 +205,7 @@ DATABASE = _threaded("database", "Database", _database)
 DISK = _threaded("disk", "Disk space", _disk)
 EMBEDDER = _threaded("embedder", "Search and embedding", _embedder)
 VECTORS = _threaded("chroma", "Vector store", _vectors)
+VECTORS_EXAMINED = _threaded("chroma", "Vector store", vectors_examined)
 VECTORS_IF_OPEN = _threaded("chroma", "Vector store", _vectors_if_open)
 WORKER = Check("worker", "Ingest worker", _worker)
 EVENT_LOOP = Check("eventLoop", "Event loop", _event_loop)

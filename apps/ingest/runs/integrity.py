@@ -1,0 +1,157 @@
+"""Whether the stores have what was published, and what is done where they do not.
+
+The rows know how many vectors there must be. A root whose vectors are lost, or cannot be read, says
+so in `Root.damage`. It goes on answering by its words, and it is ingested again from its folder: by
+itself, or when somebody asks for it (CODEINFO_INGEST_REPAIR). What is broken is set aside first,
+since nothing could be written to it.
+
+A damaged root is queued once. Where that run failed, was cancelled or waits for an answer, the next
+one is left to a person; where it was interrupted, it is queued once more.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from apps.ingest import queries, stream
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs.progress import INTERRUPTED
+from apps.ingest.types import Check, go_on
+from apps.ingest.vectors.chroma import BROKEN
+from apps.ingest.vectors.store import get_store, set_store_aside
+from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
+
+logger = logging.getLogger("codeinfo.ingest")
+
+Result = TypeVar("Result")
+LONGEST_REASON = 300
+
+
+class State(NamedTuple):
+    """What the vector store has of a root. `problem`: why its collection cannot be used; "" where
+    it can."""
+
+    missing: int
+    problem: str = ""
+
+    def damage(self, root: Root) -> str:
+        """In a sentence; "" where there is none."""
+        if self.problem:
+            return f"Its vectors cannot be read: {self.problem[:LONGEST_REASON]}"
+        if self.missing <= 0:
+            return ""
+        verb = "is" if self.missing == root.embedded == 1 else "are"
+        return f"{self.missing:,} of {root.embedded:,} vectors {verb} missing"
+
+
+def state_of(root: Root) -> State:
+    """What the vector store has of a published root, which is not under way; changes nothing.
+
+    Rows that are dead are counted too, so of a root that was not swept some loss may not be seen.
+    Raises Unavailable where the store is away or, CHROMA_BROKEN, where all of it is broken.
+    """
+    problem = get_store().examine(root.id)
+    if problem:
+        return State(root.embedded, problem)
+    return State(root.embedded - get_store().count(root.id))
+
+
+def is_whole(root: Root) -> bool:
+    """Whether both stores have all chunks of a root that is about to be ingested. Where its
+    vectors are broken, they are set aside. Raises Unavailable where the store is away."""
+    damage = _in_a_usable_store(lambda: _look_after([root]))[0]
+    try:
+        words = get_lexical().count(root.id)
+    except Unavailable:
+        return False  # broken: a run that makes all anew replaces it
+    return not damage and words >= root.embedded
+
+
+def check(before_each: Check = go_on) -> None:
+    """Look at every published root that is not under way, write down what it lacks, and have it
+    ingested again.
+
+    Raises Unavailable where the store is away, and what `before_each` raises.
+    """
+    _in_a_usable_store(lambda: _look_after(roots_to_check(), before_each))
+
+
+def roots_to_check() -> list[Root]:
+    """Those that answer questions, but for those that are being written. One that waits to be
+    embedded with another model has no vectors and lacks none."""
+    busy = IngestRun.objects.running().values("path")
+    roots = Root.objects.published().filter(model=queries.locked_model() or "")
+    return list(roots.exclude(path__in=busy))
+
+
+def _in_a_usable_store(work: Callable[[], Result]) -> Result:
+    """What `work` answers; where the store is broken, with a new one in its place."""
+    try:
+        return work()
+    except Unavailable as error:
+        if error.code != BROKEN:
+            raise
+        kept = set_store_aside()
+        facts = {"reason": error.message, "kept": str(kept) if kept else None}
+        logger.error("vector store replaced by an empty one", extra={"context": facts})
+    return work()
+
+
+def _look_after(roots: Sequence[Root], before_each: Check = go_on) -> list[str]:
+    """The damage of each root, with what is broken set aside."""
+    get_store()
+    states: list[State] = []
+    for root in roots:
+        before_each()
+        states.append(state_of(root))
+    broken = [root for root, state in zip(roots, states, strict=True) if state.problem]
+    kept = get_store().set_aside([root.id for root in broken]) if broken else None
+    damages: list[str] = []
+    for root, state in zip(roots, states, strict=True):
+        if state.problem:
+            facts = {
+                "root": root.path,
+                "reason": state.problem,
+                "kept": str(kept) if kept else None,
+            }
+            logger.error("vectors of a folder are broken", extra={"context": facts})
+        # What is set aside is missing from now on; what a server has stays where it is.
+        after = state if knobs().chroma_url or not state.problem else State(root.embedded)
+        damages.append(after.damage(root))
+    for root, damage in zip(roots, damages, strict=True):
+        _write_down(root, damage)
+    return damages
+
+
+def _write_down(root: Root, damage: str) -> None:
+    new = bool(damage) and not root.damage
+    if damage != root.damage:
+        same = Root.objects.filter(id=root.id, generation=root.generation)
+        if not same.update(damage=damage):
+            return  # removed, or published meanwhile
+        facts = {"root": root.path, "damage": damage or None}
+        level = logging.WARNING if damage else logging.INFO
+        logger.log(level, "vectors of a folder checked", extra={"context": facts})
+        stream.roots_changed()
+    if damage and knobs().ingest_repair == "auto" and (new or _is_untried(root)):
+        _queue(root)
+
+
+def _is_untried(root: Root) -> bool:
+    """Whether no run has failed at this root since it was published."""
+    runs = IngestRun.objects.filter(path=root.path, dry_run=False)
+    latest = runs.order_by("-queued_at").first()
+    if latest is None or latest.id == root.last_run_id:
+        return True
+    return latest.last_error == INTERRUPTED.last_error
+
+
+def _queue(root: Root) -> None:
+    """Have a root ingested again, unless it waits already."""
+    from apps.ingest import services  # noqa: PLC0415 - it starts runs, and a run checks its root
+
+    for run in services.queue_reembeds([root.id]):
+        facts = {"root": root.path, "runId": str(run.id)}
+        logger.info("damaged folder queued", extra={"context": facts})

@@ -1,0 +1,124 @@
+"""An embedded store, or a collection of it, that cannot be used is moved out of the way, and kept.
+
+It goes to `chroma.broken-<date>` beside Chroma's folder, for whoever wants to look into it. The
+newest two are kept. Only done while the folder is locked and no child has it open.
+"""
+
+import errno
+import logging
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from apps.ingest.sqlite_files import is_broken, open_file
+from apps.ingest.vectors.chroma import is_index_folder, unavailable
+
+logger = logging.getLogger("codeinfo.ingest")
+
+DATABASE = "chroma.sqlite3"
+KEPT = 2
+# With less space than this, what fails is not taken for broken.
+LEAST_FREE = 64 << 20
+
+
+def problem_of(folder: Path) -> str:
+    """Why no Chroma can use this store, as SQLite itself or the files say; "" where it can, or
+    where that is not known. Reads all of its database."""
+    if problem := problem_without_database(folder):
+        return problem
+    try:
+        with closing(open_file(folder / DATABASE, "ro")) as database:
+            (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        return f"{DATABASE}: {error}" if is_broken(error) else ""
+    return "" if verdict == "ok" else f"{DATABASE}: {verdict}"
+
+
+def problem_without_database(folder: Path) -> str:
+    """The problem of index files without the database that says what they are; else ""."""
+    database = folder / DATABASE
+    if (database.exists() and database.stat().st_size) or not folder.is_dir():
+        return ""
+    lonely = any(is_index_folder(entry) for entry in folder.iterdir())
+    return f"{DATABASE} is missing, and index files are there" if lonely else ""
+
+
+def check_readable(folder: Path, names: Sequence[str]) -> None:
+    """Raises Unavailable where the index files of some collections may fail for another reason
+    than their content: they cannot be opened, or the disk is full."""
+    if shutil.disk_usage(folder).free < LEAST_FREE:
+        raise unavailable(f"Chroma failed, and the disk of {folder} is full")
+    for index in _index_folders(folder, names):
+        try:
+            for entry in index.iterdir():
+                with entry.open("rb") as file:
+                    file.read(1)
+        except OSError as error:
+            if error.errno != errno.ENOENT:
+                raise unavailable(f"Chroma's files cannot be read: {error}") from error
+
+
+def set_collections_aside(folder: Path, names: Sequence[str]) -> Path | None:
+    """Move the index files of some collections; where to, or None where there are none."""
+    found = [index for index in _index_folders(folder, names) if is_index_folder(index)]
+    return _move(folder, found) if found else None
+
+
+def set_store_aside(folder: Path) -> Path | None:
+    """Move everything but the locks; where to, or None where there is nothing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = [entry for entry in folder.iterdir() if entry.suffix != ".lock"]
+    return _move(folder, found) if found else None
+
+
+def _index_folders(folder: Path, names: Sequence[str]) -> list[Path]:
+    """Those of some collections. Raises Unavailable where the database does not say."""
+    marks = ",".join("?" * len(names))
+    statement = (
+        "SELECT segments.id FROM segments JOIN collections ON collections.id = collection "
+        f"WHERE scope = 'VECTOR' AND name IN ({marks})"
+    )
+    try:
+        with closing(open_file(folder / DATABASE, "ro")) as database:
+            return [folder / Path(row[0]).name for row in database.execute(statement, names)]
+    except sqlite3.Error as error:
+        raise unavailable(f"Chroma's database cannot be read: {error}") from error
+
+
+def _move(folder: Path, entries: Iterable[Path]) -> Path:
+    """Raises Unavailable where they cannot be moved."""
+    try:
+        target = _new_folder(folder)
+        for entry in entries:
+            shutil.move(entry, target / entry.name)
+        _forget_older(folder)
+    except OSError as error:
+        raise unavailable(f"Chroma's broken files cannot be set aside: {error}") from error
+    logger.warning("broken vectors set aside", extra={"context": {"folder": str(target)}})
+    return target
+
+
+def _new_folder(folder: Path) -> Path:
+    name = f"{folder.name}.broken-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    number = 1
+    while True:
+        target = folder.with_name(name if number == 1 else f"{name}-{number}")
+        try:
+            target.mkdir(mode=0o700)
+        except FileExistsError:
+            number += 1
+        else:
+            return target
+
+
+def _forget_older(folder: Path) -> None:
+    """Delete all but the newest."""
+    found = folder.parent.glob(f"{folder.name}.broken-*")
+    newest_first = sorted(found, key=lambda each: os.stat(each).st_ctime_ns, reverse=True)
+    for old in newest_first[KEPT:]:
+        shutil.rmtree(old)
+        logger.warning("older broken vectors deleted", extra={"context": {"folder": str(old)}})

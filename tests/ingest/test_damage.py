@@ -1,0 +1,354 @@
+"""Vectors that are lost or broken are told, cost no other root anything, and come back."""
+
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.ingest import services
+from apps.ingest.lexical import get_lexical, reset_lexical
+from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs import integrity, mend, queue, sweep
+from apps.ingest.vectors import chroma, guarded, process
+from apps.ingest.vectors.collections import Collections
+from apps.ingest.vectors.store import get_store, reset_store
+from apps.site import health
+from apps.site.checks.asking import Asker
+from codeinfo.errors import Unavailable
+from tests.support import damage
+from tests.support.damage import Harm
+from tests.support.ingested import SAMPLE, ingest, run_ingest, write_files
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Knobs = Callable[..., None]
+HARMS = (*damage.OF_THE_STORE, *damage.OF_A_ROOT)
+
+
+@pytest.fixture
+def data(turn_knobs: Knobs, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The data folder of an installation of its own, which asks before it ingests again."""
+    monkeypatch.setattr(health, "_asker", Asker())
+    monkeypatch.setattr(health, "LIMIT_SECONDS", 60)
+    reset_store()
+    reset_lexical()
+    turn_knobs(data_dir=folder / "data", retrieval_memory_mb=0, ingest_repair="ask")
+    yield folder / "data"
+    reset_store()
+    reset_lexical()
+
+
+@pytest.fixture
+def ships(data: Path, folder: Path) -> Root:
+    """A root whose vectors are in index files."""
+    return ingest(write_files(folder / "ships", damage.many_files()), "ships")
+
+
+@pytest.fixture
+def lighthouse(data: Path, folder: Path) -> Root:
+    """A small one beside it."""
+    return ingest(write_files(folder / "lighthouse", SAMPLE), "lighthouse")
+
+
+@pytest.fixture
+def worker() -> queue.Worker:
+    return queue.Worker()
+
+
+def work(worker: queue.Worker) -> None:
+    """Until there is nothing left to do."""
+    while worker.turn():
+        pass
+
+
+def harm(how: Harm, data: Path, root: Root, *, running: bool = False) -> None:
+    if not running:
+        reset_store()
+    how(data / "chroma", root.id)
+
+
+def ask(client: Client, query: str, **options: Any) -> Any:
+    body = json.dumps({"query": query, **options})
+    return client.post("/tools/vector-search", body, content_type="application/json")
+
+
+def damages() -> dict[str, bool]:
+    return {root.name: bool(root.damage) for root in Root.objects.all()}
+
+
+def set_asides(data: Path) -> list[Path]:
+    return sorted(data.glob("chroma.broken-*"))
+
+
+@pytest.mark.parametrize("how", HARMS)
+def test_what_is_lost_is_told_words_answer_and_a_run_brings_it_back(
+    client: Client, data: Path, ships: Root, lighthouse: Root, worker: queue.Worker, how: Harm
+) -> None:
+    whole = how not in damage.OF_THE_STORE
+    harm(how, data, ships)
+    work(worker)
+    assert damages() == {"ships": True, "lighthouse": not whole}
+    assert get_lexical().count(ships.id) == ships.embedded
+    answer = ask(client, "sail_17").json()
+    assert answer["results"][0]["relPath"] == "ship_17.py"
+    assert "ships: 450 of 450 vectors are missing" in answer["degraded"]
+    other = ask(client, "backoff delay", repository="lighthouse").json()
+    assert {each["matchedBy"] for each in other["results"]} <= (
+        {"vector", "both"} if whole else {"words"}
+    )
+    assert ("degraded" in other) is not whole
+    told = client.get("/health").json()
+    assert told["degraded"] == ["chroma"] and told["parts"]["chroma"]["state"] == "bad"
+    assert "ships: 450 of 450 vectors are missing" in told["parts"]["chroma"]["detail"]
+    for page in ("/ingest", "/"):
+        assert "450 of 450 vectors are missing" in client.get(page).content.decode()
+    # Nothing was queued: it waits to be asked.
+    assert not IngestRun.objects.live().exists()
+    for root in (ships, lighthouse):
+        services.queue_reembeds([root.id])
+    work(worker)
+    assert damages() == {"ships": False, "lighthouse": False}
+    assert get_store().count(ships.id) == ships.embedded
+    assert "degraded" not in ask(client, "sail_17").json()
+    assert client.get("/health").json()["parts"]["chroma"]["state"] == "ok"
+
+
+@pytest.mark.parametrize("how", [damage.chroma_deleted, damage.database_deleted])
+def test_files_that_go_while_they_are_open_are_missed(
+    data: Path, ships: Root, worker: queue.Worker, how: Harm
+) -> None:
+    work(worker)
+    harm(how, data, ships, running=True)
+    with pytest.raises(Unavailable, match="removed or replaced"):
+        get_store().count(ships.id)
+    # Its child is not asked any more, though it has the files still open.
+    with pytest.raises(Unavailable):
+        get_store().collections()
+    worker._check_at = 0
+    work(worker)
+    ships.refresh_from_db()
+    assert ships.damage == "450 of 450 vectors are missing"
+    with pytest.raises(Unavailable, match="Another process"):
+        chroma.FolderLock(data / "chroma")
+
+
+def test_half_of_a_collection_is_missed(
+    client: Client, data: Path, ships: Root, worker: queue.Worker
+) -> None:
+    store = get_store()
+    half = sorted(store.ids(ships.id))[:225]
+    store._client.ask(Collections.delete, store._name(ships.id), half)
+    work(worker)
+    (row,) = client.get("/ingest/roots").json()["roots"]
+    assert row["damage"] == "225 of 450 vectors are missing"
+    assert ask(client, "sail_17").json()["degraded"] == "ships: 225 of 450 vectors are missing"
+    # Words that are complete are not made of what is left.
+    assert mend.wanting() == []
+    assert get_lexical().count(ships.id) == 450
+    with pytest.raises(Unavailable, match="vectors are missing"):
+        mend.rebuild(ships, stop=lambda: False)
+    assert get_lexical().count(ships.id) == 450
+
+
+def test_mode_vector_says_what_is_missing_instead_of_nothing(
+    client: Client,
+    data: Path,
+    ships: Root,
+    lighthouse: Root,
+    worker: queue.Worker,
+    turn_knobs: Knobs,
+) -> None:
+    turn_knobs(retrieval_mode="vector")
+    harm(damage.vectors_flipped, data, ships)
+    # Before anything has looked at it, the other one answers all the same.
+    answer = ask(client, "backoff delay").json()
+    assert {each["repo"] for each in answer["results"]} == {"lighthouse"}
+    assert answer["degraded"] == "no answer from ships"
+    work(worker)
+    answer = ask(client, "sail", repository="ships")
+    assert (answer.status_code, answer.json()["error"]) == (502, "CHROMA_UNAVAILABLE")
+    assert "450 of 450 vectors are missing" in answer.json()["message"]
+
+
+@pytest.mark.parametrize("how", damage.OF_A_ROOT[1:])
+def test_one_broken_root_costs_the_others_nothing(
+    client: Client, data: Path, ships: Root, lighthouse: Root, how: Harm
+) -> None:
+    """While nobody has set it aside yet."""
+    harm(how, data, ships)
+    for _ in range(2):
+        answer = ask(client, "backoff delay sail_17").json()
+        assert answer["degraded"] == "words only in ships"
+        by = {each["repo"]: each["matchedBy"] for each in answer["results"]}
+        assert by["ships"] == "words" and by["lighthouse"] in ("vector", "both")
+    assert guarded.failed.is_set()
+
+
+@pytest.mark.parametrize(
+    "how", [damage.chroma_deleted, damage.database_overwritten, damage.vectors_flipped]
+)
+def test_it_is_ingested_again_by_itself_once(
+    data: Path, ships: Root, worker: queue.Worker, turn_knobs: Knobs, how: Harm
+) -> None:
+    turn_knobs(ingest_repair="auto")
+    harm(how, data, ships)
+    work(worker)
+    ships.refresh_from_db()
+    assert (ships.damage, ships.generation) == ("", 2)
+    assert get_store().count(ships.id) == get_lexical().count(ships.id) == ships.embedded == 450
+    assert integrity.state_of(ships).damage(ships) == ""
+    assert [run.operation for run in IngestRun.objects.order_by("queued_at")] == [
+        "start",
+        "reembed",
+    ]
+
+
+def test_what_is_broken_is_kept_and_only_the_newest_two_of_it(
+    data: Path, ships: Root, worker: queue.Worker, turn_knobs: Knobs
+) -> None:
+    turn_knobs(ingest_repair="auto")
+    for how in (damage.vectors_flipped, damage.database_truncated, damage.header_flipped):
+        harm(how, data, ships)
+        guarded.failed.set()
+        worker._check_at = 0
+        work(worker)
+    first, second = set_asides(data)
+    assert {stat.S_IMODE(each.stat().st_mode) for each in (first, second)} == {0o700}
+    assert (first / "chroma.sqlite3").exists()
+    (index,) = second.iterdir()
+    assert (index / "data_level0.bin").exists()
+
+
+def test_a_repair_that_fails_is_not_tried_again_by_itself(
+    data: Path, ships: Root, worker: queue.Worker, turn_knobs: Knobs
+) -> None:
+    turn_knobs(ingest_repair="auto")
+    harm(damage.chroma_deleted, data, ships)
+    os.rename(ships.path, f"{ships.path}.away")
+    for _ in range(3):
+        guarded.failed.set()
+        worker._check_at = 0
+        work(worker)
+    ships.refresh_from_db()
+    assert (ships.damage, ships.last_state) == ("450 of 450 vectors are missing", "error")
+    assert IngestRun.objects.count() == 2
+    # The server was stopped in the middle: that says nothing about the repair.
+    os.rename(f"{ships.path}.away", ships.path)
+    IngestRun.objects.filter(state="error").update(last_error="Interrupted")
+    guarded.failed.set()
+    worker._check_at = 0
+    work(worker)
+    ships.refresh_from_db()
+    assert (ships.damage, ships.last_state) == ("", "completed")
+
+
+def test_an_ingest_of_a_broken_root_mends_it_though_nobody_had_noticed(
+    data: Path, ships: Root
+) -> None:
+    for generation, how in enumerate((damage.index_deleted, damage.vectors_flipped), 2):
+        harm(how, data, ships)
+        run = run_ingest(Path(ships.path), "ships")
+        assert (run.state, run.embedded) == ("completed", 450)
+        ships.refresh_from_db()
+        assert (ships.damage, ships.generation) == ("", generation)
+        assert get_store().examine(ships.id) == ""
+
+
+@pytest.mark.parametrize(
+    "how", [damage.database_overwritten, damage.vectors_flipped, damage.header_flipped]
+)
+def test_a_broken_root_can_be_removed(client: Client, data: Path, ships: Root, how: Harm) -> None:
+    harm(how, data, ships)
+    answer = client.post(f"/ingest/remove/{ships.path}", "{}", content_type="application/json")
+    assert (answer.status_code, answer.json()["status"]) == (200, "ok")
+    assert client.get("/ingest/roots").json()["roots"] == []
+    queue.Worker().turn()
+    assert get_store().collections() == set()
+
+
+# --- what is no damage ----------------------------------------------------------------------------
+
+
+class Failing:
+    """A client whose calls fail so, one after the other, and then no more."""
+
+    def __init__(self, *errors: Unavailable) -> None:
+        self.errors = list(errors)
+
+    def ask(self, *call: Any, **options: Any) -> Any:
+        if self.errors:
+            raise self.errors.pop(0)
+
+    def renew(self) -> None: ...
+
+    def judge(self, names: Any, error: Unavailable) -> None: ...
+
+
+def examined(*errors: Unavailable) -> str:
+    client: Any = Failing(*errors)
+    client.close = client.set_aside = None
+    return guarded.Guarded(client).examine("name")
+
+
+def test_only_what_fails_twice_by_itself_counts_as_broken() -> None:
+    lost = Unavailable("Chroma's process was lost (killed): try again")
+    crashed, odd = chroma.crashed("SIGSEGV"), chroma.unavailable("Chroma failed: no index")
+    for errors in ([], [lost], [crashed], [odd], [lost, crashed], [lost, lost]):
+        assert examined(*errors) == "", errors
+    for errors in ([crashed, crashed], [odd, odd], [crashed, lost, odd]):
+        assert examined(*errors) == errors[-1].message
+    with pytest.raises(Unavailable, match="lost"):
+        examined(lost, lost, lost)
+
+
+@pytest.mark.parametrize("name", ["data_level0.bin", "header.bin"])
+def test_files_that_cannot_be_read_are_no_damage(data: Path, ships: Root, name: str) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root reads every file")
+    reset_store()
+    (damage.index_folder(data / "chroma", ships.id) / name).chmod(0)
+    with pytest.raises(Unavailable, match="cannot be read"):
+        integrity.check()
+    ships.refresh_from_db()
+    assert ships.damage == "" and set_asides(data) == []
+
+
+def test_nothing_is_set_aside_while_the_disk_is_full(
+    data: Path, ships: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harm(damage.header_flipped, data, ships)
+    usage = shutil.disk_usage(data)._replace(free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(Unavailable, match="is full"):
+        integrity.check()
+    assert set_asides(data) == []
+
+
+@pytest.mark.parametrize("code", [5, 8, 10, 13, 14])
+def test_a_lock_a_full_disk_and_a_lack_of_rights_are_no_damage(code: int) -> None:
+    error = Unavailable(f"Chroma failed: error returned from database: (code: {code}) no")
+    assert not guarded._is_of_content(error)
+    assert not process.may_be_malformed(error)
+
+
+def test_what_comes_back_is_no_damage_any_more(
+    data: Path, ships: Root, worker: queue.Worker
+) -> None:
+    reset_store()
+    (data / "chroma").rename(data / "elsewhere")
+    work(worker)
+    assert damages() == {"ships": True}
+    reset_store()
+    shutil.rmtree(data / "chroma")
+    (data / "elsewhere").rename(data / "chroma")
+    guarded.failed.set()
+    worker._check_at = 0
+    work(worker)
+    assert damages() == {"ships": False}
+    assert sweep.due.is_set() is False

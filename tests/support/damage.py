@@ -1,0 +1,95 @@
+"""Ways to lose or break what an embedded Chroma keeps, done to its files."""
+
+import os
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from uuid import UUID
+
+Harm = Callable[[Path, UUID], None]
+
+# Chunks beyond these are in index files, and not in Chroma's database alone.
+SYNC_THRESHOLD = 400
+
+
+def many_files(count: int = SYNC_THRESHOLD + 50) -> dict[str, str]:
+    """A chunk a file, so many that their vectors are in index files."""
+    return {f"ship_{n}.py": f"def sail_{n}(wind):\n    return wind * {n}\n" for n in range(count)}
+
+
+def index_folder(chroma: Path, root_id: UUID) -> Path:
+    """Where the vectors of a root are."""
+    statement = (
+        "SELECT segments.id FROM segments JOIN collections ON collections.id = collection "
+        "WHERE scope = 'VECTOR' AND name LIKE ?"
+    )
+    with closing(sqlite3.connect(chroma / "chroma.sqlite3")) as database:
+        (name,) = database.execute(statement, [f"%{root_id.hex}"]).fetchone()
+    return chroma / str(name)
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(random.Random(7).randbytes(path.stat().st_size))
+
+
+def database_overwritten(chroma: Path, root_id: UUID) -> None:
+    overwrite(chroma / "chroma.sqlite3")
+
+
+def database_truncated(chroma: Path, root_id: UUID) -> None:
+    database = chroma / "chroma.sqlite3"
+    os.truncate(database, database.stat().st_size // 2)
+
+
+def database_header_flipped(chroma: Path, root_id: UUID) -> None:
+    with (chroma / "chroma.sqlite3").open("r+b") as file:
+        file.write(random.Random(7).randbytes(100))
+
+
+def database_deleted(chroma: Path, root_id: UUID) -> None:
+    (chroma / "chroma.sqlite3").unlink()
+
+
+def chroma_deleted(chroma: Path, root_id: UUID) -> None:
+    shutil.rmtree(chroma)
+
+
+def index_deleted(chroma: Path, root_id: UUID) -> None:
+    shutil.rmtree(index_folder(chroma, root_id))
+
+
+def vectors_flipped(chroma: Path, root_id: UUID) -> None:
+    overwrite(index_folder(chroma, root_id) / "data_level0.bin")
+
+
+def header_flipped(chroma: Path, root_id: UUID) -> None:
+    overwrite(index_folder(chroma, root_id) / "header.bin")
+
+
+def table_overwritten(chroma: Path, root_id: UUID) -> None:
+    overwrite(index_folder(chroma, root_id) / "index_metadata.pickle")
+
+
+def lengths_deleted(chroma: Path, root_id: UUID) -> None:
+    (index_folder(chroma, root_id) / "length.bin").unlink()
+
+
+# The whole store is lost or broken.
+OF_THE_STORE: tuple[Harm, ...] = (
+    database_overwritten,
+    database_truncated,
+    database_header_flipped,
+    database_deleted,
+    chroma_deleted,
+)
+# One root's vectors are.
+OF_A_ROOT: tuple[Harm, ...] = (
+    index_deleted,
+    vectors_flipped,
+    header_flipped,
+    table_overwritten,
+    lengths_deleted,
+)
