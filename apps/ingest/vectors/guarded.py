@@ -62,7 +62,6 @@ class Guarded:
         # Collections that crash Chroma, by name, and how.
         self._crashing: dict[str, Unavailable] = {}
         self.close = client.close
-        self.paused = client.paused
 
     def ask(
         self,
@@ -79,6 +78,10 @@ class Guarded:
         if verb is Collections.drop:
             self._crashing.pop(str(args[0]), None)
         return result
+
+    def paused(self) -> AbstractContextManager[Path | None]:
+        """The folder of an embedded Chroma, while nothing is done in it."""
+        return self._client.paused()
 
     def each(self, verb: Callable[..., Result], calls: Sequence[Call]) -> dict[str, Result]:
         """By name, what a verb answers to each of some calls, of the collections that do not fail.
