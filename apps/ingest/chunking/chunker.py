@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from apps.ingest.chunking.pool import GivenUp, ParsePool
+from apps.ingest.chunking.pool import ParseFailure, ParsePool
 from apps.ingest.chunking.process import IN_BACKGROUND, Command, ParseProcess, Source
 from apps.ingest.chunking.text import decode, lines_of
 from apps.ingest.courtesy import courtesy
@@ -16,7 +16,7 @@ from apps.ingest.syntax.pieces import Cut, Piece, cut_by_lines
 from apps.ingest.types import Chunk, ChunkedFile, Symbol
 
 MAX_CHARS = 1_500
-PROBLEMS = {GivenUp.KILLED: PARSING_FAILED, GivenUp.TOO_LONG: PARSING_TOO_LONG}
+PROBLEMS = {ParseFailure.KILLED: PARSING_FAILED, ParseFailure.TOO_LONG: PARSING_TOO_LONG}
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Chunker:
     def _cut(self, process: ParseProcess, sources: Sequence[Source]) -> Iterator[Cut]:
         return process.cut(sources, max_chars=self._max_chars, seconds=self._parse_seconds)
 
-    def _chunked(self, file: _File, cut: Cut | GivenUp | None) -> ChunkedFile:
+    def _chunked(self, file: _File, cut: Cut | ParseFailure | None) -> ChunkedFile:
         courtesy.give_way()
-        problem = PROBLEMS[cut] if isinstance(cut, GivenUp) else ""
+        problem = PROBLEMS[cut] if isinstance(cut, ParseFailure) else ""
         if not isinstance(cut, Cut):
             cut = cut_by_lines(file.lines, self._max_chars, declarations=not file.kind.prose)
         chunks = (c for piece in cut.pieces for c in _chunks(file.lines, piece, self._max_chars))

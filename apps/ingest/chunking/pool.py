@@ -30,7 +30,7 @@ _spare: dict[Command, ParseProcess] = {}
 _sparing = threading.Lock()
 
 
-class GivenUp(Enum):
+class ParseFailure(Enum):
     """Why there is no answer for a file."""
 
     KILLED = "killed"  # two processes, one after the other
@@ -69,10 +69,12 @@ class ParsePool:
         workers = processes or min(MAX_PROCESSES, os.cpu_count() or 1)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parse")
 
-    def answers(self, files: Sequence[Parsable], ask: Ask[Answer]) -> Iterator[Answer | GivenUp]:
+    def answers(
+        self, files: Sequence[Parsable], ask: Ask[Answer]
+    ) -> Iterator[Answer | ParseFailure]:
         """What `ask` gives for each file, in order, or why it was given up."""
 
-        def of_batch(batch: Sequence[Parsable]) -> list[Answer | GivenUp]:
+        def of_batch(batch: Sequence[Parsable]) -> list[Answer | ParseFailure]:
             return self._of_batch(batch, ask)
 
         try:
@@ -96,9 +98,9 @@ class ParsePool:
             process.close()
         self._all.clear()
 
-    def _of_batch(self, batch: Sequence[Parsable], ask: Ask[Answer]) -> list[Answer | GivenUp]:
+    def _of_batch(self, batch: Sequence[Parsable], ask: Ask[Answer]) -> list[Answer | ParseFailure]:
         sources = [(each.grammar, "\n".join(each.lines).encode()) for each in batch]
-        answers: list[Answer | GivenUp] = []
+        answers: list[Answer | ParseFailure] = []
         tried_again: int | None = None
         while len(answers) < len(sources):
             process = self._take(new=tried_again == len(answers))
@@ -113,7 +115,7 @@ class ParsePool:
                 if not process.took_too_long and lost != tried_again:
                     tried_again = lost
                     continue
-                reason = GivenUp.TOO_LONG if process.took_too_long else GivenUp.KILLED
+                reason = ParseFailure.TOO_LONG if process.took_too_long else ParseFailure.KILLED
                 facts = {"path": batch[lost].path, "reason": reason.value}
                 log.warning("parse given up", extra={"context": facts})
                 answers.append(reason)
