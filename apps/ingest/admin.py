@@ -103,8 +103,8 @@ class IngestRunAdmin(ReadOnly):
 
 @admin.register(SourceFile)
 class SourceFileAdmin(ReadOnly):
-    list_display = ("path", "root", "language", "size", "chunks", "skip_reason")
+    list_display = ("path", "root", "language", "size", "chunks", "skip_reason", "problem")
     list_filter = ("root", "language")
     list_select_related = ("root",)
-    search_fields = ("path", "skip_reason")
+    search_fields = ("path", "skip_reason", "problem")
     show_full_result_count = False

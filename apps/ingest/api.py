@@ -9,6 +9,7 @@ from apps.ingest.embedding import available_models
 from apps.ingest.runs.progress import status_of
 from apps.ingest.serializers import (
     ModelSerializer,
+    ReembedSerializer,
     StartSerializer,
     dirs_wire,
     model_wire,
@@ -43,7 +44,8 @@ class Reembed(APIView):
     """`POST /ingest/reembed/<root>` → 202 `{runId}`."""
 
     def post(self, request: Request, path: str) -> Response:
-        return Response({"runId": str(services.reembed(path).id)}, status=202)
+        run = services.reembed(path, **ReembedSerializer.parse(request.data))
+        return Response({"runId": str(run.id)}, status=202)
 
 
 class Remove(APIView):

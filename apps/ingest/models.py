@@ -8,7 +8,7 @@ makes them all live and the old ones dead. Until then, and after a crash, nothin
 import uuid
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, When
 
 from apps.ingest.types import RUNNING_STATES, TERMINAL_STATES
 
@@ -142,6 +142,15 @@ class SourceFileQuerySet(models.QuerySet["SourceFile"]):
 
     def skipped(self) -> "SourceFileQuerySet":
         return self.exclude(skip_reason="")
+
+    def with_problem(self) -> "SourceFileQuerySet":
+        """Ingested files whose chunks are not what they would give today."""
+        return self.filter(skip_reason="").exclude(problem="")
+
+    def listed(self) -> "SourceFileQuerySet":
+        """Files that are skipped or have a problem, each with its `reason`."""
+        reason = Case(When(skip_reason="", then=F("problem")), default=F("skip_reason"))
+        return self.annotate(reason=reason).exclude(reason="")
 
 
 class SourceFile(models.Model):

@@ -14,7 +14,7 @@ from django.utils import timezone
 from apps.ingest import queries
 from apps.ingest.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest.finding import refusal
-from apps.ingest.models import IngestRun, Root
+from apps.ingest.models import IngestRun, Root, SourceFile
 from apps.ingest.runs import endings, progress
 from apps.ingest.types import TERMINAL_STATES, RunStatus
 from codeinfo import disk
@@ -46,12 +46,14 @@ class Phase:
 
 @dataclass(frozen=True)
 class RunPanel:
-    """A run as the page shows it. `seconds` is the time since it started, or that it took."""
+    """A run as the page shows it. `seconds` is the time since it started, or that it took;
+    `problems` counts the files of its root that have one, where it was the last to publish."""
 
     run: IngestRun
     status: RunStatus
     phases: tuple[Phase, ...]
     seconds: float | None
+    problems: int = 0
 
     @property
     def active(self) -> bool:
@@ -61,6 +63,11 @@ class RunPanel:
     def may_be_plain(self) -> bool:
         """Whether it failed since its git repository is not read, and can be ingested without."""
         return self.status.error_code == refusal.CODE
+
+    @property
+    def may_be_forced(self) -> bool:
+        """Whether it published nothing since most of the files have disappeared."""
+        return self.status.state == "needs_confirmation"
 
     @property
     def spoken(self) -> str:
@@ -124,7 +131,13 @@ def run_panel(run: IngestRun) -> RunPanel:
     status = progress.status_of(run)
     end = run.finished_at or timezone.now()
     seconds = (end - run.started_at).total_seconds() if run.started_at else None
-    return RunPanel(run, status, _phases(run, status), seconds)
+    return RunPanel(run, status, _phases(run, status), seconds, _problems(run, status))
+
+
+def _problems(run: IngestRun, status: RunStatus) -> int:
+    if status.state not in TERMINAL_STATES:
+        return 0
+    return SourceFile.objects.filter(root__last_run_id=run.id).live().with_problem().count()
 
 
 # How far a run has come, by its state: the number of phases that are behind it.

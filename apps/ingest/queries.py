@@ -78,8 +78,25 @@ def live_files(root: Root) -> SourceFileQuerySet:
     return SourceFile.objects.filter(root=root).live().order_by("path")
 
 
+def unconfirmed_run(root: Root) -> IngestRun | None:
+    """The run that waits for somebody to say that a root's files have gone, if its latest does."""
+    if root.last_state != "needs_confirmation":
+        return None
+    runs = IngestRun.objects.filter(path=root.path, state="needs_confirmation")
+    return runs.order_by("-queued_at").first()
+
+
 def skipped_by(run: IngestRun) -> SourceFileQuerySet:
     """What a run left out, with its reasons; a dry run's too. Of what the latest run of a root
     left out, earlier ones may have said so."""
+    return _of_run(run).skipped()
+
+
+def listed_by(run: IngestRun) -> SourceFileQuerySet:
+    """The same, and the ingested files that have a problem."""
+    return _of_run(run).listed()
+
+
+def _of_run(run: IngestRun) -> SourceFileQuerySet:
     latest = SourceFile.objects.live().filter(root__last_run_id=run.id)
-    return (SourceFile.objects.filter(run=run) | latest).skipped().order_by("path")
+    return (SourceFile.objects.filter(run=run) | latest).order_by("path")

@@ -40,6 +40,7 @@ class StartSerializer(serializers.Serializer[Any]):
     description = Text(required=False, allow_blank=True, allow_null=True, default="")
     dryRun = Flag(required=False, default=False)
     plainFolder = Flag(required=False, default=False)
+    force = Flag(required=False, default=False)
 
     @classmethod
     def parse(cls, body: Any) -> JSON:
@@ -54,7 +55,22 @@ class StartSerializer(serializers.Serializer[Any]):
             "description": values["description"] or "",
             "dry_run": values["dryRun"],
             "plain_folder": values["plainFolder"],
+            "force": values["force"],
         }
+
+
+class ReembedSerializer(serializers.Serializer[Any]):
+    """The body of `POST /ingest/reembed/<root>`, if there is one. Unknown keys are ignored."""
+
+    force = Flag(required=False, default=False)
+
+    @classmethod
+    def parse(cls, body: Any) -> JSON:
+        """The options of `services.reembed`. Raises InvalidInput."""
+        serializer = cls(data=body or {})
+        if not serializer.is_valid():
+            raise InvalidInput(f"force: {next(iter(serializer.errors.values()))[0]}")
+        return {"force": serializer.validated_data["force"]}
 
 
 class ModelSerializer(serializers.Serializer[Any]):

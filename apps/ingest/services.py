@@ -31,9 +31,11 @@ def start_run(
     description: str = "",
     dry_run: bool = False,
     plain_folder: bool = False,
+    force: bool = False,
 ) -> IngestRun:
     """Queue the ingest of a folder; a known one is ingested again, its name, description and the
     choice of `plain_folder` (walk it, whatever git knows of it) changing when that succeeds.
+    `force`: publish even where most of its files have disappeared, or all.
 
     Raises, in this order: the folder's errors (see `folders.resolve`), Conflict MODEL_LOCKED,
     InvalidInput or Unavailable for an unknown model, Conflict NAME_TAKEN, Conflict BUSY.
@@ -52,6 +54,7 @@ def start_run(
         model=full_model,
         dry_run=dry_run,
         plain_folder=plain_folder,
+        force=force,
     )
 
 
@@ -76,8 +79,24 @@ def start_as_plain_folder(run_id: str | UUID) -> IngestRun:
     )
 
 
-def reembed(path: str) -> IngestRun:
-    """Queue another ingest of a root, found by its exact stored path.
+def start_with_force(run_id: str | UUID) -> IngestRun:
+    """Queue what a run was asked for once more, to publish whatever has disappeared.
+
+    Raises NotFound, and what `start_run` raises.
+    """
+    run = queries.find_run(run_id)
+    return start_run(
+        path=run.path,
+        name=run.name,
+        model=queries.locked_model() or run.model,
+        description=run.description,
+        plain_folder=run.plain_folder,
+        force=True,
+    )
+
+
+def reembed(path: str, *, force: bool = False) -> IngestRun:
+    """Queue another ingest of a root, found by its exact stored path; `force` as in `start_run`.
 
     Raises NotFound, the folder's errors, Conflict MODEL_LOCKED, Conflict BUSY.
     """
@@ -85,7 +104,7 @@ def reembed(path: str) -> IngestRun:
     folders.resolve(root.path)
     model = queries.locked_model() or root.model
     _allowed_model(model)
-    return _enter(**_again(root, model))
+    return _enter(**_again(root, model), force=force)
 
 
 def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:

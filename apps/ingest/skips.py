@@ -1,4 +1,5 @@
-"""The list of skipped files: by reason, in pages, as CSV. It is complete, however long."""
+"""The list of skipped files and of those with a problem: by reason, in pages, as CSV. It is
+complete, however long."""
 
 import csv
 from collections import Counter
@@ -6,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
 
-from django.db.models import Count, Q
+from django.db.models import Count, F, Q
 
 from apps.ingest import queries
 from apps.ingest.models import IngestRun, Root, SourceFile, SourceFileQuerySet
@@ -32,11 +33,11 @@ class SkipList:
 
 
 def of_root(root: Root) -> SourceFileQuerySet:
-    return queries.live_files(root).skipped()
+    return queries.live_files(root).listed()
 
 
 def of_run(run: IngestRun) -> SourceFileQuerySet:
-    return queries.skipped_by(run)
+    return queries.listed_by(run)
 
 
 def kind(reason: str) -> str:
@@ -47,7 +48,7 @@ def kind(reason: str) -> str:
 def page(files: SourceFileQuerySet, chosen: str = "", number: int = 1) -> SkipList:
     """Page `number` (from 1) of the files skipped for one kind of reason, or for any."""
     counts: Counter[str] = Counter()
-    for reason, count in files.order_by().values_list("skip_reason").annotate(Count("id")):
+    for reason, count in files.order_by().values_list(F("reason")).annotate(Count("id")):
         counts[kind(reason)] += count
     matching = counts[chosen] if chosen else counts.total()
     start = (number - 1) * PAGE_SIZE
@@ -61,7 +62,7 @@ def page(files: SourceFileQuerySet, chosen: str = "", number: int = 1) -> SkipLi
 def filtered(files: SourceFileQuerySet, chosen: str) -> SourceFileQuerySet:
     if not chosen:
         return files
-    return files.filter(Q(skip_reason=chosen) | Q(skip_reason__startswith=f"{chosen}:"))
+    return files.filter(Q(reason=chosen) | Q(reason__startswith=f"{chosen}:"))
 
 
 def csv_lines(files: SourceFileQuerySet) -> Iterator[str]:
@@ -69,7 +70,9 @@ def csv_lines(files: SourceFileQuerySet) -> Iterator[str]:
     yield "path,reason,bytes\r\n"
     for file in files.iterator(chunk_size=1000):
         line = StringIO()
-        csv.writer(line).writerow([_harmless(file.path), file.skip_reason, file.size])
+        csv.writer(line).writerow(
+            [_harmless(file.path), file.skip_reason or file.problem, file.size]
+        )
         yield line.getvalue()
 
 

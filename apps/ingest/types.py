@@ -54,11 +54,13 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that discovery left out, and why, in words a person reads."""
+    """A file that discovery left out, and why, in words a person reads. `unreadable`: it is there,
+    or may be, but cannot be read now; the path of such a folder ends with a slash."""
 
     path: str
     reason: str
     size: int
+    unreadable: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,13 +105,16 @@ class Symbol:
 
 @dataclass(frozen=True)
 class ChunkedFile:
-    """One file's content hash (sha256 hex of its bytes), language name, chunks and definitions."""
+    """One file's content hash (sha256 hex of its bytes), language name, chunks and definitions, and
+    why these are not what a parse would give, if so (`apps.ingest.problems`)."""
 
     path: str
     sha256: str
     language: str
     chunks: tuple[Chunk, ...]
     symbols: tuple[Symbol, ...] = ()
+    # Not among what tells how files are cut, which is compared by its looks.
+    problem: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/ingest/start", views.start),
     path("ui/ingest/cancel/<str:run_id>", views.cancel),
     path("ui/ingest/plain/<str:run_id>", views.start_plain),
+    path("ui/ingest/force/<str:run_id>", views.start_with_force),
     path("ui/ingest/reembed", views.reembed),
     path("ui/ingest/remove", asked_first(views.confirm_remove, views.remove)),
     path("ui/ingest/models", views.models),

@@ -5,7 +5,7 @@ websocket brings the same parts to every other page that is open.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,7 +18,7 @@ from apps.ingest import folders, languages, panels, queries, services, skips
 from apps.ingest.embedding import available_models
 from apps.ingest.finding import eligibility
 from apps.ingest.forms import StartForm
-from apps.ingest.models import Root, SourceFileQuerySet
+from apps.ingest.models import IngestRun, Root, SourceFileQuerySet
 from apps.ingest.types import RUNNING_STATES
 from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError, NotFound
@@ -76,8 +76,18 @@ def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
 @require_POST
 def start_plain(request: HttpRequest, run_id: str) -> HttpResponse:
     """What a run was refused, once more without git."""
+    return _started_again(services.start_as_plain_folder, run_id)
+
+
+@require_POST
+def start_with_force(request: HttpRequest, run_id: str) -> HttpResponse:
+    """What a run would not publish without being told to, once more."""
+    return _started_again(services.start_with_force, run_id)
+
+
+def _started_again(start: Callable[[str], IngestRun], run_id: str) -> HttpResponse:
     try:
-        services.start_as_plain_folder(run_id)
+        start(run_id)
     except CodeinfoError as error:
         return _refused(error)
     return _done("Ingest started")
@@ -182,6 +192,8 @@ def details(request: HttpRequest, root_id: str) -> HttpResponse:
         "root": root,
         "locked_model": queries.locked_model(),
         "active": queries.active_run(),
+        "problems": queries.live_files(root).with_problem().count(),
+        "unconfirmed": queries.unconfirmed_run(root),
         "include": sorted(knobs().ingest_include or _known_names()),
         "exclude": sorted(
             {*eligibility.EXCLUDED, *eligibility.EXCLUDED_WORDS, *knobs().ingest_exclude}

@@ -127,8 +127,9 @@ OUTPUT: JSON = {
             "enum": sorted(TERMINAL_STATES),
             "description": (
                 "completed: the index is up to date. skipped: nothing had to be read again. "
-                "cancelled: somebody stopped it. error: see lastError. After the last two the "
-                "index answers as before."
+                "cancelled: somebody stopped it. error: see lastError. needs_confirmation: most "
+                "files have disappeared, and a person must confirm it on the Ingest page. After "
+                "the last three the index answers as before."
             ),
         },
         "counts": {

@@ -90,6 +90,28 @@ def test_a_repository_that_is_not_read_is_offered_as_a_plain_folder(
     expect(page.get_by_role("button", name="Ingest as a plain folder")).to_have_count(0)
 
 
+def test_most_files_gone_asks_before_they_are_taken_away(
+    open_page: OpenPage, make_repo: MakeRepo
+) -> None:
+    folder = make_repo("thinned", dict(module(number) for number in range(40)))
+    page = open_page("/ingest", size=PHONE)
+    start(page, folder)
+    expect(row(page, "thinned")).to_contain_text("Completed", timeout=LONG_WAIT)
+    for path in sorted(folder.rglob("*.py"))[:30]:
+        path.unlink()
+    row(page, "thinned").get_by_role("button", name="Re-embed").click()
+    expect(row(page, "thinned")).to_contain_text("Needs confirmation", timeout=LONG_WAIT)
+    run = page.locator("#active-run")
+    expect(run).to_contain_text("30 of 40 files have disappeared")
+    row(page, "thinned").get_by_role("button", name="Details").click()
+    drawer = page.get_by_role("dialog", name="thinned")
+    expect(drawer.get_by_role("button", name="Start again with force")).to_be_visible()
+    drawer.get_by_role("button", name="Close").click()
+    run.get_by_role("button", name="Start again with force").click()
+    expect(run).to_contain_text("Removed vectors for 30 deleted file(s)", timeout=LONG_WAIT)
+    expect(row(page, "thinned")).to_contain_text("Completed")
+
+
 def test_progress_is_shown_and_a_cancel_leaves_nothing(
     open_page: OpenPage, make_repo: MakeRepo
 ) -> None:

@@ -44,6 +44,43 @@ def test_a_parse_that_never_returns_or_crashes_costs_only_its_own_tree(
     assert chunked[1].language == "python"
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_file_whose_process_is_killed_is_parsed_again_in_another(
+    tmp_path: Path, processes: int
+) -> None:
+    items = [("a.py", GOOD)]
+    for name in "bc":
+        killed = f"killed {tmp_path / name}\ndef {name}():\n    return 2\n".encode()
+        items += [(f"{name}.py", killed), (f"{name}{name}.py", GOOD)]
+    with unruly(processes=processes) as chunker:
+        chunked = chunker.chunk_many(items)
+    assert symbols(chunked) == ["good", "b", "good", "c", "good"]
+    assert [file.problem for file in chunked] == [""] * 5
+
+
+@pytest.mark.parametrize(
+    ("order", "problem"),
+    [
+        ("crash", "Parsing failed: cut by lines"),
+        ("hang", "Parsing took too long: cut by lines"),
+    ],
+)
+def test_a_file_that_is_not_parsed_says_why(order: str, problem: str) -> None:
+    items = [("a.py", f"{order}\nx = 1\n".encode()), ("b.py", GOOD), ("c.txt", b"words\n")]
+    with unruly() as chunker:
+        assert [file.problem for file in chunker.chunk_many(items)] == [problem, "", ""]
+
+
+def test_processes_that_died_while_they_were_idle_cost_no_tree() -> None:
+    """Both are found dead only when they are asked: the file is parsed in a third."""
+    with unruly(processes=2) as chunker:
+        chunker.chunk_many([(f"{n}.py", GOOD) for n in range(64)])
+        for process in chunker._pool._all:
+            process.kill()
+            os.waitid(os.P_PID, process._process.pid, os.WEXITED | os.WNOWAIT)
+        assert symbols([chunker.chunk("a.py", GOOD)]) == ["good"]
+
+
 def test_a_file_that_crashes_the_real_grammar_is_cut_by_lines() -> None:
     nested = "".join(f"{'  ' * depth}- item {depth}\n" for depth in range(500))
     with Chunker(parse_seconds=5) as chunker:

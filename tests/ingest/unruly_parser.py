@@ -3,11 +3,14 @@
 hang            parses with a grammar that never returns
 hang PATH       the same, after opening the FIFO at PATH so that a test knows
 crash           dies at once
+killed PATH     is killed, unless there is a file at PATH; leaves one there
 """
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from tree_sitter import Parser
 from tree_sitter_language_pack import get_language
@@ -38,6 +41,9 @@ def _obey(lines: Sequence[str]) -> None:
         Parser(get_language("cobol")).parse(b"x")
     if order == "crash":
         os.abort()
+    if order == "killed" and not Path(path).exists():
+        Path(path).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from apps.ingest.chunking.pool import ParsePool
+from apps.ingest.chunking.pool import ParseFailure, ParsePool
 from apps.ingest.chunking.process import IN_BACKGROUND, Command, ParseProcess, Source
 from apps.ingest.chunking.text import decode, lines_of
 from apps.ingest.courtesy import courtesy
 from apps.ingest.languages import FileType, language_of
+from apps.ingest.problems import PARSING_FAILED, PARSING_TOO_LONG
 from apps.ingest.syntax.pieces import Cut, Piece, cut_by_lines
 from apps.ingest.types import Chunk, ChunkedFile, Symbol
 
 MAX_CHARS = 1_500
+PROBLEMS = {ParseFailure.KILLED: PARSING_FAILED, ParseFailure.TOO_LONG: PARSING_TOO_LONG}
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,9 @@ class _File:
 class Chunker:
     """Cuts files into chunks of at most `max_chars` characters; owns the parse processes.
 
-    A file whose parse takes longer than `parse_seconds`, or kills its process, is cut by lines, as
-    are files without a grammar. `close` may be called from any thread: a `chunk_many` under way
-    then raises Unavailable, code CHUNKER_CLOSED.
+    A file whose parse takes longer than `parse_seconds`, or kills two processes, is cut by lines
+    and has a `problem`; files without a grammar are cut by lines, too. `close` may be called from
+    any thread: a `chunk_many` under way then raises Unavailable, code CHUNKER_CLOSED.
     """
 
     def __init__(
@@ -85,13 +87,15 @@ class Chunker:
     def _cut(self, process: ParseProcess, sources: Sequence[Source]) -> Iterator[Cut]:
         return process.cut(sources, max_chars=self._max_chars, seconds=self._parse_seconds)
 
-    def _chunked(self, file: _File, cut: Cut | None) -> ChunkedFile:
+    def _chunked(self, file: _File, cut: Cut | ParseFailure | None) -> ChunkedFile:
         courtesy.give_way()
-        if cut is None:
+        problem = PROBLEMS[cut] if isinstance(cut, ParseFailure) else ""
+        if not isinstance(cut, Cut):
             cut = cut_by_lines(file.lines, self._max_chars, declarations=not file.kind.prose)
         chunks = (c for piece in cut.pieces for c in _chunks(file.lines, piece, self._max_chars))
         symbols = tuple(Symbol(*declaration) for declaration in cut.declarations)
-        return ChunkedFile(file.path, file.sha256, file.kind.name, tuple(chunks), symbols)
+        kind = file.kind.name
+        return ChunkedFile(file.path, file.sha256, kind, tuple(chunks), symbols, problem)
 
 
 def _chunks(lines: Sequence[str], piece: Piece, max_chars: int) -> Iterator[Chunk]:

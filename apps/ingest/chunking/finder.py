@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from apps.ingest.chunking.pool import ParsePool
+from apps.ingest.chunking.pool import ParseFailure, ParsePool
 from apps.ingest.chunking.process import COMMAND, Command, ParseProcess, Source
 from apps.ingest.syntax.pieces import Occurrence, declared_by_words, whole_word
 from codeinfo.conf import knobs
@@ -50,8 +50,10 @@ class Finder:
         self._pool.close()
 
 
-def _sighting(name: str, file: SourceText, parsed: list[Occurrence] | None) -> Sighting:
-    if parsed is not None:
+def _sighting(
+    name: str, file: SourceText, parsed: list[Occurrence] | ParseFailure | None
+) -> Sighting:
+    if isinstance(parsed, list):
         return Sighting(parsed, parsed=True)
     word = whole_word(name)
     declared = {each.start - 1 for each in declared_by_words(file.lines) if each.name == name}

@@ -1,4 +1,8 @@
-"""Parse processes, some at a time, with what is lost with one of them told apart from the rest."""
+"""Parse processes, some at a time, with what is lost with one of them told apart from the rest.
+
+A file whose process is killed is parsed once more, in a new process: most were not killed by the
+file, but by somebody, or for the memory of another program.
+"""
 
 import atexit
 import logging
@@ -6,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from enum import Enum
 from typing import Protocol, TypeVar
 
 from apps.ingest.chunking.process import COMMAND, Command, ParseProcess, ProcessGone, Source
@@ -23,6 +28,14 @@ BATCH_CHARS = 256_000
 # longer than to parse some files.
 _spare: dict[Command, ParseProcess] = {}
 _sparing = threading.Lock()
+
+
+class ParseFailure(Enum):
+    """Why there is no answer for a file."""
+
+    KILLED = "killed"  # two processes, one after the other
+    TOO_LONG = "too long"
+
 
 Answer = TypeVar("Answer")
 Ask = Callable[[ParseProcess, Sequence[Source]], Iterator[Answer]]
@@ -56,11 +69,12 @@ class ParsePool:
         workers = processes or min(MAX_PROCESSES, os.cpu_count() or 1)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parse")
 
-    def answers(self, files: Sequence[Parsable], ask: Ask[Answer]) -> Iterator[Answer | None]:
-        """What `ask` gives for each file, in order; None where its parse took too long or killed
-        its process."""
+    def answers(
+        self, files: Sequence[Parsable], ask: Ask[Answer]
+    ) -> Iterator[Answer | ParseFailure]:
+        """What `ask` gives for each file, in order, or why it was given up."""
 
-        def of_batch(batch: Sequence[Parsable]) -> list[Answer | None]:
+        def of_batch(batch: Sequence[Parsable]) -> list[Answer | ParseFailure]:
             return self._of_batch(batch, ask)
 
         try:
@@ -84,11 +98,12 @@ class ParsePool:
             process.close()
         self._all.clear()
 
-    def _of_batch(self, batch: Sequence[Parsable], ask: Ask[Answer]) -> list[Answer | None]:
+    def _of_batch(self, batch: Sequence[Parsable], ask: Ask[Answer]) -> list[Answer | ParseFailure]:
         sources = [(each.grammar, "\n".join(each.lines).encode()) for each in batch]
-        answers: list[Answer | None] = []
+        answers: list[Answer | ParseFailure] = []
+        tried_again: int | None = None
         while len(answers) < len(sources):
-            process = self._take()
+            process = self._take(new=tried_again == len(answers))
             try:
                 for answer in ask(process, sources[len(answers) :]):
                     answers.append(answer)
@@ -96,20 +111,26 @@ class ParsePool:
                 self._forget(process)
                 if self._closed.is_set():
                     raise _closed() from None
-                lost = batch[len(answers)].path
-                log.warning("parse given up", extra={"context": {"path": lost}})
-                answers.append(None)
+                lost = len(answers)
+                if not process.took_too_long and lost != tried_again:
+                    tried_again = lost
+                    continue
+                reason = ParseFailure.TOO_LONG if process.took_too_long else ParseFailure.KILLED
+                facts = {"path": batch[lost].path, "reason": reason.value}
+                log.warning("parse given up", extra={"context": facts})
+                answers.append(reason)
             else:
                 self._give_back(process)
         return answers
 
-    def _take(self) -> ParseProcess:
+    def _take(self, *, new: bool) -> ParseProcess:
+        """An idle process, or a `new` one."""
         with self._lock:
             if self._closed.is_set():
                 raise _closed()
-            if self._idle:
+            if self._idle and not new:
                 return self._idle.pop()
-            process = _taken(self._command) or ParseProcess(self._command)
+            process = (None if new else _taken(self._command)) or ParseProcess(self._command)
             self._all.add(process)
             return process
 

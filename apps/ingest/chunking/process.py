@@ -1,6 +1,7 @@
 """The parse process, seen from its parent: started when needed, lost without harm."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -75,6 +76,11 @@ class ParseProcess:
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
+
+    @property
+    def took_too_long(self) -> bool:
+        """Whether the timer of a parse has ended the process; known once it is closed."""
+        return self._process.returncode == -signal.SIGPROF
 
     def kill(self) -> None:
         """End the process, from any thread; what it is asked under way raises ProcessGone."""

@@ -21,6 +21,7 @@ from apps.ingest.finding.files import (
     UNREADABLE,
     Beneath,
     SpecialFile,
+    is_unreadable,
     read_file,
     read_up_to,
     reason_of,
@@ -37,6 +38,7 @@ __all__ = ["discover", "read_file"]
 
 SUBMODULE = "Submodule"
 BAD_NAME = "Name is not UTF-8"
+WHOLE_ROOT = "./"
 # A file changed so lately may be written to again without another time to show for it.
 YOUNG_NS = 2_000_000_000
 _PATH = attrgetter("path")
@@ -58,7 +60,7 @@ def discover(
     listed and Unavailable (GIT_FAILED) for one in a git repository that is not read.
     """
     refuse_own_data(root)
-    with _open_root(root) as beneath:
+    with open_root(root) as beneath:
         repository = None if plain else find_repository(root)
         rules = _rules(root, from_git=repository is not None)
         if repository is None:
@@ -72,7 +74,8 @@ def discover(
         return _sorted(judge.verdicts(found, check))
 
 
-def _open_root(root: Path) -> Beneath:
+def open_root(root: Path) -> Beneath:
+    """A folder held open. Raises NotFound and InvalidInput (NOT_DIRECTORY, NOT_READABLE)."""
     try:
         if root.is_dir() and not os.access(root, os.R_OK | os.X_OK):
             raise PermissionError(errno.EACCES, UNREADABLE)
@@ -126,11 +129,12 @@ class _Judge:
     def verdict(self, found: Found) -> Candidate | Skipped:
         shown = _printable(found.path)
         if found.path.endswith("/") or not found.path:
-            return Skipped(shown or "./", found.reason, 0)
+            return Skipped(shown or WHOLE_ROOT, found.reason, 0, found.unreadable)
         try:
             status = self.beneath.stat(found.path)
         except OSError as error:
-            return Skipped(shown, found.reason or reason_of(error), 0)
+            unreadable = not found.reason and is_unreadable(error)
+            return Skipped(shown, found.reason or reason_of(error), 0, unreadable)
         reason = found.reason or _refuse_kind(status) or (BAD_NAME if shown != found.path else None)
         reason = (
             reason
@@ -150,11 +154,11 @@ class _Judge:
         except SpecialFile:
             return Skipped(path, SPECIAL, 0)
         except OSError as error:
-            return Skipped(path, reason_of(error), 0)
+            return Skipped(path, reason_of(error), 0, is_unreadable(error))
         try:
             head = read_up_to(descriptor, LOOK_BYTES)
         except OSError as error:
-            return Skipped(path, reason_of(error), status.st_size)
+            return Skipped(path, reason_of(error), status.st_size, is_unreadable(error))
         finally:
             os.close(descriptor)
         if reason := self.rules.refuse_content(path, head):

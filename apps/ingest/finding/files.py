@@ -44,10 +44,17 @@ REASONS = {
 
 
 def reason_of(error: OSError) -> str:
-    """A few words on why a file could not be opened."""
+    """A few words on why a file could not be opened or read."""
     if isinstance(error, TooDeep):
         return TOO_DEEP
-    return REASONS.get(error.errno or 0, UNREADABLE)
+    if not error.errno:
+        return UNREADABLE
+    return REASONS.get(error.errno) or f"{UNREADABLE}: {os.strerror(error.errno)}"
+
+
+def is_unreadable(error: OSError) -> bool:
+    """Whether the file may be there all the same: a lack of rights or descriptors, a bad disk."""
+    return not isinstance(error, SpecialFile) and reason_of(error).startswith(UNREADABLE)
 
 
 class SpecialFile(OSError):
@@ -56,6 +63,16 @@ class SpecialFile(OSError):
 
 class TooDeep(OSError):
     """A path with more than MAX_DEPTH folders."""
+
+
+class Unreadable(InvalidInput):
+    """A file that may be there, but cannot be read now."""
+
+    code = "NOT_READABLE"
+
+    def __init__(self, reason: str, rel_path: str) -> None:
+        super().__init__(f"{reason}: {rel_path}")
+        self.reason = reason
 
 
 class Entry(NamedTuple):
@@ -93,6 +110,11 @@ class Beneath:
         self._leave(0)
         os.close(self._root)
 
+    def identity(self) -> tuple[int, int]:
+        """Device and inode of the root, which nothing else has while this is open."""
+        found = os.fstat(self._root)
+        return found.st_dev, found.st_ino
+
     def stat(self, path: str) -> os.stat_result:
         """What stands at a path, a link itself where it is one."""
         folder, name = self._enter(path)
@@ -110,6 +132,15 @@ class Beneath:
             os.close(descriptor)
             raise
         return descriptor, found
+
+    def look(self) -> None:
+        """Raises OSError where the root cannot be listed."""
+        descriptor = os.open(".", LIST_FLAGS, dir_fd=self._root)
+        try:
+            with os.scandir(descriptor) as found:
+                next(found, None)
+        finally:
+            os.close(descriptor)
 
     def entries(self, folder: str) -> list[Entry]:
         """What is in a folder, whose path ends with a slash; "" is the root."""
@@ -209,8 +240,9 @@ def read_file(root: Path, rel_path: str, limit: int | None = None) -> bytes:
     """The bytes of a regular file below `root`, no component of its path being a link.
 
     Raises NotFound where there is none, and InvalidInput for a path that leads out of the root
-    (code INVALID_PATH), for what is not a readable regular file (NOT_READABLE) and for a file above
-    `limit` bytes, INGEST_MAX_FILE_BYTES where none is given (TOO_LARGE).
+    (code INVALID_PATH), for what is not a readable regular file (NOT_READABLE; Unreadable where
+    only reading fails) and for a file above `limit` bytes, INGEST_MAX_FILE_BYTES where none is
+    given (TOO_LARGE).
     """
     _check_path(rel_path)
     limit = limit or knobs().ingest_max_file_bytes
@@ -226,6 +258,8 @@ def read_file(root: Path, rel_path: str, limit: int | None = None) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(f"There is no file {rel_path}") from None
     except OSError as error:
+        if is_unreadable(error):
+            raise Unreadable(reason_of(error), rel_path) from error
         raise InvalidInput(f"{reason_of(error)}: {rel_path}", code="NOT_READABLE") from error
     if len(data) > limit:
         raise InvalidInput(f"Too large: {rel_path}", code="TOO_LARGE")

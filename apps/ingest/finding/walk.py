@@ -15,6 +15,7 @@ from apps.ingest.finding.files import (
     TOO_DEEP,
     Beneath,
     Entry,
+    is_unreadable,
     reason_of,
 )
 from apps.ingest.finding.gitignore import Ignores
@@ -27,6 +28,7 @@ NOT_CHECKED_OUT = "Not checked out"
 class Found(NamedTuple):
     path: str
     reason: str = ""
+    unreadable: bool = False
 
 
 def from_git(paths: list[str], rules: Rules) -> Iterator[Found]:
@@ -60,7 +62,7 @@ def walk(beneath: Beneath, rules: Rules, check: Check = go_on) -> Iterator[Found
         try:
             listed = beneath.entries(prefix)
         except OSError as error:
-            yield Found(prefix, reason_of(error))
+            yield Found(prefix, reason_of(error), is_unreadable(error))
             continue
         ignores = above
         if any(entry.name == gitignore.NAME for entry in listed):

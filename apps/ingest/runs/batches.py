@@ -1,12 +1,12 @@
 """The files of a run as chunks, in pieces of a size that suits the store."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apps.ingest.chunking import Chunker
 from apps.ingest.embedding import fit
-from apps.ingest.finding.discovery import read_file
+from apps.ingest.finding.files import Unreadable, read_file
 from apps.ingest.runs.job import Job
 from apps.ingest.types import Candidate, ChunkedFile, Skipped
 from codeinfo.conf import knobs
@@ -20,10 +20,14 @@ READ_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Batch:
-    """Some files in order, chunked, and those that could not be read after all."""
+    """Some files in order: chunked, or not read after all. Of those that are published, `kept` stay
+    so since they cannot be read, and `same` since another try gave the same chunks."""
 
-    files: tuple[tuple[Candidate, ChunkedFile], ...]
-    skipped: tuple[Skipped, ...]
+    paths: tuple[str, ...] = ()
+    files: tuple[tuple[Candidate, ChunkedFile], ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    kept: tuple[Skipped, ...] = ()
+    same: tuple[str, ...] = ()
 
     @property
     def chunked(self) -> list[ChunkedFile]:
@@ -35,31 +39,44 @@ class Batch:
 
     @property
     def first(self) -> str:
-        return (self.files[0][0] if self.files else self.skipped[0]).path
+        return self.paths[0]
 
     @property
     def last(self) -> str:
-        return (self.files[-1][0] if self.files else self.skipped[-1]).path
+        return self.paths[-1]
 
     def __len__(self) -> int:
-        return len(self.files) + len(self.skipped)
+        return len(self.paths)
 
     def __add__(self, other: "Batch") -> "Batch":
-        return Batch(self.files + other.files, self.skipped + other.skipped)
+        return Batch(
+            self.paths + other.paths,
+            self.files + other.files,
+            self.skipped + other.skipped,
+            self.kept + other.kept,
+            self.same + other.same,
+        )
 
 
 def batches(
-    root: Path, files: Sequence[Candidate], chunker: Chunker, max_tokens: int | None, job: Job
+    root: Path,
+    files: Sequence[Candidate],
+    chunker: Chunker,
+    max_tokens: int | None,
+    job: Job,
+    sort_out: Callable[[Batch], Batch],
 ) -> Iterator[Batch]:
-    """All files, in batches of at least INGEST_FLUSH_EVERY files and ROWS_PER_WRITE chunks."""
-    gathered = Batch((), ())
+    """All files, in batches of at least INGEST_FLUSH_EVERY files and ROWS_PER_WRITE chunks. Each
+    piece of READ_AT_ONCE files is given to `sort_out`, which tells what of it stays."""
+    gathered = Batch()
     for start in range(0, len(files), READ_AT_ONCE):
         job.check()
         with job.timed("chunking"):
-            gathered += _chunked(root, files[start : start + READ_AT_ONCE], chunker, max_tokens)
+            piece = _chunked(root, files[start : start + READ_AT_ONCE], chunker, max_tokens)
+            gathered += sort_out(piece)
         if len(gathered) >= knobs().ingest_flush_every and gathered.chunk_count >= ROWS_PER_WRITE:
             yield gathered
-            gathered = Batch((), ())
+            gathered = Batch()
     if len(gathered):
         yield gathered
 
@@ -70,6 +87,7 @@ def _chunked(
     contents, skipped = _read(root, files)
     chunked = chunker.chunk_many([(candidate.path, data) for candidate, data in contents])
     return Batch(
+        tuple(candidate.path for candidate in files),
         tuple(
             (candidate, _fitted(found, max_tokens))
             for (candidate, _), found in zip(contents, chunked, strict=True)
@@ -86,6 +104,9 @@ def _read(
     for candidate in files:
         try:
             contents.append((candidate, read_file(root, candidate.path)))
+        except Unreadable as error:
+            size = candidate.stamp.size
+            skipped.append(Skipped(candidate.path, error.reason, size, unreadable=True))
         except (NotFound, InvalidInput) as error:
             # It was eligible a moment ago: gone since, grown, or no plain file any more.
             skipped.append(Skipped(candidate.path, error.message, candidate.stamp.size))

@@ -1,8 +1,10 @@
 """The next generation of a root: written beside the published one, and published in one step."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, Q, Sum
@@ -80,6 +82,7 @@ class Generation:
                 mtime_ns=candidate.stamp.mtime_ns,
                 ctime_ns=candidate.stamp.ctime_ns,
                 chunks=len(chunked.chunks),
+                problem=chunked.problem,
                 since=self.number,
             )
             for candidate, chunked in files
@@ -119,7 +122,7 @@ class Generation:
     def _advance(self, delta: Delta) -> int:
         changed = {"generation": self.number, **asdict(self._counts())} if delta else {}
         wanted = IngestRun.objects.running().filter(id=self.run.id, cancel_requested=False)
-        return Root.objects.filter(
+        published = Root.objects.filter(
             Exists(wanted), id=self.root.id, generation=self.root.generation
         ).update(
             name=self.run.name,
@@ -134,6 +137,9 @@ class Generation:
             damage="",
             last_ingest_at=timezone.now(),
         )
+        if published:
+            _tell_problems(delta.problems)
+        return published
 
     def _counts(self) -> Counts:
         """Of all rows that will be live."""
@@ -150,6 +156,17 @@ class Generation:
         if Root.objects.filter(id=self.root.id, generation=self.root.generation).exists():
             raise Stopped
         raise Conflict("The folder was removed or ingested by another run meanwhile.")
+
+
+def _tell_problems(problems: Mapping[UUID, str]) -> None:
+    """Say of rows that stay what is wrong with them, or that nothing is any more."""
+    by_text: defaultdict[str, list[UUID]] = defaultdict(list)
+    for key, text in problems.items():
+        by_text[text[:LONGEST_REASON]].append(key)
+    for text, keys in by_text.items():
+        for start in range(0, len(keys), ROWS_PER_INSERT):
+            some = keys[start : start + ROWS_PER_INSERT]
+            SourceFile.objects.filter(id__in=some).exclude(problem=text).update(problem=text)
 
 
 def keep_skipped(

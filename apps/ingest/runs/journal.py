@@ -28,7 +28,8 @@ def goes_on(run_id: UUID, file_index: int | None, counts: Mapping[str, int]) -> 
 
 def _log(run: IngestRun, what: str) -> None:
     verb = "ingest remove" if run.operation == IngestRun.Operation.REMOVE else "ingest"
-    level = logging.WARNING if run.state == "error" else logging.INFO
+    failed = run.state in ("error", "needs_confirmation")
+    level = logging.WARNING if failed else logging.INFO
     with on_behalf_of(run.request_id):
         logger.log(level, "%s %s", verb, what, extra={"context": _facts(run)})
 

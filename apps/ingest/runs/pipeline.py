@@ -20,11 +20,20 @@ from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IngestRun, SourceFile
 from apps.ingest.runs import lock, sweep
 from apps.ingest.runs.batches import Batch, batches
-from apps.ingest.runs.delta import Delta, Published
+from apps.ingest.runs.delta import Delta, LateStays, Published
 from apps.ingest.runs.generation import Generation, keep_skipped
+from apps.ingest.runs.guards import FILES_UNREADABLE, Guard, guarding, needs_confirmation
 from apps.ingest.runs.job import Job, Stopped
-from apps.ingest.runs.progress import COMPLETED, Ending, Progress
-from apps.ingest.types import Discovery, Embedder, EmbeddingText, VectorRecord, Vectors
+from apps.ingest.runs.progress import COMPLETED, Ending, Progress, tell_disappeared
+from apps.ingest.types import (
+    Counts,
+    Discovery,
+    Embedder,
+    EmbeddingText,
+    Skipped,
+    VectorRecord,
+    Vectors,
+)
 from apps.ingest.vectors.records import records
 from apps.ingest.vectors.store import unit_rows
 from apps.ingest.vectors.writer import Writer
@@ -48,35 +57,44 @@ def ingest(run: IngestRun, job: Job) -> Ending:
     progress.say("scanning", "Discovering files")
     if not run.dry_run:
         disk.check()
-    found, delta = _compared(run, job)
-    progress.add(files=len(delta.files), skipped=len(found.skipped))
-    _forget_records(run)
-    if not found.files and not any(item.reason == EMPTY for item in found.skipped):
-        keep_skipped(run, found.skipped)
-        return _empty(run, found)
-    progress.begin(len(delta.files), delta.staying)
-    if delta.files:
-        progress.say("embedding", f"Embedding {len(delta.files)} files")
+    with guarding(Path(run.path)) as guard:
+        found, delta = _compared(run, job)
+        progress.add(files=len(delta.files), skipped=len(found.skipped))
+        _forget_records(run)
+        if ending := _refuse(run, found, delta):
+            return ending
+        guard.expect(len(found.files))
+        progress.begin(len(delta.files), delta.staying)
+        if delta.files:
+            progress.say("embedding", f"Embedding {len(delta.files)} files")
+        return _ingest(run, job, progress, guard, found, delta)
+
+
+def _ingest(
+    run: IngestRun, job: Job, progress: Progress, guard: Guard, found: Discovery, delta: Delta
+) -> Ending:
+    late = LateStays(run, delta)
+
+    def sort_out(piece: Batch) -> Batch:
+        if piece.skipped:
+            guard.lose(len(piece.skipped), piece.skipped[0].reason)
+        return late.sort_out(piece)
+
     cutter = Chunker(parse_seconds=knobs().ingest_parse_seconds)
     with job.closing(get_embedder(run.model)) as embedder, job.closing(cutter) as chunker:
-        chunked = batches(Path(run.path), delta.files, chunker, embedder.max_tokens, job)
+        chunked = batches(Path(run.path), delta.files, chunker, embedder.max_tokens, job, sort_out)
         if run.dry_run:
-            return _rehearse(run, found, progress, chunked)
+            return _rehearse(run, found, delta, progress, chunked)
         generation = Generation.begin(run, job.check)
         generation.add_skipped(delta.skipped)
-        ending = _build(generation, delta, job, progress, embedder, chunked)
+        _fill(generation, job, progress, embedder, chunked)
+        progress.flush()
+        guard.check_root()
+        ending = _publish(generation, late.applied(), job, progress.counts, embedder)
     if generation.is_first:
         # Nothing was published, so no root carries the skip list: the run's record does.
         keep_skipped(run, found.skipped)
     return ending
-
-
-def _empty(run: IngestRun, found: Discovery) -> Ending:
-    """A folder without eligible files. Where git lists none, a plain folder may hold some."""
-    reason = f"No eligible files found in {run.path}"
-    if not found.nothing:
-        return Ending.failed(reason, message=reason)
-    return Ending.failed(f"{reason}: {found.nothing}", message=reason, code=GIT_FAILED)
 
 
 def _compared(run: IngestRun, job: Job) -> tuple[Discovery, Delta]:
@@ -88,29 +106,47 @@ def _compared(run: IngestRun, job: Job) -> tuple[Discovery, Delta]:
         return found, published.compared_to(found, job.check)
 
 
+def _refuse(run: IngestRun, found: Discovery, delta: Delta) -> Ending | None:
+    """How a run ends that publishes nothing of what it found; None where it goes on."""
+    if not found.files and not any(item.reason == EMPTY for item in found.skipped):
+        closed = next((item for item in found.skipped if item.unreadable), None)
+        if closed or not (run.force and delta.published):
+            keep_skipped(run, found.skipped)
+            return _nothing_found(run, found, closed)
+    if run.dry_run or run.force or not needs_confirmation(delta.disappeared, delta.published):
+        return None
+    return Ending.unconfirmed(delta.disappeared, delta.published)
+
+
+def _nothing_found(run: IngestRun, found: Discovery, closed: Skipped | None) -> Ending:
+    """A folder without eligible files. `closed`: what could not be looked into, if anything. Where
+    git lists none, a plain folder may hold some."""
+    if closed:
+        reason = f"No files can be read in {run.path} ({closed.path}: {closed.reason})."
+        return Ending.failed(reason, code=FILES_UNREADABLE)
+    reason = f"No eligible files found in {run.path}"
+    if not found.nothing:
+        return Ending.failed(reason, message=reason)
+    return Ending.failed(f"{reason}: {found.nothing}", message=reason, code=GIT_FAILED)
+
+
 def _rehearse(
-    run: IngestRun, found: Discovery, progress: Progress, chunked: Iterator[Batch]
+    run: IngestRun, found: Discovery, delta: Delta, progress: Progress, chunked: Iterator[Batch]
 ) -> Ending:
     """A dry run: what would be embedded is counted, and what was left out is kept."""
     keep_skipped(run, found.skipped)
     for batch in _followed(chunked, progress):
-        keep_skipped(run, batch.skipped)
+        keep_skipped(run, batch.skipped + batch.kept)
         progress.add(embedded=batch.chunk_count)
     progress.flush()
+    if needs_confirmation(delta.disappeared, delta.published):
+        return Ending("completed", tell_disappeared(delta.disappeared, delta.published))
     return COMPLETED
 
 
-def _build(
-    generation: Generation,
-    delta: Delta,
-    job: Job,
-    progress: Progress,
-    embedder: Embedder,
-    chunked: Iterator[Batch],
+def _publish(
+    generation: Generation, delta: Delta, job: Job, counts: Counts, embedder: Embedder
 ) -> Ending:
-    _fill(generation, job, progress, embedder, chunked)
-    progress.flush()
-    counts = progress.counts
     if counts.chunks and not counts.embedded and not delta.staying:
         raise Unavailable(f"{embedder.id} gave no usable vector", code="EMBEDDER_UNAVAILABLE")
     if not counts.chunks and generation.is_first:
@@ -178,9 +214,9 @@ def _followed(chunked: Iterator[Batch], progress: Progress) -> Iterator[Batch]:
     """The batches, each counted and shown while it is at hand."""
     done = 0
     for batch in chunked:
-        progress.add(
-            files=-len(batch.skipped), skipped=len(batch.skipped), chunks=batch.chunk_count
-        )
+        unread = len(batch.skipped) + len(batch.kept)
+        progress.add(files=-unread - len(batch.same), skipped=unread, chunks=batch.chunk_count)
+        progress.stay(len(batch.same))
         progress.file(done + 1, batch.first, completed=done)
         yield batch
         done += len(batch)

@@ -35,6 +35,16 @@ class Ending:
     def failed(cls, reason: str, message: str = "Failed", code: str = "") -> "Ending":
         return cls("error", message, reason, code)
 
+    @classmethod
+    def unconfirmed(cls, disappeared: int, published: int) -> "Ending":
+        told = tell_disappeared(disappeared, published)
+        reason = f"{told} since the last ingest. Start again with force to publish."
+        return cls("needs_confirmation", told, reason, "FILES_DISAPPEARED")
+
+
+def tell_disappeared(disappeared: int, published: int) -> str:
+    return f"{disappeared:,} of {published:,} files have disappeared"
+
 
 COMPLETED = Ending("completed", "Completed")
 CANCELLED = Ending("cancelled", "Cancelled")
@@ -75,6 +85,10 @@ class Progress:
         """The clock of the estimate starts: `total` files are to do, the unchanged ones are not."""
         self._started = self._clock()
         self._row |= {"file_total": total, "unchanged": unchanged}
+
+    def stay(self, files: int) -> None:
+        """So many more files stay as they are published."""
+        self._row["unchanged"] += files
 
     def file(self, index: int, path: str, completed: int) -> None:
         """File `index` (1-based) is at hand and `completed` files are done; written if it is time.
@@ -140,7 +154,7 @@ def _ended(run_id: UUID, ending: Ending, at: datetime) -> IngestRun | None:
     if not IngestRun.objects.running().filter(id=run_id).update(**changes):
         return None
     run = IngestRun.objects.get(id=run_id)
-    if ending.state in ("error", "cancelled") and not run.dry_run:
+    if ending.state in ("error", "cancelled", "needs_confirmation") and not run.dry_run:
         # The published files stand; the roots table says how the latest run went.
         latest = {"last_state": ending.state, "last_error": ending.last_error}
         Root.objects.published().filter(path=run.path).update(**latest)
@@ -157,7 +171,8 @@ def changes_of(ending: Ending, at: datetime) -> dict[str, Any]:
         "slot": None,
         "finished_at": at,
     }
-    return changes | NO_COUNTS if ending.state == "error" else changes
+    lost = ending.state in ("error", "needs_confirmation")
+    return changes | NO_COUNTS if lost else changes
 
 
 def status_of(run: IngestRun) -> RunStatus:

@@ -1,0 +1,119 @@
+"""Parse processes that are killed in an ingest: the index comes to be that of a clean ingest."""
+
+import itertools
+import os
+import signal
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.ingest import queries
+from apps.ingest.chunking import Chunker
+from apps.ingest.chunking.process import ParseProcess
+from apps.ingest.models import Root
+from apps.ingest.runs import pipeline
+from tests.ingest import unruly_parser
+from tests.support.ingested import files_of, ingest, run_ingest, write_files
+
+pytestmark = pytest.mark.django_db
+
+Contents = Callable[[Root], dict[str, str]]
+# Files that are large enough to be cut otherwise by lines.
+SOURCES = Path(pipeline.__file__).parents[1]
+FAILED = "Parsing failed: cut by lines"
+
+
+def functions(count: int) -> str:
+    """Definitions that a parser keeps whole and a cut by lines does not."""
+    bodies = (
+        "".join(f"    x{line} = {line} * {n}\n\n" for line in range(60)) for n in range(count)
+    )
+    return "".join(f"def f{n}():\n{body}\n" for n, body in enumerate(bodies))
+
+
+def problems(root: Root) -> dict[str, str]:
+    rows = queries.live_files(root).with_problem()
+    return dict(rows.values_list("path", "problem"))
+
+
+@pytest.fixture
+def unruly(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Ingests parse by a process that obeys the first line of a file; undo: by the real one."""
+    parser = partial(Chunker, command=unruly_parser.COMMAND)
+    monkeypatch.setattr(pipeline, "Chunker", parser)
+    return monkeypatch
+
+
+def test_a_file_whose_parse_fails_says_so_and_is_tried_again_by_the_next_run(
+    client: Client, folder: Path, store: Any, contents: Contents, unruly: pytest.MonkeyPatch
+) -> None:
+    files = {"bad.py": f"crash\n{functions(3)}", "good.py": functions(3)}
+    repo = write_files(folder / "repo", files)
+    root = ingest(repo)
+    assert problems(root) == {"bad.py": FAILED}
+    html = client.get(f"/ui/ingest/skipped?root={root.id}").content.decode()
+    assert FAILED in html
+    assert "1 file with a problem" in client.get("/ingest").content.decode()
+    # As it was: that is no change, and nothing of the index is written again.
+    again = run_ingest(repo)
+    assert (again.state, again.message, again.unchanged) == ("skipped", "No changes detected", 2)
+    root.refresh_from_db()
+    assert (root.generation, problems(root)) == (1, {"bad.py": FAILED})
+
+    unruly.undo()
+    healed = run_ingest(repo)
+    assert (healed.state, healed.files) == ("completed", 1)
+    assert problems(root) == {}
+    clean = ingest(write_files(folder / "clean", files_of(repo)))
+    assert contents(root) == contents(clean)
+
+
+def test_a_parse_that_took_too_long_is_told_and_not_tried_again(
+    folder: Path, store: Any, unruly: pytest.MonkeyPatch, turn_knobs: Callable[..., None]
+) -> None:
+    turn_knobs(ingest_parse_seconds=0.3)
+    repo = write_files(folder / "repo", {"slow.py": f"hang\n{functions(1)}"})
+    root = ingest(repo)
+    assert problems(root) == {"slow.py": "Parsing took too long: cut by lines"}
+    unruly.undo()
+    assert run_ingest(repo).message == "No changes detected"
+    assert problems(root) == {"slow.py": "Parsing took too long: cut by lines"}
+    write_files(repo, {"slow.py": functions(1)})
+    assert run_ingest(repo).state == "completed"
+    assert problems(root) == {}
+
+
+@pytest.mark.parametrize("every", [3, 7])
+def test_after_kills_of_its_parsers_the_index_is_that_of_a_clean_ingest(
+    folder: Path, store: Any, contents: Contents, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    files = {path.name: path.read_text() for path in sorted(SOURCES.rglob("*.py"))}
+    repo = write_files(folder / "repo", files)
+    clean = ingest(write_files(folder / "clean", files))
+    asked = itertools.count(1)
+    killed = []
+    real = ParseProcess._receive
+
+    def receive(process: ParseProcess) -> bytes:
+        if next(asked) % every == 0:
+            os.kill(process._process.pid, signal.SIGKILL)
+            killed.append(process)
+        return real(process)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ParseProcess, "_receive", receive)
+        root = ingest(repo)
+    assert len(killed) > 5
+    # Who was hit twice says so, and nobody else differs.
+    told = problems(root)
+    wanted, there = contents(clean), contents(root)
+    differing = {key.rpartition(":")[0] for key in wanted if there.get(key) != wanted[key]}
+    assert differing <= told.keys()
+    assert set(told.values()) <= {FAILED}
+    run_ingest(repo)
+    assert contents(root) == contents(clean)
+    assert problems(root) == {}
