@@ -9,7 +9,7 @@ import pytest
 
 from apps.ingest import queries
 from apps.ingest.lexical import get_lexical
-from apps.ingest.models import IndexLock, Root, SourceFile
+from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs.job import Stopped
 from apps.ingest.types import VectorRecord
 from apps.ingest.vectors.chroma import unavailable
@@ -272,3 +272,13 @@ def test_many_chunks_are_compared_in_slices(
     monkeypatch.setattr(rows, "CHUNKS_AT_ONCE", 2)
     assert verify() == []
     assert verify_root(root).vectors == root.chunks
+
+
+def test_a_root_that_waits_for_another_model_lacks_nothing(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    IndexLock.objects.update(model="openai:other", dimension=3)
+    get_store().drop(root.id)
+    assert kinds() == {"lock"}
+    IngestRun.objects.create(operation="reembed", path=root.path, name=root.name)
+    assert kinds() == set()
+    assert "waits to be embedded" in verify_root(root).notes[0]

@@ -82,6 +82,9 @@ def _compared(root: Root, with_source: bool, check: Check, *, busy: bool) -> Com
         found.notes.append("A run is under way: what it has written so far is not compared.")
     elif not root.generation:
         found.add("left_over", "Its first run never published: the next sweep removes it.")
+    if _waits_for_model(root):
+        found.notes.append("It is not compared: it waits to be embedded with another model.")
+        return found
     stored.compare(root, live, found, check)
     if with_source and root.generation:
         source.compare(root, live, found, check)
@@ -94,6 +97,12 @@ def _compare_counts(root: Root, found: Compared) -> None:
         if root.generation and getattr(root, name) != number:
             told = getattr(root, name)
             found.add("counts_differ", f"{name}: the root says {told:,}, its rows {number:,}")
+
+
+def _waits_for_model(root: Root) -> bool:
+    """Whether the index has moved on to another model, so that nobody asks for its vectors."""
+    lock = queries.index_lock()
+    return lock is not None and lock.model != root.model
 
 
 def _orphans() -> Iterator[Difference]:
@@ -118,7 +127,8 @@ def _lock() -> Iterator[Difference]:
                 root.path, "lock", f"no model is locked, it was made with {root.model}"
             )
         return
-    for root in embedded.exclude(model=lock.model):
+    queued = IngestRun.objects.live().values("path")
+    for root in embedded.exclude(model=lock.model).exclude(path__in=queued):
         detail = f"made with {root.model}, the index is locked to {lock.model}: it answers nothing"
         yield Difference(root.path, "lock", detail)
     if not embedded.exists() and not IngestRun.objects.running().exists():

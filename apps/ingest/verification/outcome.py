@@ -85,13 +85,14 @@ def _ingest_again(root_ids: Sequence[UUID], check: Check, tell: Tell) -> None:
     where there is one, else here."""
     if not root_ids:
         return
-    runs = services.queue_reembeds(root_ids)
-    names = ", ".join(Root.objects.filter(id__in=root_ids).values_list("name", flat=True))
-    tell(f"ingesting again: {names}")
+    services.queue_reembeds(root_ids)
+    paths = list(Root.objects.filter(id__in=root_ids).values_list("path", flat=True))
+    tell(f"ingesting again: {', '.join(paths)}")
     if queue.worker_state() == "absent":
         queue.drain()
         return
-    waiting = IngestRun.objects.live().filter(id__in=[run.id for run in runs])
+    # Those that were queued already, too.
+    waiting = IngestRun.objects.live().filter(path__in=paths)
     while waiting.exists():
         check()
         time.sleep(POLL_SECONDS)

@@ -73,7 +73,8 @@ def _mend(root: Root, kinds: set[Kind], check: Check) -> bool:
     if kinds & _DAMAGED:
         resolve(root.path)  # without the folder the old answers are all there is
         if "vectors_unreadable" in kinds:
-            get_store().drop(root.id, check)
+            # Where even that fails, the run has another store to write to, or says why not.
+            _attempt(root.path, partial(get_store().drop, root.id, check))
         Root.objects.filter(id=root.id).update(recipe="")
         return True
     if kinds & _WORDS:
