@@ -50,8 +50,7 @@ def problem_without_database(folder: Path) -> str:
 def check_readable(folder: Path, names: Sequence[str]) -> None:
     """Raises Unavailable where the index files of some collections may fail for another reason
     than their content: they cannot be opened, or the disk is full."""
-    if shutil.disk_usage(folder).free < LEAST_FREE:
-        raise unavailable(f"Chroma failed, and the disk of {folder} is full")
+    check_space(folder)
     for index in _index_folders(folder, names):
         try:
             for entry in index.iterdir():
@@ -60,6 +59,12 @@ def check_readable(folder: Path, names: Sequence[str]) -> None:
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise unavailable(f"Chroma's files cannot be read: {error}") from error
+
+
+def check_space(folder: Path) -> None:
+    """Raises Unavailable where a full disk may be why something fails."""
+    if shutil.disk_usage(folder).free < LEAST_FREE:
+        raise unavailable(f"Chroma failed, and the disk of {folder} is full")
 
 
 def set_collections_aside(folder: Path, names: Sequence[str]) -> Path | None:
