@@ -21,6 +21,7 @@ logger = logging.getLogger("codeinfo.ingest")
 
 DATABASE = "chroma.sqlite3"
 KEPT = 2
+LONGEST_VERDICT = 150
 # With less space than this, what fails is not taken for broken.
 LEAST_FREE = 64 << 20
 
@@ -32,10 +33,14 @@ def problem_of(folder: Path) -> str:
         return problem
     try:
         with closing(open_file(folder / DATABASE, "ro")) as database:
+            database.text_factory = lambda text: text.decode(errors="replace")
             (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
         return f"{DATABASE}: {error}" if is_broken(error) else ""
-    return "" if verdict == "ok" else f"{DATABASE}: {verdict}"
+    except UnicodeDecodeError:
+        # SQLite's own message quotes a name of the schema, which is no text.
+        return f"{DATABASE}: its schema is malformed"
+    return "" if verdict == "ok" else f"{DATABASE}: {' '.join(verdict.split())[:LONGEST_VERDICT]}"
 
 
 def problem_without_database(folder: Path) -> str:
