@@ -21,6 +21,7 @@ from apps.ingest.vectors.store import get_store, reset_store
 from apps.site import health
 from apps.site.checks.asking import Asker
 from codeinfo.errors import Unavailable
+from tests.ingest.conftest import Server
 from tests.support import damage
 from tests.support.damage import Harm
 from tests.support.ingested import SAMPLE, ingest, run_ingest, write_files
@@ -307,13 +308,12 @@ def test_only_what_fails_twice_by_itself_counts_as_broken() -> None:
         examined(lost, lost, lost)
 
 
-@pytest.mark.parametrize("name", ["data_level0.bin", "header.bin"])
-def test_files_that_cannot_be_read_are_no_damage(data: Path, ships: Root, name: str) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root reads every file")
+def test_files_that_cannot_be_read_are_no_damage(data: Path, ships: Root) -> None:
     reset_store()
-    (damage.index_folder(data / "chroma", ships.id) / name).chmod(0)
-    with pytest.raises(Unavailable, match="cannot be read"):
+    header = damage.index_folder(data / "chroma", ships.id) / "header.bin"
+    header.rename(header.with_name("elsewhere"))
+    header.mkdir()  # root, too, cannot read that
+    with pytest.raises(Unavailable, match="files cannot be read"):
         integrity.check()
     ships.refresh_from_db()
     assert ships.damage == "" and set_asides(data) == []
@@ -335,6 +335,33 @@ def test_a_lock_a_full_disk_and_a_lack_of_rights_are_no_damage(code: int) -> Non
     error = Unavailable(f"Chroma failed: error returned from database: (code: {code}) no")
     assert not guarded._is_of_content(error)
     assert not process.may_be_malformed(error)
+
+
+def test_what_is_broken_on_a_server_is_told_and_left_as_it_is(
+    data: Path,
+    folder: Path,
+    server: Server,
+    worker: queue.Worker,
+    turn_knobs: Knobs,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turn_knobs(chroma_url=server.url, ingest_repair="auto")
+    lighthouse = ingest(write_files(folder / "lighthouse", SAMPLE), "lighthouse")
+
+    def fails(self: Collections, name: str) -> None:
+        raise chroma.unavailable("Chroma failed: its index is odd")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Collections, "probe", fails)
+        work(worker)
+    lighthouse.refresh_from_db()
+    assert lighthouse.damage == "Its vectors cannot be read: Chroma failed: its index is odd"
+    assert get_store().count(lighthouse.id) == lighthouse.embedded
+    assert IngestRun.objects.count() == 1
+    # It is looked at again while it is damaged.
+    worker._check_at = worker._damaged_at = 0
+    work(worker)
+    assert damages() == {"lighthouse": False}
 
 
 def test_what_comes_back_is_no_damage_any_more(

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +65,18 @@ def test_a_child_that_is_killed_in_a_call_is_told_and_started_again(embedded: Em
     with pytest.raises(Unavailable, match="try again") as caught:
         embedded.ask(verbs.die)
     assert (caught.value.code, caught.value.retryable) == ("CHROMA_UNAVAILABLE", True)
+    assert embedded.ask(verbs.pid) != first
+    assert embedded.ask(Collections.count, "kept") == 2
+
+
+@pytest.mark.parametrize("verb", [verbs.panic, verbs.segfault])
+def test_a_crash_of_chroma_is_told_from_a_kill_and_its_process_does_nothing_more(
+    embedded: Embedded, verb: Callable[..., None]
+) -> None:
+    first = embedded.ask(verbs.pid)
+    with pytest.raises(Unavailable, match="Chroma crashed") as caught:
+        embedded.ask(verb)
+    assert caught.value.code == "CHROMA_CRASHED"
     assert embedded.ask(verbs.pid) != first
     assert embedded.ask(Collections.count, "kept") == 2
 

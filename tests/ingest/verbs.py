@@ -3,6 +3,7 @@
 import os
 import signal
 
+from apps.ingest.vectors import chroma
 from apps.ingest.vectors.collections import Collections
 
 
@@ -13,3 +14,16 @@ def die(collections: Collections) -> None:
 
 def pid(collections: Collections) -> int:
     return os.getpid()
+
+
+class PanicException(BaseException):
+    """As pyo3 raises for a panic of Rust: no Exception."""
+
+
+def panic(collections: Collections) -> None:
+    with chroma.chroma_errors():
+        raise PanicException("called `Option::unwrap()` on a `None` value")
+
+
+def segfault(collections: Collections) -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)

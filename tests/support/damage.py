@@ -49,6 +49,15 @@ def database_header_flipped(chroma: Path, root_id: UUID) -> None:
         file.write(random.Random(7).randbytes(100))
 
 
+def schema_garbled(chroma: Path, root_id: UUID) -> None:
+    """A statement of the schema is no text: Chroma panics at opening it."""
+    database = chroma / "chroma.sqlite3"
+    statement, garbled = b"CREATE TABLE migrations", b"CREATE TABLE migr\xff\xfeions"
+    content = database.read_bytes()
+    assert statement in content
+    database.write_bytes(content.replace(statement, garbled))
+
+
 def database_deleted(chroma: Path, root_id: UUID) -> None:
     (chroma / "chroma.sqlite3").unlink()
 
@@ -82,6 +91,7 @@ OF_THE_STORE: tuple[Harm, ...] = (
     database_overwritten,
     database_truncated,
     database_header_flipped,
+    schema_garbled,
     database_deleted,
     chroma_deleted,
 )

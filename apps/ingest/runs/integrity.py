@@ -101,13 +101,13 @@ def _in_a_usable_store(work: Callable[[], Result]) -> Result:
 
 def _look_after(roots: Sequence[Root], before_each: Check = go_on) -> list[str]:
     """The damage of each root, with what is broken set aside."""
-    get_store()
+    store, ours = get_store(), not knobs().chroma_url
     states: list[State] = []
     for root in roots:
         before_each()
         states.append(state_of(root))
     broken = [root for root, state in zip(roots, states, strict=True) if state.problem]
-    kept = get_store().set_aside([root.id for root in broken]) if broken else None
+    kept = store.set_aside([root.id for root in broken]) if broken and ours else None
     damages: list[str] = []
     for root, state in zip(roots, states, strict=True):
         if state.problem:
@@ -117,15 +117,15 @@ def _look_after(roots: Sequence[Root], before_each: Check = go_on) -> list[str]:
                 "kept": str(kept) if kept else None,
             }
             logger.error("vectors of a folder are broken", extra={"context": facts})
-        # What is set aside is missing from now on; what a server has stays where it is.
-        after = state if knobs().chroma_url or not state.problem else State(root.embedded)
+        # What is set aside is missing from now on; what a server has is only told.
+        after = State(root.embedded) if state.problem and ours else state
         damages.append(after.damage(root))
-    for root, damage in zip(roots, damages, strict=True):
-        _write_down(root, damage)
+        _write_down(root, damages[-1], mend=not after.problem)
     return damages
 
 
-def _write_down(root: Root, damage: str) -> None:
+def _write_down(root: Root, damage: str, *, mend: bool) -> None:
+    """Keep the damage of a root; `mend`: a run could."""
     new = bool(damage) and not root.damage
     if damage != root.damage:
         same = Root.objects.filter(id=root.id, generation=root.generation)
@@ -135,7 +135,8 @@ def _write_down(root: Root, damage: str) -> None:
         level = logging.WARNING if damage else logging.INFO
         logger.log(level, "vectors of a folder checked", extra={"context": facts})
         stream.roots_changed()
-    if damage and knobs().ingest_repair == "auto" and (new or _is_untried(root)):
+    wanted = bool(damage) and mend and knobs().ingest_repair == "auto"
+    if wanted and (new or _is_untried(root)):
         _queue(root)
 
 

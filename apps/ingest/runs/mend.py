@@ -33,7 +33,8 @@ def wanting() -> list[Root]:
     """The published roots, none of them under way, whose words are not those of their vectors, and
     whose vectors are all there."""
     busy = IngestRun.objects.running().values("path")
-    return [root for root in Root.objects.published().exclude(path__in=busy) if _is_wanting(root)]
+    roots = Root.objects.published().filter(damage="").exclude(path__in=busy)
+    return [root for root in roots if _is_wanting(root)]
 
 
 def _is_wanting(root: Root) -> bool:

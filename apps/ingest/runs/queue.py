@@ -6,6 +6,7 @@ CELERY_BROKER_URL is set, Celery's workers do its rounds instead (`apps.ingest.t
 """
 
 import logging
+import math
 import threading
 import time
 from contextlib import nullcontext
@@ -15,6 +16,7 @@ from uuid import UUID
 from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
+from apps.ingest import queries
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import (
     endings,
@@ -42,6 +44,8 @@ POLL_SECONDS = 2.0  # rows that another process has queued, or that a person has
 SWEEP_AGAIN_SECONDS = 30.0
 # A store that fails is looked at again after this time, or after the above if it stays away.
 CHECK_AGAIN_SECONDS = 5.0
+# What is damaged may be whole again, as where a server has been mended.
+DAMAGED_AGAIN_SECONDS = 60.0
 STOP_SECONDS = 15.0
 
 _jobs: dict[UUID, Job] = {}
@@ -165,6 +169,7 @@ class Worker(threading.Thread):
         self._wake = threading.Event()
         self._swept_at = -SWEEP_AGAIN_SECONDS
         self._check_at = 0.0
+        self._damaged_at = math.inf
         self._to_mend: list[Root] = []
         sweep.due.set()
         store_failed.set()
@@ -231,15 +236,18 @@ class Worker(threading.Thread):
             logger.warning("index not swept yet", extra={"context": facts})
 
     def _check(self) -> None:
-        """See whether the stores have what was published: at the start, after a sweep, and when a
-        call of the vector store has failed."""
-        if not store_failed.is_set() or time.monotonic() < self._check_at:
+        """See whether the stores have what was published: at the start, after a sweep, when a call
+        of the vector store has failed, and now and then while something is missing."""
+        now = time.monotonic()
+        if (not store_failed.is_set() and now < self._damaged_at) or now < self._check_at:
             return
-        self._check_at = time.monotonic() + CHECK_AGAIN_SECONDS
+        self._check_at, self._damaged_at = now + CHECK_AGAIN_SECONDS, math.inf
         store_failed.clear()
         try:
             integrity.check(self._give_way)
             self._to_mend = mend.wanting()
+            if queries.damages():
+                self._damaged_at = now + DAMAGED_AGAIN_SECONDS
         except Stopped:
             store_failed.set()
         except CodeinfoError as error:

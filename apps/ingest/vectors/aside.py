@@ -21,6 +21,7 @@ logger = logging.getLogger("codeinfo.ingest")
 
 DATABASE = "chroma.sqlite3"
 KEPT = 2
+LONGEST_VERDICT = 150
 # With less space than this, what fails is not taken for broken.
 LEAST_FREE = 64 << 20
 
@@ -32,10 +33,14 @@ def problem_of(folder: Path) -> str:
         return problem
     try:
         with closing(open_file(folder / DATABASE, "ro")) as database:
+            database.text_factory = lambda text: text.decode(errors="replace")
             (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
         return f"{DATABASE}: {error}" if is_broken(error) else ""
-    return "" if verdict == "ok" else f"{DATABASE}: {verdict}"
+    except UnicodeDecodeError:
+        # SQLite's own message quotes a name of the schema, which is no text.
+        return f"{DATABASE}: its schema is malformed"
+    return "" if verdict == "ok" else f"{DATABASE}: {' '.join(verdict.split())[:LONGEST_VERDICT]}"
 
 
 def problem_without_database(folder: Path) -> str:
@@ -50,8 +55,7 @@ def problem_without_database(folder: Path) -> str:
 def check_readable(folder: Path, names: Sequence[str]) -> None:
     """Raises Unavailable where the index files of some collections may fail for another reason
     than their content: they cannot be opened, or the disk is full."""
-    if shutil.disk_usage(folder).free < LEAST_FREE:
-        raise unavailable(f"Chroma failed, and the disk of {folder} is full")
+    check_space(folder)
     for index in _index_folders(folder, names):
         try:
             for entry in index.iterdir():
@@ -60,6 +64,12 @@ def check_readable(folder: Path, names: Sequence[str]) -> None:
         except OSError as error:
             if error.errno != errno.ENOENT:
                 raise unavailable(f"Chroma's files cannot be read: {error}") from error
+
+
+def check_space(folder: Path) -> None:
+    """Raises Unavailable where a full disk may be why something fails."""
+    if shutil.disk_usage(folder).free < LEAST_FREE:
+        raise unavailable(f"Chroma failed, and the disk of {folder} is full")
 
 
 def set_collections_aside(folder: Path, names: Sequence[str]) -> Path | None:

@@ -147,6 +147,7 @@ class Embedded:
                     continue
                 self._judge(error)
                 if error.code == CRASHED:
+                    aside.check_space(self._folder)
                     self._break(error.message)
                 raise
             return child
