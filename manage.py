@@ -4,13 +4,16 @@
 import os
 import sys
 
-from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")
     try:
         execute_from_command_line(sys.argv)
-    except ImproperlyConfigured as error:
-        # A setting that cannot be right: its name and the reason are all there is to know.
-        sys.exit(f"codeinfo cannot start: {error}")
+    except Exception as error:
+        # What is wrong around codeinfo, not in it: a sentence is all there is to know.
+        from codeinfo.start_errors import sentence
+
+        if not (told := sentence(error)):
+            raise
+        sys.exit(f"codeinfo cannot start: {told}")

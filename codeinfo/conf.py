@@ -114,6 +114,20 @@ def address(value: str) -> str:
     return str(Address.parse(value))
 
 
+def database_url(value: str) -> str:
+    """Never repeated in an error: a password may stand in it."""
+    told = "must be sqlite:///file, postgres://user:password@host:port/name or mongodb://…"
+    parts = urlsplit(value)
+    if parts.scheme not in ("sqlite", "postgres", "postgresql", "mongodb", "mongodb+srv"):
+        raise ValueError(told)
+    if not parts.scheme.startswith("mongodb"):
+        try:
+            _ = parts.port
+        except ValueError:
+            raise ValueError(told) from None
+    return value
+
+
 def lmstudio_token(value: str) -> str:
     if not re.fullmatch(r"sk-lm-[A-Za-z0-9]{8}:[A-Za-z0-9]{20}", value):
         raise ValueError("must look like sk-lm-xxxxxxxx:xxxxxxxxxxxxxxxxxxxx")
@@ -164,7 +178,7 @@ class Knobs:
     port: int = knob("PORT", integer(1, 65535), 5010, "Port of pages, API, websocket and MCP")
     mcp_port: int = knob("MCP_PORT", integer(1, 65535), lambda k: k["port"] + 1, "Port of the codebase_question endpoint (PORT + 1)")
     agents_mcp_port: int = knob("AGENTS_MCP_PORT", integer(1, 65535), lambda k: k["port"] + 2, "Port of the agents endpoint (PORT + 2)")
-    database_url: str = knob("DATABASE_URL", text, "", "Database; SQLite in the data folder when unset. MONGO_URI is an alias")
+    database_url: str = knob("DATABASE_URL", database_url, "", "Database; SQLite in the data folder when unset. MONGO_URI is an alias")
     redis_url: str = knob("REDIS_URL", text, "", "Redis for the channel layer; in memory when unset")
     chroma_url: str = knob("CHROMA_URL", chroma_url, "", "Chroma server (host:port or URL); embedded in the data folder when unset")
     celery_broker_url: str = knob("CELERY_BROKER_URL", text, "", "Celery's broker: its workers ingest then, not this process; needs CHROMA_URL")

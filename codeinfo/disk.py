@@ -123,7 +123,7 @@ def _spaces(folders: list[Path]) -> list[Space]:
     wanted = max(knobs().disk_reserve_mb * 1_000_000, LEAST_BYTES)
     found: dict[int, Space] = {}
     for folder in folders:
-        there = next((path for path in (folder, *folder.parents) if path.exists()), Path("/"))
+        there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
         try:
             disk, free = there.stat().st_dev, shutil.disk_usage(there).free
         except OSError:

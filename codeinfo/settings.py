@@ -16,7 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from codeinfo import private_files
+from codeinfo import private_files, start_errors
 from codeinfo.authentication import allowed_hosts
 from codeinfo.conf import BASE_DIR, Knobs
 
@@ -38,10 +38,19 @@ def kept_secret(path: Path) -> str:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(48))
     except FileExistsError:
-        pass
+        if not path.parent.is_dir():
+            raise ImproperlyConfigured(start_errors.data_folder_problem(path.parent)) from None
     except OSError as error:
-        raise ImproperlyConfigured(f"CODEINFO_DATA_DIR cannot be written: {error}") from error
-    return path.read_text()
+        known = start_errors.data_folder_problem(path.parent)
+        raise ImproperlyConfigured(
+            known or f"CODEINFO_DATA_DIR cannot be written: {error}"
+        ) from error
+    try:
+        return start_errors.check_secret(path, path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ImproperlyConfigured(
+            f"{path} cannot be read ({error}): give this user the file, or restore it from a backup"
+        ) from error
 
 
 SECRET_KEY = KNOBS.secret_key or kept_secret(DATA_DIR / "secret.key")

@@ -23,6 +23,7 @@ from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
 from apps.retrieval import memory
 from apps.site import requests, sockets, standby
+from apps.site.connections import most_files
 from apps.site.control.server import Control
 from codeinfo import __version__, local_users, telemetry
 from codeinfo.conf import Knobs, knobs
@@ -114,6 +115,7 @@ def facts() -> dict[str, object]:
         "database": connection.vendor,
         "chroma": known.chroma_url or "embedded",
         "redis": bool(known.redis_url),
+        "openFiles": most_files(),
     }
 
 

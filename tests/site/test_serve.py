@@ -1,6 +1,7 @@
 """`manage.py serve` as an operator meets it: starting, refusing clearly, ending in order."""
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from tests.house.sources import HOME
 from tests.ports import free_ports
+from tests.support.killable import output_of
 
 
 def command_env(data: Path, port: int, **more: str) -> dict[str, str]:
@@ -128,3 +130,40 @@ def test_a_wrong_setting_stops_the_start_and_is_named(
     )
     assert done.returncode != 0
     assert name in done.stderr
+
+
+def test_the_limit_of_open_files_is_raised_where_that_is_allowed() -> None:
+    script = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 400))
+from apps.site import connections
+before = connections.most_connections()
+connections.raise_file_limit()
+print(before, connections.most_files(), connections.most_connections())
+connections.MOST_FILES = 300
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 400))
+connections.raise_file_limit()
+print(connections.most_files())
+"""
+    assert output_of(script).split() == ["50", "400", "200", "300"]
+
+
+def test_a_start_raises_it_and_says_so(tmp_path: Path) -> None:
+    port = free_ports(3)
+    serve = f"ulimit -Sn 90; exec {sys.executable} manage.py serve"
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", serve],
+        cwd=HOME,
+        env=command_env(tmp_path, port),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert "serves on" in first_line(process)
+        log = (tmp_path / "logs" / "server.log").read_text()
+    finally:
+        process.kill()
+        process.communicate()
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    granted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+    assert f'"openFiles": {granted}' in log

@@ -83,9 +83,12 @@ class FolderLock:
     """
 
     def __init__(self, folder: Path, name: str = "chroma.lock", *, wait: bool = False) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / name
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise unavailable(f"The Chroma store cannot be opened: {error}") from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError as error:

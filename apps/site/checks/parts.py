@@ -13,7 +13,7 @@ from apps.ingest.vectors.chroma import BROKEN
 from apps.site import standby
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
-from codeinfo import disk
+from codeinfo import disk, start_errors
 from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError
 
@@ -51,7 +51,9 @@ def _database() -> Finding:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except (DatabaseError, OSError):
+    except (DatabaseError, OSError) as error:
+        if told := start_errors.sentence(error):
+            return Finding("database", "Database", "bad", "Away", f"{told} Chat works meanwhile.")
         return Finding(
             "database",
             "Database",

@@ -14,15 +14,16 @@ from typing import Any
 import django
 import httpx
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from apps.ingest.runs import behind
+from apps.site import schema
 from apps.site.apps import elsewhere
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
 from apps.site.server import port_problem, ports
-from codeinfo import local_users, private_files
+from codeinfo import local_users, private_files, start_errors
 from codeinfo.access import check_exposure
 from codeinfo.authentication import requires_credentials
 from codeinfo.conf import knobs
@@ -135,13 +136,9 @@ def _local_users() -> Finding:
 
 def _data_folder() -> Finding:
     folder = knobs().data_dir.absolute()
+    if problem := start_errors.data_folder_problem(folder):
+        return _found("bad", problem)
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    if not os.access(nearest, os.W_OK | os.X_OK) or not nearest.is_dir():
-        return _found(
-            "bad",
-            f"{folder} cannot be written.",
-            "Give this user the folder, or set CODEINFO_DATA_DIR to one that can be written.",
-        )
     free = shutil.disk_usage(nearest).free
     told = f"{folder}, {free / 1e9:,.1f} GB free"
     if free < LITTLE_SPACE:
@@ -207,6 +204,12 @@ def _port(variable: str, port: int, served: bool) -> Finding:
 
 
 def _schema() -> Finding:
+    try:
+        schema.check()
+    except ImproperlyConfigured as error:
+        return _found("bad", str(error))
+    except DatabaseError as error:
+        return _found("bad", start_errors.sentence(error) or f"It cannot be read: {error}")
     plan = MigrationExecutor(connection).migration_plan(_leaves())
     if not plan:
         return _found("ok", "Up to date.")

@@ -12,8 +12,11 @@ from apps.conversations import recovery as conversation_recovery
 from apps.ingest.runs import behind
 from apps.ingest.runs import recovery as ingest_recovery
 from apps.ingest.vectors.store import claim_store
-from apps.site import first_start, server
+from apps.logs.store import StoreHandler, get_store
+from apps.site import first_start, schema, server
 from apps.site.backup import restoring
+from apps.site.connections import raise_file_limit
+from codeinfo import start_errors
 from codeinfo.access import check_exposure
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
@@ -30,7 +33,20 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.serve(migrate=not options["no_migrate"])
+        except (CommandError, Unavailable) as error:
+            raise CommandError(str(error)) from error
+        except Exception as error:
+            raise CommandError(_reason(error)) from error
+
+    def serve(self, *, migrate: bool) -> None:
+        """Check what a start needs, then serve to the end. Raises what goes wrong."""
+        raise_file_limit()
         known = knobs()
+        if problem := start_errors.data_folder_problem(known.data_dir.absolute()):
+            raise CommandError(problem)
+        known.data_dir.mkdir(parents=True, exist_ok=True)
         try:
             check_exposure(known)
         except ImproperlyConfigured as error:
@@ -40,11 +56,9 @@ class Command(BaseCommand):
                 f"A restore to {known.data_dir} ended before its time: run manage.py restore again"
             )
         listen_on = server.endpoints(known)
-        try:
-            claim_store()
-        except Unavailable as error:
-            raise CommandError(error.message) from error
-        if not options["no_migrate"]:
+        schema.check()
+        claim_store()
+        if migrate:
             call_command("migrate", verbosity=0)
         if told := behind.told():
             logger.warning(told)
@@ -63,3 +77,24 @@ class Command(BaseCommand):
         if password:
             self.stdout.write(f"  admin        user admin, password {password} (shown once)")
         self.stdout.flush()
+
+
+def _reason(error: Exception) -> str:
+    """A sentence for the console. What nobody foresaw has its traceback in the log alone, or where
+    there is no log, here."""
+    if told := start_errors.sentence(error):
+        return told
+    facts = (
+        logger.name,
+        logging.ERROR,
+        __file__,
+        0,
+        "the start failed",
+        (),
+        (type(error), error, error.__traceback__),
+    )
+    log = get_store()
+    StoreHandler(log).emit(logger.makeRecord(*facts))
+    if log.file.problem is not None:
+        raise error
+    return f"{type(error).__name__}: {error}. The log has more: {log.file.path}"

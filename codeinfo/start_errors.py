@@ -1,0 +1,129 @@
+"""Why codeinfo cannot start, in one sentence that says what to do.
+
+The console gets the sentence from `manage.py` and `serve`; `doctor` asks the
+same functions, so that both agree.
+"""
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, OperationalError
+
+from codeinfo import disk
+
+# Shorter than any secret that codeinfo makes (64 letters).
+SHORTEST_SECRET = 32
+SHOWN = 3
+
+_BACKUP = "restore it from a backup"
+
+
+def data_folder_problem(folder: Path) -> str:
+    """What keeps `folder` from being the data folder; empty where nothing does."""
+    fix = "give this user the folder, or set CODEINFO_DATA_DIR to one that can be written."
+    nearest = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    if not os.path.isdir(nearest):
+        return f"{nearest} is a file: move it away, or set CODEINFO_DATA_DIR to a folder."
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        return f"{folder} cannot be written ({_why_not(nearest)}): {fix}"
+    return ""
+
+
+def _why_not(folder: Path) -> str:
+    try:
+        read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+    except OSError as error:
+        return error.strerror or str(error)
+    return os.strerror(errno.EROFS if read_only else errno.EACCES)
+
+
+def check_secret(path: Path, secret: str) -> str:
+    """The secret. Raises ImproperlyConfigured where the file lost it, or a part of it."""
+    if len(secret.strip()) < SHORTEST_SECRET:
+        raise ImproperlyConfigured(
+            f"{path} is empty or cut off: {_BACKUP}, or delete it; a new one is made then, and "
+            "everybody has to log in again."
+        )
+    return secret
+
+
+def check_migrations(applied: Iterator[tuple[str, str]], known: set[tuple[str, str]]) -> None:
+    """Raises ImproperlyConfigured where a database has had migrations that this version lacks."""
+    apps = {app for app, _ in known}
+    newer = sorted(f"{app}.{name}" for app, name in set(applied) - known if app in apps)
+    if newer:
+        more = f" and {len(newer) - SHOWN} more" if len(newer) > SHOWN else ""
+        raise ImproperlyConfigured(
+            f"The database was made by a newer codeinfo ({', '.join(newer[:SHOWN])}{more}): use "
+            "that version, or restore a backup made before."
+        )
+
+
+def sentence(error: BaseException) -> str:
+    """What `error` means for who started codeinfo; empty for what nobody foresaw."""
+    if isinstance(error, ImproperlyConfigured):
+        return _line(error)
+    if disk.is_full(error):
+        return disk.full_error(reason=_line(error)).message
+    if isinstance(error, DatabaseError):
+        return _of_sqlite(error) if _sqlite_file() else _of_server(error)
+    if type(error).__module__.partition(".")[0] == "pymongo":
+        return _of_server(OperationalError(str(error)))
+    return ""
+
+
+def _of_sqlite(error: DatabaseError) -> str:
+    file = _sqlite_file()
+    code = (getattr(error.__cause__, "sqlite_errorcode", None) or 0) & 0xFF
+    told = {
+        sqlite3.SQLITE_BUSY: f"Another process holds the database {file} ({error}): stop it.",
+        sqlite3.SQLITE_LOCKED: f"Another process holds the database {file} ({error}): stop it.",
+        sqlite3.SQLITE_READONLY: f"{file} cannot be written ({error}): give this user the file.",
+        sqlite3.SQLITE_IOERR: f"{file} cannot be read or written ({error}): look at its disk.",
+    }
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return (
+            f"The database {file} is damaged ({error}): {_BACKUP}, or move it and the files beside "
+            "it (-wal, -shm) away to begin with an empty one."
+        )
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return _not_opened(Path(file), str(error))
+    if code == sqlite3.SQLITE_ERROR and "no such table" in str(error):
+        return f"The database {file} lacks tables ({error}): run manage.py migrate."
+    return told.get(code, "")
+
+
+def _not_opened(file: Path, reason: str) -> str:
+    if os.path.isdir(file):
+        return f"{file} is a folder: move it away, or set DATABASE_URL."
+    if not os.path.isdir(file.parent):
+        return f"{file} cannot be opened: there is no folder {file.parent}; set DATABASE_URL."
+    return (
+        f"{file} cannot be opened ({reason}): give this user the file and its folder, or set "
+        "DATABASE_URL."
+    )
+
+
+def _of_server(error: DatabaseError) -> str:
+    if not isinstance(error, OperationalError):
+        return ""
+    database = settings.DATABASES["default"]
+    host = str(database.get("HOST") or "")
+    where = "" if "@" in host or not host else f" at {host}:{database.get('PORT') or 'its port'}"
+    return (
+        f"The database{where} does not answer ({_line(error)}): start it, or correct DATABASE_URL."
+    )
+
+
+def _sqlite_file() -> str:
+    database = settings.DATABASES["default"]
+    return str(database["NAME"]) if str(database["ENGINE"]).endswith("sqlite3") else ""
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())

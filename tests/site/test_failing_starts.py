@@ -1,0 +1,217 @@
+"""Starts that fail: `serve` says in one sentence what is wrong and what to do, `doctor` agrees."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.house.sources import HOME
+from tests.ports import free_ports
+from tests.support.small_disk import small_disk
+
+NOBODY = 65534
+OPEN = "WARN others may read"
+# Root without the right to pass over permissions: as any other user, whose files these are not.
+WITHOUT_RIGHTS = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
+
+Done = subprocess.CompletedProcess[str]
+
+
+def env_of(data: Path, **more: str) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(data.parent),
+        "CODEINFO_DATA_DIR": str(data),
+        "CODEINFO_INGEST_BASE": str(HOME),
+        "CODEINFO_FIRST_ROOT": "none",
+        "MCP_FORCE_CODEX_AVAILABLE": "false",
+        "PORT": str(free_ports(3)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    } | more
+
+
+def manage(env: dict[str, str], *command: str, user: bool = False) -> Done:
+    return subprocess.run(
+        [*(WITHOUT_RIGHTS if user else ()), sys.executable, "manage.py", *command],
+        cwd=HOME,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+
+
+def refused(env: dict[str, str], *, user: bool = False) -> str:
+    """The one sentence with which a start is refused; `doctor` must find something broken, too."""
+    done = manage(env, "serve", user=user)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    lines = [line for line in done.stderr.splitlines() if not line.startswith(OPEN)]
+    assert len(lines) == 1, lines
+    told = manage(env, "doctor", user=user)
+    assert told.returncode == 1, told.stdout
+    assert "Traceback" not in told.stderr
+    assert "BROKEN" in told.stdout or told.stderr == done.stderr, told.stdout + told.stderr
+    return lines[0]
+
+
+def broken(env: dict[str, str]) -> dict[str, str]:
+    """What `doctor` finds broken, by id."""
+    done = manage(env, "doctor", "--json")
+    return {f["id"]: f["detail"] for f in json.loads(done.stdout)["checks"] if f["level"] == "bad"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with a database."""
+    data = tmp_path_factory.mktemp("made") / "data"
+    done = manage(env_of(data), "migrate", "--verbosity", "0")
+    assert done.returncode == 0, done.stderr
+    return data
+
+
+@pytest.fixture
+def data(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    copy = tmp_path / "data"
+    copy.mkdir()
+    for name in ("codeinfo.sqlite3", "secret.key"):
+        (copy / name).write_bytes((made / name).read_bytes())
+    return copy
+
+
+def random_bytes(database: Path) -> None:
+    database.write_bytes(os.urandom(20_000))
+
+
+def cut_off(database: Path) -> None:
+    os.truncate(database, database.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("harm", [random_bytes, cut_off])
+def test_a_damaged_database(data: Path, harm: Callable[[Path], None]) -> None:
+    harm(data / "codeinfo.sqlite3")
+    env = env_of(data)
+    told = refused(env)
+    assert str(data / "codeinfo.sqlite3") in told
+    assert "damaged" in told and "backup" in told
+    assert "damaged" in broken(env)["database"]
+
+
+def test_a_folder_in_the_place_of_the_database(data: Path) -> None:
+    (data / "codeinfo.sqlite3").unlink()
+    (data / "codeinfo.sqlite3").mkdir()
+    env = env_of(data)
+    assert f"{data / 'codeinfo.sqlite3'} is a folder" in refused(env)
+    assert "is a folder" in broken(env)["database"]
+
+
+def test_a_database_of_a_newer_version(data: Path) -> None:
+    with closing(sqlite3.connect(data / "codeinfo.sqlite3")) as database:
+        database.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES (?, ?, ?)",
+            ("ingest", "0999_the_future", "2030-01-01"),
+        )
+        database.commit()
+    env = env_of(data)
+    told = refused(env)
+    assert "made by a newer codeinfo" in told and "ingest.0999_the_future" in told
+    assert "backup" in told
+    assert "made by a newer codeinfo" in broken(env)["schema"]
+
+
+def test_a_database_that_another_process_holds(data: Path) -> None:
+    with closing(sqlite3.connect(data / "codeinfo.sqlite3", isolation_level=None)) as other:
+        other.execute("DELETE FROM django_migrations WHERE app = 'sessions'")
+        other.execute("DROP TABLE django_session")
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("BEGIN IMMEDIATE")
+        done = manage(env_of(data), "serve")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert "Another process" in done.stderr and str(data / "codeinfo.sqlite3") in done.stderr
+
+
+def test_a_file_in_the_place_of_the_data_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("x")
+    told = refused(env_of(tmp_path / "data"))
+    assert f"{tmp_path / 'data'} is a file" in told and "CODEINFO_DATA_DIR" in told
+
+
+@pytest.mark.parametrize("content", ["", "short", "\n \n"])
+def test_a_secret_key_that_is_empty_or_cut_off(data: Path, content: str) -> None:
+    (data / "secret.key").write_text(content)
+    told = refused(env_of(data))
+    assert str(data / "secret.key") in told and "backup" in told and "delete" in told
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("foo://user:canary-7@host/name", "DATABASE_URL must be"),
+        ("nonsense", "DATABASE_URL must be"),
+        ("postgres://user:canary-7@127.0.0.1:nine/name", "DATABASE_URL must be"),
+        ("postgres://user:canary-7@127.0.0.1:9/name", "127.0.0.1:9 does not answer"),
+    ],
+)
+def test_another_database_that_does_not_answer_or_cannot_be(
+    data: Path, url: str, words: str
+) -> None:
+    told = refused(env_of(data, DATABASE_URL=url))
+    assert words in told and "DATABASE_URL" in told
+    assert "canary" not in told
+
+
+def test_a_disk_that_is_read_only(made: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 20) as disk:
+        for file in made.glob("*.*"):
+            (disk / file.name).write_bytes(file.read_bytes())
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        env = env_of(disk)
+        told = refused(env)
+        assert f"{disk} cannot be written" in told and "Read-only file system" in told
+        assert "cannot be written" in broken(env)["data"]
+        # Nothing was ever there: not even the key can be made.
+        assert "cannot be written" in refused(env_of(disk / "new"))
+
+
+def test_files_of_another_user(data: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files to another user")
+    secret, database = data / "secret.key", data / "codeinfo.sqlite3"
+    os.chown(secret, NOBODY, NOBODY)
+    secret.chmod(0o600)
+    assert f"{secret} cannot be read" in refused(env_of(data), user=True)
+    os.chown(secret, 0, 0)
+
+    os.chown(database, NOBODY, NOBODY)
+    database.chmod(0o600)
+    told = refused(env_of(data), user=True)
+    assert f"{database} cannot be" in told
+    os.chown(database, 0, 0)
+
+    os.chown(data, NOBODY, NOBODY)
+    data.chmod(0o755)  # which is told, too
+    told = refused(env_of(data), user=True)
+    assert f"{data} cannot be written" in told and "Permission denied" in told
+    assert "cannot be written" in refused(env_of(data / "sub" / "data"), user=True)
+
+
+def test_a_fault_that_nobody_foresaw_is_a_sentence_here_and_a_traceback_in_the_log(
+    data: Path, tmp_path: Path
+) -> None:
+    (data / "admin-password.txt").mkdir()
+    log = data / "logs" / "server.log"
+    done = manage(env_of(data), "serve")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert "admin-password.txt" in done.stderr
+    assert str(log) in done.stderr
+    assert "Traceback" in log.read_text()
