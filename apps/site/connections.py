@@ -1,7 +1,11 @@
-"""How many connections are held at once, and how many files this process may have open for them."""
+"""How many connections are held at once, how many files this process may have open for them, and
+what their readers keep waiting."""
 
+import asyncio
 import logging
 import sys
+
+from codeinfo.heap import trim
 
 MOST = 1000
 # What a large system grants; each program that is started inherits it.
@@ -34,6 +38,42 @@ def most_files() -> int | None:
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return None if soft == resource.RLIM_INFINITY else soft
+
+
+class Outlet:
+    """The way out of a connection: whether it takes more to send.
+
+    Where something large went through it, and perhaps waited for a slow reader, the memory that
+    this took is given back to the system when the connection ends.
+    """
+
+    def __init__(self) -> None:
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._was_full = False
+
+    @property
+    def is_full(self) -> bool:
+        return not self._writable.is_set()
+
+    def fill(self) -> None:
+        """Called when there is more to send than the connection takes at once."""
+        self._was_full = True
+        self._writable.clear()
+
+    def drain(self) -> None:
+        """Called when all of it was sent."""
+        self._writable.set()
+
+    def end(self) -> None:
+        """Called when the connection is lost, with whatever still waited."""
+        if self._was_full:
+            trim.soon()
+        self._writable.set()
+
+    async def drained(self) -> None:
+        """Wait until the connection takes more to send, or is lost."""
+        await self._writable.wait()
 
 
 def most_connections() -> int:

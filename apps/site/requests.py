@@ -10,7 +10,6 @@ further requests on one connection while the first is answered, 64 kB of trailer
 silence.
 """
 
-import asyncio
 import logging
 from functools import partial
 from typing import Any
@@ -21,7 +20,7 @@ from django.http import HttpResponse
 from twisted.web.http import HTTPChannel
 
 from apps.site import refusals
-from apps.site.connections import most_connections
+from apps.site.connections import Outlet, most_connections
 from apps.site.refusals import RequestHead
 from codeinfo import local_users
 from codeinfo.errors import InvalidInput
@@ -54,7 +53,7 @@ class BoundedRequest(WebRequest):
         """Wait until the connection takes more to send."""
         channel = getattr(self, "channel", None)  # a request that has ended has none
         if channel is not None:
-            await channel.writable.wait()
+            await channel.outlet.drained()
 
 
 class BoundedChannel(HTTPChannel):
@@ -67,8 +66,7 @@ class BoundedChannel(HTTPChannel):
     def connectionMade(self) -> None:
         super().connectionMade()
         self.factory.opened(self.transport)
-        self.writable = asyncio.Event()
-        self.writable.set()
+        self.outlet = Outlet()
         self._stranger = self._check_connection()
 
     def _check_connection(self) -> InvalidInput | None:
@@ -84,7 +82,7 @@ class BoundedChannel(HTTPChannel):
         if self._abort is not None and self._abort.active():
             self._abort.cancel()
         self.factory.closed(self.transport)
-        self.writable.set()
+        self.outlet.end()
         super().connectionLost(reason)
 
     # Receiving
@@ -165,12 +163,12 @@ class BoundedChannel(HTTPChannel):
 
     def pauseProducing(self) -> None:
         """Called when there is more to send than the connection takes."""
-        self.writable.clear()
+        self.outlet.fill()
         super().pauseProducing()
 
     def resumeProducing(self) -> None:
         """Called when all of it was sent."""
-        self.writable.set()
+        self.outlet.drain()
         super().resumeProducing()
 
 

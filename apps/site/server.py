@@ -27,7 +27,7 @@ from apps.site.connections import most_files
 from apps.site.control.server import Control
 from codeinfo import __version__, local_users, telemetry
 from codeinfo.conf import Knobs, knobs
-from codeinfo.heap import settled
+from codeinfo.heap import settled, trim
 from codeinfo.hub import hub
 from codeinfo.watchdog import Watchdog
 
@@ -178,4 +178,5 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         reset_finder()
         reset_store()
         telemetry.stop()
+        trim.stop()
         logger.info("server stopped")

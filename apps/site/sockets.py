@@ -8,10 +8,11 @@ and its bound of a message holds for those that are sent, too. No compression is
 that no small frame becomes a large one.
 """
 
-import asyncio
 from typing import Any
 
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
+
+from apps.site.connections import Outlet
 
 # A close frame holds 125 bytes, two of which are the code.
 REASON_BYTES = 123
@@ -29,8 +30,7 @@ class BoundedSocket(WebSocketProtocol):
     _is_refused = False
 
     def connectionMade(self) -> None:
-        self.writable = asyncio.Event()
-        self.writable.set()
+        self.outlet = Outlet()
         # In the place of the HTTP connection that this one was.
         self.transport.unregisterProducer()
         self.transport.registerProducer(self, True)
@@ -38,7 +38,7 @@ class BoundedSocket(WebSocketProtocol):
 
     def connectionLost(self, reason: Any) -> None:
         self.factory.server_class.http_factory.closed(self.transport)
-        self.writable.set()
+        self.outlet.end()
         super().connectionLost(reason)
 
     # Receiving
@@ -76,24 +76,24 @@ class BoundedSocket(WebSocketProtocol):
 
     async def drained(self) -> None:
         """Wait until the connection takes more to send."""
-        await self.writable.wait()
+        await self.outlet.drained()
 
     def pauseProducing(self) -> None:
         """Called when there is more to send than the connection takes: nor is anything read, since
         each ping is answered."""
-        self.writable.clear()
+        self.outlet.fill()
         self._read_or_pause()
 
     def resumeProducing(self) -> None:
         """Called when all of it was sent."""
-        self.writable.set()
+        self.outlet.drain()
         self._read_or_pause()
 
     def stopProducing(self) -> None:
         """Called when the connection is lost."""
 
     def _read_or_pause(self) -> None:
-        if self._waiting or not self.writable.is_set():
+        if self._waiting or self.outlet.is_full:
             self.transport.pauseProducing()
         else:
             self.transport.resumeProducing()
