@@ -15,11 +15,21 @@ from apps.ingest import queries
 from apps.ingest.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest.finding import refusal
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import progress
+from apps.ingest.runs import orphans, progress
 from apps.ingest.types import TERMINAL_STATES, RunStatus
 
 VIEWS: dict[str, tuple[str, ...]] = {
-    "page": ("_run", "_roots", "_count", "_start", "_bulk", "_lock", "_outdated", "_foot_run"),
+    "page": (
+        "_run",
+        "_roots",
+        "_count",
+        "_start",
+        "_bulk",
+        "_lock",
+        "_outdated",
+        "_unknown",
+        "_foot_run",
+    ),
     "foot": ("_foot_run",),
 }
 
@@ -86,6 +96,7 @@ def context() -> dict[str, Any]:
         "locked_model": lock.model if lock else None,
         "model_is_gone": lock is not None and is_gone(lock.model),
         "default_model": DEFAULT_MODEL,
+        "unknown": orphans.unknown_folders(),
     }
 
 

@@ -1,6 +1,6 @@
 """The parts that a process stands on: database, embedder, vectors, providers, worker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -8,7 +8,8 @@ from django.db import DatabaseError, connection
 
 from apps.agents.providers.base import Provider
 from apps.ingest import queries
-from apps.ingest.runs import queue
+from apps.ingest.runs import orphans, queue
+from apps.ingest.runs.orphans import Orphan
 from apps.site import standby
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
@@ -17,6 +18,8 @@ from codeinfo.errors import CodeinfoError
 
 # How long a stall that is over is told of.
 REMEMBERED = timedelta(hours=1)
+# Roots that one finding lists.
+SHOWN = 10
 
 DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "MongoDB"}
 
@@ -29,7 +32,9 @@ def all_parts(*, opening: bool = True) -> list[Check]:
     """
     vectors = VECTORS if opening else VECTORS_IF_OPEN
     loop = [EVENT_LOOP] if standby.watching() else []
-    return [DATABASE, EMBEDDER, vectors, *map(provider_check, _providers()), WORKER, *loop]
+    unknown = [ORPHANS] if any(not each.elsewhere for each in orphans.known()) else []
+    providers = map(provider_check, _providers())
+    return [DATABASE, EMBEDDER, vectors, *unknown, *providers, WORKER, *loop]
 
 
 def database_name() -> str:
@@ -89,6 +94,34 @@ def _vectors_if_open() -> Finding:
     return Finding("chroma", "Vector store", "ok", "Closed", later)
 
 
+async def _orphans() -> Finding:
+    """What the worker found last."""
+    return orphans_finding(orphans.known())
+
+
+def orphans_finding(found: Sequence[Orphan]) -> Finding:
+    """Roots that the index names and the database does not know, with the way to be rid of them."""
+    told = partial(Finding, ORPHANS.id, ORPHANS.name)
+    mine = [each for each in found if not each.elsewhere]
+    others = [each for each in found if each.elsewhere]
+    neighbours = f"Of other installations on this Chroma: {_listed(others)}" if others else ""
+    if not mine:
+        return told("ok", "None", neighbours or "The database knows all that the index holds.")
+    ids = " ".join(str(each.root_id) for each in mine[:SHOWN])
+    return told(
+        "warn",
+        "Unknown folders",
+        " ".join(filter(None, [f"Not in this database, and kept: {_listed(mine)}", neighbours])),
+        "If another database was here, put it back. Else ingest the folders again on the Ingest "
+        f"page, stop codeinfo, and delete what is left over: manage.py drop_index {ids}",
+    )
+
+
+def _listed(found: Sequence[Orphan]) -> str:
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return ", ".join(each.label for each in found[:SHOWN]) + more + "."
+
+
 async def _provider(provider: Provider) -> Finding:
     told = partial(Finding, f"providers:{provider.id}", provider.label)
     state = await provider.availability()
@@ -145,6 +178,7 @@ DATABASE = _threaded("database", "Database", _database)
 EMBEDDER = _threaded("embedder", "Search and embedding", _embedder)
 VECTORS = _threaded("chroma", "Vector store", _vectors)
 VECTORS_IF_OPEN = _threaded("chroma", "Vector store", _vectors_if_open)
+ORPHANS = Check("orphans", "Unknown folders", _orphans)
 WORKER = Check("worker", "Ingest worker", _worker)
 EVENT_LOOP = Check("eventLoop", "Event loop", _event_loop)
 
