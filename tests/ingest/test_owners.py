@@ -2,6 +2,7 @@
 
 import io
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,7 +18,8 @@ from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Installation, RemovedRoot, Root
 from apps.ingest.runs import orphans, queue, stores, sweep
 from apps.ingest.types import Origin, VectorRecord
-from apps.ingest.vectors.store import get_store
+from apps.ingest.vectors.store import get_store, reset_store
+from tests.ingest.conftest import Server
 from tests.support.ingested import ingest
 
 pytestmark = pytest.mark.django_db
@@ -143,3 +145,22 @@ def test_folders_are_ingested_again_from_what_the_index_names(repo: Path, store:
     assert not orphans.unknown_folders()
     # What stood before is left to the command.
     assert stores.roots() == {root.id, again.id}
+
+
+def test_two_installations_on_one_chroma_server_leave_each_other_alone(
+    repo: Path, store: Any, server: Server, turn_knobs: Callable[..., None]
+) -> None:
+    reset_store()
+    turn_knobs(chroma_url=server.url)
+    root, theirs = ingest(repo), uuid4()
+    fill(theirs, ELSEWHERE, words=False)
+    sweep.sweep()
+    assert get_store().collections() == {root.id, theirs}
+    # A neighbour is no fault: nothing is offered for what it has.
+    assert [each.elsewhere for each in orphans.known()] == [True]
+    assert not orphans.unknown_folders()
+    with pytest.raises(CommandError, match="--of-another-installation"):
+        call_command("drop_index", str(theirs))
+    call_command("drop_index", "--of-another-installation", str(theirs), stdout=io.StringIO())
+    assert get_store().collections() == {root.id}
+    reset_store()
