@@ -9,6 +9,8 @@ import uuid
 
 from django.db import models
 from django.db.models import Case, F, Q, When
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
 
 from apps.ingest.types import RUNNING_STATES, TERMINAL_STATES
 
@@ -213,3 +215,26 @@ class Installation(models.Model):
 
     def __str__(self) -> str:
         return str(self.uid)
+
+
+class RemovedRoot(models.Model):
+    """A root that this database had: the proof that its vectors and words may be deleted.
+
+    A sweep deletes nothing of a root that stands neither here nor among the roots. The rows stay,
+    since a run of another process may write for a removed root once more before it notices.
+    """
+
+    root_id = models.UUIDField(primary_key=True)
+    path = models.CharField(max_length=1024)
+    name = models.CharField(max_length=255)
+    removed_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@receiver(pre_delete, sender=Root)
+def record_removal(instance: Root, **signal: object) -> None:
+    """However a root is deleted, in the same transaction."""
+    facts = {"path": instance.path, "name": instance.name}
+    RemovedRoot.objects.update_or_create(root_id=instance.id, defaults=facts)

@@ -15,7 +15,7 @@ from apps.ingest import queries
 from apps.ingest.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest.finding import refusal
 from apps.ingest.models import IngestRun, Root, SourceFile
-from apps.ingest.runs import endings, progress
+from apps.ingest.runs import endings, orphans, progress
 from apps.ingest.types import TERMINAL_STATES, RunStatus
 from codeinfo import disk
 
@@ -28,6 +28,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
         "_bulk",
         "_lock",
         "_outdated",
+        "_unknown",
         "_disk",
         "_foot_run",
     ),
@@ -107,6 +108,7 @@ def context() -> dict[str, Any]:
         "model_is_gone": lock is not None and is_gone(lock.model),
         "default_model": DEFAULT_MODEL,
         "shortage": disk.shortage(),
+        "unknown": orphans.unknown_folders(),
     }
 
 

@@ -8,9 +8,9 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
 
 from apps.ingest import folders, queries, stream
-from apps.ingest.embedding import get_embedder, is_gone, resolve
+from apps.ingest.embedding import DEFAULT_MODEL, get_embedder, is_gone, resolve
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import endings, freeze, journal, lock, queue, recovery, sweep
+from apps.ingest.runs import endings, freeze, journal, lock, orphans, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken
 from apps.ingest.runs.progress import Ending
 from apps.ingest.types import TERMINAL_STATES
@@ -118,6 +118,39 @@ def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:
         if root.path not in waiting and (run := _insert(f"root:{root.id}", **again)):
             runs.append(run)
     return runs
+
+
+def ingest_again(root_ids: Iterable[UUID]) -> list[IngestRun]:
+    """Queue the ingest of folders that the index names and the database does not know, each as a
+    new root. What stands in the index of them stays: `manage.py drop_index` deletes it.
+
+    Returns the runs that were queued; where there is none, raises why the first folder was refused.
+    """
+    wanted = set(root_ids)
+    waiting = set(IngestRun.objects.live().values_list("path", flat=True))
+    runs, refusals = [], []
+    for orphan in orphans.unknown_folders():
+        if orphan.root_id not in wanted or orphan.path in waiting:
+            continue
+        try:
+            fields = _as_new_root(orphan)
+        except CodeinfoError as error:
+            refusals.append(error)
+            continue
+        if run := _insert(f"again:{orphan.root_id.hex}", **fields):
+            runs.append(run)
+    if refusals and not runs:
+        raise refusals[0]
+    return runs
+
+
+def _as_new_root(orphan: orphans.Orphan) -> dict[str, object]:
+    folder = str(folders.resolve(orphan.path))
+    name = orphan.name or folder
+    if Root.objects.filter(name=name).exists():
+        raise name_taken(name)
+    model = _allowed_model(queries.locked_model() or orphan.model or DEFAULT_MODEL)
+    return {"operation": IngestRun.Operation.START, "path": folder, "name": name, "model": model}
 
 
 def change_model(model: str) -> list[IngestRun]:

@@ -44,6 +44,14 @@ class Stamp(NamedTuple):
         return self == other and self.ctime_ns != 0
 
 
+class Origin(NamedTuple):
+    """Which installation wrote an index, and of which root: written into the index itself."""
+
+    installation: str
+    path: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A file that discovery found worth ingesting. `path` is relative to the root, with slashes."""

@@ -19,6 +19,7 @@ from apps.ingest.embedding import available_models
 from apps.ingest.finding import eligibility
 from apps.ingest.forms import StartForm
 from apps.ingest.models import IngestRun, Root, SourceFileQuerySet
+from apps.ingest.runs import orphans
 from apps.ingest.types import RUNNING_STATES
 from codeinfo.conf import knobs
 from codeinfo.errors import CodeinfoError, NotFound
@@ -101,6 +102,18 @@ def reembed(request: HttpRequest) -> HttpResponse:
     except CodeinfoError as error:
         return _refused(error)
     return _done(f"{len(runs)} re-embeds queued" if len(runs) > 1 else "Re-embed started")
+
+
+@require_POST
+def ingest_again(request: HttpRequest) -> HttpResponse:
+    """Queue the folders that the index names and the database does not know, as new roots."""
+    known = {str(each.root_id): each.root_id for each in orphans.known()}
+    chosen = [known[each] for each in request.POST.getlist("root") if each in known]
+    try:
+        runs = services.ingest_again(chosen)
+    except CodeinfoError as error:
+        return _refused(error)
+    return _done(f"{len(runs)} ingest{'' if len(runs) == 1 else 's'} queued")
 
 
 @require_GET

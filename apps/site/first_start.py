@@ -10,6 +10,8 @@ from django.contrib.auth import get_user_model
 from apps.ingest import services
 from apps.ingest.embedding import DEFAULT_MODEL
 from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs import orphans
+from apps.ingest.runs.orphans import Orphan
 from apps.ingest.runs.progress import INTERRUPTED
 from codeinfo.conf import BASE_DIR, Knobs
 from codeinfo.errors import CodeinfoError
@@ -32,6 +34,17 @@ def ensure_admin(data_dir: Path) -> str | None:
         handle.write(password + "\n")
     users.objects.create_superuser("admin", password=password)
     return password
+
+
+def unknown_roots() -> list[Orphan]:
+    """Roots of an index that is older than its database, which then gets no first root: somebody
+    is to choose between putting the database back and ingesting the folders again."""
+    try:
+        return orphans.find_at_start()
+    except CodeinfoError as error:
+        # The worker looks again, and says so.
+        logger.warning("index not looked through: %s %s", error.code, error.message)
+        return []
 
 
 def ensure_first_root(knobs: Knobs) -> IngestRun | None:

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET
 from apps.agents.definitions import all_agents
 from apps.ingest import queries
 from apps.ingest.models import Root
+from apps.ingest.runs import orphans
 from apps.mcp.availability import gate
 from apps.site import health, overview
 from apps.site.connect import CLIENTS, endpoints
@@ -21,12 +22,14 @@ from codeinfo.errors import Unavailable
 def home(request: HttpRequest) -> HttpResponse:
     """Versions, repositories and storage; what is connected is asked by the page itself."""
     roots, storage = _stored()
+    unknown = orphans.unknown_folders() if roots is not None else []
     versions = overview.versions()
     return render(
         request,
         "site/home.html",
         {
             "roots": roots,
+            "unknown": unknown,
             "storage": storage,
             "versions": versions,
             "report": overview.report({**versions, **storage}),

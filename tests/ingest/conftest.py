@@ -48,7 +48,8 @@ def store() -> Iterator[Any]:
 def drop_everything() -> None:
     """Other files' tests, too, may have left roots in this worker's folder."""
     for root_id in stores.roots():
-        stores.drop(root_id)
+        stores.drop_words(root_id)
+        stores.drop_vectors(root_id)
 
 
 @pytest.fixture

@@ -201,7 +201,7 @@ def test_removing_a_root_removes_its_words_even_while_chroma_is_away(
 
 
 @pytest.mark.django_db
-def test_words_of_a_root_nobody_knows_are_dropped(repo: Path, store: Any) -> None:
+def test_words_of_a_removed_root_are_dropped(repo: Path, store: Any) -> None:
     ingest(repo)
     Root.objects.all().delete()
     sweep.sweep()

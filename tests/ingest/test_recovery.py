@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-import numpy as np
 import pytest
 from django.conf import settings
 from django.db import OperationalError, connection
@@ -21,7 +19,6 @@ from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import queue, recovery, stores, sweep
-from apps.ingest.types import VectorRecord
 from apps.ingest.vectors.store import get_store, reset_store
 from tests.ingest.stages import STAGES
 from tests.support.ingested import files_of, ingest, outdate, write_files
@@ -206,14 +203,6 @@ def test_a_removal_that_was_cut_off_is_finished(repo: Path, store: Any) -> None:
     assert (run.state, run.message) == ("completed", "Removed")
     assert not store.collections()
     assert not IndexLock.objects.exists()
-
-
-@pytest.mark.django_db
-def test_vectors_of_a_root_nobody_knows_are_dropped(store: Any) -> None:
-    record = VectorRecord("r:a.py:0", "text", {"runId": "r", "sourceFile": "s"})
-    store.add(uuid4(), MODEL_ID, [record], np.ones((1, 256), dtype=np.float32))
-    start_anew()
-    assert not store.collections()
 
 
 @pytest.mark.django_db

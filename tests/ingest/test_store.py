@@ -1,9 +1,11 @@
 """What is kept of chunks, found again and deleted, in the real embedded Chroma."""
 
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -13,8 +15,10 @@ import pytest
 from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.runs.job import Stopped
 from apps.ingest.types import StoredMatch, VectorRecord, Vectors
+from apps.ingest.vectors import chroma
 from apps.ingest.vectors import store as store_module
 from apps.ingest.vectors.chroma import FolderLock, open_embedded
+from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.store import VectorStore, claim_store, get_store, reset_store
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
@@ -290,16 +294,31 @@ def test_dropping_leaves_no_file_behind(store: VectorStore) -> None:
     assert store.query(root, spread(1)[0], 3) == []
 
 
-def test_a_sweep_takes_orphans_only(store: VectorStore, root: UUID) -> None:
+def test_a_sweep_takes_what_was_dropped_only(store: VectorStore, root: UUID) -> None:
+    before, dropped = index_folders(), uuid4()
+    fill(store, dropped, 1_500)
+    folders = index_folders() - before
+    # As after a kill right behind the deletion.
+    store._client.ask(Collections.drop, store._name(dropped))
     fill(store, root, 1_500)
-    orphan, foreign = chroma_folder() / str(uuid4()), chroma_folder() / "keep-me"
-    orphan.mkdir()
-    (orphan / "header.bin").write_bytes(b"x")
-    foreign.mkdir()
-    assert store.sweep() == [orphan.name]
-    assert foreign.is_dir()
+    unknown = chroma_folder() / str(uuid4())
+    unknown.mkdir()
+    assert set(store.sweep()) == folders
+    assert unknown.is_dir()
     assert len(store.query(root, spread(1)[0], 3)) == 3
-    foreign.rmdir()
+    assert store.sweep() == []
+    unknown.rmdir()
+
+
+def test_index_folders_of_a_database_that_was_taken_away_stay(folder: Path) -> None:
+    """Chroma makes a new database then, which knows none of them."""
+    index = folder / str(uuid4())
+    index.mkdir()
+    assert chroma.sweep(folder) == []
+    with closing(sqlite3.connect(folder / "chroma.sqlite3")) as database:
+        database.execute("CREATE TABLE segments (id, collection)")
+    assert chroma.sweep(folder) == []
+    assert index.is_dir()
 
 
 def test_the_collection_says_what_made_it(store: VectorStore, root: UUID) -> None:

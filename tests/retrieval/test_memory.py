@@ -73,10 +73,12 @@ def told(
 ) -> Iterator[Told]:
     turn_knobs(retrieval_memory_mb=16)
     for root_id in stores.roots():
-        stores.drop(root_id)
+        stores.drop_words(root_id)
+        stores.drop_vectors(root_id)
     yield Told(monkeypatch, ask)
     for root_id in stores.roots():
-        stores.drop(root_id)
+        stores.drop_words(root_id)
+        stores.drop_vectors(root_id)
 
 
 def rounded(results: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from apps.ingest.lexical import postings, scoring
 from apps.ingest.lexical.types import ChunkFacts, Contents, Fault, StoredChunk, StoredSymbol
+from apps.ingest.types import Origin
 
 _FACTS = (
     "chunk.id, source_file, path, chunk_index, start_line, end_line, symbol, names, signature,"
@@ -64,6 +65,14 @@ def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
         if number:
             found.append(("symbols_differ", f"{number:,} definitions {what}"))
     return found
+
+
+def origin(database: sqlite3.Connection) -> Origin | None:
+    """Whose the index is; None in one that was written before this was kept."""
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'origin'").fetchone():
+        return None
+    row = database.execute("SELECT installation, path, name FROM origin").fetchone()
+    return Origin(*row) if row else None
 
 
 def facts(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ChunkFacts]:

@@ -24,7 +24,7 @@ from apps.ingest.lexical.types import (
     StoredChunk,
     StoredSymbol,
 )
-from apps.ingest.types import Check, ChunkedFile, Filters, VectorRecord, go_on
+from apps.ingest.types import Check, ChunkedFile, Filters, Origin, VectorRecord, go_on
 from codeinfo.conf import knobs
 
 if TYPE_CHECKING:
@@ -139,6 +139,17 @@ class LexicalStore:
         names = json.dumps([str(each) for each in source_file_ids])
         which = "source_file IN (SELECT value FROM json_each(?))"
         return self._delete(root_id, which, names, check)
+
+    def origin(self, root_id: UUID) -> Origin | None:
+        """Whose the index of a root is; None where there is none, or it does not say."""
+        return self._read(root_id, reading.origin)
+
+    def set_origin(self, root_id: UUID, origin: Origin) -> None:
+        """Write into a root's index whose it is, if there is one."""
+        if self._read(root_id, reading.count) is None or self.origin(root_id) == origin:
+            return
+        with self._files.writing(root_id) as database:
+            writing.set_origin(database, origin)
 
     def ids(self, root_id: UUID) -> set[str]:
         return self._read(root_id, reading.ids) or set()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from apps.ingest.lexical import segments
-from apps.ingest.types import Check, ChunkedFile, VectorRecord
+from apps.ingest.types import Check, ChunkedFile, Origin, VectorRecord
 
 if TYPE_CHECKING:
     from apps.ingest.models import SourceFile
@@ -49,6 +49,16 @@ def add_symbols(
                 for s in file.symbols
             ],
         )
+
+
+def set_origin(database: sqlite3.Connection, origin: Origin) -> None:
+    """Whose the index is, in a table that indexes of earlier versions get when they are adopted: it
+    is no part of the version, so that none of them is built again for it."""
+    database.execute(
+        "CREATE TABLE IF NOT EXISTS origin (id INTEGER PRIMARY KEY, installation TEXT NOT NULL, "
+        "path TEXT NOT NULL, name TEXT NOT NULL)"
+    )
+    database.execute("INSERT OR REPLACE INTO origin VALUES (1, ?, ?, ?)", origin)
 
 
 def remove(database: sqlite3.Connection, files: list[int], check: Check) -> int:

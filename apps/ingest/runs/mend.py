@@ -13,6 +13,7 @@ from pathlib import Path
 from apps.ingest import queries
 from apps.ingest.chunking import Chunker
 from apps.ingest.finding.discovery import read_file
+from apps.ingest.installation import origin_of
 from apps.ingest.lexical import LexicalStore, get_lexical
 from apps.ingest.models import IngestRun, Root, SourceFile
 from apps.ingest.runs import freeze
@@ -55,6 +56,7 @@ def rebuild(root: Root, stop: Callable[[], bool]) -> None:
             _check(stop)
             fresh.add(root.id, records)
         _check_whole(root, fresh)
+        fresh.set_origin(root.id, origin_of(root))
         changed = _add_symbols(root, fresh, stop)
         fresh.settle(root.id)
         facts = {"root": root.path, "chunks": fresh.count(root.id), "filesChanged": changed}

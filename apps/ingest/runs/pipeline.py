@@ -16,6 +16,7 @@ from apps.ingest.embedding import get_embedder
 from apps.ingest.finding.discovery import discover
 from apps.ingest.finding.eligibility import EMPTY
 from apps.ingest.finding.refusal import CODE as GIT_FAILED
+from apps.ingest.installation import origin_of
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IngestRun, SourceFile
 from apps.ingest.runs import lock, sweep
@@ -169,7 +170,8 @@ def _fill(
 ) -> None:
     """Write every file's row, chunks, vectors and words, unpublished."""
     run = generation.run
-    with Writer(generation.root.id, run.model, job) as writer:
+    origin = origin_of(generation.root)._replace(name=run.name)
+    with Writer(generation.root.id, run.model, job, origin) as writer:
         for batch in _followed(chunked, progress):
             rows = generation.rows_of(batch.files)
             files = list(zip(rows, batch.chunked, strict=True))

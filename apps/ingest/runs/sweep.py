@@ -1,20 +1,29 @@
-"""Taking away what nobody reads any more: dead rows, their vectors and words, and what has no root.
+"""Taking away what nobody reads any more: dead rows, their vectors and words, and removed roots.
 
 All of it is found in the rows, so it can be done at any time and as often as one likes. Vectors and
-words go before the rows that tell of them.
+words go before the rows that tell of them. What no row tells of stays (`orphans`): it may belong to
+another installation, or to a database that was exchanged for this one.
 """
 
+import logging
 import threading
+from contextlib import suppress
+from uuid import UUID
 
 from django.db.models import Sum
 from django.db.models.functions import Coalesce
 
+from apps.ingest.installation import installation_id
+from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IngestRun, Root, SourceFile, SourceFileQuerySet
-from apps.ingest.runs import freeze, lock, stores
-from apps.ingest.types import Check, go_on
+from apps.ingest.runs import freeze, lock, orphans, stores
+from apps.ingest.runs.stores import Held, is_anothers
+from apps.ingest.types import Check, Origin, go_on
 from apps.ingest.vectors.chroma import BROKEN
 from apps.ingest.vectors.store import get_store
 from codeinfo.errors import Unavailable
+
+logger = logging.getLogger("codeinfo.ingest")
 
 # Set when something was left behind; the worker sweeps when it next has time.
 due = threading.Event()
@@ -29,7 +38,7 @@ def sweep(check: Check = go_on) -> None:
     Raises Unavailable while the store is away, and what `check` raises, which is called between the
     steps; `due` then stays set.
     """
-    held = stores.roots()
+    held = stores.held()
     busy = set(IngestRun.objects.running().values_list("path", flat=True))
     for root in Root.objects.exclude(path__in=busy):
         if root.generation:
@@ -39,11 +48,43 @@ def sweep(check: Check = go_on) -> None:
             stores.drop(root.id, check)
             root.delete()
     # Read after what is held: each of those had its row before it came to be.
-    for orphan in held - set(Root.objects.values_list("id", flat=True)):
-        stores.drop(orphan, check)
+    _sort(held, check)
     get_store().sweep()
     lock.release()
     due.clear()
+
+
+def _sort(held: dict[UUID, Held], check: Check) -> None:
+    """What belongs to a root says so from now on, what a removed root left is deleted, and the rest
+    is remembered."""
+    own = installation_id()
+    roots = Root.objects.in_bulk()
+    removed = orphans.removed_of(held)
+    rest = []
+    for each in held.values():
+        if root := roots.get(each.root_id):
+            adopt(root, each, own)
+        elif each.root_id in removed and not each.is_anothers(own):
+            stores.drop(each.root_id, check)
+        else:
+            rest.append(orphans.orphan_of(each, own))
+    orphans.remember(rest)
+
+
+def adopt(root: Root, held: Held, own: str) -> None:
+    """Let the index of a root say that it is this installation's, and what the root is called,
+    where it does not; one that says it is another's stays so."""
+    wanted = Origin(own, root.path, root.name)
+    if is_anothers(held.vectors_of, own) or is_anothers(held.words_of, own):
+        facts = {"root": str(root.id), "name": root.name, "path": root.path}
+        logger.warning("index of a root is another installation's", extra={"context": facts})
+        return
+    if held.vectors and held.vectors_of != wanted:
+        get_store().set_origin(root.id, wanted)
+    if held.words and held.words_of != wanted:
+        # Words that are broken or of another version are built again, and say so then.
+        with suppress(Unavailable):
+            get_lexical().set_origin(root.id, wanted)
 
 
 @freeze.index.changing()

@@ -20,6 +20,8 @@ import httpx
 from codeinfo.errors import Unavailable
 
 CALL_SECONDS = 60.0
+# The index folders that may be deleted, one a line.
+DROPPED = "dropped.txt"
 CALL_TIMEOUT = httpx.Timeout(CALL_SECONDS, connect=5.0)
 # Its checks raise the first two, its Rust side the next two, and a client that was closed the last.
 _UNTYPED = (ValueError, TypeError, RuntimeError, OSError, AttributeError)
@@ -140,33 +142,72 @@ def open_server(url: str) -> Any:
         return client
 
 
-def sweep(folder: Path) -> list[str]:
-    """Remove index folders that no collection owns; their names.
+def note_dropped(folder: Path, collection: str) -> None:
+    """Write down the index folders of a collection that is about to be deleted, for `sweep`."""
+    try:
+        segments = _segments(folder, collection)
+    except sqlite3.Error:
+        return  # another Chroma keeps its rows differently: its folders stay
+    _write_dropped(folder, _dropped(folder) | segments)
 
-    Chroma 1.5 leaves them behind when a collection is deleted. A folder is made after the row that
-    owns it, so listing folders before reading rows takes none that is about to be used.
+
+def sweep(folder: Path) -> list[str]:
+    """Remove the index folders of collections that were deleted; their names.
+
+    Chroma 1.5 leaves them behind. Only those go that were written down when their collection was
+    deleted: a folder that Chroma's database does not know may belong to one that was taken away,
+    emptied or replaced, and comes to use again when that is put back.
     """
-    found = [entry for entry in folder.iterdir() if is_index_folder(entry)]
+    dropped = _dropped(folder)
+    if not dropped:
+        return []
     try:
         owned = _segments(folder)
     except sqlite3.Error:
-        return []  # another Chroma keeps its rows differently: leave all
-    orphans = [entry for entry in found if entry.name not in owned]
-    for orphan in orphans:
+        return []
+    removed = [name for name in sorted(dropped - owned) if (folder / name).is_dir()]
+    for name in removed:
         with suppress(OSError):
-            shutil.rmtree(orphan)
-    return [orphan.name for orphan in orphans]
+            shutil.rmtree(folder / name)
+    _write_dropped(folder, {name for name in dropped if (folder / name).is_dir()})
+    return removed
 
 
-def _segments(folder: Path) -> set[str]:
+def _dropped(folder: Path) -> set[str]:
+    try:
+        names = (folder / DROPPED).read_text("ascii", errors="replace").split()
+    except FileNotFoundError:
+        return set()
+    return {name for name in names if _is_uuid(name)}
+
+
+def _write_dropped(folder: Path, names: set[str]) -> None:
+    """In one step, so that a kill leaves the list before or after. A list that cannot be written
+    costs space, and keeps nothing from being deleted."""
+    new = folder / f"{DROPPED}.new"
+    with suppress(OSError):
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.writelines(f"{name}\n" for name in sorted(names))
+        new.replace(folder / DROPPED)
+
+
+def _segments(folder: Path, collection: str | None = None) -> set[str]:
+    """The index folders that Chroma's database names: of one collection, or of all."""
     address = f"{(folder / 'chroma.sqlite3').absolute().as_uri()}?mode=ro"
+    which = "" if collection is None else "JOIN collections c ON c.id = collection WHERE c.name = ?"
+    values = () if collection is None else (collection,)
     with closing(sqlite3.connect(address, uri=True, timeout=30)) as database:
-        return {row[0] for row in database.execute("SELECT id FROM segments")}
+        rows = database.execute(f"SELECT s.id FROM segments s {which}", values)
+        return {row[0] for row in rows}
 
 
 def is_index_folder(path: Path) -> bool:
     """Whether Chroma keeps the index of a collection there."""
+    return _is_uuid(path.name) and path.is_dir()
+
+
+def _is_uuid(name: str) -> bool:
     try:
-        return str(UUID(path.name)) == path.name and path.is_dir()
+        return str(UUID(name)) == name
     except ValueError:
         return False

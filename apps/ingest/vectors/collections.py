@@ -144,13 +144,37 @@ class Collections:
 
     def names(self) -> list[str]:
         """The names of all collections."""
+        return list(self.described())
+
+    def described(self) -> dict[str, dict[str, Any]]:
+        """What each collection says of itself, by its name."""
         with chroma.chroma_errors():
-            return [found.name for found in pages(self._client.list_collections, NAMES_PAGE)]
+            found = pages(self._client.list_collections, NAMES_PAGE)
+            return {each.name: dict(each.metadata or {}) for each in found}
+
+    def description(self, name: str) -> dict[str, Any] | None:
+        """What one collection says of itself now, whatever another process changed; None where
+        there is none."""
+        try:
+            with chroma.chroma_errors():
+                return dict(self._find(name).metadata or {})
+        except Unavailable as error:
+            if chroma.is_missing(error):
+                return None
+            raise
+
+    def describe(self, name: str, facts: Facts) -> None:
+        """Let a collection say this of itself, beside what it says."""
+        known = self.description(name)
+        if known is not None:
+            self._in(name, lambda found: found.modify(metadata={**known, **facts}))
 
     def drop(self, name: str) -> None:
         """Delete a collection."""
         with self._lock:
             self._known.pop(name, None)
+        if self._folder:
+            chroma.note_dropped(self._folder, name)
         try:
             with chroma.chroma_errors():
                 self._client.delete_collection(name)
@@ -169,7 +193,8 @@ class Collections:
         return None
 
     def sweep(self) -> list[str]:
-        """Remove index files that no collection owns; their names. A server sees to its own."""
+        """Remove index files of collections that were dropped here; their names. A server sees to
+        its own."""
         return chroma.sweep(self._folder) if self._folder else []
 
     @contextmanager

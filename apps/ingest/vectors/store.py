@@ -25,7 +25,7 @@ from uuid import UUID
 import numpy as np
 
 from apps.ingest.courtesy import courtesy
-from apps.ingest.types import Check, StoredMatch, VectorRecord, Vectors, go_on
+from apps.ingest.types import Check, Origin, StoredMatch, VectorRecord, Vectors, go_on
 from apps.ingest.vectors import aside, chroma
 from apps.ingest.vectors.collections import SPACE, Collections, pages
 from apps.ingest.vectors.guarded import Client, Guarded, failed
@@ -60,9 +60,15 @@ class VectorStore:
         self._prefix = prefix
 
     def add(
-        self, root_id: UUID, model: str, records: Sequence[VectorRecord], vectors: Vectors
+        self,
+        root_id: UUID,
+        model: str,
+        records: Sequence[VectorRecord],
+        vectors: Vectors,
+        origin: Origin | None = None,
     ) -> list[str]:
-        """Keep records under their vectors, of any length, shape (len(records), dimension).
+        """Keep records under their vectors, of any length, shape (len(records), dimension). A
+        collection that is made for them says that it is of `origin`.
 
         Answers the ids that were refused, because their vector is zero or not finite. An id that
         is there already stays as it is.
@@ -70,7 +76,7 @@ class VectorStore:
         units, good = unit_rows(vectors)
         kept = [record for record, fine in zip(records, good, strict=True) if fine]
         units = units[good]
-        name, about = self._name(root_id), _about(root_id, model, units.shape[1])
+        name, about = self._name(root_id), _about(root_id, model, units.shape[1], origin)
         for part in courtesy.slices(len(kept)):
             ids = [record.id for record in kept[part]]
             facts = [_packed(record) for record in kept[part]]
@@ -233,7 +239,7 @@ class VectorStore:
         self.sweep()
 
     def sweep(self) -> list[str]:
-        """Remove index files that belong to nothing (embedded only); also for the start."""
+        """Remove index files of dropped collections (embedded only); also for the start."""
         return self._client.ask(Collections.sweep)
 
     def paused(self) -> AbstractContextManager[Path | None]:
@@ -243,10 +249,35 @@ class VectorStore:
 
     def collections(self) -> set[UUID]:
         """The roots that have a collection."""
+        return set(self.descriptions())
+
+    def descriptions(self) -> dict[UUID, dict[str, Any]]:
+        """What each root's collection says of itself (see `_about`); one of an earlier version
+        says less."""
         start = f"{self._prefix}_"
-        names = self._client.ask(Collections.names)
-        ours = (name.removeprefix(start) for name in names if name.startswith(start))
-        return {UUID(rest) for rest in ours if _is_hex(rest)}
+        found = self._client.ask(Collections.described).items()
+        ours = {name.removeprefix(start): about for name, about in found if name.startswith(start)}
+        return {UUID(rest): about for rest, about in ours.items() if _is_hex(rest)}
+
+    def origins(self) -> dict[UUID, Origin | None]:
+        """Whose each root's collection is; None where it does not say."""
+        return {root_id: origin_in(about) for root_id, about in self.descriptions().items()}
+
+    def origin(self, root_id: UUID) -> Origin | None:
+        """Whose the collection of a root is; None where there is none, or it does not say."""
+        about = self._client.ask(Collections.description, self._name(root_id))
+        return origin_in(about) if about else None
+
+    def set_origin(self, root_id: UUID, origin: Origin) -> None:
+        """Write into a root's collection whose it is, if there is one."""
+        self._client.ask(Collections.describe, self._name(root_id), origin._asdict())
+
+    def folder_of(self, root_id: UUID) -> str:
+        """The folder that one of a root's records names; empty where there is none."""
+        name = self._name(root_id)
+        ids = self._client.ask(Collections.ids, name, 1)
+        found = self._client.ask(Collections.get, name, ids) if ids else []
+        return next((str(_match(*row, None).metadata.get("root", "")) for row in found), "")
 
     def close(self) -> None:
         """Let go of Chroma's files or connections."""
@@ -266,15 +297,25 @@ class VectorStore:
         return deleted
 
 
-def _about(root_id: UUID, model: str, dimension: int) -> dict[str, Any]:
-    """What a collection says of itself, for people who look into Chroma."""
+def _about(
+    root_id: UUID, model: str, dimension: int, origin: Origin | None = None
+) -> dict[str, Any]:
+    """What a collection says of itself: to codeinfo whose it is, and all of it to people who look
+    into Chroma."""
     return {
         "embedder": model.partition(":")[0] if ":" in model else "builtin",
         "model": model,
         "dimension": dimension,
         "space": SPACE,
         "root": str(root_id),
+        **(origin._asdict() if origin else {}),
     }
+
+
+def origin_in(about: Mapping[str, Any]) -> Origin | None:
+    """Whose a collection is by what it says of itself; None where it does not say."""
+    told = [about.get(field) for field in Origin._fields]
+    return Origin(*map(str, told)) if all(isinstance(each, str) for each in told) else None
 
 
 def unit_rows(vectors: Vectors) -> tuple[Vectors, Any]:

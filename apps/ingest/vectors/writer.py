@@ -7,7 +7,7 @@ from uuid import UUID
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import SourceFile
 from apps.ingest.runs.job import Job
-from apps.ingest.types import ChunkedFile, VectorRecord, Vectors
+from apps.ingest.types import ChunkedFile, Origin, VectorRecord, Vectors
 from apps.ingest.vectors.store import get_store
 from apps.logs.context import carrying
 from codeinfo import disk
@@ -23,9 +23,11 @@ class Writer:
     stores gets a chunk first does not matter, since nobody sees it before the run has published.
     """
 
-    def __init__(self, root_id: UUID, model: str, job: Job) -> None:
+    def __init__(self, root_id: UUID, model: str, job: Job, origin: Origin) -> None:
+        """`origin` is read before: the threads that write ask no database."""
         self._root_id = root_id
         self._model = model
+        self._origin = origin
         self._job = job
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="ingest-store")
         self._pending: tuple[Future[int], Future[None]] | None = None
@@ -66,7 +68,9 @@ class Writer:
                 break
             disk.check()
             with self._job.timed("store"):
-                get_store().add(self._root_id, self._model, records[part], vectors[part])
+                get_store().add(
+                    self._root_id, self._model, records[part], vectors[part], self._origin
+                )
             stored += len(records[part])
         return stored
 
@@ -77,4 +81,5 @@ class Writer:
             return
         with self._job.timed("words"):
             get_lexical().add(self._root_id, records)
+            get_lexical().set_origin(self._root_id, self._origin)
             get_lexical().add_symbols(self._root_id, files)

@@ -1,7 +1,9 @@
 """Everything that can be asked of an installation, whether its server runs or not."""
 
+from functools import partial
 from typing import Any
 
+from apps.ingest.runs import orphans
 from apps.site.checks import parts, setup
 from apps.site.checks.asking import Asker, Check, in_thread
 from apps.site.checks.findings import Finding
@@ -15,13 +17,26 @@ SERVERS_OWN = (parts.VECTORS, parts.WORKER)
 async def diagnose() -> list[Finding]:
     """The set-up first, then the parts. Never raises, and ends."""
     health = await in_thread(setup.own_server)
-    own = {check.id for check in SERVERS_OWN}
+    own = {check.id for check in SERVERS_OWN} | {parts.ORPHANS.id}
     asked = [check for check in parts.all_parts() if check.id not in own]
     if health is None:
         # The worker is the server's: without one there is nothing to say of it.
-        asked.append(parts.VECTORS_EXAMINED)
+        asked += [parts.VECTORS_EXAMINED, UNKNOWN]
     found = await Asker().ask([*setup.checks(served=health is not None), *asked], LIMIT_SECONDS)
-    return [*found, *(_told(check, health) for check in SERVERS_OWN if health is not None)]
+    if health is None:
+        return found
+    found += [_told(check, health) for check in SERVERS_OWN]
+    # The server speaks of it where there is something to say.
+    there = parts.ORPHANS.id in health.get("parts", {})
+    return [*found, _told(parts.ORPHANS, health) if there else parts.orphans_finding([])]
+
+
+def _unknown() -> Finding:
+    """Read from the stores, which no server has open."""
+    return parts.orphans_finding(orphans.find())
+
+
+UNKNOWN = Check(parts.ORPHANS.id, parts.ORPHANS.name, partial(in_thread, _unknown))
 
 
 def _told(check: Check, health: dict[str, Any]) -> Finding:

@@ -1,6 +1,6 @@
 """The parts that a process stands on: database, embedder, vectors, providers, worker."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -8,7 +8,8 @@ from django.db import DatabaseError, connection
 
 from apps.agents.providers.base import Provider
 from apps.ingest import queries
-from apps.ingest.runs import queue
+from apps.ingest.runs import orphans, queue
+from apps.ingest.runs.orphans import Orphan
 from apps.ingest.vectors.chroma import BROKEN
 from apps.site import standby
 from apps.site.checks.asking import Check, in_thread
@@ -19,9 +20,11 @@ from codeinfo.errors import CodeinfoError
 
 # How long a stall that is over is told of.
 REMEMBERED = timedelta(hours=1)
+# Roots that one finding lists.
+SHOWN = 10
 
 # Damaged repositories that are named.
-SHOWN = 3
+DAMAGED_SHOWN = 3
 
 DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "MongoDB"}
 
@@ -34,8 +37,9 @@ def all_parts(*, opening: bool = True) -> list[Check]:
     """
     vectors = VECTORS if opening else VECTORS_IF_OPEN
     loop = [EVENT_LOOP] if standby.watching() else []
+    unknown = [ORPHANS] if any(not each.elsewhere for each in orphans.known()) else []
     providers = map(provider_check, _providers())
-    return [DATABASE, DISK, EMBEDDER, vectors, *providers, WORKER, *loop]
+    return [DATABASE, DISK, EMBEDDER, vectors, *unknown, *providers, WORKER, *loop]
 
 
 def database_name() -> str:
@@ -136,8 +140,8 @@ def _damaged(damages: dict[str, str]) -> Finding | None:
     """Of repositories that lack vectors, by name."""
     if not damages:
         return None
-    named = ". ".join(f"{name}: {damage}" for name, damage in list(damages.items())[:SHOWN])
-    more = f". And {len(damages) - SHOWN} more" if len(damages) > SHOWN else ""
+    named = ". ".join(f"{name}: {damage}" for name, damage in list(damages.items())[:DAMAGED_SHOWN])
+    more = f". And {len(damages) - DAMAGED_SHOWN} more" if len(damages) > DAMAGED_SHOWN else ""
     told = f"{named}{more}. Words answer meanwhile."
     return Finding("chroma", "Vector store", "bad", "Damaged", told, _way_out())
 
@@ -149,6 +153,34 @@ def _way_out() -> str:
             "codeinfo ingests these folders again while it runs; the Ingest page tells if it fails."
         )
     return "While codeinfo runs, choose Re-embed for these folders on the Ingest page."
+
+
+async def _orphans() -> Finding:
+    """What the worker found last."""
+    return orphans_finding(orphans.known())
+
+
+def orphans_finding(found: Sequence[Orphan]) -> Finding:
+    """Roots that the index names and the database does not know, with the way to be rid of them."""
+    told = partial(Finding, ORPHANS.id, ORPHANS.name)
+    mine = [each for each in found if not each.elsewhere]
+    others = [each for each in found if each.elsewhere]
+    neighbours = f"Of other installations on this Chroma: {_listed(others)}" if others else ""
+    if not mine:
+        return told("ok", "None", neighbours or "The database knows all that the index holds.")
+    ids = " ".join(str(each.root_id) for each in mine[:SHOWN])
+    return told(
+        "warn",
+        "Unknown folders",
+        " ".join(filter(None, [f"Not in this database, and kept: {_listed(mine)}", neighbours])),
+        "If another database was here, put it back. Else ingest the folders again on the Ingest "
+        f"page, stop codeinfo, and delete what is left over: manage.py drop_index {ids}",
+    )
+
+
+def _listed(found: Sequence[Orphan]) -> str:
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return ", ".join(each.label for each in found[:SHOWN]) + more + "."
 
 
 async def _provider(provider: Provider) -> Finding:
@@ -209,6 +241,7 @@ EMBEDDER = _threaded("embedder", "Search and embedding", _embedder)
 VECTORS = _threaded("chroma", "Vector store", _vectors)
 VECTORS_EXAMINED = _threaded("chroma", "Vector store", vectors_examined)
 VECTORS_IF_OPEN = _threaded("chroma", "Vector store", _vectors_if_open)
+ORPHANS = Check("orphans", "Unknown folders", _orphans)
 WORKER = Check("worker", "Ingest worker", _worker)
 EVENT_LOOP = Check("eventLoop", "Event loop", _event_loop)
 

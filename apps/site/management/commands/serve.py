@@ -1,6 +1,7 @@
 """`manage.py serve`: bring the data folder up to date and serve everything from one process."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from channels.routing import get_default_application
@@ -11,10 +12,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.conversations import recovery as conversation_recovery
 from apps.ingest.runs import behind
 from apps.ingest.runs import recovery as ingest_recovery
+from apps.ingest.runs.orphans import Orphan
 from apps.ingest.vectors.store import claim_store
 from apps.logs.store import StoreHandler, get_store
 from apps.site import first_start, schema, server
 from apps.site.backup import restoring
+from apps.site.checks.parts import SHOWN
 from apps.site.connections import raise_file_limit
 from codeinfo import start_errors
 from codeinfo.access import check_exposure
@@ -65,17 +68,31 @@ class Command(BaseCommand):
         conversation_recovery.recover()
         ingest_recovery.recover()
         password = first_start.ensure_admin(known.data_dir)
-        first_start.ensure_first_root(known)
+        unknown = first_start.unknown_roots()
+        if not unknown:
+            first_start.ensure_first_root(known)
 
         # Importing it sets up the whole site, which must not happen before the checks above.
-        server.run(get_default_application(), listen_on, lambda: self.announce(password))
+        server.run(get_default_application(), listen_on, lambda: self.announce(password, unknown))
 
-    def announce(self, password: str | None) -> None:
+    def announce(self, password: str | None, unknown: Sequence[Orphan] = ()) -> None:
         known = knobs()
         self.stdout.write(f"codeinfo serves on http://{known.bind}:{known.port}  (Ctrl-C stops)")
         self.stdout.write(f"  data folder  {known.data_dir}")
         if password:
             self.stdout.write(f"  admin        user admin, password {password} (shown once)")
+        if unknown:
+            count = f"{len(unknown)} folder{'' if len(unknown) == 1 else 's'}"
+            page = f"http://{known.bind}:{known.port}/ingest"
+            self.stdout.write(
+                f"  LOOK         the index holds {count} that this database does not know. Nothing "
+                "is deleted. If another"
+            )
+            self.stdout.write(
+                f"               database was here, put it back; else ingest again: {page}"
+            )
+            for each in unknown[:SHOWN]:
+                self.stdout.write(f"               {each.label}")
         self.stdout.flush()
 
 

@@ -1,0 +1,114 @@
+"""Roots that the index names and this database does not know: they are kept, and told of.
+
+They come from an emptied, older or different database on the same data folder, or from another
+installation on the same Chroma server. Nothing but `manage.py drop_index` deletes them. The worker
+looks for them when it sweeps; pages and `/health` go by what it found last.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from apps.ingest import stream
+from apps.ingest.installation import installation_id
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import RemovedRoot, Root
+from apps.ingest.runs import stores
+from apps.ingest.runs.stores import Held
+from apps.ingest.vectors.store import get_store
+from codeinfo.conf import knobs
+
+logger = logging.getLogger("codeinfo.ingest")
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """`path`, `name` and `model` are empty where the index does not tell. `elsewhere`: it says that
+    it is of another installation, which uses the same Chroma server."""
+
+    root_id: UUID
+    path: str
+    name: str
+    model: str
+    elsewhere: bool
+
+    @property
+    def label(self) -> str:
+        return f"{self.path or 'an unknown folder'} ({self.root_id})"
+
+
+_known: tuple[Orphan, ...] = ()
+
+
+def known() -> tuple[Orphan, ...]:
+    """What was found last, by folder."""
+    return _known
+
+
+def unknown_folders() -> list[Orphan]:
+    """Those of this installation's data whose folder is not ingested: what the pages offer to
+    ingest again, one of each folder."""
+    ingested = set(Root.objects.values_list("path", flat=True)) if _known else set()
+    mine = [each for each in _known if each.path and not each.elsewhere]
+    return list({each.path: each for each in mine if each.path not in ingested}.values())
+
+
+def find() -> list[Orphan]:
+    """Read them from the stores. Raises Unavailable where these cannot be read."""
+    held = stores.held()
+    known_ids = set(Root.objects.values_list("id", flat=True))
+    removed = removed_of(held)
+    own = installation_id()
+    return [
+        orphan_of(each, own)
+        for each in held.values()
+        if each.root_id not in known_ids and (each.root_id not in removed or each.is_anothers(own))
+    ]
+
+
+def removed_of(root_ids: Iterable[UUID]) -> set[UUID]:
+    """Those of these roots that this database had and has removed."""
+    rows = RemovedRoot.objects.filter(root_id__in=list(root_ids))
+    return set(rows.values_list("root_id", flat=True))
+
+
+def orphan_of(held: Held, own: str) -> Orphan:
+    # Words are in files of our own data folder: where there are some, it is an index of this place.
+    elsewhere = bool(knobs().chroma_url) and not held.words and held.is_anothers(own)
+    if origin := held.origin:
+        return Orphan(held.root_id, origin.path, origin.name, held.model, elsewhere)
+    path = get_store().folder_of(held.root_id) if held.vectors else ""
+    return Orphan(held.root_id, path, path.rpartition("/")[2], held.model, elsewhere)
+
+
+def remember(found: Iterable[Orphan]) -> None:
+    """Keep what was found for the pages, and log what is new of it."""
+    global _known
+    before = {each.root_id for each in _known}
+    _known = tuple(sorted(found, key=lambda each: (each.path, str(each.root_id))))
+    for each in _known:
+        if each.root_id not in before and not each.elsewhere:
+            facts = {"root": str(each.root_id), "path": each.path, "name": each.name}
+            logger.warning(
+                "index of a root that the database does not know", extra={"context": facts}
+            )
+    if before != {each.root_id for each in _known}:
+        stream.roots_changed()
+
+
+def find_at_start() -> list[Orphan]:
+    """What a start tells of an index that is older than its database; nothing, and at no cost,
+    where no sign is of one. Raises Unavailable as `find` does."""
+    ids = get_lexical().roots()
+    unknown = ids - set(Root.objects.values_list("id", flat=True)) - removed_of(ids)
+    if not unknown and (Root.objects.exists() or not _has_vectors()):
+        return []
+    remember(find())
+    return [each for each in _known if not each.elsewhere]
+
+
+def _has_vectors() -> bool:
+    """Whether there may be vectors, without opening an embedded store that was never used."""
+    known_knobs = knobs()
+    return bool(known_knobs.chroma_url) or (known_knobs.data_dir / "chroma/chroma.sqlite3").exists()

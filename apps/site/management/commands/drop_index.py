@@ -1,0 +1,71 @@
+"""`manage.py drop_index ROOT_ID…`: delete vectors and words that the database does not know."""
+
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.ingest.models import Root
+from apps.ingest.runs import orphans, stores
+from apps.ingest.runs.orphans import Orphan
+from apps.ingest.vectors.store import claim_store, get_store, reset_store
+from codeinfo.errors import CodeinfoError
+
+
+class Command(BaseCommand):
+    help = (
+        "Delete the vectors and words of roots that this database does not know, as `doctor` lists "
+        "them. With the embedded Chroma, stop the server first."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("root_id", nargs="+", help="as `manage.py doctor` shows it")
+        parser.add_argument(
+            "--of-another-installation",
+            action="store_true",
+            help="also what another installation on the same Chroma server has written",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        wanted = [_root_id(text) for text in options["root_id"]]
+        try:
+            claim_store()
+            found = {each.root_id: each for each in orphans.find()}
+            for root_id in wanted:
+                _check(root_id, found.get(root_id), others=options["of_another_installation"])
+            for root_id in wanted:
+                self._drop(found[root_id])
+        except CodeinfoError as error:
+            raise CommandError(error.message) from error
+        finally:
+            reset_store()
+
+    def _drop(self, orphan: Orphan) -> None:
+        count = get_store().count(orphan.root_id)
+        stores.drop_words(orphan.root_id)
+        stores.drop_vectors(orphan.root_id)
+        vectors = f"{count:,} vector{'' if count == 1 else 's'}"
+        self.stdout.write(f"Deleted {orphan.label}: {vectors} and their words.")
+
+
+def _root_id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise CommandError(f"{text!r} is not the id of a root: doctor lists them.") from None
+
+
+def _check(root_id: UUID, orphan: Orphan | None, *, others: bool) -> None:
+    """Refuse what is in use, before anything is deleted."""
+    if root := Root.objects.filter(id=root_id).first():
+        raise CommandError(
+            f"{root.name} is in use: remove it on the Ingest page. manage.py drop_index deletes "
+            "only what the database does not know."
+        )
+    if orphan is None:
+        raise CommandError(f"No index of {root_id} is left over here.")
+    if orphan.elsewhere and not others:
+        raise CommandError(
+            f"{orphan.label} belongs to another installation on this Chroma server. If that is "
+            "gone, add --of-another-installation."
+        )

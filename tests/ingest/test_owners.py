@@ -1,0 +1,166 @@
+"""Whose vectors and words they are: what a sweep may take, and what it leaves and tells of."""
+
+import io
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+from apps.ingest import services
+from apps.ingest.embedding.static import MODEL_ID
+from apps.ingest.installation import installation_id
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import Installation, RemovedRoot, Root
+from apps.ingest.runs import orphans, queue, stores, sweep
+from apps.ingest.types import Origin, VectorRecord
+from apps.ingest.vectors.store import get_store, reset_store
+from tests.ingest.conftest import Server
+from tests.support.ingested import ingest
+
+pytestmark = pytest.mark.django_db
+
+ELSEWHERE = Origin(str(uuid4()), "/elsewhere/ships", "ships")
+
+
+def fill(root_id: UUID, origin: Origin | None, *, words: bool = True) -> None:
+    """Vectors and words of one chunk, as a run of `origin` would have written them."""
+    facts = {"runId": "r", "sourceFile": "s", "root": "/elsewhere/ships", "relPath": "a.py"}
+    record = VectorRecord("r:a.py:0", "text", facts)
+    vectors = np.ones((1, 256), dtype=np.float32)
+    get_store().add(root_id, MODEL_ID, [record], vectors, origin)
+    if words:
+        get_lexical().add(root_id, [record])
+        if origin:
+            get_lexical().set_origin(root_id, origin)
+
+
+def forget(root: Root) -> None:
+    """As if the database had never known this root."""
+    Root.objects.filter(id=root.id).delete()
+    RemovedRoot.objects.all().delete()
+
+
+def test_an_ingest_writes_whose_it_is(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    wanted = Origin(installation_id(), str(repo), root.name)
+    assert store.origins()[root.id] == get_lexical().origin(root.id) == wanted
+    assert installation_id() == str(Installation.objects.get().uid)
+
+
+@pytest.mark.parametrize("origin", [None, ELSEWHERE], ids=["no id", "another's id"])
+def test_vectors_and_words_that_no_record_tells_of_stay(
+    store: Any, origin: Origin | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    root_id = uuid4()
+    fill(root_id, origin)
+    with caplog.at_level(logging.WARNING, "codeinfo.ingest"):
+        sweep.sweep()
+    assert store.count(root_id) == 1 and get_lexical().count(root_id) == 1
+    (orphan,) = orphans.known()
+    assert (orphan.root_id, orphan.path, orphan.model) == (root_id, "/elsewhere/ships", MODEL_ID)
+    assert str(root_id) in str([record.__dict__ for record in caplog.records])
+
+
+def test_a_different_database_on_the_same_folder_loses_nothing(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    held = store.count(root.id), get_lexical().count(root.id)
+    forget(root)
+    Installation.objects.all().delete()
+    sweep.sweep()
+    assert (store.count(root.id), get_lexical().count(root.id)) == held
+    assert [each.path for each in orphans.known()] == [str(repo)]
+
+
+def test_an_older_database_of_the_same_installation_loses_nothing(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    forget(root)
+    sweep.sweep()
+    assert store.count(root.id) and get_lexical().count(root.id)
+
+
+def test_what_a_removal_left_is_deleted_and_logged(
+    repo: Path, store: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = ingest(repo)
+    root_id, rows = root.id, store.count(root.id)
+    Root.objects.all().delete()
+    with caplog.at_level(logging.INFO, "codeinfo.ingest"):
+        sweep.sweep()
+    assert not stores.roots()
+    told = [each.__dict__["context"] for each in caplog.records if each.message == "index deleted"]
+    named = {"root": str(root_id), "path": str(repo), "name": repo.name}
+    assert told == [{**named, "words": rows}, {**named, "vectors": rows}]
+
+
+def test_what_another_installation_wrote_for_a_removed_root_stays(repo: Path, store: Any) -> None:
+    """As beside a copy of the database that has become an installation of its own."""
+    root = ingest(repo)
+    store.set_origin(root.id, ELSEWHERE)
+    services.remove(root.path)
+    sweep.sweep()
+    assert store.count(root.id)
+    assert not get_lexical().count(root.id)
+
+
+def test_an_index_without_an_id_is_adopted_where_the_root_is_known(repo: Path, store: Any) -> None:
+    root = Root.objects.create(path=str(repo), name="ships", model=MODEL_ID, generation=1)
+    fill(root.id, None)
+    sweep.sweep()
+    wanted = Origin(installation_id(), str(repo), "ships")
+    assert store.origins()[root.id] == get_lexical().origin(root.id) == wanted
+    # Adopting changes nothing else of it.
+    assert store.count(root.id) == get_lexical().count(root.id) == 1
+    assert store.query(root.id, np.ones(256, np.float32), 1)[0].text == "text"
+
+
+def test_the_command_drops_what_it_names_and_nothing_that_is_in_use(repo: Path, store: Any) -> None:
+    root, orphan, other = ingest(repo), uuid4(), uuid4()
+    fill(orphan, None)
+    fill(other, ELSEWHERE)
+    with pytest.raises(CommandError, match="manage.py drop_index"):
+        call_command("drop_index", str(root.id))
+    with pytest.raises(CommandError, match="No index"):
+        call_command("drop_index", str(uuid4()))
+    with pytest.raises(CommandError, match="not the id"):
+        call_command("drop_index", "lighthouse")
+    out = io.StringIO()
+    call_command("drop_index", str(orphan), stdout=out)
+    assert "1 vector" in out.getvalue()
+    assert stores.roots() == {root.id, other}
+
+
+def test_folders_are_ingested_again_from_what_the_index_names(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    forget(root)
+    sweep.sweep()
+    services.ingest_again([each.root_id for each in orphans.known()])
+    queue.drain()
+    again = Root.objects.get()
+    assert (again.path, again.name, again.last_state) == (str(repo), repo.name, "completed")
+    assert not orphans.unknown_folders()
+    # What stood before is left to the command.
+    assert stores.roots() == {root.id, again.id}
+
+
+def test_two_installations_on_one_chroma_server_leave_each_other_alone(
+    repo: Path, store: Any, server: Server, turn_knobs: Callable[..., None]
+) -> None:
+    reset_store()
+    turn_knobs(chroma_url=server.url)
+    root, theirs = ingest(repo), uuid4()
+    fill(theirs, ELSEWHERE, words=False)
+    sweep.sweep()
+    assert get_store().collections() == {root.id, theirs}
+    # A neighbour is no fault: nothing is offered for what it has.
+    assert [each.elsewhere for each in orphans.known()] == [True]
+    assert not orphans.unknown_folders()
+    with pytest.raises(CommandError, match="--of-another-installation"):
+        call_command("drop_index", str(theirs))
+    call_command("drop_index", "--of-another-installation", str(theirs), stdout=io.StringIO())
+    assert get_store().collections() == {root.id}
+    reset_store()

@@ -1,0 +1,136 @@
+"""A database that is new on an index that is not: nothing is deleted, and everybody is told."""
+
+import io
+import json
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from apps.ingest.embedding import DEFAULT_MODEL
+from apps.ingest.lexical import get_lexical
+from apps.ingest.models import Installation, RemovedRoot, Root
+from apps.ingest.runs import queue, stores, sweep
+from apps.ingest.vectors.store import get_store
+from tests.browser.product import HOME, Product, running
+from tests.site.test_documented_commands import until_ingested
+from tests.support.ingested import SAMPLE, ingest, write_files
+
+PATIENCE = 60
+
+
+def started(product: Product, repo: Path) -> None:
+    """Ingested through the API, as the docs tell."""
+    body = {"path": str(repo), "name": "lighthouse", "model": DEFAULT_MODEL}
+    answer = httpx.post(f"{product.url}/ingest/start", json=body, timeout=PATIENCE)
+    until_ingested(f"{product.url}/ingest/status/{answer.json()['runId']}")
+
+
+def doctor(product: Product, *command: str) -> "subprocess.CompletedProcess[str]":
+    """A command on the product's data folder, beside its server or after it."""
+    env = {
+        "PATH": str(Path(sys.executable).parent),
+        "HOME": str(product.data.parent),
+        "CODEINFO_DATA_DIR": str(product.data),
+        "CODEINFO_INGEST_BASE": str(product.repos),
+        "PORT": product.url.rpartition(":")[2],
+        "MCP_FORCE_CODEX_AVAILABLE": "false",
+    }
+    return subprocess.run(
+        [sys.executable, "manage.py", *command],
+        cwd=HOME,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(tmp_path: Path) -> None:
+    with running(tmp_path) as product:
+        repo = write_files(product.repos / "lighthouse", SAMPLE)
+        started(product, repo)
+    (words,) = (product.data / "lexical").glob("*.sqlite3")
+    indexes = {each.name for each in (product.data / "chroma").iterdir() if each.is_dir()}
+    for file in product.data.glob("codeinfo.sqlite3*"):
+        file.unlink()
+    # The first root is not ingested over it, either.
+    with running(tmp_path, CODEINFO_FIRST_ROOT=str(repo)) as product:
+        log = product.log()
+        assert "the index holds 1 folder that this database does not know" in log, log
+        assert str(repo) in log
+        assert httpx.get(f"{product.url}/ingest/roots").json()["roots"] == []
+        told = httpx.get(f"{product.url}/health").json()
+        assert told["parts"]["orphans"]["state"] == "warn" and "orphans" in told["degraded"]
+        (found,) = [
+            each
+            for each in json.loads(doctor(product, "doctor", "--json").stdout)["checks"]
+            if each["id"] == "orphans"
+        ]
+        assert str(repo) in found["detail"]
+        assert "does not know" in httpx.get(f"{product.url}/ingest").text
+        # A run comes after a sweep: the sweep has left everything.
+        started(product, repo)
+        refused = doctor(product, "drop_index", words.stem)
+        assert refused.returncode == 1 and "Another process" in refused.stderr
+        assert "does not know" not in httpx.get(f"{product.url}/").text
+    assert words.exists()
+    assert indexes <= {each.name for each in (product.data / "chroma").iterdir()}
+    told = doctor(product, "doctor")
+    (line,) = [each for each in told.stdout.splitlines() if "manage.py drop_index" in each]
+    root_id = line.rpartition("drop_index ")[2].strip()
+    assert root_id.replace("-", "") == words.stem
+    dropped = doctor(product, "drop_index", root_id)
+    assert "Deleted" in dropped.stdout, dropped.stderr
+    assert not words.exists()
+
+
+@pytest.fixture
+def unknown(transactional_db: None, folder: Path) -> Any:
+    """The repository that the index names and the database does not know, swept."""
+    for root_id in stores.roots():
+        stores.drop_words(root_id)
+        stores.drop_vectors(root_id)
+    repo = write_files(folder / "lighthouse", SAMPLE)
+    ingest(repo)
+    # RemovedRoot last: it keeps what the deletion of the root has written.
+    for rows in (Root.objects, Installation.objects, RemovedRoot.objects):
+        rows.all().delete()
+    sweep.sweep()
+    yield repo
+    for root_id in stores.roots():
+        stores.drop_words(root_id)
+        stores.drop_vectors(root_id)
+    sweep.sweep()
+
+
+def test_the_page_offers_to_ingest_it_again(unknown: Path, client: Client) -> None:
+    assert "does not know" in client.get("/").content.decode()
+    page = client.get("/ingest").content.decode()
+    assert str(unknown) in page
+    (root_id,) = stores.roots()
+    answer = client.post(
+        "/ui/ingest/again", {"root": [str(root_id)]}, headers={"HX-Request": "true"}
+    )
+    assert "1 ingest queued" in answer.headers["HX-Trigger"]
+    queue.drain()
+    assert Root.objects.get().path == str(unknown)
+    assert "does not know" not in client.get("/ingest").content.decode()
+    assert get_store().count(root_id) and get_lexical().count(root_id)
+
+
+def test_doctor_lists_it_with_the_command(unknown: Path) -> None:
+    out = io.StringIO()
+    # What else is wrong with this installation does not matter here.
+    with suppress(SystemExit):
+        call_command("doctor", "--json", stdout=out)
+    (root_id,) = stores.roots()
+    (found,) = [each for each in json.loads(out.getvalue())["checks"] if each["id"] == "orphans"]
+    assert found["level"] == "warn" and str(unknown) in found["detail"]
+    assert f"manage.py drop_index {root_id}" in found["fix"]
