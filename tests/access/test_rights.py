@@ -109,6 +109,7 @@ ROUTES = [
     form("ui/ingest/start", STAFF, path="/nowhere"),
     form("ui/ingest/cancel/<str:run_id>", STAFF, f"ui/ingest/cancel/{NO_RUN}"),
     form("ui/ingest/plain/<str:run_id>", STAFF, f"ui/ingest/plain/{NO_RUN}"),
+    form("ui/ingest/again", STAFF, root=NO_RUN),
     form("ui/ingest/reembed", STAFF, root=NO_RUN),
     get("ui/ingest/remove", STAFF),
     form("ui/ingest/remove", STAFF, root=NO_RUN),
