@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 from apps.ingest import queries, stream
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs import freeze
 from apps.ingest.runs.progress import INTERRUPTED
 from apps.ingest.types import Check, go_on
 from apps.ingest.vectors.chroma import BROKEN
@@ -93,7 +94,8 @@ def _in_a_usable_store(work: Callable[[], Result]) -> Result:
     except Unavailable as error:
         if error.code != BROKEN:
             raise
-        kept = set_store_aside()
+        with freeze.index.changing():
+            kept = set_store_aside()
         facts = {"reason": error.message, "kept": str(kept) if kept else None}
         logger.error("vector store replaced by an empty one", extra={"context": facts})
     return work()
@@ -107,7 +109,10 @@ def _look_after(roots: Sequence[Root], before_each: Check = go_on) -> list[str]:
         before_each()
         states.append(state_of(root))
     broken = [root for root, state in zip(roots, states, strict=True) if state.problem]
-    kept = store.set_aside([root.id for root in broken]) if broken and ours else None
+    kept = None
+    if broken and ours:
+        with freeze.index.changing():
+            kept = store.set_aside([root.id for root in broken])
     damages: list[str] = []
     for root, state in zip(roots, states, strict=True):
         if state.problem:

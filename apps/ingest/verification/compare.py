@@ -5,16 +5,14 @@ a time. A comparison may run beside an ingest: it holds for one generation, and 
 another is published meanwhile.
 """
 
-from collections.abc import Callable, Collection, Iterator
-from uuid import UUID
+from collections.abc import Collection, Iterator
 
 from django.db.models import Q
 
 from apps.ingest import queries
-from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IngestRun, Root
+from apps.ingest.runs import orphans
 from apps.ingest.types import Check, go_on
-from apps.ingest.vectors.store import get_store
 from apps.ingest.verification import rows, source, stored
 from apps.ingest.verification.types import Compared, Difference
 from codeinfo.errors import NotFound
@@ -106,16 +104,12 @@ def _waits_for_model(root: Root) -> bool:
 
 
 def _orphans() -> Iterator[Difference]:
-    """Read before the rows: each of those had its row before it came to be."""
-    held: list[tuple[str, Callable[[], set[UUID]]]] = [
-        ("vectors", get_store().collections),
-        ("words", get_lexical().roots),
-    ]
-    ids = {what: read() for what, read in held}
-    known = set(Root.objects.values_list("id", flat=True))
-    for what, of in ids.items():
-        for orphan in sorted(of - known):
-            yield Difference(str(orphan), "orphan", f"{what} of a root that has no row")
+    """What the index of this installation holds of roots that have no row."""
+    for orphan in orphans.find():
+        if not orphan.elsewhere:
+            yield Difference(
+                str(orphan.root_id), "orphan", f"an index of {orphan.path or 'an unknown folder'}"
+            )
 
 
 def _lock() -> Iterator[Difference]:
