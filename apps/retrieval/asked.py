@@ -6,7 +6,7 @@ from functools import cached_property
 from apps.ingest.lexical import words
 from apps.ingest.models import Root
 from apps.ingest.types import Filters, Vectors
-from apps.ingest.vectors.store import unit_rows
+from apps.ingest.vectors.packing import unit_rows
 from apps.retrieval.overlaps import Repeated
 from apps.retrieval.ranking.question import telling, telling_stems
 from apps.retrieval.scope import fits

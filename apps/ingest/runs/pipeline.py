@@ -35,8 +35,8 @@ from apps.ingest.types import (
     VectorRecord,
     Vectors,
 )
+from apps.ingest.vectors.packing import unit_rows
 from apps.ingest.vectors.records import records
-from apps.ingest.vectors.store import unit_rows
 from apps.ingest.vectors.writer import Writer
 from codeinfo import disk
 from codeinfo.conf import knobs

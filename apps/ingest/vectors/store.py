@@ -13,8 +13,6 @@ A collection can break without the others: then it fails alone. `examine` tells 
 whole.
 """
 
-import json
-import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -27,8 +25,9 @@ import numpy as np
 from apps.ingest.courtesy import courtesy
 from apps.ingest.types import Check, Origin, StoredMatch, VectorRecord, Vectors, go_on
 from apps.ingest.vectors import aside, chroma
-from apps.ingest.vectors.collections import SPACE, Collections, pages
+from apps.ingest.vectors.collections import Collections, pages
 from apps.ingest.vectors.guarded import Client, Guarded, failed
+from apps.ingest.vectors.packing import description, match, origin_in, packed, unit_rows
 from apps.ingest.vectors.process import Embedded
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
@@ -44,7 +43,6 @@ VECTORS_SLICE = 1_000
 # Rows that go with their collection in one call, a second's work: a quarter of a million took more
 # than CALL_SECONDS on a busy machine. Those above go before, half a second's work in each call.
 MOST_DROPPED, DROP_SLICE = 20_000, 2_000
-_FILTERED = ("runId", "sourceFile")
 
 
 class VectorStore:
@@ -76,10 +74,10 @@ class VectorStore:
         units, good = unit_rows(vectors)
         kept = [record for record, fine in zip(records, good, strict=True) if fine]
         units = units[good]
-        name, about = self._name(root_id), _about(root_id, model, units.shape[1], origin)
+        name, about = self._name(root_id), description(root_id, model, units.shape[1], origin)
         for part in courtesy.slices(len(kept)):
             ids = [record.id for record in kept[part]]
-            facts = [_packed(record) for record in kept[part]]
+            facts = [packed(record) for record in kept[part]]
             self._client.ask(Collections.add, name, about, ids, units[part], facts)
         return [record.id for record, fine in zip(records, good, strict=True) if not fine]
 
@@ -89,7 +87,7 @@ class VectorStore:
         if n < 1 or not good[0]:
             return []
         found = self._each(Collections.query, {root_id: (units[0], n)})[root_id]
-        return [_match(*row) for row in found]
+        return [match(*row) for row in found]
 
     def nearest(self, root_id: UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
         """Ids and distances of the n nearest, nearest first: a third of the time of `query`."""
@@ -150,7 +148,7 @@ class VectorStore:
         calls = {root_id: (list(of_root),) for root_id, of_root in ids.items() if of_root}
         found = self._each(Collections.get, calls)
         return {
-            root_id: {i: _match(i, packed, None) for i, packed in found.get(root_id, [])}
+            root_id: {i: match(i, packed, None) for i, packed in found.get(root_id, [])}
             for root_id in ids
         }
 
@@ -191,7 +189,7 @@ class VectorStore:
         name, wanted = self._name(root_id), list(ids)
         found = self._client.ask(Collections.get, name, wanted)
         named, vectors = self._client.ask(Collections.vectors, name, wanted)
-        return {each: _match(each, packed, None) for each, packed in found}, named, vectors
+        return {each: match(each, packed, None) for each, packed in found}, named, vectors
 
     def each_id(self, root_id: UUID) -> Iterator[str]:
         """Every id, read page by page."""
@@ -277,7 +275,7 @@ class VectorStore:
         name = self._name(root_id)
         ids = self._client.ask(Collections.ids, name, 1)
         found = self._client.ask(Collections.get, name, ids) if ids else []
-        return next((str(_match(*row, None).metadata.get("root", "")) for row in found), "")
+        return next((str(match(*row, None).metadata.get("root", "")) for row in found), "")
 
     def close(self) -> None:
         """Let go of Chroma's files or connections."""
@@ -295,48 +293,6 @@ class VectorStore:
                 self._client.ask(Collections.delete, name, ids[part])
             deleted += len(ids)
         return deleted
-
-
-def _about(
-    root_id: UUID, model: str, dimension: int, origin: Origin | None = None
-) -> dict[str, Any]:
-    """What a collection says of itself: to codeinfo whose it is, and all of it to people who look
-    into Chroma."""
-    return {
-        "embedder": model.partition(":")[0] if ":" in model else "builtin",
-        "model": model,
-        "dimension": dimension,
-        "space": SPACE,
-        "root": str(root_id),
-        **(origin._asdict() if origin else {}),
-    }
-
-
-def origin_in(about: Mapping[str, Any]) -> Origin | None:
-    """Whose a collection is by what it says of itself; None where it does not say."""
-    told = [about.get(field) for field in Origin._fields]
-    return Origin(*map(str, told)) if all(isinstance(each, str) for each in told) else None
-
-
-def unit_rows(vectors: Vectors) -> tuple[Vectors, Any]:
-    """The rows at unit length, and which of them could be: zero and non-finite ones cannot."""
-    # float64: the squares of large float32 numbers would not fit.
-    wide = vectors.astype(np.float64)
-    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    good = np.isfinite(lengths) & (lengths > 0)
-    units = (wide / np.where(good, lengths, 1)[:, None]).astype(np.float32)
-    return units, good
-
-
-def _packed(record: VectorRecord) -> dict[str, Any]:
-    filtered = {key: record.metadata[key] for key in _FILTERED if key in record.metadata}
-    return filtered | {"record": json.dumps([record.text, record.metadata], ensure_ascii=False)}
-
-
-def _match(vector_id: str, packed: Mapping[str, Any], distance: float | None) -> StoredMatch:
-    text, metadata = json.loads(packed["record"])
-    finite = distance is not None and math.isfinite(distance)
-    return StoredMatch(vector_id, text, metadata, distance if finite else None)
 
 
 def _is_hex(text: str) -> bool:
