@@ -18,6 +18,7 @@ from apps.ingest.runs import integrity, mend, queue, sweep
 from apps.ingest.vectors import chroma, guarded, process
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.store import get_store, reset_store
+from apps.ingest.verification import verify
 from apps.site import health
 from apps.site.checks.asking import Asker
 from codeinfo.errors import Unavailable
@@ -85,6 +86,23 @@ def damages() -> dict[str, bool]:
 
 def set_asides(data: Path) -> list[Path]:
     return sorted(data.glob("chroma.broken-*"))
+
+
+def test_a_database_from_which_nothing_can_be_deleted_is_found_by_a_run(
+    data: Path, folder: Path, ships: Root, worker: queue.Worker
+) -> None:
+    write_files(folder / "ships", {"ship_1.py": "def anchor():\n    return 1\n"})
+    harm(damage.entries_flipped, data, ships)
+    services.reembed(ships.path)
+    work(worker)
+    # It looks at its stores now and then only: this one is later.
+    work(queue.Worker())
+    assert damages() == {"ships": True}
+    assert len(set_asides(data)) == 1
+    services.reembed(ships.path)
+    work(worker)
+    assert damages() == {"ships": False}
+    assert verify(source=True) == []
 
 
 @pytest.mark.parametrize("how", HARMS)

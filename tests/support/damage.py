@@ -86,6 +86,23 @@ def lengths_deleted(chroma: Path, root_id: UUID) -> None:
     (index_folder(chroma, root_id) / "length.bin").unlink()
 
 
+def entries_flipped(chroma: Path, root_id: UUID) -> None:
+    """What the database's own indexes say of runs is not what its rows say: it can be read, and
+    nothing can be deleted."""
+    database = chroma / "chroma.sqlite3"
+    content = database.read_bytes()
+    size = int.from_bytes(content[16:18], "big")
+    pages = [content[at : at + size] for at in range(0, len(content), size)]
+    is_leaf_of_index = [page[:1] == b"\x0a" for page in pages]
+    assert any(is_leaf_of_index)
+    database.write_bytes(
+        b"".join(
+            page.replace(b"runId", b"runIx") if is_leaf else page
+            for page, is_leaf in zip(pages, is_leaf_of_index, strict=True)
+        )
+    )
+
+
 # The whole store is lost or broken.
 OF_THE_STORE: tuple[Harm, ...] = (
     database_overwritten,

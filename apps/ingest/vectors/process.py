@@ -33,7 +33,8 @@ CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.
 # How Chroma tells of what SQLite said, and where its database may be malformed.
 _SQLITE_CODE = re.compile(r"\(code: (\d+)\)")
 _MALFORMED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_LOG_STORE = "from the log store"
+# What Chroma says of its database without SQLite's code.
+_OF_DATABASE = ("from the log store", "to the metadata segment")
 
 # A child that has let go of its folder is kept for the next one: starting it costs a second.
 _idle: "list[Child]" = []
@@ -167,7 +168,9 @@ class Embedded:
 def may_be_malformed(error: Unavailable) -> bool:
     """Whether Chroma says of its database that it is malformed."""
     code = sqlite_code(error)
-    return code in _MALFORMED if code is not None else _LOG_STORE in error.message
+    if code is not None:
+        return code in _MALFORMED
+    return any(part in error.message for part in _OF_DATABASE)
 
 
 def sqlite_code(error: Unavailable) -> int | None:
