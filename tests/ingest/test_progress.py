@@ -140,6 +140,8 @@ def test_what_begins_and_ends_is_logged_with_its_facts(
         "ingest start",
         "ingest completed",
         "ingest remove start",
+        "index deleted",
+        "index deleted",
         "ingest remove completed",
     ]
     facts = logged[1][1]

@@ -301,6 +301,7 @@ def test_roots_are_listed_latest_first(client: Client, repo: Path) -> None:
         "lastIngestAt": moment.strftime("%Y-%m-%dT%H:%M:%S.007Z"),
         "counts": {"files": 3, "chunks": 9, "embedded": 8, "skipped": 1},
         "lastError": "Interrupted",
+        "damage": None,
     }
 
 

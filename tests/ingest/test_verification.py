@@ -9,7 +9,7 @@ import pytest
 
 from apps.ingest import queries
 from apps.ingest.lexical import get_lexical
-from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from apps.ingest.models import IndexLock, IngestRun, RemovedRoot, Root, SourceFile
 from apps.ingest.runs.job import Stopped
 from apps.ingest.types import VectorRecord
 from apps.ingest.vectors.chroma import unavailable
@@ -145,16 +145,20 @@ def test_a_lock_that_does_not_fit_is_found(repo: Path, store: Any) -> None:
     assert (found.root, found.kind) == (root.path, "lock")
     Root.objects.all().delete()
     IndexLock.objects.create(model="openai:other", dimension=3)
-    assert kinds() == {"lock", "orphan"}
+    assert kinds() == {"lock", "left_over"}
 
 
 def test_what_belongs_to_no_root_is_found(repo: Path, store: Any) -> None:
     root = ingest(repo)
     Root.objects.all().delete()
     IndexLock.objects.all().delete()
-    found = verify()
-    assert {(each.root, each.kind) for each in found} == {(str(root.id), "orphan")}
-    assert len(found) == 2
+    (found,) = verify()
+    assert (found.root, found.kind) == (str(root.id), "left_over")
+    # A database that never knew it.
+    RemovedRoot.objects.all().delete()
+    (found,) = verify()
+    assert (found.root, found.kind) == (str(root.id), "orphan")
+    assert str(repo) in found.detail
 
 
 def test_what_a_sweep_will_remove_is_harmless(repo: Path, store: Any) -> None:

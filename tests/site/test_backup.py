@@ -90,7 +90,8 @@ def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
             assert [path.name for path in packed.parent.iterdir()] == [packed.name]
         done = manage(copy / "data", "restore", str(packed))
         assert done.returncode == 0, done.stderr
-        assert "Restored the backup" in done.stdout and "5" in done.stdout
+        assert "Restored the backup" in done.stdout
+        assert "0 differences in 1 root." in done.stdout
         # As it was published: the run that was cut off does not count.
         done = manage(copy / "data", "verify_index", "--json")
         assert done.returncode == 0, done.stdout

@@ -64,7 +64,7 @@ def test_a_running_server_is_asked_and_mends_and_without_one_the_command_does(
         ingest_into(product, repo)
         done = manage(product.data, "verify_index", "--source")
         assert done.returncode == 0, done.stderr
-        assert "0 differences in 1 roots" in done.stdout and str(repo) in done.stdout
+        assert "0 differences in 1 root." in done.stdout and str(repo) in done.stdout
         write_files(repo, {"src/new.py": "def fresh() -> int:\n    return 1\n"})
         done = manage(product.data, "verify_index", "--source", "--json", "lighthouse")
         assert done.returncode == 1

@@ -91,7 +91,7 @@ class Round:
         if not self.world.server.alive:
             self.world.server.start()
         for run in self.runs:
-            self._wait_for(run)
+            self.wait_for(run)
 
     def _check(self) -> None:
         self._check_roots(self._published())
@@ -145,7 +145,7 @@ class Round:
         published = self._published()
         return [root for root in self.world.roots if str(root) in published]
 
-    def _wait_for(self, run: str) -> dict[str, Any]:
+    def wait_for(self, run: str) -> dict[str, Any]:
         """A run as it ended."""
         told: dict[str, Any] = {}
         for _ in self.while_patient():
@@ -162,7 +162,7 @@ class Round:
         for _ in self.while_patient():
             response = self.ask("POST", f"/ingest/reembed/{quote(str(root), safe='')}")
             if response is not None and response.status_code == 202:
-                ended = self._wait_for(response.json()["runId"])
+                ended = self.wait_for(response.json()["runId"])
                 if ended.get("state") not in ("completed", "skipped"):
                     self.violations.append(f"{root} is not ingested again: {json.dumps(ended)}")
                 return

@@ -103,6 +103,13 @@ def entries_flipped(chroma: Path, root_id: UUID) -> None:
     )
 
 
+def links_flipped(chroma: Path, root_id: UUID) -> None:
+    """The size of a list is gigabytes: Chroma would take as much memory and disk."""
+    with (index_folder(chroma, root_id) / "link_lists.bin").open("r+b") as file:
+        file.seek(40)
+        file.write(b"\x10\x27\x00\xf0")
+
+
 # The whole store is lost or broken.
 OF_THE_STORE: tuple[Harm, ...] = (
     database_overwritten,
@@ -115,6 +122,7 @@ OF_THE_STORE: tuple[Harm, ...] = (
 # One root's vectors are.
 OF_A_ROOT: tuple[Harm, ...] = (
     index_deleted,
+    links_flipped,
     vectors_flipped,
     header_flipped,
     table_overwritten,

@@ -31,7 +31,7 @@ from apps.ingest.runs import (
 from apps.ingest.runs.heart import Heartbeat
 from apps.ingest.runs.job import Job, Stopped
 from apps.ingest.runs.progress import CANCELLED, INTERRUPTED, Ending
-from apps.ingest.vectors.guarded import failed as store_failed
+from apps.ingest.vectors.chroma import failed as store_failed
 from apps.logs.context import on_behalf_of
 from codeinfo import disk
 from codeinfo.conf import knobs

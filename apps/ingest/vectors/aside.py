@@ -15,13 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from apps.ingest.sqlite_files import is_broken, open_file
-from apps.ingest.vectors.chroma import is_index_folder, unavailable
+from apps.ingest.vectors.chroma import failed, is_index_folder, unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 
 DATABASE = "chroma.sqlite3"
 KEPT = 2
 LONGEST_VERDICT = 150
+LIST_SIZE_BYTES = 4
 # With less space than this, what fails is not taken for broken.
 LEAST_FREE = 64 << 20
 
@@ -51,6 +52,37 @@ def problem_without_database(folder: Path) -> str:
         return ""
     lonely = any(is_index_folder(entry) for entry in folder.iterdir())
     return f"{DATABASE} is missing, and index files are there" if lonely else ""
+
+
+def set_torn_indexes_aside(folder: Path) -> None:
+    """Move away each index in which a list of links has more bytes than its file; its collection
+    fails from then on, and is made again. Called before Chroma opens the folder: it would believe
+    that size, and take so much memory and disk."""
+    if not folder.is_dir():
+        return
+    for index in filter(is_index_folder, sorted(folder.iterdir())):
+        if problem := problem_of_links(index / "link_lists.bin"):
+            facts = {"index": index.name, "reason": problem}
+            logger.error("an index of vectors is torn", extra={"context": facts})
+            _move(folder, [index])
+            failed.set()
+
+
+def problem_of_links(path: Path) -> str:
+    """Why a file of hnswlib's links is torn; "" where it is not, or cannot be read.
+
+    For each vector it holds the size in bytes of its lists of links (u32, little-endian), and then
+    these (hnswlib's `saveIndex`): four wrong bytes are gigabytes.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return ""  # Chroma itself says what is missing or not readable
+    at = rows = 0
+    while at + LIST_SIZE_BYTES <= len(content):
+        at += LIST_SIZE_BYTES + int.from_bytes(content[at : at + LIST_SIZE_BYTES], "little")
+        rows += 1
+    return f"{path.name} breaks off in row {rows:,}" if at > len(content) else ""
 
 
 def check_readable(folder: Path, names: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ import fcntl
 import os
 import shutil
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,9 @@ import httpx
 from codeinfo.errors import Unavailable
 
 CALL_SECONDS = 60.0
+# Set when a call has failed, or an index was set aside; the worker looks at the stores when it next
+# has time.
+failed = threading.Event()
 # The index folders that may be deleted, one a line.
 DROPPED = "dropped.txt"
 CALL_TIMEOUT = httpx.Timeout(CALL_SECONDS, connect=5.0)

@@ -4,13 +4,12 @@ A collection that crashes Chroma is found out and left alone from then on: each 
 cost everyone a restart. `Guarded.examine` tells what is broken from what passes.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from apps.ingest.vectors.chroma import BROKEN, CRASHED
+from apps.ingest.vectors.chroma import BROKEN, CRASHED, failed
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.process import may_be_malformed, sqlite_code
 from codeinfo.errors import Unavailable
@@ -23,9 +22,6 @@ Call = tuple[Any, ...]
 # Failures of its own, in fresh processes, after which a collection counts as broken; and how often
 # it is tried, since a call can be lost for another reason.
 FAILURES, ATTEMPTS = 2, 3
-
-# Set when a call has failed; the worker looks at the stores when it next has time.
-failed = threading.Event()
 
 
 class Client(Protocol):

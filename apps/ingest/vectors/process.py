@@ -132,6 +132,7 @@ class Embedded:
             self._child = None
             if problem := aside.problem_without_database(self._folder):
                 self._break(problem)
+            aside.set_torn_indexes_aside(self._folder)
             self._child = self._opened()
             self._file = _file(self._folder)
         return self._child

@@ -25,8 +25,9 @@ import numpy as np
 from apps.ingest.courtesy import courtesy
 from apps.ingest.types import Check, Origin, StoredMatch, VectorRecord, Vectors, go_on
 from apps.ingest.vectors import aside, chroma
+from apps.ingest.vectors.chroma import failed
 from apps.ingest.vectors.collections import Collections, pages
-from apps.ingest.vectors.guarded import Client, Guarded, failed
+from apps.ingest.vectors.guarded import Client, Guarded
 from apps.ingest.vectors.packing import description, match, origin_in, packed, unit_rows
 from apps.ingest.vectors.process import Embedded
 from codeinfo.conf import knobs

@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from apps.ingest import queries
 from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import orphans
+from apps.ingest.runs import orphans, stores
 from apps.ingest.types import Check, go_on
 from apps.ingest.verification import rows, source, stored
 from apps.ingest.verification.types import Compared, Difference
@@ -105,11 +105,15 @@ def _waits_for_model(root: Root) -> bool:
 
 def _orphans() -> Iterator[Difference]:
     """What the index of this installation holds of roots that have no row."""
-    for orphan in orphans.find():
-        if not orphan.elsewhere:
-            yield Difference(
-                str(orphan.root_id), "orphan", f"an index of {orphan.path or 'an unknown folder'}"
-            )
+    unknown = {orphan.root_id: orphan for orphan in orphans.find()}
+    for root_id in sorted(set(stores.held()) - set(Root.objects.values_list("id", flat=True))):
+        orphan = unknown.get(root_id)
+        if orphan is None:
+            told = "an index of a removed root, which the next sweep removes"
+            yield Difference(str(root_id), "left_over", told)
+        elif not orphan.elsewhere:
+            told = f"an index of {orphan.path or 'an unknown folder'}"
+            yield Difference(str(root_id), "orphan", told)
 
 
 def _lock() -> Iterator[Difference]:

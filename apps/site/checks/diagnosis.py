@@ -7,6 +7,7 @@ from apps.ingest.runs import orphans
 from apps.site.checks import parts, setup
 from apps.site.checks.asking import Asker, Check, in_thread
 from apps.site.checks.findings import Finding
+from codeinfo.errors import Unavailable
 
 LIMIT_SECONDS = 60.0
 
@@ -33,7 +34,11 @@ async def diagnose() -> list[Finding]:
 
 def _unknown() -> Finding:
     """Read from the stores, which no server has open."""
-    return parts.orphans_finding(orphans.find())
+    try:
+        return parts.orphans_finding(orphans.find())
+    except Unavailable:
+        told = "Not known until the vector store can be read."
+        return Finding(parts.ORPHANS.id, parts.ORPHANS.name, "off", "Unknown", told)
 
 
 UNKNOWN = Check(parts.ORPHANS.id, parts.ORPHANS.name, partial(in_thread, _unknown))

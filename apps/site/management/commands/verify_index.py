@@ -70,7 +70,11 @@ def _total(found: Mapping[str, Any]) -> str:
     roots = found["roots"]
     differences = [each for root in roots for each in root["differences"]] + found["shared"]
     harmless = sum(each["kind"] in HARMLESS for each in differences)
-    told = f"{len(differences) - harmless} differences in {len(roots)} roots"
+    real = len(differences) - harmless
+    told = (
+        f"{real} difference{'' if real == 1 else 's'} in "
+        f"{len(roots)} root{'' if len(roots) == 1 else 's'}"
+    )
     if harmless:
         told += f", {harmless} that go away by themselves"
     if found["foundFirst"] > len(differences):
