@@ -398,3 +398,83 @@ def test_what_comes_back_is_no_damage_any_more(
     work(worker)
     assert damages() == {"ships": False}
     assert sweep.due.is_set() is False
+
+
+def test_a_run_that_replaces_the_store_has_the_other_roots_looked_at(
+    data: Path, ships: Root, lighthouse: Root, worker: queue.Worker
+) -> None:
+    work(worker)
+    damage.chroma_deleted(data / "chroma", ships.id)
+    services.reembed(ships.path)
+    work(worker)
+    work(queue.Worker())
+    assert damages() == {"ships": False, "lighthouse": True}
+
+
+def test_a_root_that_cannot_be_judged_hides_no_other(
+    data: Path, ships: Root, lighthouse: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get_store().drop(lighthouse.id)
+    judge = integrity.state_of
+
+    def busy(root: Root) -> integrity.State:
+        if root.id == ships.id:
+            raise chroma.unavailable("Chroma's files cannot be read: Permission denied")
+        return judge(root)
+
+    monkeypatch.setattr(integrity, "state_of", busy)
+    with pytest.raises(Unavailable, match="Permission denied"):
+        integrity.check()
+    assert damages() == {"ships": False, "lighthouse": True}
+
+
+def test_a_sound_store_that_is_put_back_while_it_runs_is_used(
+    data: Path, ships: Root, folder: Path, worker: queue.Worker
+) -> None:
+    reset_store()
+    shutil.copytree(data / "chroma", folder / "kept")
+    assert get_store().count(ships.id) == ships.embedded
+    shutil.rmtree(data / "chroma")
+    shutil.copytree(folder / "kept", data / "chroma")
+    assert get_store().count(ships.id) == ships.embedded
+    work(worker)
+    assert set_asides(data) == []
+    assert damages() == {"ships": False}
+
+
+def test_a_repair_that_is_interrupted_twice_is_left_alone(
+    data: Path, ships: Root, turn_knobs: Knobs
+) -> None:
+    turn_knobs(ingest_repair="auto")
+    get_store().drop(ships.id)
+    queued = []
+    for _ in range(4):
+        integrity.check()
+        queued.append(IngestRun.objects.live().count())
+        # The server went down with it.
+        IngestRun.objects.live().update(state="error", last_error="Interrupted", slot=None)
+    assert queued == [1, 1, 0, 0]
+
+
+def test_files_that_cannot_be_looked_at_are_an_answer_of_their_own(
+    client: Client, data: Path, ships: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(folder: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    get_store()
+    monkeypatch.setattr(process, "_file", denied)
+    answer = ask(client, "sail_17")
+    assert (answer.status_code, answer.json()["degraded"]) == (200, "words only")
+
+
+def test_a_store_without_roots_that_was_taken_away_is_replaced(
+    data: Path, lighthouse: Root, worker: queue.Worker
+) -> None:
+    work(worker)
+    damage.chroma_deleted(data / "chroma", lighthouse.id)
+    with pytest.raises(Unavailable):
+        services.remove(lighthouse.path)
+        get_store().collections()
+    work(queue.Worker())
+    assert get_store().collections() == set()

@@ -11,6 +11,7 @@ one is left to a person; where it was interrupted, it is queued once more.
 
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from apps.ingest import queries, stream
@@ -19,7 +20,7 @@ from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import freeze
 from apps.ingest.runs.progress import INTERRUPTED
 from apps.ingest.types import Check, go_on
-from apps.ingest.vectors.chroma import BROKEN
+from apps.ingest.vectors.chroma import BROKEN, failed
 from apps.ingest.vectors.store import get_store, set_store_aside
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
@@ -98,60 +99,80 @@ def _in_a_usable_store(work: Callable[[], Result]) -> Result:
             kept = set_store_aside()
         facts = {"reason": error.message, "kept": str(kept) if kept else None}
         logger.error("vector store replaced by an empty one", extra={"context": facts})
+        # An empty store fails at nothing: without this, nobody would look what the others lack.
+        failed.set()
     return work()
 
 
 def _look_after(roots: Sequence[Root], before_each: Check = go_on) -> list[str]:
-    """The damage of each root, with what is broken set aside."""
-    store, ours = get_store(), not knobs().chroma_url
-    states: list[State] = []
+    """The damage of each root, with what is broken set aside. A root that cannot be judged keeps
+    the others from nothing: what it raised is raised at the end."""
+    ours = not knobs().chroma_url
+    get_store().collections()  # says whether the store as a whole can be used, without a root too
+    states: list[tuple[Root, State]] = []
+    unjudged: Unavailable | None = None
     for root in roots:
         before_each()
-        states.append(state_of(root))
-    broken = [root for root, state in zip(roots, states, strict=True) if state.problem]
-    kept = None
+        try:
+            states.append((root, state_of(root)))
+        except Unavailable as error:
+            if error.code == BROKEN:
+                raise
+            unjudged = error
+    # What is set aside is missing from then on; what a server has is only told.
+    after = [
+        (root, State(root.embedded) if state.problem and ours else state) for root, state in states
+    ]
+    new = [root for root, state in after if _write_down(root, state.damage(root))]
+    broken = [(root, state.problem) for root, state in states if state.problem]
     if broken and ours:
-        with freeze.index.changing():
-            kept = store.set_aside([root.id for root in broken])
-    damages: list[str] = []
-    for root, state in zip(roots, states, strict=True):
-        if state.problem:
-            facts = {
-                "root": root.path,
-                "reason": state.problem,
-                "kept": str(kept) if kept else None,
-            }
-            logger.error("vectors of a folder are broken", extra={"context": facts})
-        # What is set aside is missing from now on; what a server has is only told.
-        after = State(root.embedded) if state.problem and ours else state
-        damages.append(after.damage(root))
-        _write_down(root, damages[-1], mend=not after.problem)
-    return damages
+        _set_aside(broken)
+    elif broken:
+        _tell_broken(broken, None)
+    for root, state in after:
+        mendable = state.damage(root) and not state.problem and knobs().ingest_repair == "auto"
+        if mendable and (root in new or _is_untried(root)):
+            _queue(root)
+    if unjudged:
+        raise unjudged
+    return [state.damage(root) for root, state in after]
 
 
-def _write_down(root: Root, damage: str, *, mend: bool) -> None:
-    """Keep the damage of a root; `mend`: a run could."""
-    new = bool(damage) and not root.damage
-    if damage != root.damage:
-        same = Root.objects.filter(id=root.id, generation=root.generation)
-        if not same.update(damage=damage):
-            return  # removed, or published meanwhile
-        facts = {"root": root.path, "damage": damage or None}
-        level = logging.WARNING if damage else logging.INFO
-        logger.log(level, "vectors of a folder checked", extra={"context": facts})
-        stream.roots_changed()
-    wanted = bool(damage) and mend and knobs().ingest_repair == "auto"
-    if wanted and (new or _is_untried(root)):
-        _queue(root)
+def _set_aside(broken: Sequence[tuple[Root, str]]) -> None:
+    with freeze.index.changing():
+        kept = get_store().set_aside([root.id for root, _ in broken])
+    _tell_broken(broken, kept)
+
+
+def _tell_broken(broken: Sequence[tuple[Root, str]], kept: Path | None) -> None:
+    for root, problem in broken:
+        facts = {"root": root.path, "reason": problem, "kept": str(kept) if kept else None}
+        logger.error("vectors of a folder are broken", extra={"context": facts})
+
+
+def _write_down(root: Root, damage: str) -> bool:
+    """Keep the damage of a root; whether it is news."""
+    if damage == root.damage:
+        return False
+    if not Root.objects.filter(id=root.id, generation=root.generation).update(damage=damage):
+        return False  # removed, or published meanwhile
+    facts = {"root": root.path, "damage": damage or None}
+    level = logging.WARNING if damage else logging.INFO
+    logger.log(level, "vectors of a folder checked", extra={"context": facts})
+    stream.roots_changed()
+    return bool(damage) and not root.damage
 
 
 def _is_untried(root: Root) -> bool:
-    """Whether no run has failed at this root since it was published."""
+    """Whether no run has failed at this root since it was published. One that was interrupted
+    counts for nothing; two in a row may be what ends the server."""
     runs = IngestRun.objects.filter(path=root.path, dry_run=False)
-    latest = runs.order_by("-queued_at").first()
-    if latest is None or latest.id == root.last_run_id:
+    latest = list(runs.order_by("-queued_at")[:2])
+    if not latest or latest[0].id == root.last_run_id:
         return True
-    return latest.last_error == INTERRUPTED.last_error
+    return [run.last_error for run in latest].count(INTERRUPTED.last_error) == 1 and (
+        latest[0].last_error == INTERRUPTED.last_error
+    )
 
 
 def _queue(root: Root) -> None:

@@ -35,7 +35,7 @@ from apps.ingest.vectors.chroma import failed as store_failed
 from apps.logs.context import on_behalf_of
 from codeinfo import disk
 from codeinfo.conf import knobs
-from codeinfo.errors import CodeinfoError
+from codeinfo.errors import CodeinfoError, Unavailable
 from codeinfo.telemetry import span, tell
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -244,8 +244,7 @@ class Worker(threading.Thread):
         self._check_at, self._damaged_at = now + CHECK_AGAIN_SECONDS, math.inf
         store_failed.clear()
         try:
-            integrity.check(self._give_way)
-            self._to_mend = mend.wanting()
+            self._examine()
             if queries.damages():
                 self._damaged_at = now + DAMAGED_AGAIN_SECONDS
         except Stopped:
@@ -255,6 +254,15 @@ class Worker(threading.Thread):
             self._check_at = time.monotonic() + SWEEP_AGAIN_SECONDS
             facts = {"reason": error.message}
             logger.warning("index not checked yet", extra={"context": facts})
+
+    def _examine(self) -> None:
+        """Vectors first, then words: also where one root's vectors cannot be judged."""
+        try:
+            integrity.check(self._give_way)
+        except Unavailable:
+            self._to_mend = mend.wanting()
+            raise
+        self._to_mend = mend.wanting()
 
     def _give_way(self) -> None:
         """Raises Stopped where there is something better to do."""

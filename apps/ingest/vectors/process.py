@@ -16,7 +16,14 @@ from types import TracebackType
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from apps.ingest.vectors import aside
-from apps.ingest.vectors.chroma import CALL_SECONDS, CRASHED, broken, crashed, unavailable
+from apps.ingest.vectors.chroma import (
+    CALL_SECONDS,
+    CRASHED,
+    broken,
+    crashed,
+    failed,
+    unavailable,
+)
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.pipe import Pipe
 from codeinfo import programs
@@ -35,6 +42,9 @@ _SQLITE_CODE = re.compile(r"\(code: (\d+)\)")
 _MALFORMED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 # What Chroma says of its database without SQLite's code.
 _OF_DATABASE = ("from the log store", "to the metadata segment")
+
+# Two million rows go in a minute and a half.
+DROP_SECONDS = 900.0
 
 # A child that has let go of its folder is kept for the next one: starting it costs a second.
 _idle: "list[Child]" = []
@@ -80,6 +90,8 @@ class Embedded:
                 if may_be_malformed(error):
                     self._judge(error)
                 raise
+            except OSError as error:
+                raise unavailable(f"Chroma's files cannot be read: {error}") from error
         return result
 
     @contextmanager
@@ -123,9 +135,13 @@ class Embedded:
         """The child, with the folder open."""
         if self._problem:
             raise broken(self._problem)
-        if self._file and self._file != _file(self._folder):
+        if self._file and self._file != (now := _file(self._folder)):
             self._let_go()
-            self._break("Its files were removed or replaced while they were in use")
+            if now is None or aside.problem_of(self._folder):
+                self._break("Its files were removed or replaced while they were in use")
+            # Another sound store was put there, as from a backup.
+            self._file = None
+            failed.set()
         if self._child is None or not self._child.is_alive():
             if self._child:
                 self._child.end()
@@ -232,7 +248,9 @@ class Child:
         """
         answered = False
         try:
-            self._pipe.limit(CALL_SECONDS)
+            # Of a broken collection no slices can be deleted: it goes as a whole.
+            drops = isinstance(request, tuple) and request[0] is Collections.drop
+            self._pipe.limit(DROP_SECONDS if drops else CALL_SECONDS)
             self._pipe.send(request)
             good, value = self._pipe.receive()
             answered = good or value.code != CRASHED

@@ -6,6 +6,7 @@ the copied rows tell of each chunk that was copied, and the first sweep after a 
 those that were never published.
 """
 
+import logging
 import os
 import shutil
 import sqlite3
@@ -17,15 +18,19 @@ from uuid import UUID
 
 from django.conf import settings
 
+from apps.ingest import queries
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
 from apps.ingest.runs import freeze
 from apps.ingest.sqlite_files import open_file
 from apps.ingest.types import Check
+from apps.ingest.vectors.chroma import BROKEN
 from apps.ingest.vectors.store import get_store
 from apps.site.backup.manifest import DATABASE, SECRET, RootCounts, is_member
 from codeinfo.conf import knobs
 from codeinfo.errors import Conflict, Unavailable
+
+logger = logging.getLogger("codeinfo.site")
 
 # How often Chroma's files are copied where they change meanwhile, which they should not.
 TRIES = 5
@@ -69,7 +74,7 @@ def copy_all(target: Path, check: Check, tell: Tell) -> list[RootCounts]:
         tell("copying the words; publishing and removing wait")
         words = _copy_words(target / "lexical", check)
         tell("copying the vectors; what asks Chroma waits")
-        vectors = {root.id: get_store().count(root.id) for root in Root.objects.all()}
+        vectors = {root.id: _promised(root) for root in Root.objects.all()}
         _copy_chroma(target / "chroma", check)
         tell("copying the database")
         copy_database(database_path(), target / DATABASE)
@@ -78,6 +83,21 @@ def copy_all(target: Path, check: Check, tell: Tell) -> list[RootCounts]:
     if key.is_file():
         copy_file(key, target / SECRET)
     return [_counts(root, vectors.get(root.id, 0), words.get(root.id, 0)) for root in roots]
+
+
+def _promised(root: Root) -> int:
+    """How many vectors of a root a restore must find. None of one that waits to be embedded with
+    another model, or whose vectors are known to be damaged: it is copied as it is."""
+    if root.damage or root.model != queries.locked_model():
+        return 0
+    try:
+        return get_store().count(root.id)
+    except Unavailable as error:
+        if error.code == BROKEN:
+            raise
+        facts = {"root": root.path, "reason": error.message}
+        logger.warning("vectors of a folder are backed up as they are", extra={"context": facts})
+        return 0
 
 
 def _counts(root: Root, vectors: int, words: int) -> RootCounts:

@@ -69,7 +69,8 @@ class Control:
                 continue
             with suppress(OSError):
                 end, _ = listener.accept()
-                if len(self._threads) > MOST_CONNECTIONS or not is_own_user(end):
+                served = sum(each.is_alive() for each in self._threads)
+                if served > MOST_CONNECTIONS or not is_own_user(end):
                     end.close()
                 else:
                     self._begin(self._serve, end)
