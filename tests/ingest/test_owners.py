@@ -18,7 +18,9 @@ from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Installation, RemovedRoot, Root
 from apps.ingest.runs import orphans, queue, stores, sweep
 from apps.ingest.types import Origin, VectorRecord
+from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.store import get_store, reset_store
+from codeinfo.conf import knobs
 from tests.ingest.conftest import Server
 from tests.support.ingested import ingest
 
@@ -134,6 +136,43 @@ def test_the_command_drops_what_it_names_and_nothing_that_is_in_use(repo: Path, 
     assert stores.roots() == {root.id, other}
 
 
+def truncate(root_id: UUID, origin: Origin | None) -> None:
+    """More rows than Chroma holds back, whose index files then lack their second half."""
+    facts = {"runId": "r", "sourceFile": "s", "root": "/elsewhere/ships", "relPath": "a.py"}
+    records = [VectorRecord(f"r:a.py:{number}", "text", facts) for number in range(1_500)]
+    vectors = np.random.default_rng(1).normal(size=(1_500, 256)).astype(np.float32)
+    chroma_folder = knobs().data_dir / "chroma"
+    before = set(chroma_folder.iterdir())
+    get_store().add(root_id, MODEL_ID, records, vectors, origin)
+    reset_store()
+    for file in [each for new in set(chroma_folder.iterdir()) - before for each in new.iterdir()]:
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def be_foreign(root_id: UUID, origin: Origin | None) -> None:
+    """Records that this codeinfo did not make."""
+    name, vectors = get_store()._name(root_id), np.ones((1, 3), np.float32)
+    get_store()._client.ask(Collections.add, name, {"a": "b"}, ["1"], vectors, [{"c": "d"}])
+
+
+@pytest.mark.parametrize("origin", [None, ELSEWHERE], ids=["no id", "another's id"])
+@pytest.mark.parametrize("make", [truncate, be_foreign])
+def test_an_orphan_that_cannot_be_read_hides_no_other_and_can_be_dropped(
+    repo: Path, store: Any, make: Callable[[UUID, Origin | None], None], origin: Origin | None
+) -> None:
+    removed, good, bad = ingest(repo), uuid4(), uuid4()
+    fill(good, None)
+    make(bad, origin)
+    Root.objects.all().delete()
+    sweep.due.set()
+    sweep.sweep()
+    assert not sweep.due.is_set()
+    assert removed.id not in stores.roots()
+    assert {each.root_id for each in orphans.known()} == {good, bad}
+    call_command("drop_index", str(bad), stdout=io.StringIO())
+    assert stores.roots() == {good}
+
+
 def test_folders_are_ingested_again_from_what_the_index_names(repo: Path, store: Any) -> None:
     root = ingest(repo)
     forget(root)
@@ -163,4 +202,22 @@ def test_two_installations_on_one_chroma_server_leave_each_other_alone(
         call_command("drop_index", str(theirs))
     call_command("drop_index", "--of-another-installation", str(theirs), stdout=io.StringIO())
     assert get_store().collections() == {root.id}
+    reset_store()
+
+
+def test_what_is_dropped_beside_a_running_worker_is_told_no_longer(
+    store: Any, server: Server, turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reset_store()
+    turn_knobs(chroma_url=server.url)
+    orphan = uuid4()
+    fill(orphan, None)
+    worker = queue.Worker()
+    worker.turn()
+    assert [each.root_id for each in orphans.known()] == [orphan]
+    stores.drop_words(orphan)  # as the command does, in its own process
+    stores.drop_vectors(orphan)
+    monkeypatch.setattr(queue, "SWEEP_AGAIN_SECONDS", 0)
+    worker.turn()
+    assert not orphans.known()
     reset_store()

@@ -18,6 +18,7 @@ from apps.ingest.runs import stores
 from apps.ingest.runs.stores import Held
 from apps.ingest.vectors.store import get_store
 from codeinfo.conf import knobs
+from codeinfo.errors import Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -78,8 +79,24 @@ def orphan_of(held: Held, own: str) -> Orphan:
     elsewhere = bool(knobs().chroma_url) and not held.words and held.is_anothers(own)
     if origin := held.origin:
         return Orphan(held.root_id, origin.path, origin.name, held.model, elsewhere)
-    path = get_store().folder_of(held.root_id) if held.vectors else ""
+    path = _folder_of(held.root_id) if held.vectors else ""
     return Orphan(held.root_id, path, path.rpartition("/")[2], held.model, elsewhere)
+
+
+def _folder_of(root_id: UUID) -> str:
+    """The folder that its records name; empty where they are broken or not of our making: one such
+    index must not hide the others, nor keep a sweep from its end."""
+    try:
+        return get_store().folder_of(root_id)
+    except (Unavailable, KeyError, ValueError, TypeError):
+        return ""
+
+
+def look_again() -> None:
+    """Forget what was dropped from a Chroma server beside this process. Raises Unavailable as
+    `find` does."""
+    if knobs().chroma_url and any(not each.elsewhere for each in _known):
+        remember(find())
 
 
 def remember(found: Iterable[Orphan]) -> None:

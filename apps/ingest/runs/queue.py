@@ -9,7 +9,7 @@ import logging
 import math
 import threading
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Literal
 from uuid import UUID
 
@@ -24,6 +24,7 @@ from apps.ingest.runs import (
     journal,
     lock,
     mend,
+    orphans,
     pipeline,
     recovery,
     sweep,
@@ -167,7 +168,7 @@ class Worker(threading.Thread):
         super().__init__(name="ingest-worker", daemon=True)
         self._stopping = threading.Event()
         self._wake = threading.Event()
-        self._swept_at = -SWEEP_AGAIN_SECONDS
+        self._swept_at = self._looked_at = -SWEEP_AGAIN_SECONDS
         self._check_at = 0.0
         self._damaged_at = math.inf
         self._to_mend: list[Root] = []
@@ -206,6 +207,7 @@ class Worker(threading.Thread):
             endings.save()
             recovery.end_stale()
             self._sweep()
+            self._look_for_orphans()
             self._check()
             run = claim()
             if run is None:
@@ -234,6 +236,15 @@ class Worker(threading.Thread):
         except CodeinfoError as error:
             facts = {"reason": error.message}
             logger.warning("index not swept yet", extra={"context": facts})
+
+    def _look_for_orphans(self) -> None:
+        """So that health does not tell of what `drop_index` has deleted."""
+        now = time.monotonic()
+        if now - self._looked_at < SWEEP_AGAIN_SECONDS:
+            return
+        self._looked_at = now
+        with suppress(Unavailable):
+            orphans.look_again()
 
     def _check(self) -> None:
         """See whether the stores have what was published: at the start, after a sweep, when a call

@@ -102,12 +102,14 @@ def drop_words(root_id: UUID) -> None:
         _log(root_id, origin, words=count)
 
 
-def drop_vectors(root_id: UUID, check: Check = go_on) -> None:
-    """Delete the vectors of a root, and say so in the log."""
+def drop_vectors(root_id: UUID, check: Check = go_on) -> int | None:
+    """Delete the vectors of a root, and say so in the log. How many there were; None where they
+    were too broken to be counted."""
     origin, count = get_store().origin(root_id), _count(lambda: get_store().count(root_id))
     get_store().drop(root_id, check)
     if count or origin:
         _log(root_id, origin, vectors=count)
+    return count
 
 
 def roots() -> set[UUID]:

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.ingest.models import Root
 from apps.ingest.runs import orphans, stores
 from apps.ingest.runs.orphans import Orphan
-from apps.ingest.vectors.store import claim_store, get_store, reset_store
+from apps.ingest.vectors.store import claim_store, reset_store
 from codeinfo.errors import CodeinfoError
 
 
@@ -41,10 +41,10 @@ class Command(BaseCommand):
             reset_store()
 
     def _drop(self, orphan: Orphan) -> None:
-        count = get_store().count(orphan.root_id)
         stores.drop_words(orphan.root_id)
-        stores.drop_vectors(orphan.root_id)
-        vectors = f"{count:,} vector{'' if count == 1 else 's'}"
+        count = stores.drop_vectors(orphan.root_id)
+        number = "broken" if count is None else f"{count:,}"
+        vectors = f"{number} vector{'' if count == 1 else 's'}"
         self.stdout.write(f"Deleted {orphan.label}: {vectors} and their words.")
 
 

@@ -1,0 +1,59 @@
+"""Two servers, each with a database of its own, on one Chroma server: neither deletes the other's
+vectors, whatever becomes of its database."""
+
+from pathlib import Path
+
+import chromadb
+import httpx
+
+from apps.ingest.embedding import DEFAULT_MODEL
+from tests.browser.product import Product, running
+from tests.ingest.conftest import Server, server  # noqa: F401 - a fixture
+from tests.site.test_documented_commands import until_ingested
+from tests.support.ingested import SAMPLE, write_files
+
+PATIENCE = 60
+
+
+def ingest(product: Product, name: str) -> None:
+    """A run comes after a sweep."""
+    repo = write_files(product.repos / name, SAMPLE)
+    body = {"path": str(repo), "name": name, "model": DEFAULT_MODEL}
+    answer = httpx.post(f"{product.url}/ingest/start", json=body, timeout=PATIENCE)
+    until_ingested(f"{product.url}/ingest/status/{answer.json()['runId']}")
+
+
+def held(url: str) -> dict[str, int]:
+    """How many vectors each collection has, as the Chroma server says."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    client = chromadb.HttpClient(host=host, port=int(port))
+    return {each.name: each.count() for each in client.list_collections()}
+
+
+def test_two_installations_on_one_chroma_server_keep_their_vectors(
+    tmp_path: Path,
+    server: Server,  # noqa: F811
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    with (
+        running(here, CHROMA_URL=server.url) as one,
+        running(there, CHROMA_URL=server.url) as other,
+    ):
+        ingest(one, "lighthouse")
+        ingest(other, "lighthouse")
+    both = held(server.url)
+    assert len(both) == 2 and all(both.values())
+    # Its own database known, then gone.
+    with running(here, CHROMA_URL=server.url) as one:
+        ingest(one, "second")
+        assert both.items() <= held(server.url).items()
+        assert "orphans" not in httpx.get(f"{one.url}/health").json()["parts"]
+    for file in (here / "data").glob("codeinfo.sqlite3*"):
+        file.unlink()
+    with running(here, CHROMA_URL=server.url) as one:
+        ingest(one, "third")
+        assert both.items() <= held(server.url).items()
+        told = httpx.get(f"{one.url}/health").json()["parts"]["orphans"]
+        assert f"{one.repos}/second" in told["detail"]
+        assert f"Of other installations on this Chroma: {other.repos}" in told["detail"]
+        assert f"{other.repos}" not in one.log()
