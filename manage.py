@@ -12,7 +12,7 @@ if __name__ == "__main__":
         execute_from_command_line(sys.argv)
     except Exception as error:
         # What is wrong around codeinfo, not in it: a sentence is all there is to know.
-        from codeinfo.start_errors import sentence
+        from apps.core.start_errors import sentence
 
         if not (told := sentence(error)):
             raise

@@ -20,16 +20,16 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import re_path
 
 from apps.conversations.urls import websocket_urlpatterns as conversation_sockets
+from apps.core.access import WebsocketGate
+from apps.core.conf import knobs
+from apps.core.ports import PortRouter, only_path
+from apps.core.principal import ANONYMOUS, acting_as
+from apps.core.proxies import TrustedProxies
+from apps.core.static_files import WithStaticFiles
+from apps.core.threads import KeptThreads
 from apps.ingest.urls import websocket_urlpatterns as ingest_sockets
 from apps.logs.middleware import SocketLog
 from apps.site.consumers import RefuseConsumer
-from codeinfo.access import WebsocketGate
-from codeinfo.conf import knobs
-from codeinfo.ports import PortRouter, only_path
-from codeinfo.principal import ANONYMOUS, acting_as
-from codeinfo.proxies import TrustedProxies
-from codeinfo.static_files import WithStaticFiles
-from codeinfo.threads import KeptThreads
 
 
 async def escaped(scope: dict[str, Any], receive: Any, send: Any) -> None:

@@ -1,40 +1,15 @@
-"""Celery, for ingests in processes of their own: `celery -A codeinfo.celery worker -B`.
+"""What a Celery worker runs: `celery -A codeinfo.celery worker -B`."""
 
-Imported where CELERY_BROKER_URL is set and nowhere else. A message says only "look at the queue",
-which is the rows: one that is lost costs a wait for the next look, one too many costs a look.
-"""
-
-import logging
 import os
-
-from celery import Celery
-from kombu.exceptions import OperationalError
-
-from codeinfo.conf import knobs
-
-logger = logging.getLogger("codeinfo.ingest")
-
-LOOK_SECONDS = 30.0
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")  # Celery sets Django up
 
-app = Celery("codeinfo", broker=knobs().celery_broker_url)
-app.conf.update(
-    # In the main process: a run starts processes of its own, and there is one run at a time.
-    worker_pool="solo",
-    worker_hijack_root_logger=False,
-    task_ignore_result=True,
-    broker_connection_timeout=2,
-    broker_connection_retry_on_startup=True,
-    beat_schedule={"look": {"task": "apps.ingest.tasks.work", "schedule": LOOK_SECONDS}},
-)
-app.autodiscover_tasks(["apps.ingest"])
+from apps.core.celery import app
+
+LOOK_SECONDS = 30.0
+
+app.conf.beat_schedule = {"look": {"task": "apps.ingest.tasks.work", "schedule": LOOK_SECONDS}}
 app.conf.imports = ("apps.site.notices",)
+app.autodiscover_tasks(["apps.ingest"])
 
-
-def send(task: str) -> None:
-    """Ask for a task now. A broker that is away is logged: the next look finds the row."""
-    try:
-        app.send_task(task, retry=False)
-    except OperationalError as error:
-        logger.warning("no worker was told: %s", type(error).__name__)
+__all__ = ["app"]

@@ -1,4 +1,4 @@
-"""Django settings: the only reader of the environment. Values of our own are in `codeinfo.conf`."""
+"""Django settings: the only reader of the environment. Our own values are in `apps.core.conf`."""
 
 import os
 import re
@@ -16,9 +16,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from codeinfo import private_files, start_errors
-from codeinfo.authentication import allowed_hosts
-from codeinfo.conf import BASE_DIR, Knobs
+from apps.core import private_files, start_errors
+from apps.core.authentication import allowed_hosts
+from apps.core.conf import BASE_DIR, Knobs
 
 private_files.use_private_umask()  # before anything is written
 environ.Env.read_env(BASE_DIR / ".env")
@@ -82,17 +82,17 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "apps.logs.middleware.RequestLogMiddleware",
-    "codeinfo.tracing.TraceMiddleware",
-    "codeinfo.pages.Security",
-    "codeinfo.pages.Session",
-    "codeinfo.pages.Authentication",
-    "codeinfo.access.AccessMiddleware",
-    "codeinfo.pages.ContentPolicy",
-    "codeinfo.pages.Common",
-    "codeinfo.pages.Csrf",
-    "codeinfo.pages.Messages",
-    "codeinfo.pages.XFrameOptions",
-    "codeinfo.pages.Htmx",
+    "apps.core.tracing.TraceMiddleware",
+    "apps.core.pages.Security",
+    "apps.core.pages.Session",
+    "apps.core.pages.Authentication",
+    "apps.core.access.AccessMiddleware",
+    "apps.core.pages.ContentPolicy",
+    "apps.core.pages.Common",
+    "apps.core.pages.Csrf",
+    "apps.core.pages.Messages",
+    "apps.core.pages.XFrameOptions",
+    "apps.core.pages.Htmx",
 ]
 
 # The admin looks for these by their own names; they stand above, for pages only.
@@ -147,7 +147,7 @@ def database(url: str) -> dict[str, object]:
         config["CONN_MAX_AGE"] = 5
         config["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     if str(config["ENGINE"]).endswith("postgresql"):
-        config["ENGINE"] = "codeinfo.postgres"
+        config["ENGINE"] = "apps.core.postgres"
     return config
 
 
@@ -177,19 +177,19 @@ if KNOBS.database_url.startswith("mongodb"):
     # Keys are ObjectIds there, those of Django's own apps too.
     DEFAULT_AUTO_FIELD = "django_mongodb_backend.fields.ObjectIdAutoField"
     MONGODB = {
-        "django.contrib.admin": "codeinfo.mongodb.apps.MongoAdminConfig",
-        "django.contrib.auth": "codeinfo.mongodb.apps.MongoAuthConfig",
-        "django.contrib.contenttypes": "codeinfo.mongodb.apps.MongoContentTypesConfig",
+        "django.contrib.admin": "apps.core.mongodb.apps.MongoAdminConfig",
+        "django.contrib.auth": "apps.core.mongodb.apps.MongoAuthConfig",
+        "django.contrib.contenttypes": "apps.core.mongodb.apps.MongoContentTypesConfig",
     }
     MIGRATION_MODULES = {
-        app.rpartition(".")[2]: f"codeinfo.mongodb.migrations.{app.rpartition('.')[2]}"
+        app.rpartition(".")[2]: f"apps.core.mongodb.migrations.{app.rpartition('.')[2]}"
         for app in MONGODB
     }
     INSTALLED_APPS = [MONGODB.get(app, app) for app in INSTALLED_APPS]
 
 CACHES = {
     "default": {
-        # Of each process, for counting requests (codeinfo/rate_limits.py).
+        # Of each process, for counting requests (apps/core/rate_limits.py).
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     }
@@ -245,13 +245,13 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["codeinfo.parsers.StrictJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "codeinfo.parsers.JSONOnly",
-    # The doors are guarded by codeinfo.access, before a view is reached.
+    "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.parsers.JSONOnly",
+    # The doors are guarded by apps.core.access, before a view is reached.
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,
-    "EXCEPTION_HANDLER": "codeinfo.error_map.drf_exception_handler",
+    "EXCEPTION_HANDLER": "apps.core.error_map.drf_exception_handler",
 }
 
 LEVEL = {"warn": "WARNING"}.get(KNOBS.log_level, KNOBS.log_level.upper())

@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import fields
 from pathlib import Path
 
-from codeinfo.conf import Knobs
+from apps.core.conf import Knobs
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 FOLDER = Path(tempfile.mkdtemp(prefix=f"codeinfo-test-{WORKER}-"))

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from apps.agents.events import ReasoningDelta, TextDelta, ToolFinished, ToolStarted, Warned
 from apps.agents.messages import ToolCall, ToolResult, Usage
-from codeinfo.conf import knobs
-from codeinfo.limits import MAX_NAME, Budget, cut, json_size, named, past
+from apps.core.conf import knobs
+from apps.core.limits import MAX_NAME, Budget, cut, json_size, named, past
 
 # What is kept of arguments that are too long.
 KEPT_ARGUMENTS = 500

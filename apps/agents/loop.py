@@ -48,11 +48,11 @@ from apps.agents.patience import Patience
 from apps.agents.prompts import LAST_ROUND
 from apps.agents.providers.base import ModelRequest, Provider
 from apps.agents.tools import execute
+from apps.core.conf import knobs
+from apps.core.errors import CodeinfoError, Unavailable
+from apps.core.limits import past
+from apps.core.telemetry import step
 from apps.retrieval.tools import Tool
-from codeinfo.conf import knobs
-from codeinfo.errors import CodeinfoError, Unavailable
-from codeinfo.limits import past
-from codeinfo.telemetry import step
 
 log = logging.getLogger("codeinfo.agents")
 

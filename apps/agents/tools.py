@@ -9,10 +9,10 @@ from channels.db import database_sync_to_async
 from django.db import OperationalError
 
 from apps.agents.messages import ToolCall, ToolResult
+from apps.core.errors import CodeinfoError, InvalidInput
+from apps.core.metrics import TOOL_CALLS
+from apps.core.telemetry import span
 from apps.retrieval.tools import JSON, LIST_REPOSITORIES, TOOLS, Tool
-from codeinfo.errors import CodeinfoError, InvalidInput
-from codeinfo.metrics import TOOL_CALLS
-from codeinfo.telemetry import span
 
 
 def toolset(

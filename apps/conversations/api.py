@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from apps.conversations import params, queries, recovery, services, wire
 from apps.conversations.serializers import NewConversation, NewTurn, refused, turn_fields
 from apps.conversations.stream import live_runs
-from codeinfo.errors import InvalidInput, NotFound
+from apps.core.errors import InvalidInput, NotFound
 
 OK = {"status": "ok"}
 

@@ -18,7 +18,7 @@ from apps.conversations.renderers import sse
 from apps.conversations.renderers.json import NO_INFLIGHT
 from apps.conversations.serializers import Inflight, refused
 from apps.conversations.stream import RunLog
-from codeinfo.errors import InvalidInput, NotFound, Unavailable
+from apps.core.errors import InvalidInput, NotFound, Unavailable
 
 logger = logging.getLogger("codeinfo.conversations")
 

@@ -10,8 +10,8 @@ from apps.agents.providers.codex.flags import FLAGS
 from apps.conversations.models import ID_PATTERN
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.types import StartTurn
-from codeinfo.conf import PROVIDERS, knobs
-from codeinfo.errors import InvalidInput
+from apps.core.conf import PROVIDERS, knobs
+from apps.core.errors import InvalidInput
 
 logger = logging.getLogger("codeinfo.conversations")
 

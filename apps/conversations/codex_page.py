@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.agents.providers.codex.home import main_home
 from apps.agents.providers.codex.provider import INSTALL, NOT_INSTALLED, CodexProvider
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 TEMPLATE = "conversations/_codex.html"
 

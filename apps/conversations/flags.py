@@ -7,7 +7,7 @@ from typing import Any
 from django.http import QueryDict
 
 from apps.agents.providers.codex.flags import EFFORT, FLAGS, Flag, chosen
-from codeinfo.errors import InvalidInput
+from apps.core.errors import InvalidInput
 
 # A form that was drawn with the panel says so: an unticked box posts nothing.
 SHOWN = "flags"

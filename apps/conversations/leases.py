@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from apps.conversations.models import CommandRun, Turn
 from apps.conversations.types import StartTurn
-from codeinfo.errors import Conflict
+from apps.core.errors import Conflict
 
 STALE = timedelta(seconds=30)
 RUNNING = CommandRun.Status.RUNNING

@@ -4,8 +4,8 @@ from collections.abc import Awaitable
 
 from apps.conversations.stream import RunLog
 from apps.conversations.types import Outcome
-from codeinfo.metrics import TOKENS, TURNS
-from codeinfo.telemetry import span
+from apps.core.metrics import TOKENS, TURNS
+from apps.core.telemetry import span
 
 
 async def measured(log: RunLog, run: Awaitable[None]) -> None:

@@ -19,8 +19,8 @@ from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.parts import Part
 from apps.conversations.stream import live_runs
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
-from codeinfo import disk
-from codeinfo.principal import current
+from apps.core import disk
+from apps.core.principal import current
 
 MOST = 200
 

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from django.core.exceptions import ValidationError
 from django.db.models import Model, Q, QuerySet
 
-from codeinfo.errors import InvalidInput
+from apps.core.errors import InvalidInput
 
 Row = TypeVar("Row", bound=Model)
 

@@ -9,7 +9,7 @@ from django.http import QueryDict
 from apps.conversations.paging import Cursor
 from apps.conversations.queries import STATES
 from apps.conversations.serializers import UNREADABLE, refused
-from codeinfo.errors import InvalidInput
+from apps.core.errors import InvalidInput
 
 # 5.0 is a whole number to the contract's clients.
 WHOLE = re.compile(r"-?\d{1,9}(\.0*)?")

@@ -8,7 +8,7 @@ from typing import Any
 from apps.agents.providers import registry
 from apps.agents.providers.base import Model, Provider
 from apps.conversations import flags as codex_flags
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 # A server that is slow to say whether it is there does not hold up the page: it is asked again by
 # the page itself.

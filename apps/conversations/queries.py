@@ -10,8 +10,8 @@ from apps.agents.messages import Message, Role
 from apps.conversations.models import ID_PATTERN, Conversation, Turn
 from apps.conversations.paging import Cursor, Page, newest_first
 from apps.conversations.parts import Part, content
-from codeinfo.errors import NotFound
-from codeinfo.principal import Principal, current
+from apps.core.errors import NotFound
+from apps.core.principal import Principal, current
 
 # What `state` asks for (contracts.md §1.2).
 STATES = {

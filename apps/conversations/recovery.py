@@ -17,7 +17,7 @@ from apps.conversations import leases, services
 from apps.conversations.models import CommandRun, Turn
 from apps.conversations.parts import Transcript
 from apps.conversations.types import Outcome
-from codeinfo.hub import hub
+from apps.core.hub import hub
 
 logger = logging.getLogger("codeinfo.conversations")
 

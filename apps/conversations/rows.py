@@ -23,8 +23,8 @@ from apps.conversations.services import (
     title_for,
 )
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
-from codeinfo.errors import Conflict, InvalidInput, NotFound
-from codeinfo.principal import current
+from apps.core.errors import Conflict, InvalidInput, NotFound
+from apps.core.principal import current
 
 
 def start_turn(request: StartTurn, owner: str) -> StartedTurn:

@@ -30,11 +30,11 @@ from apps.conversations.measures import measured
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn, Store
 from apps.conversations.work import database, spawn
+from apps.core.conf import knobs
+from apps.core.errors import CodeinfoError, Unavailable
+from apps.core.hub import hub
 from apps.logs.context import remember
 from apps.retrieval.tools import Tool
-from codeinfo.conf import knobs
-from codeinfo.errors import CodeinfoError, Unavailable
-from codeinfo.hub import hub
 
 logger = logging.getLogger("codeinfo.conversations")
 

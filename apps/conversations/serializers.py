@@ -14,8 +14,8 @@ from rest_framework import serializers
 
 from apps.conversations.models import DEFAULT_TITLE, Source, Turn
 from apps.conversations.parts import Part
-from codeinfo.conf import PROVIDERS
-from codeinfo.errors import InvalidInput
+from apps.core.conf import PROVIDERS
+from apps.core.errors import InvalidInput
 
 # NUL and halves of characters: not every database and encoding can hold them.
 UNREADABLE = re.compile("[\x00\ud800-\udfff]")

@@ -12,11 +12,11 @@ from typing import Any
 
 from apps.conversations import queries
 from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
-from codeinfo.authentication import requires_credentials
-from codeinfo.conf import knobs
-from codeinfo.errors import Conflict, InvalidInput
-from codeinfo.hub import hub
-from codeinfo.principal import current
+from apps.core.authentication import requires_credentials
+from apps.core.conf import knobs
+from apps.core.errors import Conflict, InvalidInput
+from apps.core.hub import hub
+from apps.core.principal import current
 
 MILLISECOND = timedelta(milliseconds=1)
 TITLE_LENGTH = 80

@@ -13,8 +13,8 @@ from apps.conversations import memory
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.queries import STATES, topic_of, visible
 from apps.conversations.templatetags.chat import day_label
-from codeinfo.hub import hub
-from codeinfo.principal import current
+from apps.core.hub import hub
+from apps.core.principal import current
 
 # A conversation and who answers in it: an agent, or the provider by its label.
 Line = tuple[Conversation, str]

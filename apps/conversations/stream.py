@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from apps.agents.events import ChatEvent, Terminal
 from apps.conversations.parts import Part, Transcript
-from codeinfo.principal import Principal, current
+from apps.core.principal import Principal, current
 
 
 @dataclass(frozen=True)

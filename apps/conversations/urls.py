@@ -11,7 +11,7 @@ from apps.conversations import api, chat_api, codex_page, views
 from apps.conversations.agents import urls as agents
 from apps.conversations.consumers.html import ChatPageConsumer
 from apps.conversations.consumers.json import JsonConsumer
-from codeinfo.rights import for_users
+from apps.core.rights import for_users
 
 View = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponseBase]]
 

@@ -22,14 +22,14 @@ from apps.conversations.picker import picker, refuse_without_tools
 from apps.conversations.renderers import html
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.types import StartTurn
+from apps.core import disk
+from apps.core.conf import BASE_DIR
+from apps.core.error_map import status_of
+from apps.core.errors import CodeinfoError, InvalidInput, NotFound
+from apps.core.rate_limits import address_of, check_rate
 from apps.ingest import queries as ingest
 from apps.ingest.models import Root
 from apps.retrieval.repositories import repo_id
-from codeinfo import disk
-from codeinfo.conf import BASE_DIR
-from codeinfo.error_map import status_of
-from codeinfo.errors import CodeinfoError, InvalidInput, NotFound
-from codeinfo.rate_limits import address_of, check_rate
 
 # Of the project's own source, which the first start ingests, and of any other repository.
 OWN_EXAMPLES = (

@@ -7,7 +7,7 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.parts import Part, content, tool_calls
 from apps.conversations.renderers.json import inflight, inflight_of
 from apps.conversations.stream import RunLog
-from codeinfo.times import wire_time
+from apps.core.times import wire_time
 
 JSON = dict[str, Any]
 

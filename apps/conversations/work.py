@@ -7,8 +7,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from channels.db import database_sync_to_async
 
+from apps.core.principal import carry_into
 from apps.logs.context import carried
-from codeinfo.principal import carry_into
 
 P = ParamSpec("P")
 T = TypeVar("T")

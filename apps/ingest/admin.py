@@ -10,9 +10,9 @@ from django.shortcuts import redirect
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
+from apps.core.errors import CodeinfoError, NotFound
 from apps.ingest import queries, services
 from apps.ingest.models import IngestRun, Root, SourceFile
-from codeinfo.errors import CodeinfoError, NotFound
 
 # Django's class takes no type argument when it runs; its stubs want one.
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 
+from apps.core.hub import Subscription, hub
 from apps.ingest import panels, stream
-from codeinfo.hub import Subscription, hub
 
 MIN_SECONDS_BETWEEN = 0.2
 # 1011: the browser comes back by itself, and meanwhile says that updates are unavailable.

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput, NotFound
 from apps.ingest.finding.own_data import refuse_own_data
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput, NotFound
 
 
 @dataclass(frozen=True)

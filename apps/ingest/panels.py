@@ -11,13 +11,13 @@ from django.db.models.functions import Coalesce
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from apps.core import disk
 from apps.ingest import queries
 from apps.ingest.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest.finding import refusal
 from apps.ingest.models import IngestRun, Root, SourceFile
 from apps.ingest.runs import endings, orphans, progress
 from apps.ingest.types import TERMINAL_STATES, RunStatus
-from codeinfo import disk
 
 VIEWS: dict[str, tuple[str, ...]] = {
     "page": (

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from apps.core.conf import knobs
 from apps.ingest.models import Root
-from codeinfo.conf import knobs
 
 CONTAINER_BASE = PurePosixPath("/data")
 UNMAPPED = "HOST_INGEST_DIR not set; using container path base"

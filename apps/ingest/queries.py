@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
+from apps.core.errors import NotFound
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.ingest.runs import endings
 from apps.ingest.spelt import Spelt
-from codeinfo.errors import NotFound
 
 _published = Spelt(lambda: Root.objects.published().order_by())
 _locked = Spelt(lambda: IndexLock.objects.only("model"))

@@ -4,11 +4,11 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.core.errors import InvalidInput
+from apps.core.times import wire_time
 from apps.ingest.folders import DirListing
 from apps.ingest.models import Root
 from apps.ingest.types import Counts, EmbeddingModel, RunStatus
-from codeinfo.errors import InvalidInput
-from codeinfo.times import wire_time
 
 JSON = dict[str, Any]
 

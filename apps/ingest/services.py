@@ -7,6 +7,8 @@ from uuid import UUID
 from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
 
+from apps.core import disk
+from apps.core.errors import CodeinfoError, Conflict, InvalidInput
 from apps.ingest import folders, queries, stream
 from apps.ingest.embedding import DEFAULT_MODEL, get_embedder, is_gone, resolve
 from apps.ingest.models import IngestRun, Root
@@ -15,8 +17,6 @@ from apps.ingest.runs.generation import name_taken
 from apps.ingest.runs.progress import Ending
 from apps.ingest.types import TERMINAL_STATES
 from apps.logs.context import request_id
-from codeinfo import disk
-from codeinfo.errors import CodeinfoError, Conflict, InvalidInput
 
 # The slot of every request that wants the index for itself: it is unique, so one gets it.
 DOOR = "door"

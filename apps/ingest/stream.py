@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from codeinfo.hub import hub
+from apps.core.hub import hub
 
 RUNS = "ingest"
 ROOTS = "roots"

@@ -14,6 +14,8 @@ from django.shortcuts import redirect, render
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.core.conf import knobs
+from apps.core.errors import CodeinfoError, NotFound
 from apps.ingest import folders, languages, panels, queries, services, skips
 from apps.ingest.embedding import available_models
 from apps.ingest.finding import eligibility
@@ -21,8 +23,6 @@ from apps.ingest.forms import StartForm
 from apps.ingest.models import IngestRun, Root, SourceFileQuerySet
 from apps.ingest.runs import orphans
 from apps.ingest.types import RUNNING_STATES
-from codeinfo.conf import knobs
-from codeinfo.errors import CodeinfoError, NotFound
 
 # htmx swaps a 422 like a 200, and the status still says that nothing was done.
 REFUSED = 422

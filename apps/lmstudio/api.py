@@ -7,13 +7,13 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_http_methods
 
+from apps.core.addresses import Address
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput, Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.server import list_models
 from apps.lmstudio.types import Downloaded
 from apps.lmstudio.visitors import check_may_choose
-from codeinfo.addresses import Address
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput, Unavailable
 
 STATUS_SECONDS = 60.0
 

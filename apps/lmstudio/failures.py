@@ -2,10 +2,10 @@
 
 import lmstudio
 
+from apps.core.addresses import Address
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 from apps.lmstudio.server import unavailable
-from codeinfo.addresses import Address
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
 
 MAX_QUOTED = 300
 

@@ -21,13 +21,13 @@ from lmstudio import _ws_impl
 from lmstudio.async_api import AsyncPredictionStream
 from lmstudio.json_api import PredictionFragmentEvent, PredictionRxEvent, PredictionToolCallEvent
 
+from apps.core.addresses import Address
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 from apps.lmstudio.failures import failure
 from apps.lmstudio.server import unavailable
 from apps.lmstudio.types import JSON, Asked, Busy, Ended, Heard, Question, Said
 from apps.lmstudio.websocket import Bounds, bounded, websocket
-from codeinfo.addresses import Address
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
 
 Namespace = Literal["llm", "system"]
 CONNECT_SECONDS = 10.0

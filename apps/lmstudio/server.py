@@ -11,12 +11,12 @@ from types import ModuleType
 
 import httpx
 
+from apps.core import replies
+from apps.core.addresses import Address, bracketed
+from apps.core.errors import Unavailable
+from apps.core.heap import settled
+from apps.core.replies import ReplyRefused
 from apps.lmstudio.types import Downloaded, Heard, Question, read_models
-from codeinfo import replies
-from codeinfo.addresses import Address, bracketed
-from codeinfo.errors import Unavailable
-from codeinfo.heap import settled
-from codeinfo.replies import ReplyRefused
 
 GREETING_SECONDS = 1.0
 MAX_GREETING = 10_000

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
-from codeinfo.addresses import Address
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput
+from apps.core.addresses import Address
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from apps.lmstudio.models import SavedAddress

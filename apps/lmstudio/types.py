@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from codeinfo.limits import MAX_MODELS, is_name, label
+from apps.core.limits import MAX_MODELS, is_name, label
 
 JSON = dict[str, Any]
 

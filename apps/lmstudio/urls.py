@@ -2,8 +2,8 @@
 
 from django.urls import path
 
+from apps.core.rights import for_users
 from apps.lmstudio import api, views
-from codeinfo.rights import for_users
 
 urlpatterns = [
     # Another address than the one in use is asked with POST.

@@ -10,14 +10,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.core.addresses import Address
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput, Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.api import STATUS_SECONDS
 from apps.lmstudio.server import list_models
 from apps.lmstudio.types import Downloaded
 from apps.lmstudio.visitors import check_may_choose
-from codeinfo.addresses import Address
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput, Unavailable
 
 REFUSED = 422  # htmx swaps it like a 200
 

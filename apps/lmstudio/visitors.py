@@ -4,8 +4,8 @@ from ipaddress import ip_address
 
 from django.http import HttpRequest
 
-from codeinfo.errors import InvalidInput
-from codeinfo.principal import current, require_staff
+from apps.core.errors import InvalidInput
+from apps.core.principal import current, require_staff
 
 # Set by proxies: behind one, everybody seems to sit at this machine.
 FORWARDED = ("X-Forwarded-For", "X-Real-IP", "Forwarded")

@@ -16,9 +16,9 @@ from httpx_ws._api import EndOfStream
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import Event, Message
 
-from codeinfo.conf import knobs
-from codeinfo.limits import named, size
-from codeinfo.replies import MAX_LIST
+from apps.core.conf import knobs
+from apps.core.limits import named, size
+from apps.core.replies import MAX_LIST
 
 
 @dataclass

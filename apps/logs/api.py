@@ -7,12 +7,12 @@ from django.views.decorators.http import require_GET
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput
 from apps.logs import stream
 from apps.logs.serializers import EntrySerializer
 from apps.logs.store import get_store
 from apps.logs.types import LogQuery
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput
 
 
 class Entries(APIView):

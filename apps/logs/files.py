@@ -8,7 +8,7 @@ from logging.handlers import TimedRotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from codeinfo.conf import Knobs
+from apps.core.conf import Knobs
 
 DAYS_KEPT = 14
 # What is read again at most: more lines than the buffer holds in any usual log.

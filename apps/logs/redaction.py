@@ -15,8 +15,8 @@ from urllib.parse import quote, urlsplit
 import re2
 from django.conf import settings
 
-from codeinfo.conf import Knobs, knobs
-from codeinfo.surrogates import escaped
+from apps.core.conf import Knobs, knobs
+from apps.core.surrogates import escaped
 
 REDACTED = "[redacted]"
 # A plural counts ("inputTokens"); a singular is one.

@@ -11,11 +11,11 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
 
+from apps.core.conf import Knobs
+from apps.core.hub import hub
 from apps.logs.files import CLIENT_MARK, LogFile
 from apps.logs.formatting import entry_of, spelled
 from apps.logs.types import Entry, LogQuery, Selection
-from codeinfo.conf import Knobs
-from codeinfo.hub import hub
 
 TOPIC = "logs"
 # The buffer is bounded in entries by LOG_BUFFER_MAX, and whatever their size by this.

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from django.http import HttpRequest, StreamingHttpResponse
 
+from apps.core.hub import Subscription, hub
 from apps.logs.store import TOPIC, LogStore
 from apps.logs.types import MOST, Entry, LogQuery
-from codeinfo.hub import Subscription, hub
 
 HEARTBEAT_SECONDS = 15.0
 HEARTBEAT = ":\n\n"

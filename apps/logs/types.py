@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from codeinfo.errors import InvalidInput
+from apps.core.errors import InvalidInput
 
 LEVELS = ("error", "warn", "info", "debug")
 SOURCES = ("server", "client")

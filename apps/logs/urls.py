@@ -2,8 +2,8 @@
 
 from django.urls import path
 
+from apps.core.rights import for_users
 from apps.logs import api, views
-from codeinfo.rights import for_users
 
 # Every page reports its own errors, and programs theirs; staff alone reads them.
 urlpatterns = [

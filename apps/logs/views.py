@@ -9,14 +9,14 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.core.access import is_page
+from apps.core.times import wire_time
 from apps.logs import panels, stream
 from apps.logs.api import Entries
 from apps.logs.context import request_id
 from apps.logs.redaction import clean_text
 from apps.logs.store import get_store
 from apps.logs.types import LogQuery
-from codeinfo.access import is_page
-from codeinfo.times import wire_time
 
 _entries = Entries.as_view()
 
@@ -25,7 +25,7 @@ _entries = Entries.as_view()
 def logs(request: HttpRequest) -> HttpResponseBase:
     """`/logs`: a page to those who name text/html, the API to everyone else.
 
-    The page is only ever read; what the API takes is guarded by `codeinfo.access`.
+    The page is only ever read; what the API takes is guarded by `apps.core.access`.
     """
     if is_page(request):
         response: HttpResponseBase = render(request, "logs/page.html", panels.context(request))

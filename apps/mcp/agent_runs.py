@@ -10,12 +10,12 @@ from apps.conversations.agents import commands, starting
 from apps.conversations.agents.commands import Execution
 from apps.conversations.agents.starting import AgentAsk
 from apps.conversations.models import CommandRun, Source
+from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.mcp.answers import ANSWER, conversation_id, failed, follow, required_text, result, stop
 from apps.mcp.availability import CODE
 from apps.mcp.starting import begin
 from apps.mcp.steps import doing
 from apps.mcp.types import JSON, Call
-from codeinfo.errors import InvalidInput, NotFound, Unavailable
 
 NOT_CHOSEN = ("AGENT_NOT_FOUND", "COMMAND_NOT_FOUND")
 HINT = (

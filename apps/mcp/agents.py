@@ -7,6 +7,7 @@ from typing import Any
 from apps.agents import definitions
 from apps.agents.definitions import Agent
 from apps.conversations.agents.listing import agent_wire
+from apps.core.errors import Unavailable
 from apps.mcp.agent_runs import (
     COMMAND_OUTPUT,
     INSTRUCTION_OUTPUT,
@@ -17,7 +18,6 @@ from apps.mcp.agent_runs import (
 from apps.mcp.answers import CONVERSATION_ID
 from apps.mcp.suite import with_suite
 from apps.mcp.types import JSON, Annotations, Call, McpEndpoint, McpTool
-from codeinfo.errors import Unavailable
 
 INSTRUCTIONS = (
     "codeinfo keeps agents on this server. An agent is a language model with instructions, tools "

@@ -10,9 +10,9 @@ from apps.conversations.parts import answer
 from apps.conversations.queries import AN_ID
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.stream import RunLog
+from apps.core.errors import InvalidInput, Unavailable
 from apps.mcp.steps import doing
 from apps.mcp.types import JSON, Call
-from codeinfo.errors import InvalidInput, Unavailable
 
 
 def required_text(arguments: Mapping[str, Any], name: str) -> str:

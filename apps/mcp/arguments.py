@@ -10,8 +10,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError
 
+from apps.core.errors import InvalidInput
 from apps.mcp.types import JSON
-from codeinfo.errors import InvalidInput
 
 LONGEST_PROBLEM = 200
 

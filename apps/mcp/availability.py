@@ -3,8 +3,8 @@
 import asyncio
 
 from apps.agents.providers import registry
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 
 CODE = "CODE_INFO_LLM_UNAVAILABLE"
 

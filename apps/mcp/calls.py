@@ -8,12 +8,12 @@ from typing import Any
 
 from mcp_types import INVALID_PARAMS
 
+from apps.core.errors import Unavailable
 from apps.logs.context import request_id
 from apps.mcp.arguments import accepted
 from apps.mcp.era import Era
 from apps.mcp.types import JSON, Call, Contents, McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
-from codeinfo.errors import Unavailable
 
 CALL_SECONDS = 600.0
 

@@ -6,11 +6,11 @@ the model to read, which begins with the code's word and names the next thing to
 
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
 
+from apps.core.error_map import status_of
+from apps.core.errors import CodeinfoError, InvalidInput, Unavailable
 from apps.mcp.era import Era
 from apps.mcp.types import JSON
 from apps.mcp.wire import RpcError
-from codeinfo.error_map import status_of
-from codeinfo.errors import CodeinfoError, InvalidInput, Unavailable
 
 LEGACY_GATE = -32001
 # The rest have their HTTP status for a code: 404, 409, 410, 429, 502, 503.

@@ -8,11 +8,11 @@ from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.http import HttpRequest
 from mcp_types import INVALID_REQUEST
 
+from apps.core.access import MAX_BODY, check_site, measured_length
+from apps.core.errors import Conflict, InvalidInput
+from apps.core.principal import current
+from apps.core.rate_limits import address_of, check_rate
 from apps.mcp.wire import RpcError
-from codeinfo.access import MAX_BODY, check_site, measured_length
-from codeinfo.errors import Conflict, InvalidInput
-from codeinfo.principal import current
-from codeinfo.rate_limits import address_of, check_rate
 
 
 def body_of(request: HttpRequest) -> bytes:

@@ -5,12 +5,12 @@ from typing import Any
 
 from mcp_types import INVALID_PARAMS, SERVER_INFO_META_KEY
 
+from apps.core import __version__
+from apps.core.errors import Unavailable
 from apps.mcp.era import NEWEST_FIRST, Era
 from apps.mcp.failures import gated
 from apps.mcp.types import JSON, McpEndpoint
 from apps.mcp.wire import Message, RpcError
-from codeinfo import __version__
-from codeinfo.errors import Unavailable
 
 Handler = Callable[[McpEndpoint, Era, Message], Awaitable[JSON]]
 

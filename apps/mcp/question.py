@@ -16,6 +16,8 @@ from apps.conversations.models import Source
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
+from apps.core.conf import PROVIDERS, knobs
+from apps.core.errors import Unavailable
 from apps.mcp.answers import (
     ANSWER,
     CONVERSATION_ID,
@@ -28,8 +30,6 @@ from apps.mcp.answers import (
 from apps.mcp.availability import reason_against, unavailable
 from apps.mcp.starting import begin
 from apps.mcp.types import JSON, Annotations, Call, McpTool
-from codeinfo.conf import PROVIDERS, knobs
-from codeinfo.errors import Unavailable
 
 NO_MODEL = "It offers no model."
 CODEX = "codex"

@@ -10,6 +10,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from channels.db import database_sync_to_async
 
+from apps.core.errors import Conflict
+from apps.core.hub import Subscription, hub
+from apps.core.principal import require_staff
 from apps.ingest import queries, services, stream
 from apps.ingest.models import IngestRun
 from apps.ingest.runs.progress import status_of
@@ -18,9 +21,6 @@ from apps.ingest.types import TERMINAL_STATES, RunStatus
 from apps.mcp.starting import begin, finally_do
 from apps.mcp.types import JSON, Annotations, Call, McpTool
 from apps.retrieval.repositories import the_one
-from codeinfo.errors import Conflict
-from codeinfo.hub import Subscription, hub
-from codeinfo.principal import require_staff
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -31,6 +31,9 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from apps.core.error_map import typed
+from apps.core.errors import CodeinfoError
+from apps.core.rate_limits import address_of, check_rate
 from apps.logs.context import request_id
 from apps.mcp import failures, guard, sse, wire
 from apps.mcp.calls import prepare, tool_named, unheard
@@ -38,9 +41,6 @@ from apps.mcp.era import Era, era_of
 from apps.mcp.methods import in_modern_words, methods_of, pass_gate, progress_token
 from apps.mcp.types import JSON, McpEndpoint, Report
 from apps.mcp.wire import Message, RpcError
-from codeinfo.error_map import typed
-from codeinfo.errors import CodeinfoError
-from codeinfo.rate_limits import address_of, check_rate
 
 logger = logging.getLogger("codeinfo.mcp")
 

@@ -6,8 +6,8 @@ from typing import cast
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from apps.core.conf import knobs
 from apps.mcp.types import McpTool
-from codeinfo.conf import knobs
 
 
 def with_suite(own: Sequence[McpTool]) -> Sequence[McpTool]:

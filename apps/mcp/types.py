@@ -63,7 +63,7 @@ class McpTool:
     """A verb of an endpoint.
 
     `run` gets arguments that satisfy `input_schema` and returns a JSON object that satisfies
-    `output_schema`; it raises types of `codeinfo.errors`. Both schemas have an object root.
+    `output_schema`; it raises types of `apps.core.errors`. Both schemas have an object root.
     """
 
     name: str

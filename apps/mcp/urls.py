@@ -3,12 +3,12 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
+from apps.core.rights import for_users
 from apps.mcp.agents import AGENTS
 from apps.mcp.chat import CHAT
 from apps.mcp.narrowing import narrowed
 from apps.mcp.rpc import serve
 from apps.mcp.search import SEARCH
-from codeinfo.rights import for_users
 
 endpoints: list[URLPattern] = [
     path("mcp", serve(SEARCH, narrowed)),

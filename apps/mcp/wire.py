@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 from mcp_types import jsonrpc
 
+from apps.core.parsers import MAX_DEPTH, depth_of
 from apps.mcp.types import JSON
-from codeinfo.parsers import MAX_DEPTH, depth_of
 
 Id = int | str
 

@@ -8,11 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.core.errors import InvalidInput
+from apps.core.parsers import rendered
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.search import search
 from apps.retrieval.types import SearchQuery
-from codeinfo.errors import InvalidInput
-from codeinfo.parsers import rendered
 
 log = logging.getLogger("codeinfo.retrieval")
 

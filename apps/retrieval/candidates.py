@@ -4,15 +4,15 @@ Two ways to find them: `hybrid` (vectors and words, ranked) and `nearest` (vecto
 distance). The knob CODEINFO_RETRIEVAL_MODE says which.
 """
 
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput, NotFound, Unavailable
+from apps.core.telemetry import span
 from apps.ingest.embedding import get_embedder
 from apps.ingest.types import Vectors
 from apps.retrieval.hybrid import by_words, hybrid
 from apps.retrieval.nearest import nearest
 from apps.retrieval.repositories import roots_for
 from apps.retrieval.types import Found, SearchQuery
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput, NotFound, Unavailable
-from codeinfo.telemetry import span
 
 
 def candidates(query: SearchQuery, model_id: str) -> Found:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from apps.core.errors import Unavailable
 from apps.ingest.lexical import ChunkFacts, get_lexical
 from apps.ingest.models import Root
 from apps.ingest.vectors.store import get_store
@@ -12,7 +13,6 @@ from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Candidates, Frequencies, Side
 from apps.retrieval.live import live_files
 from apps.retrieval.rows import facts_of
-from codeinfo.errors import Unavailable
 
 log = logging.getLogger("codeinfo.retrieval")
 

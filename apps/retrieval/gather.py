@@ -16,6 +16,7 @@ from uuid import UUID
 
 import numpy as np
 
+from apps.core.errors import Unavailable
 from apps.ingest.models import Root
 from apps.ingest.vectors.store import get_store
 from apps.logs.context import carrying
@@ -24,7 +25,6 @@ from apps.retrieval.columns import NOTHING, Candidates, Frequencies, Side, joine
 from apps.retrieval.from_memory import FromMemory
 from apps.retrieval.from_stores import FromStores, side_of
 from apps.retrieval.sources import Source, sources_of
-from codeinfo.errors import Unavailable
 
 log = logging.getLogger("codeinfo.retrieval")
 

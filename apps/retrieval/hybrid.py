@@ -7,6 +7,7 @@ do, and the answer says so, of all roots or of some.
 import logging
 from collections.abc import Sequence
 
+from apps.core.errors import Unavailable
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
 from apps.ingest.services import mend_soon
@@ -20,7 +21,6 @@ from apps.retrieval.ranking import Question, rank
 from apps.retrieval.rows import row_of_facts
 from apps.retrieval.texts import Texts, indexed, stored
 from apps.retrieval.types import Found, Row, SearchQuery
-from codeinfo.errors import Unavailable
 
 log = logging.getLogger("codeinfo.retrieval")
 

@@ -4,12 +4,12 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from apps.core.errors import CodeinfoError, NotFound, Unavailable
 from apps.ingest.chunking import decode, lines_of
 from apps.ingest.finding.discovery import read_file
 from apps.ingest.lexical import StoredChunk, get_lexical
 from apps.ingest.models import Root, SourceFile
 from apps.retrieval.repositories import repo_id
-from codeinfo.errors import CodeinfoError, NotFound, Unavailable
 
 MOST_NAMED = 5
 

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 
-from codeinfo import programs
+from apps.core import programs
 
 COMMAND = (sys.executable, "-P", "-m", "apps.retrieval.lexing")
 # What people write takes a tenth of it, a large file included.

@@ -17,15 +17,15 @@ from uuid import UUID
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
+from apps.core.hub import hub
 from apps.ingest import queries, stream
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
 from apps.ingest.vectors.store import get_store
 from apps.retrieval.held import Held, load, size
 from apps.retrieval.live import live_files
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
-from codeinfo.hub import hub
 
 log = logging.getLogger("codeinfo.retrieval")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter
 
+from apps.core.errors import Unavailable
 from apps.ingest.models import Root, SourceFile
 from apps.ingest.types import Filters, StoredMatch, Vectors
 from apps.ingest.vectors.store import get_store
@@ -21,7 +22,6 @@ from apps.retrieval.repositories import repo_id
 from apps.retrieval.rows import row_of_match, text_of
 from apps.retrieval.scope import fits
 from apps.retrieval.types import Found, Row
-from codeinfo.errors import Unavailable
 
 # Twice the limit is enough while a root is re-ingested, when each chunk may be there twice.
 MARGIN = 2

@@ -8,8 +8,8 @@ import logging
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
+from apps.core.conf import knobs
 from apps.retrieval.types import FileSummary, Match, Row
-from codeinfo.conf import knobs
 
 log = logging.getLogger("codeinfo.retrieval")
 

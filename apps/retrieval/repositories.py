@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from apps.core.errors import Conflict, NotFound
+from apps.core.times import wire_time
 from apps.ingest import queries
 from apps.ingest.models import Root
 from apps.ingest.paths import map_path
-from codeinfo.errors import Conflict, NotFound
-from codeinfo.times import wire_time
 
 # How many ids the error about an unknown one lists.
 MOST_NAMED = 50

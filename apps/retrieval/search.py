@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
+from apps.core.errors import Unavailable
+from apps.core.telemetry import span, tell
 from apps.ingest.courtesy import courtesy
 from apps.retrieval import pipeline
 from apps.retrieval.candidates import candidates
 from apps.retrieval.pipeline import Limits
 from apps.retrieval.repositories import required_model
 from apps.retrieval.types import Match, Row, SearchQuery, SearchResult
-from codeinfo.errors import Unavailable
-from codeinfo.telemetry import span, tell
 
 
 @span("search")

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
+from apps.core.errors import InvalidInput
 from apps.ingest.chunking import decode, lines_of
 from apps.ingest.finding.discovery import read_file
 from apps.ingest.models import SourceFile
@@ -16,7 +17,6 @@ from apps.retrieval.highlight import MAX_CHARS, highlight_lines
 from apps.retrieval.ingested import live_file
 from apps.retrieval.lines import Lines, source_url
 from apps.retrieval.repositories import repo_id, the_one
-from codeinfo.errors import InvalidInput
 
 # A longer file is shown in windows: this many lines before and after what was asked for.
 WHOLE = 2000

@@ -4,11 +4,11 @@ which has both; from the vector store where a root has no word index."""
 from collections.abc import Iterable
 from uuid import UUID
 
+from apps.core.errors import Unavailable
 from apps.ingest.lexical import StoredChunk, get_lexical
 from apps.ingest.vectors.store import get_store
 from apps.retrieval.columns import Candidate
 from apps.retrieval.rows import facts_of
-from codeinfo.errors import Unavailable
 
 Texts = dict[tuple[UUID, str], StoredChunk]  # by root and chunk id
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from apps.core.errors import InvalidInput
 from apps.ingest.types import Filters
 from apps.retrieval.scope import parse_filters
-from codeinfo.errors import InvalidInput
 
 DEFAULT_LIMIT = 5
 MAX_LIMIT = 20

@@ -2,8 +2,8 @@
 
 from django.urls import path
 
+from apps.core.rights import for_users
 from apps.retrieval import api, symbols_api, views
-from codeinfo.rights import for_users
 
 api_and_pages = [
     path("tools/vector-search", api.VectorSearchView.as_view(), name="vector-search"),

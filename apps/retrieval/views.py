@@ -10,6 +10,8 @@ from django.shortcuts import render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views.decorators.http import require_safe
 
+from apps.core.error_map import status_of
+from apps.core.errors import CodeinfoError
 from apps.ingest import queries
 from apps.retrieval.facets import Spot, facets, languages
 from apps.retrieval.hits import Hit, hit_of
@@ -28,8 +30,6 @@ from apps.retrieval.symbols import (
     find_references,
 )
 from apps.retrieval.types import SearchQuery, SearchResult
-from codeinfo.error_map import status_of
-from codeinfo.errors import CodeinfoError
 
 # Lines of references that the page shows.
 MOST_REFERENCES = 100

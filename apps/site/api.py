@@ -6,9 +6,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_GET
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from apps.core import __version__
+from apps.core.principal import current
 from apps.site import health
-from codeinfo import __version__
-from codeinfo.principal import current
 
 
 @require_GET

@@ -4,7 +4,7 @@ from pathlib import Path
 from django.apps import AppConfig
 from django.conf import settings
 
-from codeinfo import private_files
+from apps.core import private_files
 
 logger = logging.getLogger("codeinfo.site")
 

@@ -13,8 +13,8 @@ from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.utils.safestring import SafeString
 
+from apps.core.conf import knobs
 from apps.retrieval.highlight import highlight_lines
-from codeinfo.conf import knobs
 
 # The variable that a client's machine keeps the token in. Ours has the same name.
 TOKEN = "CODEINFO_MCP_TOKEN"

@@ -5,7 +5,7 @@ import asyncio
 import logging
 import sys
 
-from codeinfo.heap import trim
+from apps.core.heap import trim
 
 MOST = 1000
 # What a large system grants; each program that is started inherits it.

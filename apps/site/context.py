@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from apps.conversations import sidebar
-from codeinfo.conf import knobs
+from apps.core.conf import knobs
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from typing import Any
 from celery.signals import worker_init
 from channels.layers import get_channel_layer
 
+from apps.core.conf import knobs
+from apps.core.hub import hub
 from apps.site.relay import Relay
-from codeinfo.conf import knobs
-from codeinfo.hub import hub
 
 
 @worker_init.connect

@@ -7,10 +7,10 @@ import django
 from django.db.models import Sum
 
 from apps.conversations.models import Conversation
+from apps.core import __version__
+from apps.core.conf import knobs
 from apps.ingest.models import Root
 from apps.site.checks.parts import database_name, store_name
-from codeinfo import __version__
-from codeinfo.conf import knobs
 
 
 def storage() -> dict[str, str]:

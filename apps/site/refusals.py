@@ -11,11 +11,11 @@ from urllib.parse import unquote
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from mcp_types import INVALID_REQUEST
 
+from apps.core.access import MAX_BODY, MCP, host_is_served
+from apps.core.conf import knobs
+from apps.core.error_map import plain, respond, status_of
+from apps.core.errors import CodeinfoError, InvalidInput
 from apps.mcp.wire import RpcError
-from codeinfo.access import MAX_BODY, MCP, host_is_served
-from codeinfo.conf import knobs
-from codeinfo.error_map import plain, respond, status_of
-from codeinfo.errors import CodeinfoError, InvalidInput
 
 logger = logging.getLogger("codeinfo.requests")
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from redis.exceptions import RedisError
 
-from codeinfo.hub import Hub
+from apps.core.hub import Hub
 
 logger = logging.getLogger("codeinfo.site")
 

@@ -19,11 +19,11 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 from django.http import HttpResponse
 from twisted.web.http import HTTPChannel
 
+from apps.core import local_users
+from apps.core.errors import InvalidInput
 from apps.site import refusals
 from apps.site.connections import Outlet, most_connections
 from apps.site.refusals import RequestHead
-from codeinfo import local_users
-from codeinfo.errors import InvalidInput
 
 logger = logging.getLogger("codeinfo.site")
 

@@ -18,6 +18,11 @@ from twisted.internet.defer import Deferred
 from twisted.internet.tcp import Port
 
 from apps.conversations.agents import commands
+from apps.core import __version__, local_users, telemetry
+from apps.core.conf import Knobs, knobs
+from apps.core.heap import settled, trim
+from apps.core.hub import hub
+from apps.core.watchdog import Watchdog
 from apps.ingest.chunking.finder import reset_finder
 from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store
@@ -25,11 +30,6 @@ from apps.retrieval import memory
 from apps.site import requests, sockets, standby
 from apps.site.connections import most_files
 from apps.site.control.server import Control
-from codeinfo import __version__, local_users, telemetry
-from codeinfo.conf import Knobs, knobs
-from codeinfo.heap import settled, trim
-from codeinfo.hub import hub
-from codeinfo.watchdog import Watchdog
 
 logger = logging.getLogger("codeinfo.site")
 

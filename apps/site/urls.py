@@ -3,8 +3,8 @@
 from django.contrib.auth import views as auth
 from django.urls import path
 
+from apps.core.rights import for_users
 from apps.site import api, views
-from codeinfo.rights import for_users
 
 user_urlpatterns = [
     path("", views.home, name="home"),

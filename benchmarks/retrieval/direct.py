@@ -13,11 +13,11 @@ from unittest.mock import patch
 
 from django.test import override_settings
 
+from apps.core.conf import knobs
 from benchmarks import product
 from benchmarks.retrieval.metric import Place
 from benchmarks.retrieval.questions import Question, Repository, folder_of
 from benchmarks.retrieval.scores import Ask
-from codeinfo.conf import knobs
 
 LIMIT = 20
 LOAD_SECONDS = 300

@@ -13,9 +13,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.views.debug import technical_500_response
 
-from codeinfo.access import check_exposure
-from codeinfo.authentication import allowed_hosts
-from codeinfo.conf import Knobs
+from apps.core.access import check_exposure
+from apps.core.authentication import allowed_hosts
+from apps.core.conf import Knobs
 from tests.house.sources import HOME
 
 GUARDS = {

@@ -10,8 +10,8 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
+from apps.core import access, authentication
 from apps.ingest.models import IngestRun
-from codeinfo import access, authentication
 from tests.access.test_owners import socket
 from tests.conversations.conftest import PATIENCE
 

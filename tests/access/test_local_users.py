@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from codeinfo import local_users, peer_users
-from codeinfo.errors import InvalidInput
+from apps.core import local_users, peer_users
+from apps.core.errors import InvalidInput
 from tests.browser.product import Product, running
 
 PATIENCE = 60

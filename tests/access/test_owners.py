@@ -15,8 +15,8 @@ from apps.conversations import memory
 from apps.conversations.models import Conversation
 from apps.conversations.stream import live_runs
 from apps.conversations.types import StartTurn
+from apps.core.principal import Principal, acting_as
 from codeinfo.asgi import application
-from codeinfo.principal import Principal, acting_as
 from tests.conversations.conftest import (  # noqa: F401 - fixtures
     PATIENCE,
     answers,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
-from codeinfo import threads
-from codeinfo.threads import KeptThreads
+from apps.core import threads
+from apps.core.threads import KeptThreads
 
 SECONDS = 30
 

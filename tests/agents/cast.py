@@ -21,9 +21,9 @@ from apps.agents.loop import run
 from apps.agents.messages import Message, ToolResult
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest, Provider
+from apps.core.errors import Conflict
 from apps.ingest.embedding.static import MODEL_ID
 from apps.retrieval.tools import Tool
-from codeinfo.errors import Conflict
 
 JSON = dict[str, Any]
 QUESTION = "Where is the retry?"

@@ -12,7 +12,7 @@ from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.builtin import ADVICE, MAX_LINES, BuiltinProvider, inline, quoted
 from apps.agents.tools import toolset
-from codeinfo.conf import knobs
+from apps.core.conf import knobs
 from tests.agents.cast import JSON, TOOLS, asked, found, hear, match, tool
 
 LINE = st.text(alphabet="ab `~#<>|\t*_[]é", max_size=12)

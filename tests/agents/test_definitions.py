@@ -11,8 +11,8 @@ import pytest
 from apps.agents.definitions import Agent, agent_named, all_agents
 from apps.agents.definitions.config import KEYS
 from apps.agents.definitions.folders import MAX_BYTES
-from codeinfo.conf import BASE_DIR, Knobs
-from codeinfo.errors import InvalidInput, NotFound, Unavailable
+from apps.core.conf import BASE_DIR, Knobs
+from apps.core.errors import InvalidInput, NotFound, Unavailable
 from tests.support.agents import make_agent, step
 
 STEP = step([" Look. ", "Then tell."])

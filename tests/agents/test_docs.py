@@ -5,8 +5,8 @@ import re
 import pytest
 
 from apps.agents.definitions import commands, config, folders
+from apps.core.conf import BASE_DIR, PROVIDERS
 from apps.retrieval.tools import TOOLS
-from codeinfo.conf import BASE_DIR, PROVIDERS
 
 DOC = (BASE_DIR / "docs" / "agents.md").read_text()
 ROWS = re.findall(r"^\| `(\w+)` \|", DOC, re.M)

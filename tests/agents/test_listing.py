@@ -9,7 +9,7 @@ import pytest
 from apps.agents.providers import listing
 from apps.agents.providers.base import Model
 from apps.agents.providers.listing import FAILED_SECONDS, FRESH_SECONDS, STALE_SECONDS, Listing
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 
 class Server:

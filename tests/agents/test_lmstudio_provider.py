@@ -16,10 +16,10 @@ from apps.agents.messages import Message, ToolCall, ToolResult, Usage
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.lmstudio import LMStudioProvider
 from apps.agents.tools import toolset
+from apps.core.addresses import Address
+from apps.core.errors import Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.types import EMBEDDING_TYPES
-from codeinfo.addresses import Address
-from codeinfo.errors import Unavailable
 from tests.agents.cast import QUESTION, TOOLS, asked, found, hear, match
 from tests.ports import free_ports
 from tests.stand_ins.lmstudio_scripts import Cut, Script, Send, Stall, end, say, think

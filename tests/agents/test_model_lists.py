@@ -11,7 +11,7 @@ from django.test import AsyncClient
 
 from apps.agents.providers.lmstudio import LMStudioProvider
 from apps.agents.providers.openai import OpenAIProvider
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, llm
 from tests.stand_ins.raw_server import RawStandIn, http
 

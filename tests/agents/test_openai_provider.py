@@ -11,7 +11,7 @@ import pytest
 from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.openai import OpenAIProvider
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 from tests.agents.cast import asked, hear
 from tests.stand_ins.openai_scripts import Delta, Script, Stall, Status, end, say
 from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn, frame

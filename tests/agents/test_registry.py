@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from apps.agents.providers.registry import get_provider, preselected, providers
-from codeinfo.errors import InvalidInput
+from apps.core.errors import InvalidInput
 from tests.stand_ins.openai_server import OpenAIStandIn
 
 # One of them looks up its address.

@@ -17,8 +17,8 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import StartTurn
 from apps.conversations.work import database
-from codeinfo import disk
-from codeinfo.errors import Conflict
+from apps.core import disk
+from apps.core.errors import Conflict
 from tests.conversations.conftest import conversation, ended, question, reached
 from tests.conversations.test_page_socket import Tab
 from tests.support.scripted import Gate, ScriptedProvider

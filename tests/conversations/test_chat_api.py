@@ -15,7 +15,7 @@ from apps.agents.messages import ToolCall
 from apps.conversations import chat_api, rows, runner
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 from tests.conversations.conftest import PATIENCE, answers, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 

@@ -14,7 +14,7 @@ from apps.conversations.agents import commands
 from apps.conversations.agents.commands import Execution
 from apps.conversations.models import CommandRun, Conversation, Turn
 from apps.conversations.types import AgentRun, StartTurn
-from codeinfo.errors import Conflict, Unavailable
+from apps.core.errors import Conflict, Unavailable
 from tests.conversations.conftest import PATIENCE, answers, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from codeinfo.conf import Knobs
+from apps.core.conf import Knobs
 from tests.support.killable import output_of
 
 LONGEST = Knobs.read({}).max_answer_bytes

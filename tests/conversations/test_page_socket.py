@@ -17,8 +17,8 @@ from apps.agents.messages import ToolCall
 from apps.conversations import rows, runner, services
 from apps.conversations.consumers import html
 from apps.conversations.stream import RunLog
+from apps.core.hub import hub
 from codeinfo.asgi import application
-from codeinfo.hub import hub
 from tests.conversations.conftest import PATIENCE, ended, question, reached
 from tests.conversations.test_page import answered, page
 from tests.support.scripted import Gate, ScriptedProvider

@@ -10,7 +10,7 @@ from apps.agents.events import TextDelta, TurnFinished
 from apps.conversations import runner
 from apps.conversations.models import Turn
 from apps.conversations.stream import RunLog
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 from tests.conversations.conftest import ended, question
 from tests.conversations.test_page_socket import Tab
 from tests.support.scripted import Gate, ScriptedProvider

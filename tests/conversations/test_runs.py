@@ -24,7 +24,7 @@ from apps.conversations import recovery, rows, runner, services
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import usage_wire
-from codeinfo.errors import Conflict, InvalidInput, Unavailable
+from apps.core.errors import Conflict, InvalidInput, Unavailable
 from tests.conversations.conftest import answers, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider, Stubborn
 

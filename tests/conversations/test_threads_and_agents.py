@@ -16,7 +16,7 @@ from apps.conversations.renderers import html, sse
 from apps.conversations.renderers.json import RunFrames
 from apps.conversations.stream import RunLog, Snapshot
 from apps.conversations.types import AgentRun
-from codeinfo.errors import InvalidInput
+from apps.core.errors import InvalidInput
 from tests.conversations.conftest import answers, conversation, ended, question
 from tests.support.scripted import ScriptedProvider
 

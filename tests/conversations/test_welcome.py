@@ -4,8 +4,8 @@ import pytest
 from django.test import AsyncClient
 
 from apps.conversations.views import OWN_EXAMPLES, examples
+from apps.core.conf import BASE_DIR
 from apps.ingest.models import Root
-from codeinfo.conf import BASE_DIR
 from tests.conversations.test_page import page
 
 

@@ -14,10 +14,10 @@ from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested, Usa
 from apps.agents.messages import ToolCall, Usage
 from apps.conversations import runner, services
 from apps.conversations.models import Conversation
+from apps.core.errors import Unavailable
 from apps.ingest.models import IngestRun
 from apps.ingest.stream import run_changed
 from codeinfo.asgi import application
-from codeinfo.errors import Unavailable
 from tests.conversations.conftest import PATIENCE, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import fields
 
-from codeinfo.conf import Knobs
+from apps.core.conf import Knobs
 from tests.house.sources import HOME, name_of, tracked
 
 ENV_NAMES = [field.metadata["env"] for field in fields(Knobs)]

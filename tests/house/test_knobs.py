@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from codeinfo.conf import Knobs
+from apps.core.conf import Knobs
 
 
 def test_nothing_set_gives_the_defaults() -> None:

@@ -1,4 +1,4 @@
-"""Every program that codeinfo starts is started by codeinfo/programs.py."""
+"""Every program that codeinfo starts is started by apps/core/programs.py."""
 
 import ast
 
@@ -17,7 +17,7 @@ def calls(source: str) -> set[str]:
 
 def test_only_one_module_starts_programs() -> None:
     found = {name_of(file) for file in product() if calls(file.read_text()) & STARTERS}
-    assert found == {"codeinfo/programs.py"}
+    assert found == {"apps/core/programs.py"}
 
 
 def test_none_is_started_through_another_name() -> None:

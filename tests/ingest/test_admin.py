@@ -7,11 +7,11 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from apps.core.errors import CodeinfoError, Conflict, Unavailable
 from apps.ingest import services
 from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import queue, sweep
-from codeinfo.errors import CodeinfoError, Conflict, Unavailable
 from tests.support.ingested import ingest, outdate
 
 pytestmark = pytest.mark.django_db

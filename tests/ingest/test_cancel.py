@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.core.conf import knobs
+from apps.core.errors import Conflict
 from apps.ingest import queries, services
 from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.finding.discovery import _Judge
@@ -15,8 +17,6 @@ from apps.ingest.finding.walk import Found
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import queue, stores, sweep
-from codeinfo.conf import knobs
-from codeinfo.errors import Conflict
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
 

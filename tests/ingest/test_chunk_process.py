@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from apps.core.errors import Unavailable
 from apps.ingest.chunking import Chunker
 from apps.ingest.chunking.pool import end_spares
 from apps.ingest.types import ChunkedFile
-from codeinfo.errors import Unavailable
 from tests.ingest import unruly_parser
 
 PROJECT = Path(__file__).resolve().parents[2]

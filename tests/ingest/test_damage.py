@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.core.errors import Unavailable
 from apps.ingest import services
 from apps.ingest.lexical import get_lexical, reset_lexical
 from apps.ingest.models import IngestRun, Root
@@ -21,7 +22,6 @@ from apps.ingest.vectors.store import get_store, reset_store
 from apps.ingest.verification import verify
 from apps.site import health
 from apps.site.checks.asking import Asker
-from codeinfo.errors import Unavailable
 from tests.ingest.conftest import Server
 from tests.support import damage
 from tests.support.damage import Harm

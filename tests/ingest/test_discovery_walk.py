@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from apps.core.errors import InvalidInput, NotFound
 from apps.ingest.finding.discovery import discover
 from apps.ingest.types import Discovery
-from codeinfo.errors import InvalidInput, NotFound
 
 
 def write(root: Path, files: dict[str, str | bytes]) -> None:

@@ -18,14 +18,14 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
+from apps.core import disk
+from apps.core.errors import Unavailable
 from apps.ingest import panels, queries, services
 from apps.ingest.embedding import DEFAULT_MODEL
 from apps.ingest.lexical import LexicalStore
 from apps.ingest.models import IngestRun
 from apps.ingest.runs import endings, queue, recovery
 from apps.ingest.types import TERMINAL_STATES
-from codeinfo import disk
-from codeinfo.errors import Unavailable
 from tests.browser.product import HOME, Product, running
 from tests.stand_ins import openai_server
 from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn

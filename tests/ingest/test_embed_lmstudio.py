@@ -6,12 +6,12 @@ import pytest
 
 # Imported here, where nobody waits: it takes a second.
 import apps.lmstudio.sdk  # noqa: F401
+from apps.core.addresses import Address
+from apps.core.errors import InvalidInput, Unavailable
 from apps.ingest.embedding import available_models, get_embedder, is_gone, resolve
 from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.types import EmbeddingText
 from apps.lmstudio import services
-from codeinfo.addresses import Address
-from codeinfo.errors import InvalidInput, Unavailable
 from tests.ports import free_ports
 from tests.stand_ins.embeddings_server import EmbeddingsServer
 from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn, embedder, llm

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apps.core.errors import InvalidInput, Unavailable
 from apps.ingest.embedding import get_embedder, retry
 from apps.ingest.types import Embedder, EmbeddingText
-from codeinfo.errors import InvalidInput, Unavailable
 from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply, answer_to, vector_of
 
 pytestmark = pytest.mark.usefixtures("wire_ends")

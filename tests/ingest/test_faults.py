@@ -16,13 +16,13 @@ import pytest
 from django.db import OperationalError, connection, connections
 from django.test import Client
 
+from apps.core.errors import CodeinfoError, Unavailable
 from apps.ingest import queries, services
 from apps.ingest.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import patience, queue, sweep
 from apps.ingest.runs.generation import Generation
 from apps.ingest.vectors.store import get_store
-from codeinfo.errors import CodeinfoError, Unavailable
 from tests.ingest.conftest import first_is_zero
 from tests.ingest.stages import Nth, hook
 from tests.support.ingested import ingest, outdate, run_ingest, write_files

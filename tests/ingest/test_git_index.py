@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from apps.core.errors import Unavailable
 from apps.ingest.finding.discovery import discover
 from apps.ingest.finding.git_index import tracked_files
 from apps.ingest.finding.repository import find_repository
-from codeinfo.errors import Unavailable
 from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import commit_all, git, init, listed
 from tests.support.ingested import write_files

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from apps.core.conf import knobs
 from apps.ingest import services
 from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.installation import installation_id
@@ -20,7 +21,6 @@ from apps.ingest.runs import orphans, queue, stores, sweep
 from apps.ingest.types import Origin, VectorRecord
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.store import get_store, reset_store
-from codeinfo.conf import knobs
 from tests.ingest.conftest import Server
 from tests.support.ingested import ingest
 

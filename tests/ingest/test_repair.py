@@ -9,6 +9,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from apps.core.errors import Conflict
 from apps.ingest import queries, services
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
@@ -17,7 +18,6 @@ from apps.ingest.runs.job import Stopped
 from apps.ingest.types import VectorRecord
 from apps.ingest.vectors.store import get_store
 from apps.ingest.verification import compare_all, verify
-from codeinfo.errors import Conflict
 from tests.ingest.test_lexical_files import spoil
 from tests.support.ingested import ingest, write_files
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.core.errors import InvalidInput, NotFound
 from apps.ingest import queries, services
 from apps.ingest.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.ingest.finding.discovery import read_file
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import queue
-from codeinfo.errors import InvalidInput, NotFound
 from tests.ingest.conftest import everything
 from tests.support.ingested import SAMPLE, files_of, ingest, outdate, run_ingest, write_files
 

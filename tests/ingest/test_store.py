@@ -12,6 +12,8 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.runs.job import Stopped
 from apps.ingest.types import StoredMatch, VectorRecord, Vectors
@@ -20,8 +22,6 @@ from apps.ingest.vectors import store as store_module
 from apps.ingest.vectors.chroma import FolderLock, open_embedded
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.store import VectorStore, claim_store, get_store, reset_store
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
 
 MODEL = MODEL_ID
 FIRST, SECOND = str(uuid4()), str(uuid4())

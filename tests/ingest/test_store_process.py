@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from apps.core.errors import Unavailable
 from apps.ingest.vectors import process
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.process import Embedded, Turns
-from codeinfo.errors import Unavailable
 from tests.house.sources import HOME
 from tests.ingest import verbs
 

@@ -8,12 +8,12 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from apps.core.errors import Unavailable
 from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.types import VectorRecord
 from apps.ingest.vectors.chroma import open_server
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.store import VectorStore, get_store, reset_store
-from codeinfo.errors import Unavailable
 from tests.ingest.conftest import Server
 
 Turn = Callable[..., None]

@@ -7,6 +7,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from apps.core.errors import NotFound
 from apps.ingest import queries
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IndexLock, IngestRun, RemovedRoot, Root, SourceFile
@@ -15,7 +16,6 @@ from apps.ingest.types import VectorRecord
 from apps.ingest.vectors.chroma import unavailable
 from apps.ingest.vectors.store import get_store
 from apps.ingest.verification import rows, verify, verify_root
-from codeinfo.errors import NotFound
 from tests.ingest.conftest import first_is_zero
 from tests.ingest.stages import Nth, hook
 from tests.ingest.test_lexical_files import spoil

@@ -1,11 +1,11 @@
-"""The one parser of addresses that a person may type (codeinfo/addresses.py)."""
+"""The one parser of addresses that a person may type (apps/core/addresses.py)."""
 
 import socket
 from typing import Any
 
 import pytest
 
-from codeinfo.addresses import Address
+from apps.core.addresses import Address
 
 METADATA = [
     "http://169.254.169.254",

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
 
+from apps.core.addresses import Address
 from apps.lmstudio import services
 from apps.lmstudio.models import SavedAddress
-from codeinfo.addresses import Address
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, llm
 
 pytestmark = pytest.mark.django_db

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.core.addresses import Address
 from apps.lmstudio import services
-from codeinfo.addresses import Address
 from tests.ports import free_ports
 from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn, embedder, llm
 from tests.stand_ins.openai_server import OpenAIStandIn

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 
+from apps.core.errors import InvalidInput
 from apps.logs.store import LogStore, StoreHandler
 from apps.logs.types import LogQuery
-from codeinfo.errors import InvalidInput
 from tests.logs.conftest import MakeStore
 
 

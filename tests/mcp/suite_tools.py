@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from apps.core.errors import InvalidInput
 from apps.mcp.failures import MISSING_CAPABILITY
 from apps.mcp.types import JSON, Call, Contents, McpTool
-from codeinfo.errors import InvalidInput
 
 NOTHING: JSON = {"type": "object", "properties": {}, "additionalProperties": False}
 # One red pixel, and a WAV header with no samples behind it.

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
+from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
 from apps.mcp.arguments import accepted
 from apps.mcp.types import JSON, Call
-from codeinfo.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
 from tests.mcp.endpoint import serving
 from tests.mcp.speech import EARLY, EVERY, HANDSHAKE, STATELESS, ask, call
 

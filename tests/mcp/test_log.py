@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from apps.core.errors import NotFound
 from apps.logs.formatting import entry_of
 from apps.mcp.types import JSON, Call
-from codeinfo.errors import NotFound
 from tests.mcp.endpoint import serving
 from tests.mcp.speech import (
     PATIENCE,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.agents import tools
-from codeinfo.errors import NotFound
+from apps.core.errors import NotFound
 from tests.agents.cast import JSON
 from tests.mcp.speech import EVERY, ask
 

@@ -9,9 +9,9 @@ from asgiref.testing import ApplicationCommunicator
 from django.core.asgi import get_asgi_application
 from django.test import Client
 
+from apps.core.errors import NotFound, Unavailable
 from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun
-from codeinfo.errors import NotFound, Unavailable
 from tests.retrieval.conftest import Ask, Shelf
 
 pytestmark = pytest.mark.django_db

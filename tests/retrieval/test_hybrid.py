@@ -15,6 +15,8 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 from apps.ingest.lexical import get_lexical, reset_lexical
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.types import StoredMatch, VectorRecord, Vectors
@@ -23,8 +25,6 @@ from apps.retrieval import gather
 from apps.retrieval.held import Held, load
 from apps.retrieval.live import live_files
 from apps.retrieval.memory import Memory
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
 from tests.retrieval.conftest import MODEL, Ask
 
 pytestmark = pytest.mark.django_db

@@ -12,6 +12,8 @@ import pytest
 from django.db import connections
 from django.test import Client
 
+from apps.core.errors import NotFound, Unavailable
+from apps.core.hub import hub
 from apps.ingest import services, stream
 from apps.ingest.lexical import Contents, Postings, get_lexical
 from apps.ingest.models import Root
@@ -25,8 +27,6 @@ from apps.retrieval.from_memory import FromMemory
 from apps.retrieval.held import Held, size
 from apps.retrieval.memory import IDLE_SECONDS, PAUSE_SECONDS, Memory
 from apps.retrieval.tools import VECTOR_SEARCH
-from codeinfo.errors import NotFound, Unavailable
-from codeinfo.hub import hub
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, ingest_sample, outdate, write_files
 

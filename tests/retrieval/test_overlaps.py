@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from apps.core.errors import Unavailable
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
 from apps.ingest.runs import stores
 from apps.ingest.vectors.store import get_store
 from apps.retrieval.memory import Memory
 from apps.retrieval.tools import VECTOR_SEARCH
-from codeinfo.errors import Unavailable
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, write_files
 

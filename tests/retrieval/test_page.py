@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 from django.test import Client
 
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 from tests.retrieval.conftest import Shelf
 
 pytestmark = pytest.mark.django_db

@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
+from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.ingest.embedding.static import MODEL_ID
 from apps.retrieval.tools import LIST_REPOSITORIES, TOOLS, VECTOR_SEARCH
-from codeinfo.errors import Conflict, InvalidInput, NotFound
 from tests.retrieval.conftest import Ask, Shelf
 
 pytestmark = pytest.mark.django_db

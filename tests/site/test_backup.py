@@ -16,12 +16,12 @@ from typing import Any
 import httpx
 import pytest
 
+from apps.core.errors import InvalidInput, Unavailable
 from apps.ingest.runs import freeze
 from apps.ingest.runs.job import Stopped
 from apps.ingest.types import go_on
 from apps.site.backup import archive, manifest
 from apps.site.backup.making import make
-from codeinfo.errors import InvalidInput, Unavailable
 from tests.browser.product import Product, running
 from tests.site.test_verify_index import ended, ingest_into, manage, start_ingest, until
 from tests.stand_ins.embeddings_server import EmbeddingsServer

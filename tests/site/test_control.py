@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from apps.core.errors import InvalidInput, Unavailable
 from apps.site.control import address, server
 from apps.site.control.address import Listener, NotListening, connect, is_own_user
 from apps.site.control.client import Refused, ask
 from apps.site.control.lines import Lines
 from apps.site.control.server import Control
-from codeinfo.errors import InvalidInput, Unavailable
 
 
 def echo(options: Mapping[str, Any], check: Callable[[], None], tell: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from apps.core import peer_users
 from apps.ingest.vectors.store import reset_store
-from codeinfo import peer_users
 from tests.browser.product import Product, running
 from tests.house.sources import HOME
 from tests.ports import free_ports

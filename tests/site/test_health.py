@@ -11,14 +11,14 @@ from django.db import OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import AsyncClient, Client
 
+from apps.core import __version__
+from apps.core.errors import Unavailable
 from apps.ingest.runs import queue
 from apps.ingest.vectors.store import is_open, reset_store
 from apps.site import health
 from apps.site.checks import parts
 from apps.site.checks.asking import Asker, Check, in_thread
 from apps.site.checks.findings import Finding
-from codeinfo import __version__
-from codeinfo.errors import Unavailable
 from tests.house.sources import HOME
 
 PATIENCE = 30

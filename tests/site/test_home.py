@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from apps.agents.providers.base import Availability, Model
 from apps.conversations.models import Conversation
+from apps.core import __version__
+from apps.core.errors import Unavailable
 from apps.ingest.models import Root
 from apps.site import overview
 from apps.site.checks import parts
 from apps.site.checks.findings import Finding
-from codeinfo import __version__
-from codeinfo.errors import Unavailable
 
 pytestmark = pytest.mark.django_db
 

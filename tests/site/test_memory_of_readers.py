@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from apps.core import heap
+from apps.core.heap import Trim
 from apps.site import connections
 from apps.site.connections import Outlet
-from codeinfo import heap
-from codeinfo.heap import Trim
 from tests.browser.product import Product, running
 
 READERS = 20

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from apps.core import private_files
 from apps.ingest.embedding import DEFAULT_MODEL
-from codeinfo import private_files
 from tests.browser.product import HOME, SERVE, Product, running
 
 NOBODY = 65534

@@ -10,9 +10,9 @@ import pytest
 from django.test import AsyncClient, Client
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from apps.core import telemetry
+from apps.core.conf import Knobs
 from apps.ingest.embedding import DEFAULT_MODEL
-from codeinfo import telemetry
-from codeinfo.conf import Knobs
 from tests.browser.product import HOME, running
 from tests.site.test_documented_commands import until_ingested
 from tests.stand_ins.openai_server import OpenAIStandIn
@@ -159,7 +159,7 @@ def test_it_is_off_unless_the_variables_want_it(environ: dict[str, str]) -> None
 def test_while_it_is_off_opentelemetry_is_not_imported() -> None:
     code = (
         "import sys, django; django.setup(); import codeinfo.asgi; from codeinfo import telemetry;"
-        "from codeinfo.conf import knobs; telemetry.start(knobs())\n"
+        "from apps.core.conf import knobs; telemetry.start(knobs())\n"
         "with telemetry.span('step', x=1) as step: step.set(y=2)\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from apps.core.errors import CodeinfoError
 from apps.ingest.chunking import Chunker
 from apps.ingest.finding.discovery import discover, read_file
 from apps.site.control.client import ask
-from codeinfo.errors import CodeinfoError
 from tests.soak.server import Server
 
 Pieces = Counter[tuple[str, int, int, str]]  # path, first and last line, hash of the text

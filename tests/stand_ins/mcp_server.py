@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar, Self
 from urllib.parse import parse_qs, urlsplit
 
+from apps.core.errors import CodeinfoError
 from apps.retrieval.tools import Tool
-from codeinfo.errors import CodeinfoError
 
 JSON = dict[str, Any]
 

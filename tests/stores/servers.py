@@ -12,7 +12,7 @@ import httpx
 import psycopg
 import redis
 
-from codeinfo.conf import knobs
+from apps.core.conf import knobs
 from tests.ports import free_ports
 
 START_SECONDS = 60

@@ -9,10 +9,10 @@ import pytest
 from channels_redis.pubsub import RedisPubSubChannelLayer
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from apps.core.conf import knobs
+from apps.core.hub import Hub
 from apps.site import relay
 from apps.site.relay import Relay
-from codeinfo.conf import knobs
-from codeinfo.hub import Hub
 
 PATIENCE = 30
 

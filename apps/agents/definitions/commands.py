@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from apps.agents.definitions.types import Command
-from codeinfo.errors import InvalidInput
+from apps.core.errors import InvalidInput
 
 # What an item must say besides its content (contracts.md §7).
 FIXED = {"type": "message", "role": "user"}

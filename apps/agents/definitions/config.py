@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from apps.agents.definitions.types import JSON, Rights
+from apps.core.conf import PROVIDERS
+from apps.core.errors import InvalidInput
 from apps.retrieval.tools import TOOLS
-from codeinfo.conf import PROVIDERS
-from codeinfo.errors import InvalidInput
 
 OURS = "codeinfo"
 # One table: the keys that a folder may set, how each is checked, and what docs/agents.md explains.

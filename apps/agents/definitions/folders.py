@@ -7,9 +7,9 @@ from pathlib import Path
 from apps.agents.definitions import commands, config
 from apps.agents.definitions.homes import with_home
 from apps.agents.definitions.types import Agent, Command
+from apps.core.conf import knobs
+from apps.core.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
 from apps.ingest.finding.files import read_file, reason_of
-from codeinfo.conf import knobs
-from codeinfo.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
 
 CONFIG, DESCRIPTION, PROMPT = "config.toml", "description.md", "system_prompt.txt"
 COMMANDS, COMMAND = "commands", ".json"

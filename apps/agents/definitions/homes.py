@@ -5,7 +5,7 @@ from pathlib import Path
 
 from apps.agents.definitions.types import Agent
 from apps.agents.providers.codex.home import prepare
-from codeinfo.conf import knobs
+from apps.core.conf import knobs
 
 
 def home_of(agent: Agent) -> Path | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from codeinfo.errors import InvalidInput, NotFound
+from apps.core.errors import InvalidInput, NotFound
 
 JSON = dict[str, Any]
 

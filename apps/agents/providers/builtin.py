@@ -12,7 +12,7 @@ from apps.agents.events import ModelEvent, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall, ToolResult
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.quoting import place
-from codeinfo.conf import knobs
+from apps.core.conf import knobs
 
 JSON = dict[str, Any]
 SEARCH = Model("search", "Search only (no language model)", "search")

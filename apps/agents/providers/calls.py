@@ -5,7 +5,7 @@ from typing import Any
 
 from apps.agents.messages import ToolCall
 from apps.agents.providers.characters import cleaned
-from codeinfo.limits import MAX_DEPTH, is_deep
+from apps.core.limits import MAX_DEPTH, is_deep
 
 
 def checked(call: ToolCall, arguments: Any) -> ToolCall:

@@ -24,7 +24,7 @@ def clean(text: str) -> str:
 
 
 def cleaned(value: Any) -> Any:
-    """A JSON value with every text of it clean. It must not be deep (`codeinfo.limits.is_deep`)."""
+    """A JSON value with every text of it clean; not a deep one (`apps.core.limits.is_deep`)."""
     match value:
         case str():
             return clean(value)

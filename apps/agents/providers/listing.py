@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from apps.agents.providers.base import Availability, Model
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 # How long a listing counts. What failed is asked again soon: somebody may just be starting it.
 FRESH_SECONDS = 30.0

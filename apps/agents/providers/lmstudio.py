@@ -14,11 +14,11 @@ from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import Listing, available
 from apps.agents.providers.lmstudio_frames import Round
 from apps.agents.providers.lmstudio_messages import question
+from apps.core.addresses import Address
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.server import list_models, predict
-from codeinfo.addresses import Address
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
 
 LIST_SECONDS = 5.0
 

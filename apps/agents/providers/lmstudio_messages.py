@@ -6,9 +6,9 @@ from typing import Any, assert_never
 from apps.agents.history import fit
 from apps.agents.messages import Message, ToolCall
 from apps.agents.providers.base import ModelRequest
+from apps.core.conf import knobs
 from apps.lmstudio.types import JSON, Question
 from apps.retrieval.tools import Tool
-from codeinfo.conf import knobs
 
 # Code takes about three characters a token; prose more, which is on the safe side.
 CHARS_PER_TOKEN = 3

@@ -17,10 +17,10 @@ from apps.agents.events import ModelEvent
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import Listing, available
 from apps.agents.providers.openai_server import Server, certificates, unavailable
-from codeinfo import replies
-from codeinfo.heap import settled
-from codeinfo.limits import MAX_MODELS, MAX_NAME, is_name
-from codeinfo.replies import ReplyRefused
+from apps.core import replies
+from apps.core.heap import settled
+from apps.core.limits import MAX_MODELS, MAX_NAME, is_name
+from apps.core.replies import ReplyRefused
 
 LIST_SECONDS = 2.5
 

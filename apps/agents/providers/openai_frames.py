@@ -20,8 +20,8 @@ from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.calls import checked
 from apps.agents.providers.characters import Characters, clean
 from apps.agents.reasoning import MarkerParser
-from codeinfo.conf import knobs
-from codeinfo.limits import MAX_NAME, size
+from apps.core.conf import knobs
+from apps.core.limits import MAX_NAME, size
 
 JSON = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any, assert_never
 from apps.agents.history import fit
 from apps.agents.messages import Message, ToolCall
 from apps.agents.providers.base import ModelRequest
+from apps.core.conf import knobs
 from apps.retrieval.tools import Tool
-from codeinfo.conf import knobs
 
 JSON = dict[str, Any]
 

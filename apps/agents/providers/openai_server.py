@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from urllib.parse import unquote, urlsplit
 
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 
 NOT_SET = (
     "Set CODEINFO_OPENAI_BASE_URL to an OpenAI-compatible server, "

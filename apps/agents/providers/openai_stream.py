@@ -12,8 +12,8 @@ from apps.agents.providers.characters import clean
 from apps.agents.providers.openai_frames import Round
 from apps.agents.providers.openai_messages import body_of
 from apps.agents.providers.openai_server import Server, certificates
-from codeinfo.errors import Unavailable
-from codeinfo.replies import UNPACKED, CountedStream, EventCounter, ReplyRefused, counted
+from apps.core.errors import Unavailable
+from apps.core.replies import UNPACKED, CountedStream, EventCounter, ReplyRefused, counted
 
 JSON = dict[str, Any]
 Frames = openai.AsyncStream[object]

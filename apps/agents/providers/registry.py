@@ -7,8 +7,8 @@ from apps.agents.providers.builtin import BuiltinProvider
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.lmstudio import LMStudioProvider
 from apps.agents.providers.openai import OpenAIProvider
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput
 
 
 @cache

@@ -11,7 +11,7 @@ from apps.conversations import runner
 from apps.conversations.agents import body, commands, starting
 from apps.conversations.agents.listing import agent_wire, command_wire
 from apps.conversations.chat_api import body_of
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 
 async def listing(request: HttpRequest) -> JsonResponse:

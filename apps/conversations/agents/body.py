@@ -5,7 +5,7 @@ from typing import Any
 
 from apps.conversations.agents.starting import AgentAsk
 from apps.conversations.chat_body import check_id, object_of, required_text
-from codeinfo.errors import InvalidInput
+from apps.core.errors import InvalidInput
 
 
 def instruction(agent: str, raw: bytes) -> tuple[AgentAsk, str]:

@@ -19,7 +19,7 @@ from apps.conversations.models import CommandRun
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
 from apps.conversations.work import database, spawn
-from codeinfo.errors import CodeinfoError
+from apps.core.errors import CodeinfoError
 
 logger = logging.getLogger("codeinfo.conversations")
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput
 from apps.ingest import folders
 from apps.ingest.paths import CONTAINER_BASE
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput
 
 NOT_FOUND = "working_folder not found: it must be a folder beneath CODEINFO_INGEST_BASE"
 # What Windows calls absolute: a drive, or a share.

@@ -15,7 +15,7 @@ from apps.conversations import rows
 from apps.conversations.agents.folders import working_folder
 from apps.conversations.models import Conversation, Source
 from apps.conversations.types import AgentRun, StartTurn
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 
 @dataclass(frozen=True)

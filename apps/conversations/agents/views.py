@@ -26,11 +26,11 @@ from apps.conversations.models import ID_PATTERN, Conversation
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.stream import RunLog
 from apps.conversations.views import PAGE_KEYS
-from codeinfo.access import wants_html
-from codeinfo.conf import knobs
-from codeinfo.error_map import status_of
-from codeinfo.errors import CodeinfoError, InvalidInput, Unavailable
-from codeinfo.rate_limits import address_of, check_rate
+from apps.core.access import wants_html
+from apps.core.conf import knobs
+from apps.core.error_map import status_of
+from apps.core.errors import CodeinfoError, InvalidInput, Unavailable
+from apps.core.rate_limits import address_of, check_rate
 
 ELSEWHERE = (
     "This conversation already has a run in progress in another tab/window. "

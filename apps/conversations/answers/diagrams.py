@@ -15,7 +15,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from codeinfo import programs
+from apps.core import programs
 
 MAX_SOURCE_CHARS = 20_000
 # Of the clock, on a machine that may be busy; the process itself limits its work (15 s of CPU).

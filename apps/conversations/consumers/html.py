@@ -26,9 +26,9 @@ from apps.conversations.queries import topic_of
 from apps.conversations.renderers import html
 from apps.conversations.stream import RunLog, Snapshot, live_runs
 from apps.conversations.types import Outcome
-from codeinfo.errors import CodeinfoError
-from codeinfo.hub import hub
-from codeinfo.principal import current
+from apps.core.errors import CodeinfoError
+from apps.core.hub import hub
+from apps.core.principal import current
 
 logger = logging.getLogger("codeinfo.conversations")
 

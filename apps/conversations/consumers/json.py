@@ -24,13 +24,13 @@ from apps.conversations.renderers.json import (
     not_inflight,
 )
 from apps.conversations.stream import RunLog, live_runs
+from apps.core.errors import CodeinfoError, NotFound
+from apps.core.hub import hub
+from apps.core.principal import current
 from apps.ingest import queries as ingest
 from apps.ingest.models import IngestRun
 from apps.ingest.runs import progress
 from apps.ingest.serializers import status_wire
-from codeinfo.errors import CodeinfoError, NotFound
-from codeinfo.hub import hub
-from codeinfo.principal import current
 
 logger = logging.getLogger("codeinfo.conversations")
 

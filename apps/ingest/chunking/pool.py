@@ -13,9 +13,9 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from enum import Enum
 from typing import Protocol, TypeVar
 
+from apps.core.errors import Unavailable
 from apps.ingest.chunking.process import COMMAND, Command, ParseProcess, ProcessGone, Source
 from apps.logs.context import carrying
-from codeinfo.errors import Unavailable
 
 log = logging.getLogger("codeinfo.ingest")
 

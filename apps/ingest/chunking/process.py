@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from apps.core import programs
 from apps.ingest.syntax.pieces import Cut, Declaration, Occurrence, Piece
-from codeinfo import programs
 
 COMMAND = (sys.executable, "-P", "-m", "apps.ingest.syntax")
 IN_BACKGROUND = (*COMMAND, "--background")

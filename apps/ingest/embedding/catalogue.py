@@ -3,6 +3,8 @@
 import logging
 from functools import cache
 
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput, Unavailable
 from apps.ingest.embedding.cache import CachedEmbedder, VectorCache
 from apps.ingest.embedding.replies import model_missing
 from apps.ingest.embedding.server import ServerEmbedder
@@ -18,8 +20,6 @@ from apps.ingest.embedding.static import FOLDER, MODEL_ID, StaticCodeEmbedder
 from apps.ingest.embedding.wire import wire
 from apps.ingest.types import Embedder, EmbeddingModel
 from apps.lmstudio import services as lmstudio
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput, Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 

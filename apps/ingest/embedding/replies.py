@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from apps.core.errors import Unavailable
+from apps.core.limits import MAX_MODELS, is_name
+from apps.core.replies import MAX_LIST
 from apps.ingest.types import Vectors
-from codeinfo.errors import Unavailable
-from codeinfo.limits import MAX_MODELS, is_name
-from codeinfo.replies import MAX_LIST
 
 # Numbers of a vector; known models have at most 8,192.
 MAX_DIMENSION = 16_384

@@ -5,7 +5,7 @@ import random
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0

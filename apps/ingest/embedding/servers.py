@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 import httpx
 
+from apps.core.addresses import Address, bracketed
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
+from apps.core.replies import MAX_BYTES, MAX_LIST, ReplyRefused
 from apps.ingest.embedding.replies import (
     LMSTUDIO,
     OPENAI,
@@ -19,10 +23,6 @@ from apps.lmstudio import services
 from apps.lmstudio.server import list_models as list_downloaded
 from apps.lmstudio.server import resolved
 from apps.lmstudio.types import Downloaded
-from codeinfo.addresses import Address, bracketed
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
-from codeinfo.replies import MAX_BYTES, MAX_LIST, ReplyRefused
 
 OPENAI_PREFIX = "openai:"
 LMSTUDIO_PREFIX = "lmstudio:"

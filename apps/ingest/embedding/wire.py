@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
-from codeinfo import replies
+from apps.core import replies
 
 Result = TypeVar("Result")
 

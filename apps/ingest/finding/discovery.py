@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput, NotFound
 from apps.ingest.finding.eligibility import LOOK_BYTES, Rules
 from apps.ingest.finding.files import (
     SPECIAL,
@@ -31,8 +33,6 @@ from apps.ingest.finding.own_data import OwnData, refuse_own_data
 from apps.ingest.finding.repository import find_repository
 from apps.ingest.finding.walk import Found, from_git, walk
 from apps.ingest.types import Candidate, Check, Discovery, Skipped, Stamp, go_on
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput, NotFound
 
 __all__ = ["discover", "read_file"]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput, NotFound
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput, NotFound
 
 # Folders are passed through, not listed: with O_PATH that needs no right to read them.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput
 
 REASON = "Data of codeinfo"
 

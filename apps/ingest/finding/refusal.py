@@ -1,6 +1,6 @@
 """A git repository whose list of files is not taken, and why."""
 
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 CODE = "GIT_FAILED"
 

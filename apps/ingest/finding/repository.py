@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from apps.core.conf import knobs
 from apps.ingest.finding.files import Beneath, read_up_to
 from apps.ingest.finding.refusal import refused
-from codeinfo.conf import knobs
 
 POINTER = b"gitdir: "
 # A line with one path in it.

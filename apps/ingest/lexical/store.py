@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
+from apps.core.conf import knobs
 from apps.ingest.lexical import reading, scoring, segments, writing
 from apps.ingest.lexical.files import Files
 from apps.ingest.lexical.types import (
@@ -25,7 +26,6 @@ from apps.ingest.lexical.types import (
     StoredSymbol,
 )
 from apps.ingest.types import Check, ChunkedFile, Filters, Origin, VectorRecord, go_on
-from codeinfo.conf import knobs
 
 if TYPE_CHECKING:
     from apps.ingest.models import SourceFile

@@ -8,9 +8,9 @@ names and the database does not know is one that the database has lost.
 
 from uuid import UUID
 
+from apps.core.errors import Unavailable
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IngestRun, Root
-from codeinfo.errors import Unavailable
 
 
 def unknown_runs() -> dict[str, int]:

@@ -11,6 +11,7 @@ from django.db.models import Count, Exists, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from apps.core.errors import Conflict
 from apps.ingest import stream
 from apps.ingest.models import LONGEST_REASON, IngestRun, Root, SourceFile
 from apps.ingest.queries import find_root
@@ -19,7 +20,6 @@ from apps.ingest.runs.delta import Delta, recipe
 from apps.ingest.runs.job import Stopped
 from apps.ingest.runs.patience import patiently
 from apps.ingest.types import Candidate, Check, ChunkedFile, Counts, Skipped, go_on
-from codeinfo.errors import Conflict
 
 ROWS_PER_INSERT = 500
 

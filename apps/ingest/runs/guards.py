@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
+from apps.core.errors import Unavailable
 from apps.ingest.finding.discovery import WHOLE_ROOT, open_root
 from apps.ingest.finding.files import MISSING, Beneath, reason_of
 from apps.ingest.types import Candidate, Discovery
-from codeinfo.errors import Unavailable
 
 FILES_UNREADABLE = "FILES_UNREADABLE"
 # Of the files that discovery found, those that may be lost before their turn comes: this share, and

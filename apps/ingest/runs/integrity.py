@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 from apps.ingest import queries, stream
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IngestRun, Root
@@ -22,8 +24,6 @@ from apps.ingest.runs.progress import INTERRUPTED
 from apps.ingest.types import Check, go_on
 from apps.ingest.vectors.chroma import BROKEN, failed
 from apps.ingest.vectors.store import get_store, set_store_aside
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Protocol, TypeVar
 from uuid import UUID
 
-from codeinfo.telemetry import span
+from apps.core.telemetry import span
 
 
 class Stopped(Exception):

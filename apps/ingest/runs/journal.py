@@ -4,9 +4,9 @@ import logging
 from collections.abc import Mapping
 from uuid import UUID
 
+from apps.core.metrics import CHUNKS, INGEST_RUNS
 from apps.ingest.models import IngestRun
 from apps.logs.context import on_behalf_of
-from codeinfo.metrics import CHUNKS, INGEST_RUNS
 
 logger = logging.getLogger("codeinfo.ingest")
 

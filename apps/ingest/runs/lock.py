@@ -4,10 +4,10 @@ from uuid import UUID
 
 from django.db.models import Exists
 
+from apps.core.errors import Conflict
 from apps.ingest import stream
 from apps.ingest.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest.models import IndexLock, IngestRun, Root
-from codeinfo.errors import Conflict
 
 
 def locked(model: str) -> Conflict:

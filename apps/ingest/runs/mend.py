@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.ingest import queries
 from apps.ingest.chunking import Chunker
 from apps.ingest.finding.discovery import read_file
@@ -20,8 +22,6 @@ from apps.ingest.runs import freeze
 from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE
 from apps.ingest.types import ChunkedFile, VectorRecord
 from apps.ingest.vectors.store import get_store
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput, NotFound, Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 

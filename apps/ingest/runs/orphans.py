@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 from apps.ingest import stream
 from apps.ingest.installation import installation_id
 from apps.ingest.lexical import get_lexical
@@ -17,8 +19,6 @@ from apps.ingest.models import RemovedRoot, Root
 from apps.ingest.runs import stores
 from apps.ingest.runs.stores import Held
 from apps.ingest.vectors.store import get_store
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from django.db import OperationalError
 
-from codeinfo import disk
+from apps.core import disk
 
 Result = TypeVar("Result")
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from apps.core import disk
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 from apps.ingest.chunking import Chunker
 from apps.ingest.embedding import get_embedder
 from apps.ingest.finding.discovery import discover
@@ -38,9 +41,6 @@ from apps.ingest.types import (
 from apps.ingest.vectors.packing import unit_rows
 from apps.ingest.vectors.records import records
 from apps.ingest.vectors.writer import Writer
-from codeinfo import disk
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 

@@ -11,13 +11,13 @@ from django.db import OperationalError, transaction
 from django.db.models import F
 from django.utils import timezone
 
+from apps.core import disk
+from apps.core.conf import knobs
 from apps.ingest import stream
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import journal
 from apps.ingest.runs.job import Job
 from apps.ingest.types import Counts, RunState, RunStatus
-from codeinfo import disk
-from codeinfo.conf import knobs
 
 WRITE_SECONDS = 0.25
 

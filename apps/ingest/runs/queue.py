@@ -16,6 +16,10 @@ from uuid import UUID
 from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
+from apps.core import disk
+from apps.core.conf import knobs
+from apps.core.errors import CodeinfoError, Unavailable
+from apps.core.telemetry import span, tell
 from apps.ingest import queries
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import (
@@ -34,10 +38,6 @@ from apps.ingest.runs.job import Job, Stopped
 from apps.ingest.runs.progress import CANCELLED, INTERRUPTED, Ending
 from apps.ingest.vectors.chroma import failed as store_failed
 from apps.logs.context import on_behalf_of
-from codeinfo import disk
-from codeinfo.conf import knobs
-from codeinfo.errors import CodeinfoError, Unavailable
-from codeinfo.telemetry import span, tell
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -331,6 +331,6 @@ def wake() -> None:
         _worker.wake()
     elif knobs().celery_broker_url:
         # Celery is an extra, which only those who name a broker have installed.
-        from codeinfo.celery import send  # noqa: PLC0415
+        from apps.core.celery import send  # noqa: PLC0415
 
         send("apps.ingest.tasks.work")

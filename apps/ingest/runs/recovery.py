@@ -7,10 +7,10 @@ from uuid import uuid4
 
 from django.utils import timezone
 
+from apps.core.conf import knobs
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import endings, sweep
 from apps.ingest.runs.progress import COMPLETED, INTERRUPTED, Ending, finish
-from codeinfo.conf import knobs
 
 HOST = socket.gethostname()[:32]
 STALE = timedelta(seconds=30)

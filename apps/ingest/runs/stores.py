@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from apps.core.errors import Unavailable
 from apps.ingest.installation import installation_id
 from apps.ingest.lexical import get_lexical
 from apps.ingest.types import Check, Origin, go_on
 from apps.ingest.vectors.packing import origin_in
 from apps.ingest.vectors.store import get_store
-from codeinfo.errors import Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 

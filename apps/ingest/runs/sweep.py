@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db.models import Sum
 from django.db.models.functions import Coalesce
 
+from apps.core.errors import Unavailable
 from apps.ingest.installation import installation_id
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IngestRun, Root, SourceFile, SourceFileQuerySet
@@ -21,7 +22,6 @@ from apps.ingest.runs.stores import Held, is_anothers
 from apps.ingest.types import Check, Origin, go_on
 from apps.ingest.vectors.chroma import BROKEN
 from apps.ingest.vectors.store import get_store
-from codeinfo.errors import Unavailable
 
 logger = logging.getLogger("codeinfo.ingest")
 

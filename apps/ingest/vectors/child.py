@@ -17,10 +17,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+from apps.core.errors import Unavailable
 from apps.ingest.vectors import chroma
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.pipe import Pipe
-from codeinfo.errors import Unavailable
 
 LOCK = "child.lock"
 

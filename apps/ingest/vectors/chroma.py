@@ -18,7 +18,7 @@ from uuid import UUID
 
 import httpx
 
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 CALL_SECONDS = 60.0
 # Set when a call has failed, or an index was set aside; the worker looks at the stores when it next

@@ -13,10 +13,10 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
+from apps.core.errors import Unavailable
+from apps.core.telemetry import span, tell
 from apps.ingest.types import Vectors
 from apps.ingest.vectors import chroma
-from codeinfo.errors import Unavailable
-from codeinfo.telemetry import span, tell
 
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")

@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from apps.core.errors import Unavailable
 from apps.ingest.vectors.chroma import BROKEN, CRASHED, failed
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.process import may_be_malformed, sqlite_code
-from codeinfo.errors import Unavailable
 
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")

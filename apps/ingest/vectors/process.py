@@ -15,6 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
+from apps.core import programs
+from apps.core.errors import Unavailable
+from apps.core.telemetry import span, tell
 from apps.ingest.vectors import aside
 from apps.ingest.vectors.chroma import (
     CALL_SECONDS,
@@ -26,9 +29,6 @@ from apps.ingest.vectors.chroma import (
 )
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.pipe import Pipe
-from codeinfo import programs
-from codeinfo.errors import Unavailable
-from codeinfo.telemetry import span, tell
 
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")

@@ -22,6 +22,8 @@ from uuid import UUID
 
 import numpy as np
 
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 from apps.ingest.courtesy import courtesy
 from apps.ingest.types import Check, Origin, StoredMatch, VectorRecord, Vectors, go_on
 from apps.ingest.vectors import aside, chroma
@@ -30,8 +32,6 @@ from apps.ingest.vectors.collections import Collections, pages
 from apps.ingest.vectors.guarded import Client, Guarded
 from apps.ingest.vectors.packing import description, match, origin_in, packed, unit_rows
 from apps.ingest.vectors.process import Embedded
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
 
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from uuid import UUID
 
+from apps.core import disk
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import SourceFile
 from apps.ingest.runs.job import Job
 from apps.ingest.types import ChunkedFile, Origin, VectorRecord, Vectors
 from apps.ingest.vectors.store import get_store
 from apps.logs.context import carrying
-from codeinfo import disk
 
 # Rows between two looks whether the run was cancelled.
 STEP = 500

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from uuid import UUID
 
+from apps.core.errors import CodeinfoError
 from apps.ingest import queries
 from apps.ingest.folders import resolve
 from apps.ingest.models import IndexLock, Root
@@ -14,7 +15,6 @@ from apps.ingest.types import Check
 from apps.ingest.vectors.store import get_store
 from apps.ingest.verification import rows
 from apps.ingest.verification.types import Compared, Difference, Kind, slices
-from codeinfo.errors import CodeinfoError
 
 logger = logging.getLogger("codeinfo.ingest")
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from apps.core.conf import knobs
+from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.ingest.chunking import Chunker
 from apps.ingest.embedding import fit, get_embedder
 from apps.ingest.finding.discovery import discover, read_file
@@ -15,8 +17,6 @@ from apps.ingest.types import Check, Chunk, ChunkedFile, Discovery, Symbol
 from apps.ingest.vectors.records import chunk_hash
 from apps.ingest.verification.rows import FileRow
 from apps.ingest.verification.types import Compared, Named
-from codeinfo.conf import knobs
-from codeinfo.errors import CodeinfoError, InvalidInput, NotFound
 
 # Files that are read, and then parsed, at once.
 FILES_AT_ONCE = 64

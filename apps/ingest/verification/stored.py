@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from apps.core.errors import Unavailable
 from apps.ingest import queries
 from apps.ingest.lexical import StoredChunk, get_lexical
 from apps.ingest.models import Root
@@ -13,7 +14,6 @@ from apps.ingest.vectors.records import chunk_hash
 from apps.ingest.vectors.store import get_store
 from apps.ingest.verification.rows import FileRow, batches, without_row
 from apps.ingest.verification.types import Compared, Kind, Named, slices
-from codeinfo.errors import Unavailable
 
 # Ids of a root that are looked up at once.
 IDS_AT_ONCE = 500

@@ -18,6 +18,8 @@ from uuid import UUID
 
 from django.conf import settings
 
+from apps.core.conf import knobs
+from apps.core.errors import Conflict, Unavailable
 from apps.ingest import queries
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
@@ -27,8 +29,6 @@ from apps.ingest.types import Check
 from apps.ingest.vectors.chroma import BROKEN
 from apps.ingest.vectors.store import get_store
 from apps.site.backup.manifest import DATABASE, SECRET, RootCounts, is_member
-from codeinfo.conf import knobs
-from codeinfo.errors import Conflict, Unavailable
 
 logger = logging.getLogger("codeinfo.site")
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from apps.core.errors import Conflict, InvalidInput, Unavailable
+from apps.core.times import wire_time
 from apps.ingest.types import Check
 from apps.site.backup import archive, copying
 from apps.site.backup.copying import Tell
@@ -22,8 +24,6 @@ from apps.site.backup.manifest import (
     collection,
     migrations_of,
 )
-from codeinfo.errors import Conflict, InvalidInput, Unavailable
-from codeinfo.times import wire_time
 
 # What is left free beside the copy and the archive.
 RESERVE = 100 << 20

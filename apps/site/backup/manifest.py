@@ -12,9 +12,9 @@ from typing import Any
 
 from django.db.migrations.loader import MigrationLoader
 
-from codeinfo import __version__
-from codeinfo.conf import knobs
-from codeinfo.errors import InvalidInput
+from apps.core import __version__
+from apps.core.conf import knobs
+from apps.core.errors import InvalidInput
 
 FORMAT = 1
 MANIFEST = "manifest.json"

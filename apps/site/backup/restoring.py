@@ -17,13 +17,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from apps.core import programs
+from apps.core.conf import BASE_DIR
+from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.ingest.types import Check
 from apps.site.backup import archive
 from apps.site.backup.copying import Tell, refuse_other_stores
 from apps.site.backup.manifest import DATABASE, SECRET, Manifest
-from codeinfo import programs
-from codeinfo.conf import BASE_DIR
-from codeinfo.errors import Conflict, InvalidInput, Unavailable
 
 UNFINISHED = "restore.unfinished"
 # The database goes last: without it nothing of the rest counts.

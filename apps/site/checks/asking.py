@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from django.db import DatabaseError, connections
 
+from apps.core.errors import CodeinfoError
 from apps.site.checks.findings import Finding, Level
-from codeinfo.errors import CodeinfoError
 
 T = TypeVar("T")
 

@@ -3,11 +3,11 @@
 from functools import partial
 from typing import Any
 
+from apps.core.errors import Unavailable
 from apps.ingest.runs import orphans
 from apps.site.checks import parts, setup
 from apps.site.checks.asking import Asker, Check, in_thread
 from apps.site.checks.findings import Finding
-from codeinfo.errors import Unavailable
 
 LIMIT_SECONDS = 60.0
 

@@ -7,6 +7,9 @@ from functools import partial
 from django.db import DatabaseError, connection
 
 from apps.agents.providers.base import Provider
+from apps.core import disk, start_errors
+from apps.core.conf import knobs
+from apps.core.errors import CodeinfoError
 from apps.ingest import queries
 from apps.ingest.runs import orphans, queue
 from apps.ingest.runs.orphans import Orphan
@@ -14,9 +17,6 @@ from apps.ingest.vectors.chroma import BROKEN
 from apps.site import standby
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
-from codeinfo import disk, start_errors
-from codeinfo.conf import knobs
-from codeinfo.errors import CodeinfoError
 
 # How long a stall that is over is told of.
 REMEMBERED = timedelta(hours=1)

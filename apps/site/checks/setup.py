@@ -17,16 +17,16 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from apps.core import local_users, private_files, start_errors
+from apps.core.access import check_exposure
+from apps.core.authentication import requires_credentials
+from apps.core.conf import knobs
 from apps.ingest.runs import behind
 from apps.site import schema
 from apps.site.apps import elsewhere
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
 from apps.site.server import port_problem, ports
-from codeinfo import local_users, private_files, start_errors
-from codeinfo.access import check_exposure
-from codeinfo.authentication import requires_credentials
-from codeinfo.conf import knobs
 
 OLDEST_PYTHON = (3, 11)
 # Files that one finding names.

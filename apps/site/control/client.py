@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from apps.core.conf import knobs
+from apps.core.errors import CodeinfoError, Unavailable
 from apps.ingest.lexical import reset_lexical
 from apps.ingest.types import go_on
 from apps.ingest.vectors.store import claim_store, reset_store
 from apps.site.control.address import connect
 from apps.site.control.lines import Lines
 from apps.site.control.verbs import VERBS, Options, Tell
-from codeinfo.conf import knobs
-from codeinfo.errors import CodeinfoError, Unavailable
 
 # The result of a verification names each root.
 LONGEST_ANSWER = 256_000_000

@@ -14,11 +14,11 @@ from typing import Any
 
 from django.db import DatabaseError, connections
 
+from apps.core.errors import CodeinfoError, Conflict, InvalidInput
 from apps.ingest.runs.job import Stopped
 from apps.site.control.address import Listener, NotListening, is_own_user
 from apps.site.control.lines import Lines
 from apps.site.control.verbs import VERBS, Verb
-from codeinfo.errors import CodeinfoError, Conflict, InvalidInput
 
 logger = logging.getLogger("codeinfo.site")
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from apps.core.errors import InvalidInput
 from apps.ingest.types import Check
 from apps.ingest.verification import compare_all
 from apps.site.backup.making import make
-from codeinfo.errors import InvalidInput
 
 Options = Mapping[str, Any]
 Tell = Callable[[str], None]

@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from codeinfo import principal
+from apps.core import principal
 
 register = template.Library()
 

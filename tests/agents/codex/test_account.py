@@ -9,7 +9,7 @@ import pytest
 
 from apps.agents.providers.codex import home, provider, server
 from apps.agents.providers.codex.provider import CodexProvider
-from codeinfo.conf import knobs
+from apps.core.conf import knobs
 from tests.agents.rigs.codex import CodexWorld
 from tests.stand_ins.login_server import LoginStandIn
 from tests.stand_ins.responses_server import KEY, write_login

@@ -13,7 +13,7 @@ from apps.agents.providers.codex.server import server_at
 from apps.conversations.agents import commands
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
-from codeinfo.conf import knobs
+from apps.core.conf import knobs
 from tests.agents.cast import TOOLS
 from tests.agents.rigs.codex import FOUND, CodexWorld
 from tests.conversations.conftest import ended

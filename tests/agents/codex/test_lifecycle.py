@@ -16,7 +16,7 @@ from apps.agents.loop import run
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.codex.server import server_at
-from codeinfo import programs
+from apps.core import programs
 from tests.agents.cast import TOOLS, asked, hear
 from tests.agents.rigs.codex import CodexWorld
 from tests.stand_ins.responses_scripts import HALF

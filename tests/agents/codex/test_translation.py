@@ -8,7 +8,7 @@ from apps.agents.events import ModelEvent, ToolFinished, ToolStarted, UsageRepor
 from apps.agents.messages import Usage
 from apps.agents.providers.codex.failures import LOGIN_AGAIN, quoted, turn_failure
 from apps.agents.providers.codex.translation import Translation
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 COMMAND = {"type": "commandExecution", "id": "1", "command": "ls", "cwd": "/w"}
 OTHERS = {"type": "mcpToolCall", "id": "2", "server": "docs", "tool": "look", "arguments": {"q": 1}}

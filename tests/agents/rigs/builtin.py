@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from apps.core.errors import NotFound, Unavailable
 from apps.retrieval.tools import Tool
-from codeinfo.errors import NotFound, Unavailable
 from tests.agents.cast import NOTHING_INGESTED, TOOLS, found, match, tool
 from tests.agents.rigs.base import Play, Rig
 

@@ -16,9 +16,9 @@ from apps.conversations import runner, services
 from apps.conversations.agents import commands
 from apps.conversations.models import CommandRun, Conversation, Turn
 from apps.conversations.stream import live_runs
+from apps.core.errors import CodeinfoError, Conflict, Unavailable
 from apps.mcp.agents import AGENTS
 from apps.mcp.types import JSON, McpTool
-from codeinfo.errors import CodeinfoError, Conflict, Unavailable
 from tests.conversations.conftest import answers, conversation, ended, reached
 from tests.mcp.doors.conftest import PATIENCE, Caller
 from tests.mcp.speech import EARLY, EVERY, ask, call

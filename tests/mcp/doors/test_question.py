@@ -13,8 +13,8 @@ from apps.agents.providers.base import Availability
 from apps.conversations import runner, services
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
+from apps.core.errors import CodeinfoError, Conflict, InvalidInput, Unavailable
 from apps.mcp.question import CODEBASE_QUESTION
-from codeinfo.errors import CodeinfoError, Conflict, InvalidInput, Unavailable
 from tests.conversations.conftest import answers, conversation, ended, reached
 from tests.mcp.doors.conftest import PATIENCE, Caller
 from tests.support.scripted import Gate, ScriptedProvider

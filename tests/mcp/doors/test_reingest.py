@@ -7,11 +7,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from apps.core.errors import Conflict, NotFound
 from apps.ingest import queries, services
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import queue
 from apps.mcp.reingest import REINGEST_REPOSITORY
-from codeinfo.errors import Conflict, NotFound
 from tests.mcp.doors.conftest import Caller
 from tests.support.ingested import ingest_sample
 

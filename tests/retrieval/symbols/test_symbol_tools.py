@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from apps.core.errors import InvalidInput, NotFound
 from apps.retrieval.symbol_tools import FILE_OUTLINE, FIND_DEFINITIONS, FIND_REFERENCES
-from codeinfo.errors import InvalidInput, NotFound
 from tests.retrieval.symbols.conftest import Post
 
 pytestmark = pytest.mark.django_db

@@ -12,8 +12,8 @@ from openai_codex.types import AccountLoginCompletedNotification
 from apps.agents.providers.codex import home as homes
 from apps.agents.providers.codex.failures import quoted, refused
 from apps.agents.providers.codex.server import AppServer, settings_of
-from codeinfo.errors import Unavailable
-from codeinfo.limits import label
+from apps.core.errors import Unavailable
+from apps.core.limits import label
 
 log = logging.getLogger("codeinfo.agents")
 

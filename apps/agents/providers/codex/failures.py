@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 JSON = Mapping[str, Any]
 MAX_QUOTED = 300

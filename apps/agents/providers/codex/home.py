@@ -8,7 +8,7 @@ import logging
 import os
 from pathlib import Path
 
-from codeinfo.conf import knobs
+from apps.core.conf import knobs
 
 log = logging.getLogger("codeinfo.agents")
 

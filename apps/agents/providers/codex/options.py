@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.codex.flags import APPROVAL, EFFORT, NETWORK, SANDBOX, WEB_SEARCH, chosen
-from codeinfo.conf import knobs
+from apps.core.conf import knobs
 
 JSON = dict[str, Any]
 

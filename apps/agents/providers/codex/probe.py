@@ -4,8 +4,8 @@ import time
 
 import httpx
 
-from codeinfo import __version__
-from codeinfo.conf import knobs
+from apps.core import __version__
+from apps.core.conf import knobs
 
 SECONDS = 1.5
 FRESH_SECONDS = 30.0

@@ -11,9 +11,9 @@ from typing import Any, TextIO
 
 from openai_codex.errors import TransportClosedError
 
-from codeinfo import programs
-from codeinfo.conf import knobs
-from codeinfo.limits import named
+from apps.core import programs
+from apps.core.conf import knobs
+from apps.core.limits import named
 
 # A message may repeat a whole item: a tool's result, or all the text of an answer.
 FRAMES_IN_A_LINE = 16

@@ -15,9 +15,9 @@ from apps.agents.providers.codex.background import in_thread
 from apps.agents.providers.codex.failures import interrupted
 from apps.agents.providers.codex.translation import Translation
 from apps.agents.providers.codex.wire import Opened, Told
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
-from codeinfo.heap import settled
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
+from apps.core.heap import settled
 
 if TYPE_CHECKING:
     from apps.agents.providers.codex.account import Account, Accounts

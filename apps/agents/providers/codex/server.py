@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from apps.agents.providers.codex import home as homes
 from apps.agents.providers.codex.failures import not_started
 from apps.agents.providers.codex.process import SUBPROCESS
-from codeinfo.conf import ALIASES, Knobs, knobs
+from apps.core.conf import ALIASES, Knobs, knobs
 
 log = logging.getLogger("codeinfo.agents")
 

@@ -13,7 +13,7 @@ from apps.agents.providers.codex.home import main_home
 from apps.agents.providers.codex.options import plan_of
 from apps.agents.providers.codex.server import AppServer, server_at, settings_of
 from apps.agents.providers.codex.turn import Turn
-from codeinfo.limits import MAX_MODELS, is_name, label
+from apps.core.limits import MAX_MODELS, is_name, label
 
 # What the sources of this product offered, for a Codex that does not tell its models.
 FALLBACK = tuple(

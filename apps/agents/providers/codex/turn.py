@@ -20,7 +20,7 @@ from apps.agents.providers.codex.options import Plan
 from apps.agents.providers.codex.process import LineTooLong
 from apps.agents.providers.codex.server import LOST, AppServer
 from apps.agents.providers.codex.wire import Opened, Told
-from codeinfo.errors import Unavailable
+from apps.core.errors import Unavailable
 
 log = logging.getLogger("codeinfo.agents")
 

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
+from apps.core.errors import CodeinfoError
 from apps.site.control.client import perform
-from codeinfo.errors import CodeinfoError
 
 
 class Command(BaseCommand):

@@ -8,11 +8,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from apps.core import __version__
+from apps.core.conf import knobs
 from apps.ingest.vectors.store import reset_store
 from apps.site.checks.diagnosis import diagnose
 from apps.site.checks.findings import Finding
-from codeinfo import __version__
-from codeinfo.conf import knobs
 
 MARKS = {"ok": "ok", "warn": "LOOK", "bad": "BROKEN", "off": "off"}
 

@@ -5,11 +5,11 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from apps.core.errors import CodeinfoError
 from apps.ingest.models import Root
 from apps.ingest.runs import orphans, stores
 from apps.ingest.runs.orphans import Orphan
 from apps.ingest.vectors.store import claim_store, reset_store
-from codeinfo.errors import CodeinfoError
 
 
 class Command(BaseCommand):

@@ -10,6 +10,10 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.conversations import recovery as conversation_recovery
+from apps.core import start_errors
+from apps.core.access import check_exposure
+from apps.core.conf import knobs
+from apps.core.errors import Unavailable
 from apps.ingest.runs import behind
 from apps.ingest.runs import recovery as ingest_recovery
 from apps.ingest.runs.orphans import Orphan
@@ -19,10 +23,6 @@ from apps.site import first_start, schema, server
 from apps.site.backup import restoring
 from apps.site.checks.parts import SHOWN
 from apps.site.connections import raise_file_limit
-from codeinfo import start_errors
-from codeinfo.access import check_exposure
-from codeinfo.conf import knobs
-from codeinfo.errors import Unavailable
 
 logger = logging.getLogger("codeinfo.site")
 

@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
+from apps.core.errors import CodeinfoError
 from apps.ingest.verification.types import HARMLESS
 from apps.site.control.client import perform
-from codeinfo.errors import CodeinfoError
 
 COLUMNS = ("rows", "chunks", "vectors", "words", "files", "parsed")
 

@@ -20,11 +20,11 @@ from django.core.cache import cache
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from codeinfo.addresses import read_ip
-from codeinfo.authentication import is_reachable
-from codeinfo.conf import Knobs, knobs
-from codeinfo.errors import Conflict
-from codeinfo.principal import current
+from apps.core.addresses import read_ip
+from apps.core.authentication import is_reachable
+from apps.core.conf import Knobs, knobs
+from apps.core.errors import Conflict
+from apps.core.principal import current
 
 Kind = Literal["api", "chat"]
 

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from asgiref.sync import markcoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
-from codeinfo.metrics import REQUESTS
-from codeinfo.telemetry import Fact, span
+from apps.core.metrics import REQUESTS
+from apps.core.telemetry import Fact, span
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 

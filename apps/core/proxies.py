@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from codeinfo.addresses import IPAddress, read_ip
-from codeinfo.conf import knobs
-from codeinfo.ports import Application
+from apps.core.addresses import IPAddress, read_ip
+from apps.core.conf import knobs
+from apps.core.ports import Application
 
 FORWARDED_FOR = b"x-forwarded-for"
 

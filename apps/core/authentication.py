@@ -13,8 +13,8 @@ from django.contrib.auth import get_user
 from django.db import DatabaseError
 from django.http import HttpRequest
 
-from codeinfo.conf import Knobs, knobs
-from codeinfo.principal import ANONYMOUS, LOCAL, TOKEN, Principal, of_user
+from apps.core.conf import Knobs, knobs
+from apps.core.principal import ANONYMOUS, LOCAL, TOKEN, Principal, of_user
 
 # How long a socket or a stream may go on after its user has logged out or lost rights.
 RECHECK_SECONDS = 15.0

@@ -7,12 +7,12 @@ or a login, connections of other users than the one who runs codeinfo, and root,
 import os
 from typing import Literal
 
-from codeinfo import peer_users
-from codeinfo.addresses import read_ip
-from codeinfo.authentication import requires_credentials
-from codeinfo.conf import Knobs, knobs
-from codeinfo.errors import InvalidInput
-from codeinfo.peer_users import Endpoint
+from apps.core import peer_users
+from apps.core.addresses import read_ip
+from apps.core.authentication import requires_credentials
+from apps.core.conf import Knobs, knobs
+from apps.core.errors import InvalidInput
+from apps.core.peer_users import Endpoint
 
 REFUSAL = (
     "This connection belongs to another user of this machine than the one who runs codeinfo. "

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from codeinfo.addresses import Address
+from apps.core.addresses import Address
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = Path(__file__).resolve().parents[2]
 
 Parse = Callable[[str], Any]
 IPNetwork = IPv4Network | IPv6Network

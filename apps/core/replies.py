@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import httpx
 
-from codeinfo.conf import knobs
-from codeinfo.limits import named
+from apps.core.conf import knobs
+from apps.core.limits import named
 
 # What is read of the body of a refusal; sentences are short.
 MAX_REFUSAL = 64_000

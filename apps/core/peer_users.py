@@ -17,7 +17,7 @@ from contextlib import closing, suppress
 from ipaddress import ip_address
 from pathlib import Path
 
-from codeinfo.addresses import IPAddress, read_ip
+from apps.core.addresses import IPAddress, read_ip
 
 Endpoint = tuple[str, int]  # address and port
 

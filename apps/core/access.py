@@ -24,7 +24,7 @@ from django.http.request import split_domain_port, validate_host
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 
-from codeinfo.authentication import (
+from apps.core.authentication import (
     LOOPBACK,
     RECHECK_SECONDS,
     Acquaintance,
@@ -32,12 +32,12 @@ from codeinfo.authentication import (
     principal_of,
     principal_of_scope,
 )
-from codeinfo.conf import Knobs, knobs
-from codeinfo.error_map import respond, typed
-from codeinfo.errors import CodeinfoError, Conflict, InvalidInput, NotFound
-from codeinfo.principal import Principal, acting_as, current, staff_only
-from codeinfo.rate_limits import Kind, address_of, check_rate, login_attempt
-from codeinfo.rights import is_for_users
+from apps.core.conf import Knobs, knobs
+from apps.core.error_map import respond, typed
+from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound
+from apps.core.principal import Principal, acting_as, current, staff_only
+from apps.core.rate_limits import Kind, address_of, check_rate, login_attempt
+from apps.core.rights import is_for_users
 
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Pages, their fragments and the admin: these use Django's own CSRF tokens and login.

@@ -15,8 +15,8 @@ from pathlib import Path
 from django.conf import settings
 from django.db import OperationalError
 
-from codeinfo.conf import knobs
-from codeinfo.errors import CodeinfoError, Unavailable
+from apps.core.conf import knobs
+from apps.core.errors import CodeinfoError, Unavailable
 
 CODE = "DISK_FULL"
 # With less, SQLite cannot be expected to write at all, whatever the reserve is.

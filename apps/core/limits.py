@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from codeinfo.conf import Knobs, knobs
-from codeinfo.errors import Unavailable
+from apps.core.conf import Knobs, knobs
+from apps.core.errors import Unavailable
 
 _VARIABLES = {item.name: str(item.metadata["env"]) for item in fields(Knobs)}
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, OperationalError
 
-from codeinfo import disk
+from apps.core import disk
 
 # Shorter than any secret that codeinfo makes (64 letters).
 SHORTEST_SECRET = 32

@@ -11,8 +11,8 @@ from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions as drf
 
-from codeinfo import disk
-from codeinfo.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
+from apps.core import disk
+from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
 
 STATUS_BY_CODE = {
     "PAYLOAD_TOO_LARGE": 413,

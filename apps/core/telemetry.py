@@ -21,8 +21,8 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from codeinfo import __version__
-from codeinfo.metrics import STEP_SECONDS
+from apps.core import __version__
+from apps.core.metrics import STEP_SECONDS
 
 # The span of OpenTelemetry in which this task or thread is at work; None without traces.
 parent: ContextVar[Any] = ContextVar("parent", default=None)

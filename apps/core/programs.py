@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 # The umask of programs that are not codeinfo's own: the one that this process was started with,
-# once `codeinfo.private_files` has set another. -1 leaves the umask as it is.
+# once `apps.core.private_files` has set another. -1 leaves the umask as it is.
 user_umask = -1
 
-PROJECT = Path(__file__).resolve().parents[1]
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def import_path() -> dict[str, str]:

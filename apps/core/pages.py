@@ -2,7 +2,7 @@
 
 Each of Django's own middlewares costs an async request two hops into a thread, a millisecond or so
 each. Sessions, CSRF tokens, the content policy and messages mean nothing to the API, which is
-guarded by `codeinfo.access`; so its requests pass them by.
+guarded by `apps.core.access`; so its requests pass them by.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.utils.module_loading import import_string
 
-from codeinfo.access import is_page
+from apps.core.access import is_page
 
 GetResponse = Callable[[HttpRequest], Awaitable[HttpResponse]]
 

@@ -14,7 +14,7 @@ from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.core.signals import request_started
 from django.db import close_old_connections, reset_queries
 
-from codeinfo.ports import Application
+from apps.core.ports import Application
 
 # Of those that a crowd has needed at once, the rest end.
 MOST_IDLE = 32

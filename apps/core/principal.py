@@ -1,6 +1,6 @@
 """Who makes a request: the principal, and how the code below the doors learns of it.
 
-The doors (codeinfo/access.py) set it for the length of a request or a socket. Threads and tasks
+The doors (apps/core/access.py) set it for the length of a request or a socket. Threads and tasks
 that are started meanwhile inherit it. Code that runs outside of any request, such as a management
 command or the ingest worker, acts as SYSTEM.
 """
@@ -11,7 +11,7 @@ from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from codeinfo.errors import InvalidInput
+from apps.core.errors import InvalidInput
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from codeinfo import programs
-from codeinfo.conf import Knobs
+from apps.core import programs
+from apps.core.conf import Knobs
 
 OTHERS = 0o077
 # The folders of the data folder whose files are repaired, too; others need not be codeinfo's.
