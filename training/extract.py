@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from apps.ingest.chunking import decode, lines_of
-from apps.ingest.chunking.chunker import MAX_CHARS
-from apps.ingest.languages import language_of
-from apps.ingest.syntax.pieces import DECLARATION
+from apps.code.chunking import MAX_CHARS, decode, lines_of
+from apps.code.languages import language_of
+from apps.code.syntax.pieces import DECLARATION
 from training.archives import files
 from training.comments import Documented, about, documented
 from training.exclusions import is_excluded

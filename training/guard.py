@@ -13,8 +13,8 @@ from typing import Self
 
 import numpy as np
 
-from apps.ingest.chunking import decode, lines_of
-from apps.ingest.languages import language_of
+from apps.code.chunking import decode, lines_of
+from apps.code.languages import language_of
 from training.archives import files
 from training.extract import LANGUAGES, Pair, pairs_in
 

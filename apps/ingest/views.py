@@ -14,9 +14,10 @@ from django.shortcuts import redirect, render
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 
+from apps.code import languages
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError, NotFound
-from apps.ingest import folders, languages, panels, queries, services, skips
+from apps.ingest import folders, panels, queries, services, skips
 from apps.ingest.embedding import available_models
 from apps.ingest.finding import eligibility
 from apps.ingest.forms import StartForm

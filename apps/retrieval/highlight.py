@@ -11,7 +11,7 @@ from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filen
 from pygments.lexers.special import TextLexer
 from pygments.util import ClassNotFound
 
-from apps.ingest.languages import FILE_TYPES, known_type
+from apps.code.languages import FILE_TYPES, known_type
 from apps.retrieval.lexer_process import lexers
 from apps.retrieval.marks import marked
 

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from apps.code.chunking import decode, lines_of
 from apps.core.errors import CodeinfoError, NotFound, Unavailable
-from apps.ingest.chunking import decode, lines_of
 from apps.ingest.finding.discovery import read_file
 from apps.ingest.lexical import StoredChunk, get_lexical
 from apps.ingest.models import Root, SourceFile

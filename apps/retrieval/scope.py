@@ -6,7 +6,7 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Any
 
-from apps.ingest.languages import FILE_TYPES, known_type
+from apps.code.languages import FILE_TYPES, known_type
 from apps.ingest.types import Filters
 
 GLOB_MARKS = "*?["

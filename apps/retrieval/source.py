@@ -8,8 +8,8 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
+from apps.code.chunking import decode, lines_of
 from apps.core.errors import InvalidInput
-from apps.ingest.chunking import decode, lines_of
 from apps.ingest.finding.discovery import read_file
 from apps.ingest.models import SourceFile
 from apps.ingest.paths import map_path

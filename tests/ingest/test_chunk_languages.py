@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from apps.code.languages import FILE_TYPES, language_of
+from apps.code.values import Chunk
 from apps.ingest.chunking import Chunker
-from apps.ingest.languages import FILE_TYPES, language_of
-from apps.ingest.types import Chunk
 from tests.ingest.language_samples import SAMPLES, Sample
 
 

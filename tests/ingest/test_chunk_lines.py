@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.ingest.chunking import Chunker, decode, lines_of
-from apps.ingest.types import Chunk, ChunkedFile
+from apps.code.chunking import decode, lines_of
+from apps.code.values import Chunk, ChunkedFile
+from apps.ingest.chunking import Chunker
 
 MAX_CHARS = 1_500
 INSTALLED = Path(sysconfig.get_paths()["purelib"])

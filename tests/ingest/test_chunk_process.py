@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from apps.code.values import ChunkedFile
 from apps.core.errors import Unavailable
 from apps.ingest.chunking import Chunker
 from apps.ingest.chunking.pool import end_spares
-from apps.ingest.types import ChunkedFile
 from tests.ingest import unruly_parser
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -187,7 +187,7 @@ def test_the_process_dies_with_its_parent(tmp_path: Path, hanging: bool) -> None
 
 def test_the_process_knows_nothing_of_the_product() -> None:
     """It starts fast and small, and has no key or setting to lose."""
-    code = "import sys, apps.ingest.syntax.__main__; print(*sys.modules)"
+    code = "import sys, apps.code.syntax.__main__; print(*sys.modules)"
     modules = subprocess.run(
         [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
     ).stdout.split()

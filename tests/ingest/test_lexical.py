@@ -7,10 +7,11 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
+from apps.code.values import ChunkedFile, Symbol
 from apps.ingest.lexical import ChunkFacts, LexicalStore, scoring, store, words
 from apps.ingest.models import SourceFile
 from apps.ingest.runs.job import Stopped
-from apps.ingest.types import ChunkedFile, Filters, Symbol, VectorRecord
+from apps.ingest.types import Filters, VectorRecord
 
 ROOT = uuid4()
 

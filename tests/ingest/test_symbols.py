@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from apps.code.syntax.pieces import MAX_DECLARATIONS
+from apps.code.values import Symbol
 from apps.ingest.chunking import Chunker
-from apps.ingest.syntax.pieces import MAX_DECLARATIONS
-from apps.ingest.types import Symbol
 from tests.ingest.language_samples import SAMPLES
 
 SOURCES = {sample.path: sample.source for sample in SAMPLES}

@@ -15,10 +15,10 @@ from pathlib import Path
 from tree_sitter import Parser
 from tree_sitter_language_pack import get_language
 
-from apps.ingest.syntax.__main__ import serve
-from apps.ingest.syntax.find import occurrences
-from apps.ingest.syntax.pieces import Cut, Occurrence
-from apps.ingest.syntax.trees import cut_along_tree
+from apps.code.syntax.__main__ import serve
+from apps.code.syntax.find import occurrences
+from apps.code.syntax.pieces import Cut, Occurrence
+from apps.code.syntax.trees import cut_along_tree
 
 COMMAND = (sys.executable, "-m", "tests.ingest.unruly_parser")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pygments.lexers.special import TextLexer
 
-from apps.ingest.languages import FILE_TYPES, FileType
+from apps.code.languages import FILE_TYPES, FileType
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines, lexer_for
 from apps.retrieval.lexer_process import LexerProcess
 

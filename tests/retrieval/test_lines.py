@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from apps.ingest.chunking import decode, lines_of
+from apps.code.chunking import decode, lines_of
 from apps.ingest.vectors.store import reset_store
 from tests.support.ingested import ingest, write_files
 

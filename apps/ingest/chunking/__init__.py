@@ -1,6 +1,5 @@
-"""From the bytes of a file to chunks: whole lines, along the syntax tree where there is one."""
+"""Chunks of files, cut along their syntax trees by processes that may be lost."""
 
 from apps.ingest.chunking.chunker import Chunker
-from apps.ingest.chunking.text import decode, lines_of
 
-__all__ = ["Chunker", "decode", "lines_of"]
+__all__ = ["Chunker"]

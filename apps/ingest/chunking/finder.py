@@ -4,10 +4,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from apps.code.syntax.pieces import Occurrence, declared_by_words, whole_word
 from apps.core.conf import knobs
 from apps.ingest.chunking.pool import ParseFailure, ParsePool
 from apps.ingest.chunking.process import COMMAND, Command, ParseProcess, Source
-from apps.ingest.syntax.pieces import Occurrence, declared_by_words, whole_word
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from apps.code.syntax.pieces import Cut, Declaration, Occurrence, Piece
 from apps.core import programs
-from apps.ingest.syntax.pieces import Cut, Declaration, Occurrence, Piece
 
-COMMAND = (sys.executable, "-P", "-m", "apps.ingest.syntax")
+COMMAND = (sys.executable, "-P", "-m", "apps.code.syntax")
 IN_BACKGROUND = (*COMMAND, "--background")
 
 Source = tuple[str, bytes]  # grammar and UTF-8 text

@@ -2,8 +2,8 @@
 
 import re2
 
+from apps.code.languages import extension_of, known_type
 from apps.ingest.finding.tables import AnyOf
-from apps.ingest.languages import extension_of, known_type
 
 # How much of a file is searched.
 LOOK_BYTES = 65_536

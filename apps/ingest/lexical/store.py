@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
+from apps.code.values import ChunkedFile
 from apps.core.conf import knobs
 from apps.ingest.lexical import reading, scoring, segments, writing
 from apps.ingest.lexical.files import Files
@@ -25,7 +26,7 @@ from apps.ingest.lexical.types import (
     StoredChunk,
     StoredSymbol,
 )
-from apps.ingest.types import Check, ChunkedFile, Filters, Origin, VectorRecord, go_on
+from apps.ingest.types import Check, Filters, Origin, VectorRecord, go_on
 
 if TYPE_CHECKING:
     from apps.ingest.models import SourceFile

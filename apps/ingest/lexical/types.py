@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.code.values import Symbol
 from apps.ingest.lexical.postings import Postings
-from apps.ingest.types import Symbol
 
 # What may be wrong in a file in which SQLite finds no fault (`verification.types.Kind`).
 Fault = Literal["words_unreadable", "symbols_differ"]

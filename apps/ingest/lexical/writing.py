@@ -6,8 +6,9 @@ import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from apps.code.values import ChunkedFile
 from apps.ingest.lexical import segments
-from apps.ingest.types import Check, ChunkedFile, Origin, VectorRecord
+from apps.ingest.types import Check, Origin, VectorRecord
 
 if TYPE_CHECKING:
     from apps.ingest.models import SourceFile

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from apps.code.values import ChunkedFile
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, NotFound
 from apps.ingest.chunking import Chunker
 from apps.ingest.embedding import fit
 from apps.ingest.finding.files import Unreadable, read_file
 from apps.ingest.runs.job import Job
-from apps.ingest.types import Candidate, ChunkedFile, Skipped
+from apps.ingest.types import Candidate, Skipped
 
 # A few of the store's own slices; half a second of work, so that progress and cancel come soon.
 ROWS_PER_WRITE = 1_000

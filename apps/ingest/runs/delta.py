@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 from uuid import UUID
 
+from apps.code.values import ChunkedFile
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, NotFound
 from apps.ingest import problems, queries
@@ -20,7 +21,7 @@ from apps.ingest.models import LONGEST_REASON, IngestRun, Root, SourceFile
 from apps.ingest.runs import integrity
 from apps.ingest.runs.batches import Batch
 from apps.ingest.runs.guards import above, count_disappeared
-from apps.ingest.types import Candidate, Check, ChunkedFile, Discovery, Skipped, Stamp
+from apps.ingest.types import Candidate, Check, Discovery, Skipped, Stamp
 
 # Raised by whoever changes how files are cut or what is kept of a chunk: every root is then
 # ingested anew when its turn comes.

@@ -11,6 +11,7 @@ from django.db.models import Count, Exists, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from apps.code.values import ChunkedFile
 from apps.core.errors import Conflict
 from apps.ingest import stream
 from apps.ingest.models import LONGEST_REASON, IngestRun, Root, SourceFile
@@ -19,7 +20,7 @@ from apps.ingest.runs import freeze, stores, sweep
 from apps.ingest.runs.delta import Delta, recipe
 from apps.ingest.runs.job import Stopped
 from apps.ingest.runs.patience import patiently
-from apps.ingest.types import Candidate, Check, ChunkedFile, Counts, Skipped, go_on
+from apps.ingest.types import Candidate, Check, Counts, Skipped, go_on
 
 ROWS_PER_INSERT = 500
 

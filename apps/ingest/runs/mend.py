@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from apps.code.values import ChunkedFile
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.ingest import queries
@@ -20,7 +21,7 @@ from apps.ingest.lexical import LexicalStore, get_lexical
 from apps.ingest.models import IngestRun, Root, SourceFile
 from apps.ingest.runs import freeze
 from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE
-from apps.ingest.types import ChunkedFile, VectorRecord
+from apps.ingest.types import VectorRecord
 from apps.ingest.vectors.store import get_store
 
 logger = logging.getLogger("codeinfo.ingest")

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from uuid import UUID
 
+from apps.code.values import ChunkedFile
 from apps.core import disk
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import SourceFile
 from apps.ingest.runs.job import Job
-from apps.ingest.types import ChunkedFile, Origin, VectorRecord, Vectors
+from apps.ingest.types import Origin, VectorRecord, Vectors
 from apps.ingest.vectors.store import get_store
 from apps.logs.context import carrying
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.ingest.chunking import Chunker
@@ -13,7 +14,7 @@ from apps.ingest.finding.discovery import discover, read_file
 from apps.ingest.lexical import StoredSymbol, get_lexical
 from apps.ingest.models import Root
 from apps.ingest.runs.delta import makes_the_same_chunks
-from apps.ingest.types import Check, Chunk, ChunkedFile, Discovery, Symbol
+from apps.ingest.types import Check, Discovery
 from apps.ingest.vectors.records import chunk_hash
 from apps.ingest.verification.rows import FileRow
 from apps.ingest.verification.types import Compared, Named

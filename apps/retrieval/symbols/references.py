@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from typing import NamedTuple
 
+from apps.code.languages import FILE_TYPES
 from apps.ingest.chunking.finder import Sighting, SourceText, get_finder
-from apps.ingest.languages import FILE_TYPES
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
 from apps.retrieval.ingested import ingested_lines

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.ingest.types import Symbol
+from apps.code.values import Symbol
 from apps.retrieval.symbols.outline import nested
 from apps.retrieval.symbols.types import OutlineItem
 from tests.retrieval.symbols.conftest import Post

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from apps.ingest.syntax.cut import Text, Unit, cut_lines, merge
+from apps.code.syntax.cut import Text, Unit, cut_lines, merge
 
 MAX_NAMES = 100
 # A file of more is made by a machine: its outline helps nobody.

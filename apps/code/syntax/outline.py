@@ -9,9 +9,9 @@ from typing import NamedTuple
 from tree_sitter import Language, Node, Query, QueryCursor
 from tree_sitter_language_pack import get_language
 
-from apps.ingest.syntax import kinds
-from apps.ingest.syntax.pieces import Definition, Outline
-from apps.ingest.syntax.queries import BODIES, query_text
+from apps.code.syntax import kinds
+from apps.code.syntax.pieces import Definition, Outline
+from apps.code.syntax.queries import BODIES, query_text
 
 MAX_NAME = 120
 MAX_SIGNATURE = 300

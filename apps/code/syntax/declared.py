@@ -3,9 +3,9 @@ lines."""
 
 from collections.abc import Iterable, Iterator
 
-from apps.ingest.syntax.kinds import kind_in
-from apps.ingest.syntax.outline import MAX_SIGNATURE, Captures, Name, last_row, scopes_around
-from apps.ingest.syntax.pieces import Declaration, Outline
+from apps.code.syntax.kinds import kind_in
+from apps.code.syntax.outline import MAX_SIGNATURE, Captures, Name, last_row, scopes_around
+from apps.code.syntax.pieces import Declaration, Outline
 
 # Here one function is written as several definitions in a row.
 BY_EQUATIONS = frozenset({"haskell", "erlang", "elixir"})

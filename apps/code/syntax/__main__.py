@@ -16,8 +16,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from apps.ingest.syntax.find import occurrences
-from apps.ingest.syntax.trees import cut_along_tree
+from apps.code.syntax.find import occurrences
+from apps.code.syntax.trees import cut_along_tree
 
 # From the lines of a file, the value of the request and the grammar to what JSON can hold.
 Task = Callable[[Sequence[str], Any, str], Sequence[Any]]

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Parser
 
-from apps.ingest.syntax.cut import Text, Unit, cut_lines
-from apps.ingest.syntax.declared import declarations
-from apps.ingest.syntax.outline import captures_of, language, outline
-from apps.ingest.syntax.pieces import Cut, cut_of
-from apps.ingest.syntax.queries import LEADING, LEADING_WORDS
+from apps.code.syntax.cut import Text, Unit, cut_lines
+from apps.code.syntax.declared import declarations
+from apps.code.syntax.outline import captures_of, language, outline
+from apps.code.syntax.pieces import Cut, cut_of
+from apps.code.syntax.queries import LEADING, LEADING_WORDS
 
 
 def cut_along_tree(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:

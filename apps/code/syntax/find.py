@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Parser
 
-from apps.ingest.syntax.outline import captures_of, language, outline, scopes_around
-from apps.ingest.syntax.pieces import Occurrence, whole_word
+from apps.code.syntax.outline import captures_of, language, outline, scopes_around
+from apps.code.syntax.pieces import Occurrence, whole_word
 
 # Nodes that hold text of their own, by a word in their type: what stands in them names nothing.
 TEXT_WORDS = re.compile(
