@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.embedding.words import stems
+from apps.embedding.words import stems
 
 K1, B = 1.2, 0.75
 

@@ -22,8 +22,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.embedding.static import MODEL_ID, StaticCodeEmbedder
-from apps.ingest.types import EmbeddingText
+from apps.embedding.static import MODEL_ID, StaticCodeEmbedder
+from apps.embedding.types import EmbeddingText
 from benchmarks.bm25 import Index
 from benchmarks.ranked import Words, ranked
 

@@ -46,8 +46,8 @@ def _django() -> Path:
 
 def ingest(folder: Path) -> tuple["IngestRun", "Job", float]:
     """Ingest for real; the run, its job with the seconds of each stage, and all seconds."""
+    from apps.embedding import DEFAULT_MODEL, get_embedder
     from apps.ingest import services
-    from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
     from apps.ingest.runs import queue
     from apps.ingest.vectors.store import get_store
 
@@ -66,7 +66,7 @@ def ingest(folder: Path) -> tuple["IngestRun", "Job", float]:
 
 def store_alone(root: "Root", model: str) -> float:
     """Seconds that the store takes for the same rows in the same portions, with no work beside."""
-    from apps.ingest.courtesy import SHORT_SECONDS
+    from apps.core.courtesy import SHORT_SECONDS
     from apps.ingest.runs.batches import ROWS_PER_WRITE
     from apps.ingest.types import VectorRecord
     from apps.ingest.vectors.store import get_store

@@ -157,8 +157,8 @@ def ingest(client: httpx.Client, folder: Path) -> None:
 
 def own_rows(rounds: int) -> list[Row]:
     """The same questions without HTTP, and the store alone, for vectors made beforehand."""
+    from apps.embedding import DEFAULT_MODEL, get_embedder  # noqa: PLC0415
     from apps.ingest import queries  # noqa: PLC0415 - after Django's set-up
-    from apps.ingest.embedding import DEFAULT_MODEL, get_embedder  # noqa: PLC0415
     from apps.ingest.vectors.store import get_store  # noqa: PLC0415
     from apps.retrieval.search import search  # noqa: PLC0415
     from apps.retrieval.types import SearchQuery  # noqa: PLC0415

@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.embedding.words import stems
+from apps.embedding.words import stems
 from training.corpus import MOST_PAIRS, Folders
 from training.extract import Pair
 from training.manifest import Package

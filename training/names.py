@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.embedding.words import stems
+from apps.embedding.words import stems
 from training import archives
 from training.arrays import Counts
 from training.corpus import Folders

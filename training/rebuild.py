@@ -2,7 +2,7 @@
 
 import logging
 
-from apps.ingest.embedding.static import FOLDER, MODEL_ID
+from apps.embedding.static import FOLDER, MODEL_ID
 from training import bags, vocabulary
 from training.arrays import Counts, count
 from training.corpus import Folders, extract

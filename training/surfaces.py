@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from apps.ingest.embedding.words import stem
+from apps.embedding.words import stem
 from training.corpus import Folders
 from training.manifest import Package
 

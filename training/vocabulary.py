@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.embedding.static import GRAM_LENGTH
-from apps.ingest.embedding.words import LONGEST_WORD
+from apps.embedding.static import GRAM_LENGTH
+from apps.embedding.words import LONGEST_WORD
 from training.arrays import Counts
 
 FEWEST_TEXTS = 4

@@ -4,8 +4,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.embedding import available_models
 from apps.ingest import folders, queries, services
-from apps.ingest.embedding import available_models
 from apps.ingest.runs.progress import status_of
 from apps.ingest.serializers import (
     ModelSerializer,

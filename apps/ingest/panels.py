@@ -12,8 +12,8 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from apps.core import disk
+from apps.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest import queries
-from apps.ingest.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest.finding import refusal
 from apps.ingest.models import IngestRun, Root, SourceFile
 from apps.ingest.runs import endings, orphans, progress

@@ -6,9 +6,10 @@ from rest_framework import serializers
 
 from apps.core.errors import InvalidInput
 from apps.core.times import wire_time
+from apps.embedding.types import EmbeddingModel
 from apps.ingest.folders import DirListing
 from apps.ingest.models import Root
-from apps.ingest.types import Counts, EmbeddingModel, RunStatus
+from apps.ingest.types import Counts, RunStatus
 
 JSON = dict[str, Any]
 

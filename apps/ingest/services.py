@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from apps.core import disk
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput
+from apps.embedding import DEFAULT_MODEL, get_embedder, is_gone, resolve
 from apps.ingest import folders, queries, stream
-from apps.ingest.embedding import DEFAULT_MODEL, get_embedder, is_gone, resolve
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import endings, freeze, journal, lock, orphans, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken

@@ -17,8 +17,8 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.code import languages
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError, NotFound
+from apps.embedding import available_models
 from apps.ingest import folders, panels, queries, services, skips
-from apps.ingest.embedding import available_models
 from apps.ingest.finding import eligibility
 from apps.ingest.forms import StartForm
 from apps.ingest.models import IngestRun, Root, SourceFileQuerySet

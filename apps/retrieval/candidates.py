@@ -7,8 +7,8 @@ distance). The knob CODEINFO_RETRIEVAL_MODE says which.
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.telemetry import span
-from apps.ingest.embedding import get_embedder
-from apps.ingest.types import Vectors
+from apps.embedding import get_embedder
+from apps.embedding.types import Vectors
 from apps.retrieval.hybrid import by_words, hybrid
 from apps.retrieval.nearest import nearest
 from apps.retrieval.repositories import roots_for

@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.embedding.types import Vectors
 from apps.ingest.lexical import Contents
 from apps.ingest.models import Root
-from apps.ingest.types import Vectors
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import NOTHING, Candidates, Column, Frequencies, Side
 from apps.retrieval.held import Held

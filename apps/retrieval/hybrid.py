@@ -8,10 +8,10 @@ import logging
 from collections.abc import Sequence
 
 from apps.core.errors import Unavailable
+from apps.embedding.types import Vectors
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
 from apps.ingest.services import mend_soon
-from apps.ingest.types import Vectors
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Candidate
 from apps.retrieval.degraded import WORDS_ONLY, lost_vectors, vectors_only, words_only

@@ -6,7 +6,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from apps.code.syntax.pieces import whole_word
-from apps.ingest.embedding.words import stems
+from apps.embedding.words import stems
 
 # What stands between tags, and the tags.
 TAGS = re.compile(r"(<[^<>]*>)")

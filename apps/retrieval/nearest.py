@@ -13,8 +13,9 @@ from itertools import islice
 from operator import attrgetter
 
 from apps.core.errors import Unavailable
+from apps.embedding.types import Vectors
 from apps.ingest.models import Root, SourceFile
-from apps.ingest.types import Filters, StoredMatch, Vectors
+from apps.ingest.types import Filters, StoredMatch
 from apps.ingest.vectors.store import get_store
 from apps.retrieval.degraded import lost_vectors
 from apps.retrieval.overlaps import repeated_files

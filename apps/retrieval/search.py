@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from apps.core.courtesy import courtesy
 from apps.core.errors import Unavailable
 from apps.core.telemetry import span, tell
-from apps.ingest.courtesy import courtesy
 from apps.retrieval import pipeline
 from apps.retrieval.candidates import candidates
 from apps.retrieval.pipeline import Limits

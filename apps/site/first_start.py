@@ -9,8 +9,8 @@ from django.contrib.auth import get_user_model
 
 from apps.core.conf import BASE_DIR, Knobs
 from apps.core.errors import CodeinfoError
+from apps.embedding import DEFAULT_MODEL
 from apps.ingest import services
-from apps.ingest.embedding import DEFAULT_MODEL
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import orphans
 from apps.ingest.runs.orphans import Orphan

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from apps.conversations import runner
 from apps.conversations.models import Conversation
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from codeinfo.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from apps.conversations.models import Conversation, Turn
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 
 pytestmark = pytest.mark.django_db(transaction=True)

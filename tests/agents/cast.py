@@ -22,7 +22,7 @@ from apps.agents.messages import Message, ToolResult
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest, Provider
 from apps.core.errors import Conflict
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from apps.retrieval.tools import Tool
 
 JSON = dict[str, Any]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.ingest.types import EmbeddingText
+from apps.embedding.types import EmbeddingText
 from benchmarks.ranked import Words, ranked
 
 TEXTS = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from tests.browser.chromium import PHONE, Complaints, Line
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product

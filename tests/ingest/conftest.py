@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
-from apps.ingest.embedding.static import StaticCodeEmbedder
-from apps.ingest.embedding.wire import wire
+from apps.embedding import DEFAULT_MODEL, get_embedder
+from apps.embedding.static import StaticCodeEmbedder
+from apps.embedding.wire import wire
 from apps.ingest.models import Root, SourceFile
 from apps.ingest.runs import stores
 from apps.ingest.vectors.store import get_store

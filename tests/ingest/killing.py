@@ -20,9 +20,9 @@ from typing import Any
 
 from django.db import connection
 
+from apps.embedding import DEFAULT_MODEL, get_embedder
+from apps.embedding.static import MODEL_ID
 from apps.ingest import services
-from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
-from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.lexical import files, get_lexical
 from apps.ingest.models import IngestRun, Root, SourceFile
 from apps.ingest.runs import batches, queue, recovery, stores, sweep

@@ -4,8 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from apps.embedding import DEFAULT_MODEL, get_embedder
 from apps.ingest.chunking import Chunker
-from apps.ingest.embedding import DEFAULT_MODEL, get_embedder
 from apps.ingest.runs import batches, pipeline
 from apps.ingest.runs.generation import Generation
 from apps.ingest.vectors.store import get_store

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.embedding.static import FOLDER
-from apps.ingest.embedding.words import stems
+from apps.embedding.static import FOLDER
+from apps.embedding.words import stems
 
 LONGEST = 24
 

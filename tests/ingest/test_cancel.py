@@ -10,8 +10,8 @@ from django.test import Client
 
 from apps.core.conf import knobs
 from apps.core.errors import Conflict
+from apps.embedding.static import MODEL_ID
 from apps.ingest import queries, services
-from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.finding.discovery import _Judge
 from apps.ingest.finding.walk import Found
 from apps.ingest.lexical import get_lexical

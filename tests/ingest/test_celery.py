@@ -8,8 +8,8 @@ from celery.contrib.testing.worker import start_worker
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.core.conf import Knobs
+from apps.embedding.static import MODEL_ID
 from apps.ingest import services, tasks
-from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IngestRun
 from apps.ingest.runs import queue
 from apps.ingest.vectors.store import reset_store

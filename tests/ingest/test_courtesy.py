@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from apps.ingest.courtesy import (
+from apps.core.courtesy import (
     PATIENCE_SECONDS,
     PAUSE_SECONDS,
     SHORT_SECONDS,

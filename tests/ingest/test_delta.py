@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from django.test import Client
 
+from apps.embedding.static import StaticCodeEmbedder
 from apps.ingest import queries
 from apps.ingest.chunking import Chunker
-from apps.ingest.embedding.static import StaticCodeEmbedder
 from apps.ingest.finding import discovery, secrets
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root, SourceFile

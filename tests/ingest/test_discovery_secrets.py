@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.ingest.embedding import DEFAULT_MODEL
+from apps.embedding import DEFAULT_MODEL
 from apps.ingest.finding.discovery import discover
 from apps.ingest.models import IngestRun
 from tests.ingest.test_discovery_walk import names, reasons

@@ -20,8 +20,8 @@ from django.test import Client
 
 from apps.core import disk
 from apps.core.errors import Unavailable
+from apps.embedding import DEFAULT_MODEL
 from apps.ingest import panels, queries, services
-from apps.ingest.embedding import DEFAULT_MODEL
 from apps.ingest.lexical import LexicalStore
 from apps.ingest.models import IngestRun
 from apps.ingest.runs import endings, queue, recovery

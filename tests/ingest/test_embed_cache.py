@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.ingest import sqlite_files
-from apps.ingest.embedding import get_embedder
-from apps.ingest.embedding.cache import PROBE, VectorCache
-from apps.ingest.types import EmbeddingText
+from apps.core import sqlite_files
+from apps.embedding import get_embedder
+from apps.embedding.cache import PROBE, VectorCache
+from apps.embedding.types import EmbeddingText
 from tests.stand_ins.embeddings_server import EmbeddingsServer, vector_of
 from tests.support.ingested import SAMPLE, run_ingest, write_files
 
@@ -155,7 +155,7 @@ def test_a_full_file_loses_what_was_unused_for_longest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     day = 1
-    monkeypatch.setattr("apps.ingest.embedding.cache._today", lambda: day)
+    monkeypatch.setattr("apps.embedding.cache._today", lambda: day)
     vectors = np.ones((1, 1024), np.float32)  # a page each
     cache = VectorCache(tmp_path / "data" / FILE, "model", KEPT * 4096 * 2)
     for day in range(1, KEPT * 4):

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from apps.core.errors import Unavailable
-from apps.ingest.embedding import get_embedder, retry, server
-from apps.ingest.embedding.catalogue import available_models
-from apps.ingest.embedding.wire import wire
-from apps.ingest.types import EmbeddingText
+from apps.embedding import get_embedder, retry, server
+from apps.embedding.catalogue import available_models
+from apps.embedding.types import EmbeddingText
+from apps.embedding.wire import wire
 from tests.stand_ins.raw_server import RawStandIn, http
 
 pytestmark = pytest.mark.usefixtures("wire_ends", "no_pauses")

@@ -8,9 +8,9 @@ import pytest
 import apps.lmstudio.sdk  # noqa: F401
 from apps.core.addresses import Address
 from apps.core.errors import InvalidInput, Unavailable
-from apps.ingest.embedding import available_models, get_embedder, is_gone, resolve
-from apps.ingest.embedding.static import MODEL_ID
-from apps.ingest.types import EmbeddingText
+from apps.embedding import available_models, get_embedder, is_gone, resolve
+from apps.embedding.static import MODEL_ID
+from apps.embedding.types import EmbeddingText
 from apps.lmstudio import services
 from tests.ports import free_ports
 from tests.stand_ins.embeddings_server import EmbeddingsServer

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from apps.core.errors import InvalidInput, Unavailable
-from apps.ingest.embedding import DEFAULT_MODEL, available_models, get_embedder, resolve
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding import DEFAULT_MODEL, available_models, get_embedder, resolve
+from apps.embedding.static import MODEL_ID
 from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply
 
 # LM Studio's address may be a row.

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from apps.core.errors import InvalidInput, Unavailable
-from apps.ingest.embedding import get_embedder, retry
-from apps.ingest.types import Embedder, EmbeddingText
+from apps.embedding import get_embedder, retry
+from apps.embedding.types import Embedder, EmbeddingText
 from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply, answer_to, vector_of
 
 pytestmark = pytest.mark.usefixtures("wire_ends")

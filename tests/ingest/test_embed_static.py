@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.ingest.embedding import DEFAULT_MODEL, get_embedder, static
-from apps.ingest.embedding.words import RunCache, Runs, stems
-from apps.ingest.types import EmbeddingText, Vectors
+from apps.embedding import DEFAULT_MODEL, get_embedder, static
+from apps.embedding.types import EmbeddingText, Vectors
+from apps.embedding.words import RunCache, Runs, stems
 from tests.ingest import static_reference
 
 TEXTS: dict[str, list[Any]] = json.loads((Path(__file__).parent / "static_texts.json").read_text())

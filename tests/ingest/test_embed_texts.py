@@ -3,8 +3,8 @@
 import pytest
 
 from apps.code.values import Chunk
-from apps.ingest.embedding import embedding_text, fit
-from apps.ingest.embedding.texts import estimate_tokens, head
+from apps.embedding import embedding_text, fit
+from apps.embedding.texts import estimate_tokens, head
 
 CODE = "\n".join(f"    total_{number} = rows[{number}].amount * rate" for number in range(40))
 

@@ -17,8 +17,8 @@ from django.db import OperationalError, connection, connections
 from django.test import Client
 
 from apps.core.errors import CodeinfoError, Unavailable
+from apps.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.ingest import queries, services
-from apps.ingest.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import patience, queue, sweep
 from apps.ingest.runs.generation import Generation

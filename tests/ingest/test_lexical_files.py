@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import pytest
 
+from apps.core import sqlite_files
 from apps.core.errors import Unavailable
-from apps.ingest import sqlite_files
 from apps.ingest.lexical import LexicalStore, schema, segments
 from apps.ingest.types import VectorRecord
 from tests.ingest.test_lexical import record

@@ -12,8 +12,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.core.conf import knobs
+from apps.embedding.static import MODEL_ID
 from apps.ingest import services
-from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.installation import installation_id
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Installation, RemovedRoot, Root

@@ -10,9 +10,9 @@ from channels.testing import WebsocketCommunicator
 from django.test import Client
 from django.utils import timezone
 
+from apps.embedding.static import MODEL_ID
 from apps.ingest import panels, skips
 from apps.ingest.consumers import IngestPageConsumer
-from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.stream import run_changed
 

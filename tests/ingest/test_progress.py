@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
+from apps.embedding.static import MODEL_ID
 from apps.ingest import services
-from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.models import IngestRun
 from apps.ingest.runs import queue
 from apps.ingest.runs.job import Job, Stopped

@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import OperationalError, connection
 from django.utils import timezone
 
+from apps.embedding.static import MODEL_ID
 from apps.ingest import queries, services
-from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import queue, recovery, stores, sweep

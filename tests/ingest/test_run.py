@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from apps.core.errors import InvalidInput, NotFound
+from apps.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.ingest import queries, services
-from apps.ingest.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.ingest.finding.discovery import read_file
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest.runs import queue

@@ -11,7 +11,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun, Root
 
 pytestmark = pytest.mark.django_db

@@ -14,9 +14,10 @@ import pytest
 
 from apps.core.conf import knobs
 from apps.core.errors import Unavailable
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
+from apps.embedding.types import Vectors
 from apps.ingest.runs.job import Stopped
-from apps.ingest.types import StoredMatch, VectorRecord, Vectors
+from apps.ingest.types import StoredMatch, VectorRecord
 from apps.ingest.vectors import chroma
 from apps.ingest.vectors import store as store_module
 from apps.ingest.vectors.chroma import FolderLock, open_embedded

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from apps.core.errors import Unavailable
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from apps.ingest.types import VectorRecord
 from apps.ingest.vectors.chroma import open_server
 from apps.ingest.vectors.collections import Collections

@@ -5,8 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from apps.ingest.courtesy import courtesy
-from apps.ingest.embedding.terms import Counts, Terms, expand
+from apps.core.courtesy import courtesy
+from apps.embedding.terms import Counts, Terms, expand
 
 TEXTS = ["b a b", "", "c_a b c_a c_a", "a"]
 PARTS = {"a": ["a"], "b": [], "c_a": ["c", "a"]}

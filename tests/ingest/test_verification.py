@@ -47,9 +47,7 @@ def test_a_whole_index_differs_in_nothing_and_says_what_that_proves(repo: Path, 
 def test_chunks_without_a_direction_are_no_difference(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "apps.ingest.embedding.static.StaticCodeEmbedder.embed_documents", first_is_zero
-    )
+    monkeypatch.setattr("apps.embedding.static.StaticCodeEmbedder.embed_documents", first_is_zero)
     root = ingest(repo)
     assert root.embedded < root.chunks
     assert verify(source=True) == []

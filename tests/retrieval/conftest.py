@@ -10,9 +10,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
+from apps.embedding.types import Vectors
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.types import StoredMatch, Vectors
+from apps.ingest.types import StoredMatch
 
 MODEL = MODEL_ID
 

@@ -10,7 +10,7 @@ from django.core.asgi import get_asgi_application
 from django.test import Client
 
 from apps.core.errors import NotFound, Unavailable
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from apps.ingest.models import IndexLock, IngestRun
 from tests.retrieval.conftest import Ask, Shelf
 

@@ -17,9 +17,10 @@ from django.utils import timezone
 
 from apps.core.conf import knobs
 from apps.core.errors import Unavailable
+from apps.embedding.types import Vectors
 from apps.ingest.lexical import get_lexical, reset_lexical
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.types import StoredMatch, VectorRecord, Vectors
+from apps.ingest.types import StoredMatch, VectorRecord
 from apps.ingest.vectors.store import VectorStore
 from apps.retrieval import gather
 from apps.retrieval.held import Held, load

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from tests.retrieval.conftest import Ask, Shelf
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from apps.core.errors import Conflict, InvalidInput, NotFound
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from apps.retrieval.tools import LIST_REPOSITORIES, TOOLS, VECTOR_SEARCH
 from tests.retrieval.conftest import Ask, Shelf
 

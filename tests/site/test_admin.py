@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from apps.conversations.models import Conversation
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from apps.ingest.models import IngestRun, Root
 
 pytestmark = pytest.mark.django_db

@@ -17,7 +17,7 @@ import yaml
 
 from apps.core.access import check_exposure
 from apps.core.conf import ALIASES, Knobs
-from apps.ingest.embedding import DEFAULT_MODEL
+from apps.embedding import DEFAULT_MODEL
 from tests.browser.product import running
 from tests.house.sources import HOME
 from tests.site.test_documented_commands import until_ingested

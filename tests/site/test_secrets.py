@@ -11,7 +11,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from tests.browser.product import Product, running
 from tests.stand_ins.openai_scripts import Script, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn

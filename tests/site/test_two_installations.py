@@ -6,7 +6,7 @@ from pathlib import Path
 import chromadb
 import httpx
 
-from apps.ingest.embedding import DEFAULT_MODEL
+from apps.embedding import DEFAULT_MODEL
 from tests.browser.product import Product, running
 from tests.ingest.conftest import Server, server  # noqa: F401 - a fixture
 from tests.site.test_documented_commands import until_ingested

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from apps.ingest.embedding import DEFAULT_MODEL
+from apps.embedding import DEFAULT_MODEL
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Installation, RemovedRoot, Root
 from apps.ingest.runs import queue, stores, sweep

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from apps.embedding import DEFAULT_MODEL
 from apps.ingest import queries, services
-from apps.ingest.embedding import DEFAULT_MODEL
 from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import queue
 

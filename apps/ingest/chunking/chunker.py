@@ -7,9 +7,9 @@ from typing import Self
 from apps.code.chunking import MAX_CHARS, DecodedFile, chunk_file
 from apps.code.syntax.pieces import Cut
 from apps.code.values import ChunkedFile
+from apps.core.courtesy import courtesy
 from apps.ingest.chunking.pool import ParseFailure, ParsePool
 from apps.ingest.chunking.process import IN_BACKGROUND, Command, ParseProcess, Source
-from apps.ingest.courtesy import courtesy
 from apps.ingest.problems import PARSING_FAILED, PARSING_TOO_LONG
 
 PROBLEMS = {ParseFailure.KILLED: PARSING_FAILED, ParseFailure.TOO_LONG: PARSING_TOO_LONG}

@@ -14,8 +14,8 @@ from pathlib import Path
 from uuid import UUID
 
 from apps.core.errors import Unavailable
+from apps.core.sqlite_files import is_broken, open_file, remove_file
 from apps.ingest.lexical import schema
-from apps.ingest.sqlite_files import is_broken, open_file, remove_file
 
 _FILE = re.compile(r"\A([0-9a-f]{32})\.sqlite3(-wal|-shm)?")
 

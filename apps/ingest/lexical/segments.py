@@ -9,8 +9,8 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.courtesy import courtesy
-from apps.ingest.embedding.terms import Numbers, Terms
+from apps.core.courtesy import courtesy
+from apps.embedding.terms import Numbers, Terms
 from apps.ingest.lexical.scoring import FIELDS, HIT, Hits, spread
 from apps.ingest.lexical.words import is_identifier, runs, words_of
 from apps.ingest.types import Check, VectorRecord

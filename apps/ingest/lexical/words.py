@@ -9,7 +9,7 @@ stands, in lower case.
 from collections.abc import Iterator
 from itertools import chain
 
-from apps.ingest.embedding.words import LONGEST_WORD, RunCache, Runs, stem, stems
+from apps.embedding.words import LONGEST_WORD, RunCache, Runs, stem, stems
 
 runs = Runs(r"\w")  # of letters, digits and underscores
 LONGEST_WHOLE = 64  # longer runs are keys and hashes, which nobody asks for

@@ -7,8 +7,8 @@ from pathlib import Path
 from apps.code.values import ChunkedFile
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, NotFound
+from apps.embedding import fit
 from apps.ingest.chunking import Chunker
-from apps.ingest.embedding import fit
 from apps.ingest.finding.files import Unreadable, read_file
 from apps.ingest.runs.job import Job
 from apps.ingest.types import Candidate, Skipped

@@ -5,8 +5,8 @@ from uuid import UUID
 from django.db.models import Exists
 
 from apps.core.errors import Conflict
+from apps.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest import stream
-from apps.ingest.embedding import DEFAULT_MODEL, is_gone
 from apps.ingest.models import IndexLock, IngestRun, Root
 
 

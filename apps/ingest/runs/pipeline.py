@@ -14,8 +14,9 @@ import numpy as np
 from apps.core import disk
 from apps.core.conf import knobs
 from apps.core.errors import Unavailable
+from apps.embedding import get_embedder
+from apps.embedding.types import Embedder, EmbeddingText, Vectors
 from apps.ingest.chunking import Chunker
-from apps.ingest.embedding import get_embedder
 from apps.ingest.finding.discovery import discover
 from apps.ingest.finding.eligibility import EMPTY
 from apps.ingest.finding.refusal import CODE as GIT_FAILED
@@ -29,15 +30,7 @@ from apps.ingest.runs.generation import Generation, keep_skipped
 from apps.ingest.runs.guards import FILES_UNREADABLE, Guard, guarding, needs_confirmation
 from apps.ingest.runs.job import Job, Stopped
 from apps.ingest.runs.progress import COMPLETED, Ending, Progress, tell_disappeared
-from apps.ingest.types import (
-    Counts,
-    Discovery,
-    Embedder,
-    EmbeddingText,
-    Skipped,
-    VectorRecord,
-    Vectors,
-)
+from apps.ingest.types import Counts, Discovery, Skipped, VectorRecord
 from apps.ingest.vectors.packing import unit_rows
 from apps.ingest.vectors.records import records
 from apps.ingest.vectors.writer import Writer

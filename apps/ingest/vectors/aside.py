@@ -14,7 +14,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from apps.ingest.sqlite_files import is_broken, open_file
+from apps.core.sqlite_files import is_broken, open_file
 from apps.ingest.vectors.chroma import failed, is_index_folder, unavailable
 
 logger = logging.getLogger("codeinfo.ingest")

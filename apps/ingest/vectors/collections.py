@@ -15,7 +15,7 @@ import numpy as np
 
 from apps.core.errors import Unavailable
 from apps.core.telemetry import span, tell
-from apps.ingest.types import Vectors
+from apps.embedding.types import Vectors
 from apps.ingest.vectors import chroma
 
 Asked = ParamSpec("Asked")

@@ -8,7 +8,8 @@ from uuid import UUID
 
 import numpy as np
 
-from apps.ingest.types import Origin, StoredMatch, VectorRecord, Vectors
+from apps.embedding.types import Vectors
+from apps.ingest.types import Origin, StoredMatch, VectorRecord
 from apps.ingest.vectors.collections import SPACE
 
 _FILTERED = ("runId", "sourceFile")

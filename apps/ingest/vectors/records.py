@@ -7,9 +7,10 @@ from django.utils import timezone
 
 from apps.code.values import Chunk, ChunkedFile
 from apps.core.times import wire_time
-from apps.ingest.embedding import embedding_text
+from apps.embedding import embedding_text
+from apps.embedding.types import EmbeddingText
 from apps.ingest.models import IngestRun, SourceFile
-from apps.ingest.types import EmbeddingText, VectorRecord
+from apps.ingest.types import VectorRecord
 
 
 def chunk_hash(rel_path: str, index: int, text: str) -> str:

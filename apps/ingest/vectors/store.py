@@ -23,9 +23,10 @@ from uuid import UUID
 import numpy as np
 
 from apps.core.conf import knobs
+from apps.core.courtesy import courtesy
 from apps.core.errors import Unavailable
-from apps.ingest.courtesy import courtesy
-from apps.ingest.types import Check, Origin, StoredMatch, VectorRecord, Vectors, go_on
+from apps.embedding.types import Vectors
+from apps.ingest.types import Check, Origin, StoredMatch, VectorRecord, go_on
 from apps.ingest.vectors import aside, chroma
 from apps.ingest.vectors.chroma import failed
 from apps.ingest.vectors.collections import Collections, pages

@@ -6,10 +6,11 @@ from uuid import UUID
 
 from apps.code.values import ChunkedFile
 from apps.core import disk
+from apps.embedding.types import Vectors
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import SourceFile
 from apps.ingest.runs.job import Job
-from apps.ingest.types import Origin, VectorRecord, Vectors
+from apps.ingest.types import Origin, VectorRecord
 from apps.ingest.vectors.store import get_store
 from apps.logs.context import carrying
 

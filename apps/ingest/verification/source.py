@@ -8,8 +8,8 @@ from pathlib import Path
 from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
+from apps.embedding import fit, get_embedder
 from apps.ingest.chunking import Chunker
-from apps.ingest.embedding import fit, get_embedder
 from apps.ingest.finding.discovery import discover, read_file
 from apps.ingest.lexical import StoredSymbol, get_lexical
 from apps.ingest.models import Root

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from apps.ingest.embedding.words import stems
+from apps.embedding.words import stems
 
 # Words that say how something is asked, not what.
 _FILLERS = (

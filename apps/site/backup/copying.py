@@ -20,11 +20,11 @@ from django.conf import settings
 
 from apps.core.conf import knobs
 from apps.core.errors import Conflict, Unavailable
+from apps.core.sqlite_files import open_file
 from apps.ingest import queries
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import Root
 from apps.ingest.runs import freeze
-from apps.ingest.sqlite_files import open_file
 from apps.ingest.types import Check
 from apps.ingest.vectors.chroma import BROKEN
 from apps.ingest.vectors.store import get_store

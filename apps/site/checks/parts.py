@@ -84,7 +84,7 @@ def _disk() -> Finding:
 
 def _embedder() -> Finding:
     # The embedding package loads weights; it is imported when it is first needed.
-    from apps.ingest.embedding import DEFAULT_MODEL, get_embedder, reach  # noqa: PLC0415
+    from apps.embedding import DEFAULT_MODEL, get_embedder, reach  # noqa: PLC0415
 
     lock = queries.index_lock()
     embedder = get_embedder(lock.model if lock else DEFAULT_MODEL)

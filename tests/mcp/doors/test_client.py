@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from codeinfo.asgi import django_application
 from tests.browser.product import Product, running
 from tests.stand_ins.openai_scripts import Script, answer_from_tools, call, end, question

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from apps.ingest.embedding.static import MODEL_ID
+from apps.embedding.static import MODEL_ID
 from apps.mcp.agents import AGENTS
 from apps.mcp.chat import CHAT
 from apps.mcp.failures import HINTS, NUMBERS

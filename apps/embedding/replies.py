@@ -12,7 +12,7 @@ import numpy as np
 from apps.core.errors import Unavailable
 from apps.core.limits import MAX_MODELS, is_name
 from apps.core.replies import MAX_LIST
-from apps.ingest.types import Vectors
+from apps.embedding.types import Vectors
 
 # Numbers of a vector; known models have at most 8,192.
 MAX_DIMENSION = 16_384

@@ -16,15 +16,15 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.courtesy import courtesy
-from apps.ingest.embedding.terms import Numbers, Terms, expand
-from apps.ingest.embedding.words import LONGEST_WORD, runs, stems, stems_of
-from apps.ingest.types import EmbeddingText, Vectors
+from apps.core.courtesy import courtesy
+from apps.embedding.terms import Numbers, Terms, expand
+from apps.embedding.types import EmbeddingText, Vectors
+from apps.embedding.words import LONGEST_WORD, runs, stems, stems_of
 
 # The id carries the version: vectors of two trainings do not compare. Weights are in data/<id>.
 MODEL_ID = "static-code-256-v2"
 DIMENSION = 256
-FOLDER = Path(__file__).resolve().parent.parent / "data" / MODEL_ID
+FOLDER = Path(__file__).resolve().parent / "data" / MODEL_ID
 GRAM_LENGTH = 4
 
 # Texts whose words are counted together: what is done for all of them takes a few milliseconds.

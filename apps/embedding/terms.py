@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.courtesy import courtesy
+from apps.core.courtesy import courtesy
 
 Numbers = NDArray[np.integer[Any]]
 

@@ -5,10 +5,10 @@ from functools import cache
 
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, Unavailable
-from apps.ingest.embedding.cache import CachedEmbedder, VectorCache
-from apps.ingest.embedding.replies import model_missing
-from apps.ingest.embedding.server import ServerEmbedder
-from apps.ingest.embedding.servers import (
+from apps.embedding.cache import CachedEmbedder, VectorCache
+from apps.embedding.replies import model_missing
+from apps.embedding.server import ServerEmbedder
+from apps.embedding.servers import (
     LMSTUDIO_PREFIX,
     OPENAI_PREFIX,
     configured_server,
@@ -16,9 +16,9 @@ from apps.ingest.embedding.servers import (
     list_models,
     server_of,
 )
-from apps.ingest.embedding.static import FOLDER, MODEL_ID, StaticCodeEmbedder
-from apps.ingest.embedding.wire import wire
-from apps.ingest.types import Embedder, EmbeddingModel
+from apps.embedding.static import FOLDER, MODEL_ID, StaticCodeEmbedder
+from apps.embedding.types import Embedder, EmbeddingModel
+from apps.embedding.wire import wire
 from apps.lmstudio import services as lmstudio
 
 logger = logging.getLogger("codeinfo.ingest")

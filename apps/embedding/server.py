@@ -15,12 +15,12 @@ import numpy as np
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, Unavailable
 from apps.core.replies import MAX_BYTES
-from apps.ingest.embedding.replies import failure, most_bytes, read_vectors, unavailable
-from apps.ingest.embedding.retry import Attempts
-from apps.ingest.embedding.servers import UNREACHABLE, Server, ask_models, unreachable
-from apps.ingest.embedding.texts import estimate_tokens, head
-from apps.ingest.embedding.wire import wire
-from apps.ingest.types import EmbeddingText, Vectors
+from apps.embedding.replies import failure, most_bytes, read_vectors, unavailable
+from apps.embedding.retry import Attempts
+from apps.embedding.servers import UNREACHABLE, Server, ask_models, unreachable
+from apps.embedding.texts import estimate_tokens, head
+from apps.embedding.types import EmbeddingText, Vectors
+from apps.embedding.wire import wire
 
 logger = logging.getLogger("codeinfo.ingest")
 Result = TypeVar("Result")

@@ -1,6 +1,6 @@
 """Turning texts into vectors: the built-in embedder, and any OpenAI-compatible server."""
 
-from apps.ingest.embedding.catalogue import (
+from apps.embedding.catalogue import (
     DEFAULT_MODEL,
     available_models,
     get_embedder,
@@ -8,7 +8,7 @@ from apps.ingest.embedding.catalogue import (
     reach,
     resolve,
 )
-from apps.ingest.embedding.texts import embedding_text, fit
+from apps.embedding.texts import embedding_text, fit
 
 __all__ = [
     "DEFAULT_MODEL",

@@ -9,7 +9,7 @@ from apps.core.addresses import Address, bracketed
 from apps.core.conf import knobs
 from apps.core.errors import Unavailable
 from apps.core.replies import MAX_BYTES, MAX_LIST, ReplyRefused
-from apps.ingest.embedding.replies import (
+from apps.embedding.replies import (
     LMSTUDIO,
     OPENAI,
     ServerModel,
@@ -18,7 +18,7 @@ from apps.ingest.embedding.replies import (
     read_models,
     unavailable,
 )
-from apps.ingest.embedding.wire import wire
+from apps.embedding.wire import wire
 from apps.lmstudio import services
 from apps.lmstudio.server import list_models as list_downloaded
 from apps.lmstudio.server import resolved

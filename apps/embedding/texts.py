@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from apps.code.values import Chunk
-from apps.ingest.types import EmbeddingText
+from apps.embedding.types import EmbeddingText
 
 _PIECE = re.compile(r"[A-Za-z]+|[ \t]+|[\x00-\x7f]|[^\x00-\x7f]")
 _SHORTEST_PART = 8  # characters: a header that leaves less room must not stop the cutting

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.ingest.sqlite_files import is_broken, open_file, remove_file
-from apps.ingest.types import Embedder, EmbeddingText, Vectors
+from apps.core.sqlite_files import is_broken, open_file, remove_file
+from apps.embedding.types import Embedder, EmbeddingText, Vectors
 
 logger = logging.getLogger("codeinfo.ingest")
 
