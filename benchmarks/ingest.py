@@ -23,7 +23,7 @@ from uuid import uuid4
 from benchmarks import product
 
 if TYPE_CHECKING:
-    from apps.ingest.models import IngestRun, Root
+    from apps.index.models import IngestRun, Root
     from apps.ingest.runs.job import Job
 
 STAGES = ("discovery", "chunking", "embedding", "rows", "store", "words")
@@ -47,9 +47,9 @@ def _django() -> Path:
 def ingest(folder: Path) -> tuple["IngestRun", "Job", float]:
     """Ingest for real; the run, its job with the seconds of each stage, and all seconds."""
     from apps.embedding import DEFAULT_MODEL, get_embedder
+    from apps.index.vectors.store import get_store
     from apps.ingest import services
     from apps.ingest.runs import queue
-    from apps.ingest.vectors.store import get_store
 
     # What a server has loaded long before.
     get_embedder(DEFAULT_MODEL).embed_query("warm")
@@ -67,9 +67,9 @@ def ingest(folder: Path) -> tuple["IngestRun", "Job", float]:
 def store_alone(root: "Root", model: str) -> float:
     """Seconds that the store takes for the same rows in the same portions, with no work beside."""
     from apps.core.courtesy import SHORT_SECONDS
+    from apps.index.types import VectorRecord
+    from apps.index.vectors.store import get_store
     from apps.ingest.runs.batches import ROWS_PER_WRITE
-    from apps.ingest.types import VectorRecord
-    from apps.ingest.vectors.store import get_store
 
     store = get_store()
     found = store.records(root.id)
@@ -91,7 +91,7 @@ def store_alone(root: "Root", model: str) -> float:
 
 def change(folder: Path) -> int:
     """Add a line to every hundredth of the files that are ingested; how many these are."""
-    from apps.ingest import queries
+    from apps.index import queries
 
     files = queries.live_files(queries.find_root(str(folder))).ingested()
     some = [file.path for file in files][::100]
@@ -126,9 +126,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="codeinfo-benchmark-") as data:
         folder = folder_to_ingest(data)
         product.set_up(Path(data), [folder])
-        from apps.ingest import queries
+        from apps.index import queries
+        from apps.index.vectors.store import reset_store
         from apps.ingest.finding.discovery import YOUNG_NS
-        from apps.ingest.vectors.store import reset_store
 
         time.sleep(YOUNG_NS / 1e9)
         run, job, seconds = ingest(folder)

@@ -122,7 +122,7 @@ class Run:
 
     def until(self, reached: Callable[[Status], bool]) -> None:
         """Wait until its status is so, or it has ended. Raises RuntimeError where it failed."""
-        from apps.ingest.types import TERMINAL_STATES  # noqa: PLC0415 - after the settings
+        from apps.index.types import TERMINAL_STATES  # noqa: PLC0415 - after the settings
 
         while True:
             status = product.answer(self.client.get(f"/ingest/status/{self.id}"))

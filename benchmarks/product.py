@@ -21,7 +21,7 @@ import httpx
 from django.core.management import call_command
 
 if TYPE_CHECKING:
-    from apps.ingest.models import IngestRun
+    from apps.index.models import IngestRun
 
 HERE = Path(__file__).resolve().parent.parent
 START_SECONDS, STOP_SECONDS, LOOK_SECONDS = 180, 60, 0.05
@@ -113,7 +113,7 @@ def _await(server: "subprocess.Popen[bytes]", client: httpx.Client) -> None:
 def ingest_over_http(client: httpx.Client, folder: Path, name: str) -> dict[str, Any]:
     """Ingest a folder through the API and wait for it; the status that it ended with. Raises
     RuntimeError with the reason where it does not complete."""
-    from apps.ingest.types import TERMINAL_STATES
+    from apps.index.types import TERMINAL_STATES
 
     models = answer(client.get("/ingest/models"))
     model = models["lockedModelId"] or models["models"][0]["id"]

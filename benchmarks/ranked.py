@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.embedding.types import EmbeddingText
-from apps.ingest.lexical import words
-from apps.ingest.lexical.store import LexicalStore
-from apps.ingest.types import VectorRecord
+from apps.index.lexical import words
+from apps.index.lexical.store import LexicalStore
+from apps.index.types import VectorRecord
 from apps.retrieval.ranking import Passage, Passages, Question, rank
 from apps.retrieval.ranking.question import telling, telling_stems
 

@@ -24,7 +24,7 @@ import httpx
 from benchmarks import product
 
 if TYPE_CHECKING:
-    from apps.ingest.models import Root
+    from apps.index.models import Root
 
 LIMIT = 10
 WARM_UP = 10
@@ -158,8 +158,8 @@ def ingest(client: httpx.Client, folder: Path) -> None:
 def own_rows(rounds: int) -> list[Row]:
     """The same questions without HTTP, and the store alone, for vectors made beforehand."""
     from apps.embedding import DEFAULT_MODEL, get_embedder  # noqa: PLC0415
-    from apps.ingest import queries  # noqa: PLC0415 - after Django's set-up
-    from apps.ingest.vectors.store import get_store  # noqa: PLC0415
+    from apps.index import queries  # noqa: PLC0415 - after Django's set-up
+    from apps.index.vectors.store import get_store  # noqa: PLC0415
     from apps.retrieval.search import search  # noqa: PLC0415
     from apps.retrieval.types import SearchQuery  # noqa: PLC0415
 

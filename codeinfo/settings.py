@@ -72,6 +72,7 @@ INSTALLED_APPS = [
     "csp",
     "apps.logs",
     "apps.lmstudio",
+    "apps.index",
     "apps.ingest",
     "apps.retrieval",
     "apps.agents",

@@ -27,8 +27,8 @@ from apps.core.conf import BASE_DIR
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.core.rate_limits import address_of, check_rate
-from apps.ingest import queries as ingest
-from apps.ingest.models import Root
+from apps.index import queries as ingest
+from apps.index.models import Root
 from apps.retrieval.repositories import repo_id
 
 # Of the project's own source, which the first start ingests, and of any other repository.

@@ -11,8 +11,9 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
 from apps.core.errors import CodeinfoError, NotFound
-from apps.ingest import queries, services
-from apps.ingest.models import IngestRun, Root, SourceFile
+from apps.index import queries
+from apps.index.models import IngestRun, Root, SourceFile
+from apps.ingest import services
 
 # Django's class takes no type argument when it runs; its stubs want one.
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.embedding import available_models
-from apps.ingest import folders, queries, services
+from apps.index import queries
+from apps.ingest import folders, services
 from apps.ingest.runs.progress import status_of
 from apps.ingest.serializers import (
     ModelSerializer,

@@ -5,4 +5,6 @@ from django.apps import AppConfig
 
 class IngestConfig(AppConfig):
     name = "apps.ingest"
+    # "ingest" is the label of the index, which keeps its tables (`apps.index.apps`).
+    label = "ingest_runs"
     verbose_name = "Ingest"

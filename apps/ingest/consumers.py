@@ -12,7 +12,8 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 
 from apps.core.hub import Subscription, hub
-from apps.ingest import panels, stream
+from apps.index import stream
+from apps.ingest import panels
 
 MIN_SECONDS_BETWEEN = 0.2
 # 1011: the browser comes back by itself, and meanwhile says that updates are unavailable.

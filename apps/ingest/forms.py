@@ -3,8 +3,9 @@
 from django import forms
 
 from apps.core.errors import CodeinfoError
-from apps.ingest import queries, services
-from apps.ingest.models import IngestRun
+from apps.index import queries
+from apps.index.models import IngestRun
+from apps.ingest import services
 
 # Errors of `services.start_run` that are about one field; all others stand above the button.
 FIELD_OF_CODE = {

@@ -13,11 +13,12 @@ from django.utils import timezone
 
 from apps.core import disk
 from apps.embedding import DEFAULT_MODEL, is_gone
-from apps.ingest import queries
+from apps.index import endings, queries
+from apps.index.models import IngestRun, Root, SourceFile
+from apps.index.types import TERMINAL_STATES
 from apps.ingest.finding import refusal
-from apps.ingest.models import IngestRun, Root, SourceFile
-from apps.ingest.runs import endings, orphans, progress
-from apps.ingest.types import TERMINAL_STATES, RunStatus
+from apps.ingest.runs import orphans, progress
+from apps.ingest.types import RunStatus
 
 VIEWS: dict[str, tuple[str, ...]] = {
     "page": (

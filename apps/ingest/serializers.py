@@ -7,8 +7,8 @@ from rest_framework import serializers
 from apps.core.errors import InvalidInput
 from apps.core.times import wire_time
 from apps.embedding.types import EmbeddingModel
+from apps.index.models import Root
 from apps.ingest.folders import DirListing
-from apps.ingest.models import Root
 from apps.ingest.types import Counts, RunStatus
 
 JSON = dict[str, Any]

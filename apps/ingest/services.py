@@ -10,12 +10,13 @@ from django.utils import timezone
 from apps.core import disk
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput
 from apps.embedding import DEFAULT_MODEL, get_embedder, is_gone, resolve
-from apps.ingest import folders, queries, stream
-from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import endings, freeze, journal, lock, orphans, queue, recovery, sweep
+from apps.index import endings, freeze, queries, stream
+from apps.index.endings import Ending
+from apps.index.models import IngestRun, Root
+from apps.index.types import TERMINAL_STATES
+from apps.ingest import folders
+from apps.ingest.runs import finish, journal, lock, orphans, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken
-from apps.ingest.runs.progress import Ending
-from apps.ingest.types import TERMINAL_STATES
 from apps.logs.context import request_id
 
 # The slot of every request that wants the index for itself: it is unique, so one gets it.
@@ -56,11 +57,6 @@ def start_run(
         plain_folder=plain_folder,
         force=force,
     )
-
-
-def mend_soon() -> None:
-    """Have the worker of this process look soon for word indexes that have to be built again."""
-    sweep.due.set()
 
 
 def start_as_plain_folder(run_id: str | UUID) -> IngestRun:
@@ -223,9 +219,9 @@ def remove(path: str) -> bool:
         released = lock.release(ending=run.id)
     except (CodeinfoError, DatabaseError) as error:
         sweep.due.set()
-        endings.end(run.id, Ending.failed(str(error)))
+        finish.end(run.id, Ending.failed(str(error)))
         raise
-    endings.end(run.id, Ending("completed", "Removed"))
+    finish.end(run.id, Ending("completed", "Removed"))
     return released
 
 
@@ -257,7 +253,7 @@ def _again(root: Root, model: str) -> dict[str, object]:
 
 def _enter(**fields: object) -> IngestRun:
     """A row for a run that is to be the only one. Raises Conflict BUSY."""
-    endings.save()
+    finish.save()
     run = None if endings.live().exists() else _insert(DOOR, **fields)
     if run is None:
         if disk.has_no_room():

@@ -9,8 +9,8 @@ from io import StringIO
 
 from django.db.models import Count, F, Q
 
-from apps.ingest import queries
-from apps.ingest.models import IngestRun, Root, SourceFile, SourceFileQuerySet
+from apps.index import queries
+from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
 
 PAGE_SIZE = 200
 # A cell that begins like a formula is run by spreadsheets.

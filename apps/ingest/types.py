@@ -1,30 +1,10 @@
-"""The values that walk through an ingest. Rows are in `models`."""
+"""The values that walk through an ingest."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-# Called between the steps of what may take long; raises where it is to end.
-Check = Callable[[], None]
-
-RunState = Literal[
-    "queued",
-    "scanning",
-    "embedding",
-    "completed",
-    "skipped",
-    "cancelled",
-    "error",
-    "needs_confirmation",
-]
-RUNNING_STATES: frozenset[str] = frozenset({"scanning", "embedding"})
-TERMINAL_STATES: frozenset[str] = frozenset(
-    {"completed", "skipped", "cancelled", "error", "needs_confirmation"}
-)
-
-
-def go_on() -> None:
-    """The check of what always goes on to its end."""
+from apps.index.types import RunState
 
 
 class Stamp(NamedTuple):
@@ -38,14 +18,6 @@ class Stamp(NamedTuple):
     def proves(self, other: "Stamp | None") -> bool:
         """Whether a file that had the other stamp has not been written to since."""
         return self == other and self.ctime_ns != 0
-
-
-class Origin(NamedTuple):
-    """Which installation wrote an index, and of which root: written into the index itself."""
-
-    installation: str
-    path: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,34 +46,6 @@ class Discovery:
     files: Sequence[Candidate]
     skipped: Sequence[Skipped]
     nothing: str = ""
-
-
-@dataclass(frozen=True)
-class Filters:
-    """Which files of a root may answer; all given must hold. `path` is a prefix of the relative
-    path, or a glob where it holds one of `*?[`; `language` is as in `SourceFile.language`."""
-
-    path: str = ""
-    language: str = ""
-
-
-@dataclass(frozen=True)
-class VectorRecord:
-    """What the store keeps of one chunk. `id` is `<runId>:<relPath>:<i>`."""
-
-    id: str
-    text: str
-    metadata: dict[str, str | int | float | bool]
-
-
-@dataclass(frozen=True)
-class StoredMatch:
-    """A row that the store found: its distance is squared L2 of unit vectors, 2 - 2·cos."""
-
-    id: str
-    text: str
-    metadata: dict[str, str | int | float | bool]
-    distance: float | None
 
 
 @dataclass(frozen=True)

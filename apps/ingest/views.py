@@ -18,12 +18,13 @@ from apps.code import languages
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError, NotFound
 from apps.embedding import available_models
-from apps.ingest import folders, panels, queries, services, skips
+from apps.index import queries
+from apps.index.models import IngestRun, Root, SourceFileQuerySet
+from apps.index.types import RUNNING_STATES
+from apps.ingest import folders, panels, services, skips
 from apps.ingest.finding import eligibility
 from apps.ingest.forms import StartForm
-from apps.ingest.models import IngestRun, Root, SourceFileQuerySet
 from apps.ingest.runs import orphans
-from apps.ingest.types import RUNNING_STATES
 
 # htmx swaps a 422 like a 200, and the status still says that nothing was done.
 REFUSED = 422

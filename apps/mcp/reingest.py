@@ -13,11 +13,13 @@ from channels.db import database_sync_to_async
 from apps.core.errors import Conflict
 from apps.core.hub import Subscription, hub
 from apps.core.principal import require_staff
-from apps.ingest import queries, services, stream
-from apps.ingest.models import IngestRun
+from apps.index import queries, stream
+from apps.index.models import IngestRun
+from apps.index.types import TERMINAL_STATES
+from apps.ingest import services
 from apps.ingest.runs.progress import status_of
 from apps.ingest.serializers import status_wire
-from apps.ingest.types import TERMINAL_STATES, RunStatus
+from apps.ingest.types import RunStatus
 from apps.mcp.starting import begin, finally_do
 from apps.mcp.types import JSON, Annotations, Call, McpTool
 from apps.retrieval.repositories import the_one

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from apps.embedding.types import Vectors
-from apps.ingest.lexical import words
-from apps.ingest.models import Root
-from apps.ingest.types import Filters
-from apps.ingest.vectors.packing import unit_rows
+from apps.index.lexical import words
+from apps.index.models import Root
+from apps.index.types import Filters
+from apps.index.vectors.packing import unit_rows
 from apps.retrieval.overlaps import Repeated
 from apps.retrieval.ranking.question import telling, telling_stems
 from apps.retrieval.scope import fits

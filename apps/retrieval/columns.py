@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.ingest.models import Root
+from apps.index.models import Root
 from apps.retrieval.ranking import Passages
 from apps.retrieval.types import MatchedBy
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from apps.ingest.models import Root
+from apps.index.models import Root
 from apps.retrieval.repositories import repo_id
 
 WORDS_ONLY = "words only"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from apps.ingest.models import Root, SourceFile
+from apps.index.models import Root, SourceFile
 from apps.retrieval.generations import per_generation
 from apps.retrieval.overlaps import repeated_languages
 from apps.retrieval.page_query import PageQuery

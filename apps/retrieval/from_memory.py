@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.embedding.types import Vectors
-from apps.ingest.lexical import Contents
-from apps.ingest.models import Root
+from apps.index.lexical import Contents
+from apps.index.models import Root
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import NOTHING, Candidates, Column, Frequencies, Side
 from apps.retrieval.held import Held

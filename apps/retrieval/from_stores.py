@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from apps.core.errors import Unavailable
-from apps.ingest.lexical import ChunkFacts, get_lexical
-from apps.ingest.models import Root
-from apps.ingest.vectors.store import get_store
+from apps.index.lexical import ChunkFacts, get_lexical
+from apps.index.models import Root
+from apps.index.vectors.store import get_store
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Candidates, Frequencies, Side
 from apps.retrieval.live import live_files

@@ -17,8 +17,8 @@ from uuid import UUID
 import numpy as np
 
 from apps.core.errors import Unavailable
-from apps.ingest.models import Root
-from apps.ingest.vectors.store import get_store
+from apps.index.models import Root
+from apps.index.vectors.store import get_store
 from apps.logs.context import carrying
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import NOTHING, Candidates, Frequencies, Side, joined

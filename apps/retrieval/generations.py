@@ -5,7 +5,7 @@ from functools import wraps
 from typing import TypeVar
 from uuid import UUID
 
-from apps.ingest.models import Root
+from apps.index.models import Root
 
 Read = TypeVar("Read")
 

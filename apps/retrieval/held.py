@@ -11,9 +11,9 @@ from uuid import UUID
 import numpy as np
 
 from apps.embedding.types import Vectors
-from apps.ingest.lexical import Contents, LexicalStore
-from apps.ingest.models import Root
-from apps.ingest.vectors.store import VectorStore
+from apps.index.lexical import Contents, LexicalStore
+from apps.index.models import Root
+from apps.index.vectors.store import VectorStore
 
 # Id, names, place and words of a chunk: 1,145 on average of 41,683 chunks of 24 repositories.
 BYTES_PER_CHUNK = 1_150

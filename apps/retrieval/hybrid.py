@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import Root
-from apps.ingest.services import mend_soon
+from apps.index.lexical import get_lexical
+from apps.index.models import Root
+from apps.index.stream import sweep_due
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Candidate
 from apps.retrieval.degraded import WORDS_ONLY, lost_vectors, vectors_only, words_only
@@ -54,7 +54,7 @@ def _degraded(found: Gathered, roots: Sequence[Root]) -> str:
     if found.failed:
         _warn("words", found.failed)
     if found.wordless:
-        mend_soon()
+        sweep_due.set()
         _warn("vectors", found.wordless)
     whole = [root for root in found.stored if root not in found.failed]
     told = words_only(found.failed, roots), vectors_only(found.wordless), lost_vectors(whole)

@@ -2,7 +2,7 @@
 
 from django.db.models import Q
 
-from apps.ingest.models import Root, SourceFile, SourceFileQuerySet
+from apps.index.models import Root, SourceFile, SourceFileQuerySet
 from apps.retrieval.generations import per_generation
 
 

@@ -20,10 +20,10 @@ from django.db import DatabaseError
 from apps.core.conf import knobs
 from apps.core.errors import Unavailable
 from apps.core.hub import hub
-from apps.ingest import queries, stream
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import Root
-from apps.ingest.vectors.store import get_store
+from apps.index import queries, stream
+from apps.index.lexical import get_lexical
+from apps.index.models import Root
+from apps.index.vectors.store import get_store
 from apps.retrieval.held import Held, load, size
 from apps.retrieval.live import live_files
 

@@ -14,9 +14,9 @@ from operator import attrgetter
 
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
-from apps.ingest.models import Root, SourceFile
-from apps.ingest.types import Filters, StoredMatch
-from apps.ingest.vectors.store import get_store
+from apps.index.models import Root, SourceFile
+from apps.index.types import Filters, StoredMatch
+from apps.index.vectors.store import get_store
 from apps.retrieval.degraded import lost_vectors
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.repositories import repo_id

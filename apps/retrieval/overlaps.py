@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from apps.ingest.models import Root
+from apps.index.models import Root
 from apps.retrieval.live import files_of
 
 # Of each root the files that another one answers for, as path and language.

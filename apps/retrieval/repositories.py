@@ -6,9 +6,9 @@ from typing import Any
 
 from apps.core.errors import Conflict, NotFound
 from apps.core.times import wire_time
-from apps.ingest import queries
-from apps.ingest.models import Root
-from apps.ingest.paths import map_path
+from apps.index import queries
+from apps.index.models import Root
+from apps.index.paths import map_path
 
 # How many ids the error about an unknown one lists.
 MOST_NAMED = 50

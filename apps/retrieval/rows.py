@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from apps.ingest.lexical import ChunkFacts
-from apps.ingest.models import Root
-from apps.ingest.paths import map_path
-from apps.ingest.types import StoredMatch
+from apps.index.lexical import ChunkFacts
+from apps.index.models import Root
+from apps.index.paths import map_path
+from apps.index.types import StoredMatch
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.types import MatchedBy, Row
 

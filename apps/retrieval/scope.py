@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from apps.code.languages import FILE_TYPES, known_type
-from apps.ingest.types import Filters
+from apps.index.types import Filters
 
 GLOB_MARKS = "*?["
 # A glob becomes an expression: matching one takes time in proportion to its length, since fnmatch

@@ -6,7 +6,7 @@ near, hits -> the best of all roots (`gather`) -> candidates
 from collections.abc import Sequence
 from typing import Protocol
 
-from apps.ingest.models import Root
+from apps.index.models import Root
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Candidates, Frequencies, Side
 from apps.retrieval.from_memory import FromMemory

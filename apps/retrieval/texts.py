@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from apps.core.errors import Unavailable
-from apps.ingest.lexical import StoredChunk, get_lexical
-from apps.ingest.vectors.store import get_store
+from apps.index.lexical import StoredChunk, get_lexical
+from apps.index.vectors.store import get_store
 from apps.retrieval.columns import Candidate
 from apps.retrieval.rows import facts_of
 

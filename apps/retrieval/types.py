@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from apps.core.errors import InvalidInput
-from apps.ingest.types import Filters
+from apps.index.types import Filters
 from apps.retrieval.scope import parse_filters
 
 DEFAULT_LIMIT = 5

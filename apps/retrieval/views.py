@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError
-from apps.ingest import queries
+from apps.index import queries
 from apps.retrieval.facets import Spot, facets, languages
 from apps.retrieval.hits import Hit, hit_of
 from apps.retrieval.marks import words_of

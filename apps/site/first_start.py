@@ -10,11 +10,11 @@ from django.contrib.auth import get_user_model
 from apps.core.conf import BASE_DIR, Knobs
 from apps.core.errors import CodeinfoError
 from apps.embedding import DEFAULT_MODEL
+from apps.index.endings import INTERRUPTED
+from apps.index.models import IngestRun, Root
 from apps.ingest import services
-from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import orphans
 from apps.ingest.runs.orphans import Orphan
-from apps.ingest.runs.progress import INTERRUPTED
 
 logger = logging.getLogger("codeinfo.site")
 

@@ -9,7 +9,7 @@ from django.db.models import Sum
 from apps.conversations.models import Conversation
 from apps.core import __version__
 from apps.core.conf import knobs
-from apps.ingest.models import Root
+from apps.index.models import Root
 from apps.site.checks.parts import database_name, store_name
 
 

@@ -23,9 +23,9 @@ from apps.core.conf import Knobs, knobs
 from apps.core.heap import settled, trim
 from apps.core.hub import hub
 from apps.core.watchdog import Watchdog
-from apps.ingest.chunking.finder import reset_finder
+from apps.index.parsing.finder import reset_finder
+from apps.index.vectors.store import reset_store
 from apps.ingest.runs import queue
-from apps.ingest.vectors.store import reset_store
 from apps.retrieval import memory
 from apps.site import requests, sockets, standby
 from apps.site.connections import most_files

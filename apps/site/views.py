@@ -10,8 +10,8 @@ from django.views.decorators.http import require_GET
 from apps.agents.definitions import all_agents
 from apps.core.conf import knobs
 from apps.core.errors import Unavailable
-from apps.ingest import queries
-from apps.ingest.models import Root
+from apps.index import queries
+from apps.index.models import Root
 from apps.ingest.runs import orphans
 from apps.mcp.availability import gate
 from apps.site import health, overview

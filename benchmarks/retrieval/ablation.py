@@ -16,7 +16,7 @@ from benchmarks.retrieval.questions import Repository
 from benchmarks.retrieval.scores import Score, judged
 
 if TYPE_CHECKING:
-    from apps.ingest.models import Root
+    from apps.index.models import Root
     from apps.retrieval.asked import Asked
     from apps.retrieval.gather import Gathered
 

@@ -25,7 +25,7 @@ LOAD_SECONDS = 300
 
 def ingest_all(repositories: Iterable[Repository], checkouts: Path, *, again: bool) -> None:
     """Ingest the index root of each under its name; those ingested before only if `again`."""
-    from apps.ingest import queries
+    from apps.index import queries
 
     known = {root.name for root in queries.published_roots()}
     for repository in repositories:

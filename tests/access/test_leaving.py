@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from apps.core import access, authentication
-from apps.ingest.models import IngestRun
+from apps.index.models import IngestRun
 from tests.access.test_owners import socket
 from tests.conversations.conftest import PATIENCE
 

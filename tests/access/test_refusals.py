@@ -11,7 +11,7 @@ from django.test import Client
 
 from apps.conversations.models import Conversation, Turn
 from apps.embedding.static import MODEL_ID
-from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

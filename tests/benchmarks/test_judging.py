@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.ingest.vectors.store import reset_store
+from apps.index.vectors.store import reset_store
 from benchmarks.retrieval import ablation, direct, questions, scores, tables
 from benchmarks.retrieval.others import bm25, grep
 from benchmarks.retrieval.questions import Question, Repository

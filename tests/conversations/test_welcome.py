@@ -5,7 +5,7 @@ from django.test import AsyncClient
 
 from apps.conversations.views import OWN_EXAMPLES, examples
 from apps.core.conf import BASE_DIR
-from apps.ingest.models import Root
+from apps.index.models import Root
 from tests.conversations.test_page import page
 
 

@@ -13,9 +13,9 @@ import pytest
 from apps.embedding import DEFAULT_MODEL, get_embedder
 from apps.embedding.static import StaticCodeEmbedder
 from apps.embedding.wire import wire
-from apps.ingest.models import Root, SourceFile
-from apps.ingest.runs import stores
-from apps.ingest.vectors.store import get_store
+from apps.index import stores
+from apps.index.models import Root, SourceFile
+from apps.index.vectors.store import get_store
 from tests.ports import free_ports
 from tests.support.ingested import SAMPLE, write_files
 

@@ -22,11 +22,12 @@ from django.db import connection
 
 from apps.embedding import DEFAULT_MODEL, get_embedder
 from apps.embedding.static import MODEL_ID
+from apps.index import stores
+from apps.index.lexical import files, get_lexical
+from apps.index.models import IngestRun, Root, SourceFile
+from apps.index.vectors.store import VectorStore, get_store, reset_store
 from apps.ingest import services
-from apps.ingest.lexical import files, get_lexical
-from apps.ingest.models import IngestRun, Root, SourceFile
-from apps.ingest.runs import batches, queue, recovery, stores, sweep
-from apps.ingest.vectors.store import VectorStore, get_store, reset_store
+from apps.ingest.runs import batches, queue, recovery, sweep
 
 # One for each posting: hundreds, of which each is like the other.
 MANY = ("INSERT INTO posting", "INSERT INTO naming")

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from apps.embedding import DEFAULT_MODEL, get_embedder
-from apps.ingest.chunking import Chunker
+from apps.index.parsing import Chunker
+from apps.index.vectors.store import get_store
 from apps.ingest.runs import batches, pipeline
 from apps.ingest.runs.generation import Generation
-from apps.ingest.vectors.store import get_store
-from apps.ingest.vectors.writer import Writer
+from apps.ingest.runs.writer import Writer
 
 
 def places() -> dict[str, tuple[Any, str]]:

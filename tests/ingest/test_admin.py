@@ -9,8 +9,8 @@ from django.test import Client
 
 from apps.core.errors import CodeinfoError, Conflict, Unavailable
 from apps.embedding.static import MODEL_ID
+from apps.index.models import IngestRun, Root
 from apps.ingest import services
-from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import queue, sweep
 from tests.support.ingested import ingest, outdate
 

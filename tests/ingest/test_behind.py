@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from apps.ingest.lexical import get_lexical
-from apps.ingest.runs import behind
-from apps.ingest.types import VectorRecord
+from apps.index import behind
+from apps.index.lexical import get_lexical
+from apps.index.types import VectorRecord
 from tests.ingest.test_lexical_files import spoil
 from tests.support.ingested import ingest, outdate
 

@@ -11,12 +11,13 @@ from django.test import Client
 from apps.core.conf import knobs
 from apps.core.errors import Conflict
 from apps.embedding.static import MODEL_ID
-from apps.ingest import queries, services
+from apps.index import queries, stores
+from apps.index.lexical import get_lexical
+from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.ingest import services
 from apps.ingest.finding.discovery import _Judge
 from apps.ingest.finding.walk import Found
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.runs import queue, stores, sweep
+from apps.ingest.runs import queue, sweep
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
 
@@ -182,7 +183,7 @@ def test_a_sweep_gives_way_to_what_has_been_queued(
 ) -> None:
     root = ingest(repo)
     monkeypatch.setattr(sweep, "MOST_TAKEN_BACK", 0)
-    monkeypatch.setattr("apps.ingest.vectors.store.MOST_DROPPED", 0)
+    monkeypatch.setattr("apps.index.vectors.store.MOST_DROPPED", 0)
     root_id = root.id
     assert sweep.drop_root(root) is False
     worker = queue.Worker()

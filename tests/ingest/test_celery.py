@@ -9,10 +9,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.core.conf import Knobs
 from apps.embedding.static import MODEL_ID
+from apps.index.models import IngestRun
+from apps.index.vectors.store import reset_store
 from apps.ingest import services, tasks
-from apps.ingest.models import IngestRun
 from apps.ingest.runs import queue
-from apps.ingest.vectors.store import reset_store
 from codeinfo.celery import app
 from tests.ingest.conftest import Server, drop_everything
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from apps.code.chunking import decode, lines_of
 from apps.code.values import Chunk, ChunkedFile
-from apps.ingest.chunking import Chunker
+from apps.index.parsing import Chunker
 
 MAX_CHARS = 1_500
 INSTALLED = Path(sysconfig.get_paths()["purelib"])

@@ -11,8 +11,8 @@ import pytest
 
 from apps.code.values import ChunkedFile
 from apps.core.errors import Unavailable
-from apps.ingest.chunking import Chunker
-from apps.ingest.chunking.pool import end_spares
+from apps.index.parsing import Chunker
+from apps.index.parsing.pool import end_spares
 from tests.ingest import unruly_parser
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -153,7 +153,7 @@ def test_a_closed_chunker_says_so() -> None:
 
 PARENT = """
 import sys
-from apps.ingest.chunking import Chunker
+from apps.index.parsing import Chunker
 from tests.ingest import unruly_parser
 chunker = Chunker(parse_seconds={seconds}, command=unruly_parser.COMMAND)
 chunker.chunk("a.py", b"x = 1")

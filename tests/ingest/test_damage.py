@@ -12,13 +12,13 @@ import pytest
 from django.test import Client
 
 from apps.core.errors import Unavailable
+from apps.index.lexical import get_lexical, reset_lexical
+from apps.index.models import IngestRun, Root
+from apps.index.vectors import chroma, guarded, process
+from apps.index.vectors.collections import Collections
+from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
-from apps.ingest.lexical import get_lexical, reset_lexical
-from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import integrity, mend, queue, sweep
-from apps.ingest.vectors import chroma, guarded, process
-from apps.ingest.vectors.collections import Collections
-from apps.ingest.vectors.store import get_store, reset_store
 from apps.ingest.verification import verify
 from apps.site import health
 from apps.site.checks.asking import Asker

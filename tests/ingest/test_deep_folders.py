@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from apps.core.errors import InvalidInput
-from apps.ingest.finding.discovery import discover, read_file
-from apps.ingest.finding.files import MAX_DEPTH, TOO_DEEP
+from apps.index.files import MAX_DEPTH, TOO_DEEP, read_file
+from apps.ingest.finding.discovery import discover
 from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import commit_all, git, init
 from tests.support.ingested import write_files

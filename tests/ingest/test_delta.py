@@ -12,11 +12,11 @@ import pytest
 from django.test import Client
 
 from apps.embedding.static import StaticCodeEmbedder
-from apps.ingest import queries
-from apps.ingest.chunking import Chunker
+from apps.index import queries
+from apps.index.lexical import get_lexical
+from apps.index.models import Root, SourceFile
+from apps.index.parsing import Chunker
 from apps.ingest.finding import discovery, secrets
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import Root, SourceFile
 from apps.ingest.runs import delta, queue
 from tests.ingest.conftest import everything, first_is_zero
 from tests.ingest.language_samples import SAMPLES

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.ingest import queries
+from apps.index import queries
+from apps.index.files import Unreadable, read_file
+from apps.index.lexical import get_lexical
+from apps.index.models import IngestRun, Root
 from apps.ingest.finding import discovery
-from apps.ingest.finding.files import Unreadable, read_file
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import batches, queue
 from tests.ingest.stages import Nth, hook
 from tests.support.git import git

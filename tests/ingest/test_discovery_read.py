@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from apps.core.errors import InvalidInput, NotFound
-from apps.ingest.finding import files
-from apps.ingest.finding.discovery import read_file
+from apps.index import files
+from apps.index.files import read_file
 
 
 def test_it_reads_the_bytes_as_they_are(folder: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 
 from apps.embedding import DEFAULT_MODEL
+from apps.index.models import IngestRun
 from apps.ingest.finding.discovery import discover
-from apps.ingest.models import IngestRun
 from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import commit_all, init
 from tests.support.ingested import write_files

@@ -21,11 +21,13 @@ from django.test import Client
 from apps.core import disk
 from apps.core.errors import Unavailable
 from apps.embedding import DEFAULT_MODEL
-from apps.ingest import panels, queries, services
-from apps.ingest.lexical import LexicalStore
-from apps.ingest.models import IngestRun
-from apps.ingest.runs import endings, queue, recovery
-from apps.ingest.types import TERMINAL_STATES
+from apps.index import endings, queries
+from apps.index.lexical import LexicalStore
+from apps.index.models import IngestRun
+from apps.index.types import TERMINAL_STATES
+from apps.ingest import panels, services
+from apps.ingest.runs import finish as finishing
+from apps.ingest.runs import queue, recovery
 from tests.browser.product import HOME, Product, running
 from tests.stand_ins import openai_server
 from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn
@@ -214,16 +216,16 @@ def test_whichever_store_finds_it_full_the_reason_is_the_disk(
 @pytest.fixture
 def unwritable(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Ends of runs cannot be written until it is called."""
-    real, full = endings.finish, [True]
+    real, full = finishing.finish, [True]
 
     def finish(*args: Any) -> bool:
         if full:
             raise FULL_DATABASE
         return real(*args)
 
-    monkeypatch.setattr(endings, "finish", finish)
+    monkeypatch.setattr(finishing, "finish", finish)
     yield full.clear
-    endings._unsaved.clear()
+    endings.unsaved.clear()
 
 
 def test_an_end_that_cannot_be_written_is_known_and_written_when_possible(

@@ -18,11 +18,12 @@ from django.test import Client
 
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.embedding.static import MODEL_ID, StaticCodeEmbedder
-from apps.ingest import queries, services
-from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index import queries
+from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index.vectors.store import get_store
+from apps.ingest import services
 from apps.ingest.runs import patience, queue, sweep
 from apps.ingest.runs.generation import Generation
-from apps.ingest.vectors.store import get_store
 from tests.ingest.conftest import first_is_zero
 from tests.ingest.stages import Nth, hook
 from tests.support.ingested import ingest, outdate, run_ingest, write_files

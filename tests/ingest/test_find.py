@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from apps.code.languages import language_of
-from apps.ingest.chunking.finder import Finder, SourceText
+from apps.index.parsing.finder import Finder, SourceText
 from tests.ingest import unruly_parser
 
 # In each: `price` is declared on the first line and used on the second. The third has it in a

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from apps.embedding import DEFAULT_MODEL
-from apps.ingest.models import Root, SourceFile
+from apps.index.models import Root, SourceFile
 from apps.ingest.runs import queue
 from tests.support.git import as_bare, commit_all, git, hostile, init
 from tests.support.ingested import write_files

@@ -10,10 +10,10 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from apps.ingest import queries
-from apps.ingest.lexical import get_lexical, reset_lexical
-from apps.ingest.models import Root
-from apps.ingest.vectors.store import get_store, reset_store
+from apps.index import queries
+from apps.index.lexical import get_lexical, reset_lexical
+from apps.index.models import Root
+from apps.index.vectors.store import get_store, reset_store
 from tests.ingest.conftest import Server
 from tests.support.ingested import ingest, write_files
 

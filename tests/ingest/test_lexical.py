@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from apps.code.values import ChunkedFile, Symbol
-from apps.ingest.lexical import ChunkFacts, LexicalStore, scoring, store, words
-from apps.ingest.models import SourceFile
+from apps.index.lexical import ChunkFacts, LexicalStore, scoring, store, words
+from apps.index.models import SourceFile
+from apps.index.types import Filters, VectorRecord
 from apps.ingest.runs.job import Stopped
-from apps.ingest.types import Filters, VectorRecord
 
 ROOT = uuid4()
 

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from apps.ingest.lexical import LexicalStore
-from apps.ingest.types import VectorRecord
+from apps.index.lexical import LexicalStore
+from apps.index.types import VectorRecord
 
 ROOT = uuid4()
 FILES = 40

@@ -15,8 +15,8 @@ import pytest
 
 from apps.core import sqlite_files
 from apps.core.errors import Unavailable
-from apps.ingest.lexical import LexicalStore, schema, segments
-from apps.ingest.types import VectorRecord
+from apps.index.lexical import LexicalStore, schema, segments
+from apps.index.types import VectorRecord
 from tests.ingest.test_lexical import record
 
 ROOT = uuid4()
@@ -186,7 +186,7 @@ def test_another_process_reads_what_this_one_writes(lexical: LexicalStore, folde
     script = (
         "import sys, uuid, pathlib\n"
         "import django; django.setup()\n"
-        "from apps.ingest.lexical import LexicalStore\n"
+        "from apps.index.lexical import LexicalStore\n"
         "store = LexicalStore(pathlib.Path(sys.argv[1]))\n"
         "print(*sorted(hit.id for hit in store.search(uuid.UUID(sys.argv[2]), ['retry'], 9)))\n"
     )

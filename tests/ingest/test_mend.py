@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from apps.core.errors import Unavailable
-from apps.ingest import queries, services
-from apps.ingest.lexical import get_lexical, words
-from apps.ingest.models import IngestRun, Root
+from apps.index import queries
+from apps.index.lexical import get_lexical, words
+from apps.index.models import IngestRun, Root
+from apps.index.vectors.store import get_store
+from apps.ingest import services
 from apps.ingest.runs import mend, queue, sweep
-from apps.ingest.vectors.store import get_store
 from tests.ingest.stages import Nth, hook
 from tests.ingest.test_lexical_files import spoil
 from tests.support.ingested import ingest, outdate, run_ingest, write_files

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from apps.embedding import DEFAULT_MODEL
-from apps.ingest.models import IndexLock, IngestRun, Root
+from apps.index.models import IndexLock, IngestRun, Root
 from apps.ingest.runs import queue
 from tests.ingest.test_start import post
 from tests.stand_ins.embeddings_server import DIMENSION, EmbeddingsServer

@@ -13,14 +13,15 @@ from django.core.management import CommandError, call_command
 
 from apps.core.conf import knobs
 from apps.embedding.static import MODEL_ID
+from apps.index import stores
+from apps.index.installation import installation_id
+from apps.index.lexical import get_lexical
+from apps.index.models import Installation, RemovedRoot, Root
+from apps.index.types import Origin, VectorRecord
+from apps.index.vectors.collections import Collections
+from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
-from apps.ingest.installation import installation_id
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import Installation, RemovedRoot, Root
-from apps.ingest.runs import orphans, queue, stores, sweep
-from apps.ingest.types import Origin, VectorRecord
-from apps.ingest.vectors.collections import Collections
-from apps.ingest.vectors.store import get_store, reset_store
+from apps.ingest.runs import orphans, queue, sweep
 from tests.ingest.conftest import Server
 from tests.support.ingested import ingest
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.ingest import queries
-from apps.ingest.chunking import Chunker
-from apps.ingest.chunking.process import ParseProcess
-from apps.ingest.models import Root
+from apps.index import queries
+from apps.index.models import Root
+from apps.index.parsing import Chunker
+from apps.index.parsing.process import ParseProcess
 from apps.ingest.runs import pipeline
 from tests.ingest import unruly_parser
 from tests.support.ingested import files_of, ingest, run_ingest, write_files

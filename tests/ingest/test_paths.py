@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from apps.ingest.models import Root
-from apps.ingest.paths import UNMAPPED, MappedPath, map_path
+from apps.index.models import Root
+from apps.index.paths import UNMAPPED, MappedPath, map_path
 
 NESTED = "/data/team/service"
 

@@ -9,11 +9,13 @@ import pytest
 from django.test import Client
 
 from apps.embedding.static import MODEL_ID
+from apps.index.endings import CANCELLED, COMPLETED
+from apps.index.models import IngestRun
 from apps.ingest import services
-from apps.ingest.models import IngestRun
 from apps.ingest.runs import queue
+from apps.ingest.runs.finish import finish
 from apps.ingest.runs.job import Job, Stopped
-from apps.ingest.runs.progress import CANCELLED, COMPLETED, Progress, finish, status_of
+from apps.ingest.runs.progress import Progress, status_of
 from apps.ingest.serializers import status_wire
 from tests.ingest.stages import hook
 from tests.support.ingested import ingest, run_ingest

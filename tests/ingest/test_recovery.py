@@ -15,11 +15,12 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from apps.embedding.static import MODEL_ID
-from apps.ingest import queries, services
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.runs import queue, recovery, stores, sweep
-from apps.ingest.vectors.store import get_store, reset_store
+from apps.index import queries, stores
+from apps.index.lexical import get_lexical
+from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index.vectors.store import get_store, reset_store
+from apps.ingest import services
+from apps.ingest.runs import queue, recovery, sweep
 from tests.ingest.stages import STAGES
 from tests.support.ingested import files_of, ingest, outdate, write_files
 

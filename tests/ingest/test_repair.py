@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from apps.core.errors import Conflict
-from apps.ingest import queries, services
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.runs import freeze, queue
+from apps.index import freeze, queries
+from apps.index.lexical import get_lexical
+from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index.types import VectorRecord
+from apps.index.vectors.store import get_store
+from apps.ingest import services
+from apps.ingest.runs import queue
 from apps.ingest.runs.job import Stopped
-from apps.ingest.types import VectorRecord
-from apps.ingest.vectors.store import get_store
 from apps.ingest.verification import compare_all, verify
 from tests.ingest.test_lexical_files import spoil
 from tests.support.ingested import ingest, write_files

@@ -10,9 +10,10 @@ from django.test import Client
 
 from apps.core.errors import InvalidInput, NotFound
 from apps.embedding.static import MODEL_ID, StaticCodeEmbedder
-from apps.ingest import queries, services
-from apps.ingest.finding.discovery import read_file
-from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index import queries
+from apps.index.files import read_file
+from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.ingest import services
 from apps.ingest.runs import queue
 from tests.ingest.conftest import everything
 from tests.support.ingested import SAMPLE, files_of, ingest, outdate, run_ingest, write_files

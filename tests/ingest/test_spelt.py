@@ -8,8 +8,8 @@ from django.db import connection, transaction
 from django.forms import model_to_dict
 from django.test.utils import CaptureQueriesContext
 
-from apps.ingest.models import Root
-from apps.ingest.spelt import Spelt
+from apps.index.models import Root
+from apps.index.spelt import Spelt
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.embedding.static import MODEL_ID
-from apps.ingest.models import IndexLock, IngestRun, Root
+from apps.index.models import IndexLock, IngestRun, Root
 
 pytestmark = pytest.mark.django_db
 

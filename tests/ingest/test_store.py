@@ -16,13 +16,13 @@ from apps.core.conf import knobs
 from apps.core.errors import Unavailable
 from apps.embedding.static import MODEL_ID
 from apps.embedding.types import Vectors
+from apps.index.types import StoredMatch, VectorRecord
+from apps.index.vectors import chroma
+from apps.index.vectors import store as store_module
+from apps.index.vectors.chroma import FolderLock, open_embedded
+from apps.index.vectors.collections import Collections
+from apps.index.vectors.store import VectorStore, claim_store, get_store, reset_store
 from apps.ingest.runs.job import Stopped
-from apps.ingest.types import StoredMatch, VectorRecord
-from apps.ingest.vectors import chroma
-from apps.ingest.vectors import store as store_module
-from apps.ingest.vectors.chroma import FolderLock, open_embedded
-from apps.ingest.vectors.collections import Collections
-from apps.ingest.vectors.store import VectorStore, claim_store, get_store, reset_store
 
 MODEL = MODEL_ID
 FIRST, SECOND = str(uuid4()), str(uuid4())
@@ -376,7 +376,7 @@ def test_a_closed_store_is_found_again(root: UUID) -> None:
 
 
 HOLD = (
-    "import sys; from pathlib import Path; from apps.ingest.vectors.chroma import FolderLock;"
+    "import sys; from pathlib import Path; from apps.index.vectors.chroma import FolderLock;"
     "lock = FolderLock(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
 )
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from apps.core.errors import Unavailable
-from apps.ingest.vectors import process
-from apps.ingest.vectors.collections import Collections
-from apps.ingest.vectors.process import Embedded, Turns
+from apps.index.vectors import process
+from apps.index.vectors.collections import Collections
+from apps.index.vectors.process import Embedded, Turns
 from tests.house.sources import HOME
 from tests.ingest import verbs
 
@@ -23,8 +23,8 @@ ABOUT = {"made": "here"}
 PARENT = """
 import sys
 from pathlib import Path
-from apps.ingest.vectors.chroma import FolderLock
-from apps.ingest.vectors.process import Embedded
+from apps.index.vectors.chroma import FolderLock
+from apps.index.vectors.process import Embedded
 from tests.ingest import verbs
 lock = FolderLock(Path(sys.argv[1]))
 print(Embedded(Path(sys.argv[1])).ask(verbs.pid), "chromadb" in sys.modules, flush=True)

@@ -10,10 +10,10 @@ import pytest
 
 from apps.core.errors import Unavailable
 from apps.embedding.static import MODEL_ID
-from apps.ingest.types import VectorRecord
-from apps.ingest.vectors.chroma import open_server
-from apps.ingest.vectors.collections import Collections
-from apps.ingest.vectors.store import VectorStore, get_store, reset_store
+from apps.index.types import VectorRecord
+from apps.index.vectors.chroma import open_server
+from apps.index.vectors.collections import Collections
+from apps.index.vectors.store import VectorStore, get_store, reset_store
 from tests.ingest.conftest import Server
 
 Turn = Callable[..., None]

@@ -6,7 +6,7 @@ import pytest
 
 from apps.code.syntax.pieces import MAX_DECLARATIONS
 from apps.code.values import Symbol
-from apps.ingest.chunking import Chunker
+from apps.index.parsing import Chunker
 from tests.ingest.language_samples import SAMPLES
 
 SOURCES = {sample.path: sample.source for sample in SAMPLES}

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from apps.core.errors import NotFound
-from apps.ingest import queries
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import IndexLock, IngestRun, RemovedRoot, Root, SourceFile
+from apps.index import queries
+from apps.index.lexical import get_lexical
+from apps.index.models import IndexLock, IngestRun, RemovedRoot, Root, SourceFile
+from apps.index.types import VectorRecord
+from apps.index.vectors.chroma import unavailable
+from apps.index.vectors.store import get_store
 from apps.ingest.runs.job import Stopped
-from apps.ingest.types import VectorRecord
-from apps.ingest.vectors.chroma import unavailable
-from apps.ingest.vectors.store import get_store
 from apps.ingest.verification import rows, verify, verify_root
 from tests.ingest.conftest import first_is_zero
 from tests.ingest.stages import Nth, hook

@@ -3,8 +3,8 @@
 import os
 import signal
 
-from apps.ingest.vectors import chroma
-from apps.ingest.vectors.collections import Collections
+from apps.index.vectors import chroma
+from apps.index.vectors.collections import Collections
 
 
 def die(collections: Collections) -> None:

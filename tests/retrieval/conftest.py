@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from apps.embedding.static import MODEL_ID
 from apps.embedding.types import Vectors
-from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.types import StoredMatch
+from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index.types import StoredMatch
 
 MODEL = MODEL_ID
 

@@ -11,7 +11,7 @@ from django.test import Client
 
 from apps.core.errors import NotFound, Unavailable
 from apps.embedding.static import MODEL_ID
-from apps.ingest.models import IndexLock, IngestRun
+from apps.index.models import IndexLock, IngestRun
 from tests.retrieval.conftest import Ask, Shelf
 
 pytestmark = pytest.mark.django_db

@@ -18,10 +18,10 @@ from django.utils import timezone
 from apps.core.conf import knobs
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
-from apps.ingest.lexical import get_lexical, reset_lexical
-from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.types import StoredMatch, VectorRecord
-from apps.ingest.vectors.store import VectorStore
+from apps.index.lexical import get_lexical, reset_lexical
+from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index.types import StoredMatch, VectorRecord
+from apps.index.vectors.store import VectorStore
 from apps.retrieval import gather
 from apps.retrieval.held import Held, load
 from apps.retrieval.live import live_files
@@ -501,7 +501,7 @@ EVIL_GLOBS = ["*a" * 499 + "b", "*[a-z]" * 166 + "B", "a?*" * 333 + "b", "*" * 9
 MATCH_EACH = """
 import django; django.setup()
 import sys
-from apps.ingest.types import Filters
+from apps.index.types import Filters
 from apps.retrieval.scope import fits
 for glob in sys.argv[1:]:
     assert not fits(Filters(path=glob), "a" * 4_000, "")

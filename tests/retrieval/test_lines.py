@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from apps.code.chunking import decode, lines_of
-from apps.ingest.vectors.store import reset_store
+from apps.index.vectors.store import reset_store
 from tests.support.ingested import ingest, write_files
 
 pytestmark = pytest.mark.django_db

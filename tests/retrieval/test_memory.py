@@ -14,12 +14,13 @@ from django.test import Client
 
 from apps.core.errors import NotFound, Unavailable
 from apps.core.hub import hub
-from apps.ingest import services, stream
-from apps.ingest.lexical import Contents, Postings, get_lexical
-from apps.ingest.models import Root
-from apps.ingest.runs import mend, queue, stores
-from apps.ingest.types import Filters
-from apps.ingest.vectors.store import get_store, reset_store
+from apps.index import stores, stream
+from apps.index.lexical import Contents, Postings, get_lexical
+from apps.index.models import Root
+from apps.index.types import Filters
+from apps.index.vectors.store import get_store, reset_store
+from apps.ingest import services
+from apps.ingest.runs import mend, queue
 from apps.retrieval import memory as memory_module
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Side

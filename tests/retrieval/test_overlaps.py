@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 
 from apps.core.errors import Unavailable
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import Root
-from apps.ingest.runs import stores
-from apps.ingest.vectors.store import get_store
+from apps.index import stores
+from apps.index.lexical import get_lexical
+from apps.index.models import Root
+from apps.index.vectors.store import get_store
 from apps.retrieval.memory import Memory
 from apps.retrieval.tools import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.ingest.models import SourceFile
+from apps.index.models import SourceFile
 from tests.retrieval.conftest import Shelf
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from apps.ingest.models import SourceFile
+from apps.index.models import SourceFile
 from apps.retrieval.source import MARGIN, WHOLE
 from tests.retrieval.conftest import Shelf
 

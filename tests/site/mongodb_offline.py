@@ -21,7 +21,7 @@ from django.db.migrations.state import ProjectState  # noqa: E402
 from django.db.models import QuerySet  # noqa: E402
 
 from apps.conversations.models import Conversation, Turn  # noqa: E402
-from apps.ingest.models import IngestRun, Root, SourceFile  # noqa: E402
+from apps.index.models import IngestRun, Root, SourceFile  # noqa: E402
 
 
 def indexes(loader: MigrationLoader) -> dict[str, Any]:

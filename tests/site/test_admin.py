@@ -6,7 +6,7 @@ from django.test import Client
 
 from apps.conversations.models import Conversation
 from apps.embedding.static import MODEL_ID
-from apps.ingest.models import IngestRun, Root
+from apps.index.models import IngestRun, Root
 
 pytestmark = pytest.mark.django_db
 

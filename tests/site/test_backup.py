@@ -17,9 +17,9 @@ import httpx
 import pytest
 
 from apps.core.errors import InvalidInput, Unavailable
-from apps.ingest.runs import freeze
+from apps.index import freeze
+from apps.index.types import go_on
 from apps.ingest.runs.job import Stopped
-from apps.ingest.types import go_on
 from apps.site.backup import archive, manifest
 from apps.site.backup.making import make
 from tests.browser.product import Product, running

@@ -15,7 +15,7 @@ import pytest
 from django.core.management import call_command
 
 from apps.core import peer_users
-from apps.ingest.vectors.store import reset_store
+from apps.index.vectors.store import reset_store
 from tests.browser.product import Product, running
 from tests.house.sources import HOME
 from tests.ports import free_ports
@@ -27,7 +27,7 @@ PATIENCE = 60
 HOLD = """
 import sys
 from pathlib import Path
-from apps.ingest.vectors.chroma import FolderLock
+from apps.index.vectors.chroma import FolderLock
 lock = FolderLock(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -9,8 +9,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from apps.embedding.static import MODEL_ID
+from apps.index.models import IngestRun, Root
 from apps.ingest import services
-from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import queue, recovery
 from apps.site import first_start
 

@@ -13,8 +13,8 @@ from django.test import AsyncClient, Client
 
 from apps.core import __version__
 from apps.core.errors import Unavailable
+from apps.index.vectors.store import is_open, reset_store
 from apps.ingest.runs import queue
-from apps.ingest.vectors.store import is_open, reset_store
 from apps.site import health
 from apps.site.checks import parts
 from apps.site.checks.asking import Asker, Check, in_thread

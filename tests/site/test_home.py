@@ -12,7 +12,7 @@ from apps.agents.providers.base import Availability, Model
 from apps.conversations.models import Conversation
 from apps.core import __version__
 from apps.core.errors import Unavailable
-from apps.ingest.models import Root
+from apps.index.models import Root
 from apps.site import overview
 from apps.site.checks import parts
 from apps.site.checks.findings import Finding

@@ -132,7 +132,7 @@ def test_every_way_to_start_keeps_new_files_private(shared: Path, command: tuple
 UMASKS = """
 import django
 django.setup()
-from codeinfo import programs
+from apps.core import programs
 sh = ("/bin/sh", "-c", "umask")
 for own in (False, True):
     print(programs.run(sh, env={}, data=b"", seconds=60, most_bytes=100, own=own).stdout.decode())

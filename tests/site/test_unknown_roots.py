@@ -14,10 +14,11 @@ from django.core.management import call_command
 from django.test import Client
 
 from apps.embedding import DEFAULT_MODEL
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import Installation, RemovedRoot, Root
-from apps.ingest.runs import queue, stores, sweep
-from apps.ingest.vectors.store import get_store
+from apps.index import stores
+from apps.index.lexical import get_lexical
+from apps.index.models import Installation, RemovedRoot, Root
+from apps.index.vectors.store import get_store
+from apps.ingest.runs import queue, sweep
 from tests.browser.product import HOME, Product, running
 from tests.site.test_documented_commands import until_ingested
 from tests.support.ingested import SAMPLE, ingest, write_files

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from apps.ingest.vectors.chroma import FolderLock
+from apps.index.vectors.chroma import FolderLock
 from tests.browser.product import Product, running
 from tests.house.sources import HOME
 from tests.support.ingested import SAMPLE, write_files

@@ -10,8 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from apps.core.errors import CodeinfoError
-from apps.ingest.chunking import Chunker
-from apps.ingest.finding.discovery import discover, read_file
+from apps.index.files import read_file
+from apps.index.parsing import Chunker
+from apps.ingest.finding.discovery import discover
 from apps.site.control.client import ask
 from tests.soak.server import Server
 

@@ -14,7 +14,7 @@ import httpx
 from tests.house.sources import HOME
 
 START_SECONDS, STOP_SECONDS, CALL_SECONDS = 90.0, 40.0, 60.0
-STORE, PARSER = "apps.ingest.vectors.child", "apps.code.syntax"
+STORE, PARSER = "apps.index.vectors.child", "apps.code.syntax"
 
 
 class Died(Exception):

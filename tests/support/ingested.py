@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from apps.embedding import DEFAULT_MODEL
-from apps.ingest import queries, services
-from apps.ingest.models import IngestRun, Root
+from apps.index import queries
+from apps.index.models import IngestRun, Root
+from apps.ingest import services
 from apps.ingest.runs import queue
 
 SAMPLE: dict[str, str] = {

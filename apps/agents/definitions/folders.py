@@ -9,7 +9,7 @@ from apps.agents.definitions.homes import with_home
 from apps.agents.definitions.types import Agent, Command
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
-from apps.ingest.finding.files import read_file, reason_of
+from apps.index.files import read_file, reason_of
 
 CONFIG, DESCRIPTION, PROMPT = "config.toml", "description.md", "system_prompt.txt"
 COMMANDS, COMMAND = "commands", ".json"

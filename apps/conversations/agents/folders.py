@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput
+from apps.index.paths import CONTAINER_BASE
 from apps.ingest import folders
-from apps.ingest.paths import CONTAINER_BASE
 
 NOT_FOUND = "working_folder not found: it must be a folder beneath CODEINFO_INGEST_BASE"
 # What Windows calls absolute: a drive, or a share.

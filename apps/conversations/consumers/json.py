@@ -27,8 +27,8 @@ from apps.conversations.stream import RunLog, live_runs
 from apps.core.errors import CodeinfoError, NotFound
 from apps.core.hub import hub
 from apps.core.principal import current
-from apps.ingest import queries as ingest
-from apps.ingest.models import IngestRun
+from apps.index import queries as ingest
+from apps.index.models import IngestRun
 from apps.ingest.runs import progress
 from apps.ingest.serializers import status_wire
 

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, NotFound
-from apps.ingest.finding.eligibility import LOOK_BYTES, Rules
-from apps.ingest.finding.files import (
+from apps.index.files import (
     SPECIAL,
     SYMBOLIC_LINK,
     UNREADABLE,
@@ -28,11 +27,13 @@ from apps.ingest.finding.files import (
     read_up_to,
     reason_of,
 )
+from apps.index.types import Check, go_on
+from apps.ingest.finding.eligibility import LOOK_BYTES, Rules
 from apps.ingest.finding.git_index import tracked_files, why_nothing
 from apps.ingest.finding.own_data import OwnData, refuse_own_data
 from apps.ingest.finding.repository import find_repository
 from apps.ingest.finding.walk import Found, from_git, walk
-from apps.ingest.types import Candidate, Check, Discovery, Skipped, Stamp, go_on
+from apps.ingest.types import Candidate, Discovery, Skipped, Stamp
 
 __all__ = ["discover", "read_file"]
 

@@ -16,7 +16,7 @@ import re2
 from dulwich.ignore import read_ignore_patterns
 from dulwich.wildmatch import MalformedPattern, translate
 
-from apps.ingest.finding.files import Beneath, read_up_to
+from apps.index.files import Beneath, read_up_to
 
 NAME = ".gitignore"
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apps.core.conf import knobs
-from apps.ingest.finding.files import Beneath, read_up_to
+from apps.index.files import Beneath, read_up_to
 from apps.ingest.finding.refusal import refused
 
 POINTER = b"gitdir: "

@@ -7,9 +7,7 @@ out. A pruned folder is one `Found` whose path ends with a slash.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from apps.ingest.finding import gitignore
-from apps.ingest.finding.eligibility import Rules
-from apps.ingest.finding.files import (
+from apps.index.files import (
     MAX_DEPTH,
     SYMBOLIC_LINK,
     TOO_DEEP,
@@ -18,8 +16,10 @@ from apps.ingest.finding.files import (
     is_unreadable,
     reason_of,
 )
+from apps.index.types import Check, go_on
+from apps.ingest.finding import gitignore
+from apps.ingest.finding.eligibility import Rules
 from apps.ingest.finding.gitignore import Ignores
-from apps.ingest.types import Check, go_on
 
 IGNORED = "Ignored by .gitignore"
 NOT_CHECKED_OUT = "Not checked out"

@@ -8,8 +8,8 @@ from apps.code.values import ChunkedFile
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, NotFound
 from apps.embedding import fit
-from apps.ingest.chunking import Chunker
-from apps.ingest.finding.files import Unreadable, read_file
+from apps.index.files import Unreadable, read_file
+from apps.index.parsing import Chunker
 from apps.ingest.runs.job import Job
 from apps.ingest.types import Candidate, Skipped
 

@@ -15,13 +15,14 @@ from uuid import UUID
 from apps.code.values import ChunkedFile
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, NotFound
-from apps.ingest import problems, queries
-from apps.ingest.finding.discovery import read_file
-from apps.ingest.models import LONGEST_REASON, IngestRun, Root, SourceFile
+from apps.index import problems, queries
+from apps.index.files import read_file
+from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
+from apps.index.types import Check
 from apps.ingest.runs import integrity
 from apps.ingest.runs.batches import Batch
 from apps.ingest.runs.guards import above, count_disappeared
-from apps.ingest.types import Candidate, Check, Discovery, Skipped, Stamp
+from apps.ingest.types import Candidate, Discovery, Skipped, Stamp
 
 # Raised by whoever changes how files are cut or what is kept of a chunk: every root is then
 # ingested anew when its turn comes.

@@ -13,14 +13,15 @@ from django.utils import timezone
 
 from apps.code.values import ChunkedFile
 from apps.core.errors import Conflict
-from apps.ingest import stream
-from apps.ingest.models import LONGEST_REASON, IngestRun, Root, SourceFile
-from apps.ingest.queries import find_root
-from apps.ingest.runs import freeze, stores, sweep
+from apps.index import freeze, stores, stream
+from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
+from apps.index.queries import find_root
+from apps.index.types import Check, go_on
+from apps.ingest.runs import sweep
 from apps.ingest.runs.delta import Delta, recipe
 from apps.ingest.runs.job import Stopped
 from apps.ingest.runs.patience import patiently
-from apps.ingest.types import Candidate, Check, Counts, Skipped, go_on
+from apps.ingest.types import Candidate, Counts, Skipped
 
 ROWS_PER_INSERT = 500
 

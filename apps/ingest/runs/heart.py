@@ -6,7 +6,7 @@ import threading
 from django.db import DatabaseError, connections
 from django.utils import timezone
 
-from apps.ingest.models import IngestRun
+from apps.index.models import IngestRun
 from apps.ingest.runs.job import Job
 from apps.logs.context import carrying
 

@@ -16,14 +16,13 @@ from typing import NamedTuple, TypeVar
 
 from apps.core.conf import knobs
 from apps.core.errors import Unavailable
-from apps.ingest import queries, stream
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import freeze
-from apps.ingest.runs.progress import INTERRUPTED
-from apps.ingest.types import Check, go_on
-from apps.ingest.vectors.chroma import BROKEN, failed
-from apps.ingest.vectors.store import get_store, set_store_aside
+from apps.index import freeze, queries, stream
+from apps.index.endings import INTERRUPTED
+from apps.index.lexical import get_lexical
+from apps.index.models import IngestRun, Root
+from apps.index.types import Check, go_on
+from apps.index.vectors.chroma import BROKEN, failed
+from apps.index.vectors.store import get_store, set_store_aside
 
 logger = logging.getLogger("codeinfo.ingest")
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from apps.core.metrics import CHUNKS, INGEST_RUNS
-from apps.ingest.models import IngestRun
+from apps.index.models import IngestRun
 from apps.logs.context import on_behalf_of
 
 logger = logging.getLogger("codeinfo.ingest")

@@ -6,8 +6,8 @@ from django.db.models import Exists
 
 from apps.core.errors import Conflict
 from apps.embedding import DEFAULT_MODEL, is_gone
-from apps.ingest import stream
-from apps.ingest.models import IndexLock, IngestRun, Root
+from apps.index import stream
+from apps.index.models import IndexLock, IngestRun, Root
 
 
 def locked(model: str) -> Conflict:

@@ -13,16 +13,15 @@ from pathlib import Path
 from apps.code.values import ChunkedFile
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, NotFound, Unavailable
-from apps.ingest import queries
-from apps.ingest.chunking import Chunker
-from apps.ingest.finding.discovery import read_file
-from apps.ingest.installation import origin_of
-from apps.ingest.lexical import LexicalStore, get_lexical
-from apps.ingest.models import IngestRun, Root, SourceFile
-from apps.ingest.runs import freeze
+from apps.index import freeze, queries
+from apps.index.files import read_file
+from apps.index.installation import origin_of
+from apps.index.lexical import LexicalStore, get_lexical
+from apps.index.models import IngestRun, Root, SourceFile
+from apps.index.parsing import Chunker
+from apps.index.types import VectorRecord
+from apps.index.vectors.store import get_store
 from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE
-from apps.ingest.types import VectorRecord
-from apps.ingest.vectors.store import get_store
 
 logger = logging.getLogger("codeinfo.ingest")
 

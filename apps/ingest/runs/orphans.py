@@ -12,13 +12,12 @@ from uuid import UUID
 
 from apps.core.conf import knobs
 from apps.core.errors import Unavailable
-from apps.ingest import stream
-from apps.ingest.installation import installation_id
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import RemovedRoot, Root
-from apps.ingest.runs import stores
-from apps.ingest.runs.stores import Held
-from apps.ingest.vectors.store import get_store
+from apps.index import stores, stream
+from apps.index.installation import installation_id
+from apps.index.lexical import get_lexical
+from apps.index.models import RemovedRoot, Root
+from apps.index.stores import Held
+from apps.index.vectors.store import get_store
 
 logger = logging.getLogger("codeinfo.ingest")
 

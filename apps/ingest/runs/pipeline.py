@@ -16,24 +16,26 @@ from apps.core.conf import knobs
 from apps.core.errors import Unavailable
 from apps.embedding import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
-from apps.ingest.chunking import Chunker
+from apps.index.endings import COMPLETED, Ending, tell_disappeared
+from apps.index.installation import origin_of
+from apps.index.lexical import get_lexical
+from apps.index.models import IngestRun, SourceFile
+from apps.index.parsing import Chunker
+from apps.index.types import VectorRecord
+from apps.index.vectors.packing import unit_rows
+from apps.index.vectors.records import records
 from apps.ingest.finding.discovery import discover
 from apps.ingest.finding.eligibility import EMPTY
 from apps.ingest.finding.refusal import CODE as GIT_FAILED
-from apps.ingest.installation import origin_of
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import IngestRun, SourceFile
 from apps.ingest.runs import lock, sweep
 from apps.ingest.runs.batches import Batch, batches
 from apps.ingest.runs.delta import Delta, LateStays, Published
 from apps.ingest.runs.generation import Generation, keep_skipped
 from apps.ingest.runs.guards import FILES_UNREADABLE, Guard, guarding, needs_confirmation
 from apps.ingest.runs.job import Job, Stopped
-from apps.ingest.runs.progress import COMPLETED, Ending, Progress, tell_disappeared
-from apps.ingest.types import Counts, Discovery, Skipped, VectorRecord
-from apps.ingest.vectors.packing import unit_rows
-from apps.ingest.vectors.records import records
-from apps.ingest.vectors.writer import Writer
+from apps.ingest.runs.progress import Progress
+from apps.ingest.runs.writer import Writer
+from apps.ingest.types import Counts, Discovery, Skipped
 
 logger = logging.getLogger("codeinfo.ingest")
 

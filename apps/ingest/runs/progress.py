@@ -2,54 +2,22 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, cast
-from uuid import UUID
 
-from django.db import OperationalError, transaction
-from django.db.models import F
+from django.db import OperationalError
 from django.utils import timezone
 
 from apps.core import disk
 from apps.core.conf import knobs
-from apps.ingest import stream
-from apps.ingest.models import IngestRun, Root
+from apps.index import stream
+from apps.index.endings import NO_COUNTS
+from apps.index.models import IngestRun
+from apps.index.types import RunState
 from apps.ingest.runs import journal
 from apps.ingest.runs.job import Job
-from apps.ingest.types import Counts, RunState, RunStatus
+from apps.ingest.types import Counts, RunStatus
 
 WRITE_SECONDS = 0.25
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a run ended. A failed run keeps no counts: nothing of it stands."""
-
-    state: RunState
-    message: str
-    last_error: str = ""
-    error_code: str = ""
-
-    @classmethod
-    def failed(cls, reason: str, message: str = "Failed", code: str = "") -> "Ending":
-        return cls("error", message, reason, code)
-
-    @classmethod
-    def unconfirmed(cls, disappeared: int, published: int) -> "Ending":
-        told = tell_disappeared(disappeared, published)
-        reason = f"{told} since the last ingest. Start again with force to publish."
-        return cls("needs_confirmation", told, reason, "FILES_DISAPPEARED")
-
-
-def tell_disappeared(disappeared: int, published: int) -> str:
-    return f"{disappeared:,} of {published:,} files have disappeared"
-
-
-COMPLETED = Ending("completed", "Completed")
-CANCELLED = Ending("cancelled", "Cancelled")
-INTERRUPTED = Ending.failed("Interrupted")
-NO_COUNTS = {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
 
 
 class Progress:
@@ -133,46 +101,6 @@ class Progress:
             return
         self._told = self._written
         journal.goes_on(self._run_id, self._row.get("file_index"), self._counts)
-
-
-def finish(run_id: UUID, ending: Ending, at: datetime | None = None) -> bool:
-    """End a run, if nobody else has: a terminal state is never overwritten. True if it was us."""
-    run = _ended(run_id, ending, at or timezone.now())
-    if run is None:
-        return False
-    journal.ended(run)
-    stream.run_changed(run_id)
-    stream.roots_changed()
-    return True
-
-
-@transaction.atomic
-def _ended(run_id: UUID, ending: Ending, at: datetime) -> IngestRun | None:
-    changes = changes_of(ending, at)
-    if ending.state in ("completed", "skipped"):
-        changes |= {"file_index": F("file_total"), "eta_ms": 0}
-    if not IngestRun.objects.running().filter(id=run_id).update(**changes):
-        return None
-    run = IngestRun.objects.get(id=run_id)
-    if ending.state in ("error", "cancelled", "needs_confirmation") and not run.dry_run:
-        # The published files stand; the roots table says how the latest run went.
-        latest = {"last_state": ending.state, "last_error": ending.last_error}
-        Root.objects.published().filter(path=run.path).update(**latest)
-    return run
-
-
-def changes_of(ending: Ending, at: datetime) -> dict[str, Any]:
-    """What an end makes of a run's row, by field."""
-    changes: dict[str, Any] = {
-        "state": ending.state,
-        "message": ending.message,
-        "last_error": ending.last_error,
-        "error_code": ending.error_code,
-        "slot": None,
-        "finished_at": at,
-    }
-    lost = ending.state in ("error", "needs_confirmation")
-    return changes | NO_COUNTS if lost else changes
 
 
 def status_of(run: IngestRun) -> RunStatus:

@@ -20,10 +20,12 @@ from apps.core import disk
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.telemetry import span, tell
-from apps.ingest import queries
-from apps.ingest.models import IngestRun, Root
+from apps.index import endings, queries
+from apps.index.endings import CANCELLED, INTERRUPTED, Ending
+from apps.index.models import IngestRun, Root
+from apps.index.vectors.chroma import failed as store_failed
 from apps.ingest.runs import (
-    endings,
+    finish,
     integrity,
     journal,
     lock,
@@ -35,8 +37,6 @@ from apps.ingest.runs import (
 )
 from apps.ingest.runs.heart import Heartbeat
 from apps.ingest.runs.job import Job, Stopped
-from apps.ingest.runs.progress import CANCELLED, INTERRUPTED, Ending
-from apps.ingest.vectors.chroma import failed as store_failed
 from apps.logs.context import on_behalf_of
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -80,7 +80,7 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
             with Heartbeat(job) if beating else nullcontext():
                 ending = recovery.truth(run, _perform(run, job))
             job.left_behind = not _tidy(run)
-            endings.end(run.id, ending)
+            finish.end(run.id, ending)
     finally:
         del _jobs[run.id]
         job.done.set()
@@ -204,7 +204,7 @@ class Worker(threading.Thread):
         # Whoever wakes us from here on has queued something that this look may miss.
         self._wake.clear()
         try:
-            endings.save()
+            finish.save()
             recovery.end_stale()
             self._sweep()
             self._look_for_orphans()

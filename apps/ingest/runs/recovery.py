@@ -8,9 +8,11 @@ from uuid import uuid4
 from django.utils import timezone
 
 from apps.core.conf import knobs
-from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import endings, sweep
-from apps.ingest.runs.progress import COMPLETED, INTERRUPTED, Ending, finish
+from apps.index import endings
+from apps.index.endings import COMPLETED, INTERRUPTED, Ending
+from apps.index.models import IngestRun, Root
+from apps.ingest.runs import sweep
+from apps.ingest.runs.finish import finish
 
 HOST = socket.gethostname()[:32]
 STALE = timedelta(seconds=30)

@@ -6,7 +6,6 @@ another installation, or to a database that was exchanged for this one.
 """
 
 import logging
-import threading
 from contextlib import suppress
 from uuid import UUID
 
@@ -14,19 +13,19 @@ from django.db.models import Sum
 from django.db.models.functions import Coalesce
 
 from apps.core.errors import Unavailable
-from apps.ingest.installation import installation_id
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import IngestRun, Root, SourceFile, SourceFileQuerySet
-from apps.ingest.runs import freeze, lock, orphans, stores
-from apps.ingest.runs.stores import Held, is_anothers
-from apps.ingest.types import Check, Origin, go_on
-from apps.ingest.vectors.chroma import BROKEN
-from apps.ingest.vectors.store import get_store
+from apps.index import freeze, stores, stream
+from apps.index.installation import installation_id
+from apps.index.lexical import get_lexical
+from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
+from apps.index.stores import Held, is_anothers
+from apps.index.types import Check, Origin, go_on
+from apps.index.vectors.chroma import BROKEN
+from apps.index.vectors.store import get_store
+from apps.ingest.runs import lock, orphans
 
 logger = logging.getLogger("codeinfo.ingest")
 
-# Set when something was left behind; the worker sweeps when it next has time.
-due = threading.Event()
+due = stream.sweep_due
 # Chunks that are taken away while somebody waits, within a second; of more, all is left behind.
 MOST_TAKEN_BACK = 2_000
 

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterator
 from django.db.models import Q
 
 from apps.core.errors import NotFound
-from apps.ingest import queries
-from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import orphans, stores
-from apps.ingest.types import Check, go_on
+from apps.index import queries, stores
+from apps.index.models import IngestRun, Root
+from apps.index.types import Check, go_on
+from apps.ingest.runs import orphans
 from apps.ingest.verification import rows, source, stored
 from apps.ingest.verification.types import Compared, Difference
 

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
+from apps.index.models import IngestRun, Root
+from apps.index.types import Check, go_on
 from apps.ingest import services
-from apps.ingest.models import IngestRun, Root
 from apps.ingest.runs import queue
-from apps.ingest.types import Check, go_on
 from apps.ingest.verification.compare import chosen, verify_root, verify_shared
 from apps.ingest.verification.repair import repair
 from apps.ingest.verification.types import Compared, Difference

@@ -7,12 +7,12 @@ from functools import partial
 from uuid import UUID
 
 from apps.core.errors import CodeinfoError
-from apps.ingest import queries
+from apps.index import freeze, queries
+from apps.index.models import IndexLock, Root
+from apps.index.types import Check
+from apps.index.vectors.store import get_store
 from apps.ingest.folders import resolve
-from apps.ingest.models import IndexLock, Root
-from apps.ingest.runs import freeze, lock, mend, sweep
-from apps.ingest.types import Check
-from apps.ingest.vectors.store import get_store
+from apps.ingest.runs import lock, mend, sweep
 from apps.ingest.verification import rows
 from apps.ingest.verification.types import Compared, Difference, Kind, slices
 

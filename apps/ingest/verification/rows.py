@@ -8,8 +8,8 @@ from uuid import UUID
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Coalesce
 
-from apps.ingest import queries
-from apps.ingest.models import IngestRun, Root, SourceFile
+from apps.index import queries
+from apps.index.models import IngestRun, Root, SourceFile
 
 # Chunks that are compared at once: a few megabytes of texts and vectors.
 CHUNKS_AT_ONCE = 500

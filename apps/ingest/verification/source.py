@@ -9,13 +9,15 @@ from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.embedding import fit, get_embedder
-from apps.ingest.chunking import Chunker
-from apps.ingest.finding.discovery import discover, read_file
-from apps.ingest.lexical import StoredSymbol, get_lexical
-from apps.ingest.models import Root
+from apps.index.files import read_file
+from apps.index.lexical import StoredSymbol, get_lexical
+from apps.index.models import Root
+from apps.index.parsing import Chunker
+from apps.index.types import Check
+from apps.index.vectors.records import chunk_hash
+from apps.ingest.finding.discovery import discover
 from apps.ingest.runs.delta import makes_the_same_chunks
-from apps.ingest.types import Check, Discovery
-from apps.ingest.vectors.records import chunk_hash
+from apps.ingest.types import Discovery
 from apps.ingest.verification.rows import FileRow
 from apps.ingest.verification.types import Compared, Named
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
-from apps.ingest import queries
-from apps.ingest.lexical import StoredChunk, get_lexical
-from apps.ingest.models import Root
-from apps.ingest.types import Check, StoredMatch
-from apps.ingest.vectors.records import chunk_hash
-from apps.ingest.vectors.store import get_store
+from apps.index import queries
+from apps.index.lexical import StoredChunk, get_lexical
+from apps.index.models import Root
+from apps.index.types import Check, StoredMatch
+from apps.index.vectors.records import chunk_hash
+from apps.index.vectors.store import get_store
 from apps.ingest.verification.rows import FileRow, batches, without_row
 from apps.ingest.verification.types import Compared, Kind, Named, slices
 

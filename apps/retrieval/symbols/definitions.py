@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from apps.ingest.lexical import StoredSymbol, get_lexical
-from apps.ingest.models import Root
+from apps.index.lexical import StoredSymbol, get_lexical
+from apps.index.models import Root
 from apps.retrieval.ingested import ingested_lines
 from apps.retrieval.live import live_files
 from apps.retrieval.overlaps import repeated_files

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from apps.code.values import Symbol
-from apps.ingest.lexical import get_lexical
+from apps.index.lexical import get_lexical
 from apps.retrieval.ingested import live_file
 from apps.retrieval.repositories import required_model, the_one
 from apps.retrieval.symbols.types import Outline, OutlineItem, OutlineQuery, Place, symbol_fields

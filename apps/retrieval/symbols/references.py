@@ -5,9 +5,9 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from apps.code.languages import FILE_TYPES
-from apps.ingest.chunking.finder import Sighting, SourceText, get_finder
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import Root
+from apps.index.lexical import get_lexical
+from apps.index.models import Root
+from apps.index.parsing.finder import Sighting, SourceText, get_finder
 from apps.retrieval.ingested import ingested_lines
 from apps.retrieval.live import live_files
 from apps.retrieval.overlaps import repeated_files

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from apps.code.values import Symbol
 from apps.core.errors import InvalidInput
-from apps.ingest.models import Root
-from apps.ingest.paths import map_path
-from apps.ingest.types import Filters
+from apps.index.models import Root
+from apps.index.paths import map_path
+from apps.index.types import Filters
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.scope import parse_filters
 from apps.retrieval.types import encodable, logged, parse_limit, parse_repositories

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-from apps.ingest.types import Check
+from apps.index.types import Check
 from apps.site.backup.manifest import LONGEST_MANIFEST, MANIFEST, Manifest, Member, broken
 
 PIECE = 1 << 20

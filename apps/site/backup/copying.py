@@ -21,13 +21,12 @@ from django.conf import settings
 from apps.core.conf import knobs
 from apps.core.errors import Conflict, Unavailable
 from apps.core.sqlite_files import open_file
-from apps.ingest import queries
-from apps.ingest.lexical import get_lexical
-from apps.ingest.models import Root
-from apps.ingest.runs import freeze
-from apps.ingest.types import Check
-from apps.ingest.vectors.chroma import BROKEN
-from apps.ingest.vectors.store import get_store
+from apps.index import freeze, queries
+from apps.index.lexical import get_lexical
+from apps.index.models import Root
+from apps.index.types import Check
+from apps.index.vectors.chroma import BROKEN
+from apps.index.vectors.store import get_store
 from apps.site.backup.manifest import DATABASE, SECRET, RootCounts, is_member
 
 logger = logging.getLogger("codeinfo.site")

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.core.times import wire_time
-from apps.ingest.types import Check
+from apps.index.types import Check
 from apps.site.backup import archive, copying
 from apps.site.backup.copying import Tell
 from apps.site.backup.manifest import (

@@ -20,7 +20,7 @@ from typing import Any
 from apps.core import programs
 from apps.core.conf import BASE_DIR
 from apps.core.errors import Conflict, InvalidInput, Unavailable
-from apps.ingest.types import Check
+from apps.index.types import Check
 from apps.site.backup import archive
 from apps.site.backup.copying import Tell, refuse_other_stores
 from apps.site.backup.manifest import DATABASE, SECRET, Manifest

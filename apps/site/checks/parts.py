@@ -10,10 +10,10 @@ from apps.agents.providers.base import Provider
 from apps.core import disk, start_errors
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError
-from apps.ingest import queries
+from apps.index import queries
+from apps.index.vectors.chroma import BROKEN
 from apps.ingest.runs import orphans, queue
 from apps.ingest.runs.orphans import Orphan
-from apps.ingest.vectors.chroma import BROKEN
 from apps.site import standby
 from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
@@ -98,7 +98,7 @@ def _embedder() -> Finding:
 
 def _vectors() -> Finding:
     # chromadb takes a second to import.
-    from apps.ingest.vectors.store import get_store  # noqa: PLC0415
+    from apps.index.vectors.store import get_store  # noqa: PLC0415
 
     try:
         count = len(get_store().collections())
@@ -113,7 +113,7 @@ def _vectors() -> Finding:
 
 
 def _vectors_if_open() -> Finding:
-    from apps.ingest.vectors.store import is_open  # noqa: PLC0415 - as above
+    from apps.index.vectors.store import is_open  # noqa: PLC0415 - as above
 
     if knobs().chroma_url or is_open():
         return _vectors()

@@ -21,7 +21,7 @@ from apps.core import local_users, private_files, start_errors
 from apps.core.access import check_exposure
 from apps.core.authentication import requires_credentials
 from apps.core.conf import knobs
-from apps.ingest.runs import behind
+from apps.index import behind
 from apps.site import schema
 from apps.site.apps import elsewhere
 from apps.site.checks.asking import Check, in_thread

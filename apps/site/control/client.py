@@ -7,9 +7,9 @@ from typing import Any
 
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError, Unavailable
-from apps.ingest.lexical import reset_lexical
-from apps.ingest.types import go_on
-from apps.ingest.vectors.store import claim_store, reset_store
+from apps.index.lexical import reset_lexical
+from apps.index.types import go_on
+from apps.index.vectors.store import claim_store, reset_store
 from apps.site.control.address import connect
 from apps.site.control.lines import Lines
 from apps.site.control.verbs import VERBS, Options, Tell

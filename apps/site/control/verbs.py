@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.core.errors import InvalidInput
-from apps.ingest.types import Check
+from apps.index.types import Check
 from apps.ingest.verification import compare_all
 from apps.site.backup.making import make
 

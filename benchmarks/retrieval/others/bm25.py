@@ -15,7 +15,7 @@ from benchmarks.retrieval.questions import Question, Repository
 from benchmarks.retrieval.scores import Ask
 
 if TYPE_CHECKING:
-    from apps.ingest.types import StoredMatch
+    from apps.index.types import StoredMatch
 
 RETURNED = 20
 
@@ -39,8 +39,8 @@ def system() -> Ask:
 
 def _chunks_of(repository: str) -> tuple[list[Place], Index]:
     """The published chunks of a repository, and their index."""
-    from apps.ingest.models import Root, SourceFile
-    from apps.ingest.vectors.store import get_store
+    from apps.index.models import Root, SourceFile
+    from apps.index.vectors.store import get_store
 
     root = Root.objects.get(name=repository)
     live = {

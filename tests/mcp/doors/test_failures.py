@@ -10,8 +10,8 @@ import pytest
 from apps.agents.events import TextDelta
 from apps.conversations import services as conversations
 from apps.core.errors import Unavailable
+from apps.index.models import IngestRun
 from apps.ingest import services as ingest
-from apps.ingest.models import IngestRun
 from apps.mcp.reingest import REINGEST_REPOSITORY
 from tests.conversations.conftest import conversation, reached
 from tests.mcp.speech import EARLY, EVERY, STATELESS, Answer, ask, call

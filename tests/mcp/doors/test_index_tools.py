@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from apps.index.models import IngestRun
 from apps.ingest import services
-from apps.ingest.models import IngestRun
 from apps.mcp.search import SEARCH
 from tests.mcp.speech import STATELESS, ask, call
 from tests.support.ingested import ingest_sample

@@ -8,8 +8,9 @@ import jsonschema
 import pytest
 
 from apps.core.errors import Conflict, NotFound
-from apps.ingest import queries, services
-from apps.ingest.models import IngestRun, Root
+from apps.index import queries
+from apps.index.models import IngestRun, Root
+from apps.ingest import services
 from apps.ingest.runs import queue
 from apps.mcp.reingest import REINGEST_REPOSITORY
 from tests.mcp.doors.conftest import Caller

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.ingest.chunking.finder import reset_finder
-from apps.ingest.lexical import reset_lexical
-from apps.ingest.models import IndexLock, IngestRun, Root
-from apps.ingest.vectors.store import get_store, reset_store
+from apps.index.lexical import reset_lexical
+from apps.index.models import IndexLock, IngestRun, Root
+from apps.index.parsing.finder import reset_finder
+from apps.index.vectors.store import get_store, reset_store
 from tests.support.ingested import ingest, write_files
 
 HARBOUR: dict[str, str | bytes] = {

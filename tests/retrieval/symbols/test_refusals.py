@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.ingest.models import IndexLock
+from apps.index.models import IndexLock
 from tests.retrieval.symbols.conftest import Post
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from apps.core import __version__
 from apps.core.conf import knobs
-from apps.ingest.vectors.store import reset_store
+from apps.index.vectors.store import reset_store
 from apps.site.checks.diagnosis import diagnose
 from apps.site.checks.findings import Finding
 

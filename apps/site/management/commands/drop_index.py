@@ -6,10 +6,11 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.errors import CodeinfoError
-from apps.ingest.models import Root
-from apps.ingest.runs import orphans, stores
+from apps.index import stores
+from apps.index.models import Root
+from apps.index.vectors.store import claim_store, reset_store
+from apps.ingest.runs import orphans
 from apps.ingest.runs.orphans import Orphan
-from apps.ingest.vectors.store import claim_store, reset_store
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError
-from apps.ingest.types import go_on
+from apps.index.types import go_on
 from apps.site.backup.restoring import restore
 from apps.site.management.commands.verify_index import as_table
 

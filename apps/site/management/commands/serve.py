@@ -14,10 +14,10 @@ from apps.core import start_errors
 from apps.core.access import check_exposure
 from apps.core.conf import knobs
 from apps.core.errors import Unavailable
-from apps.ingest.runs import behind
+from apps.index import behind
+from apps.index.vectors.store import claim_store
 from apps.ingest.runs import recovery as ingest_recovery
 from apps.ingest.runs.orphans import Orphan
-from apps.ingest.vectors.store import claim_store
 from apps.logs.store import StoreHandler, get_store
 from apps.site import first_start, schema, server
 from apps.site.backup import restoring

@@ -1,0 +1,165 @@
+"""What is read of a root's chunks and symbols, beside finding them by their words (`scoring`)."""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from apps.index.lexical import postings, scoring
+from apps.index.lexical.types import ChunkFacts, Contents, Fault, StoredChunk, StoredSymbol
+from apps.index.types import Origin
+
+_FACTS = (
+    "chunk.id, source_file, path, chunk_index, start_line, end_line, symbol, names, signature,"
+    " language, chunk_hash"
+)
+_CHUNKS = "FROM chunk JOIN file ON file.id = chunk.file"
+_ASKED = "WHERE chunk.id IN (SELECT value FROM json_each(?))"
+_SYMBOL = (
+    "SELECT name, symbol.path, kind, start_line, end_line, signature, source_file, file.path,"
+    " language FROM symbol JOIN file ON file.id = symbol.file"
+)
+
+_SAME_AS_CHUNKS = {
+    "texts": "SELECT count(*) FROM chunk JOIN text USING (number)",
+    "files": "SELECT count(*) FROM chunk JOIN file ON file.id = chunk.file",
+}
+_NO_SYMBOLS = {
+    "of no file": "SELECT count(*) FROM symbol WHERE file NOT IN (SELECT id FROM file)",
+    "twice": (
+        "SELECT count(*) FROM (SELECT 1 FROM symbol"
+        " GROUP BY file, name COLLATE BINARY, path, kind, start_line, end_line, signature"
+        " HAVING count(*) > 1)"
+    ),
+}
+
+
+def ids(database: sqlite3.Connection) -> set[str]:
+    return {chunk_id for (chunk_id,) in database.execute("SELECT id FROM chunk")}
+
+
+def runs(database: sqlite3.Connection) -> set[str]:
+    return {run for (run,) in database.execute("SELECT DISTINCT run FROM file")}
+
+
+def count(database: sqlite3.Connection) -> int:
+    (number,) = database.execute("SELECT count(*) FROM chunk").fetchone()
+    return int(number)
+
+
+def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
+    """Tables that do not agree: of texts, files and postings with chunks, of symbols with files."""
+    chunks = count(database)
+    found: list[tuple[Fault, str]] = []
+    for what, query in _SAME_AS_CHUNKS.items():
+        (number,) = database.execute(query).fetchone()
+        if number != chunks:
+            found.append(("words_unreadable", f"{what} of {number:,} chunks, {chunks:,} are there"))
+    _, _, files = scoring.spread(database.execute("SELECT * FROM segment").fetchall())
+    if (number := int((files > 0).sum())) != chunks:
+        found.append(("words_unreadable", f"words of {number:,} chunks, {chunks:,} are there"))
+    for what, query in _NO_SYMBOLS.items():
+        (number,) = database.execute(query).fetchone()
+        if number:
+            found.append(("symbols_differ", f"{number:,} definitions {what}"))
+    return found
+
+
+def origin(database: sqlite3.Connection) -> Origin | None:
+    """Whose the index is; None in one that was written before this was kept."""
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'origin'").fetchone():
+        return None
+    row = database.execute("SELECT installation, path, name FROM origin").fetchone()
+    return Origin(*row) if row else None
+
+
+def facts(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ChunkFacts]:
+    rows = database.execute(f"SELECT {_FACTS} {_CHUNKS} {_ASKED}", (json.dumps(list(ids)),))
+    return {row[0]: _chunk_facts(row) for row in rows}
+
+
+def chunks(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, StoredChunk]:
+    rows = database.execute(
+        f"SELECT {_FACTS}, text {_CHUNKS} JOIN text USING (number) {_ASKED}",
+        (json.dumps(list(ids)),),
+    )
+    return {
+        chunk_id: StoredChunk(_chunk_facts((chunk_id, *row)), text) for chunk_id, *row, text in rows
+    }
+
+
+def contents(database: sqlite3.Connection, source_files: Collection[str]) -> Contents:
+    """All chunks of these files."""
+    rows = database.execute("SELECT id, source_file, path, language FROM file").fetchall()
+    files = [row for row in rows if row[1] in source_files]
+    place = {row[0]: index for index, row in enumerate(files)}
+    found = [
+        (number, chunk_id, tuple(names.split()), place[file])
+        for number, chunk_id, names, file in database.execute(
+            "SELECT number, id, names, file FROM chunk ORDER BY number"
+        )
+        if file in place
+    ]
+    numbers, ids, names, file_of = zip(*found, strict=True) if found else ((), (), (), ())
+    return Contents(
+        ids=ids,
+        names=names,
+        file_of=np.array(file_of, np.intp),
+        paths=[row[2] for row in files],
+        languages=[row[3] for row in files],
+        postings=postings.of_rows(database, np.array(numbers, np.intp)),
+    )
+
+
+def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
+    """The ids of chunks by their numbers."""
+    return dict(
+        database.execute(
+            "SELECT number, chunk.id FROM json_each(?) AS asked"
+            " CROSS JOIN chunk ON number = asked.value",
+            (json.dumps(numbers),),
+        )
+    )
+
+
+def naming(database: sqlite3.Connection, identifier: str, n: int) -> list[str]:
+    """Ids of n chunks in whose text an identifier stands, by path and line."""
+    found = database.execute(
+        "SELECT hits FROM segment CROSS JOIN naming"
+        " ON naming.segment = segment.id AND identifier = ?",
+        (identifier,),
+    )
+    numbers = np.frombuffer(b"".join(hits for (hits,) in found), "<u4")
+    rows = database.execute(
+        "SELECT chunk.id FROM json_each(?) AS named CROSS JOIN chunk"
+        " ON number = named.value JOIN file ON file.id = chunk.file"
+        " ORDER BY file.path, chunk_index LIMIT ?",
+        (json.dumps(numbers.tolist()), n),
+    )
+    return [chunk_id for (chunk_id,) in rows]
+
+
+def definitions(database: sqlite3.Connection, name: str) -> list[StoredSymbol]:
+    """The symbols of a name in any case, by path and line."""
+    return _symbols(database, "name = ? ORDER BY file.path, start_line", name)
+
+
+def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol]:
+    """The symbols of a file, by line, outer before inner."""
+    return _symbols(database, "source_file = ? ORDER BY start_line, end_line DESC", source_file)
+
+
+def _symbols(database: sqlite3.Connection, which: str, value: str) -> list[StoredSymbol]:
+    rows = database.execute(f"{_SYMBOL} WHERE {which}", (value,))
+    return [
+        StoredSymbol(*symbol, source_file=source_file, file_path=path, language=language)
+        for *symbol, source_file, path, language in rows
+    ]
+
+
+def _chunk_facts(row: Sequence[Any]) -> ChunkFacts:
+    *before, names, signature, language, chunk_hash = row
+    values = (*before, tuple(names.split()), signature, language, chunk_hash)
+    return ChunkFacts(*values)

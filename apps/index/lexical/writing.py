@@ -1,0 +1,108 @@
+"""What is written of chunks, their files and symbols, and taken away again; the words themselves
+are in `segments`."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from apps.code.values import ChunkedFile
+from apps.index.lexical import segments
+from apps.index.types import Check, Origin, VectorRecord
+
+if TYPE_CHECKING:
+    from apps.index.models import SourceFile
+
+
+def add(database: sqlite3.Connection, records: Sequence[VectorRecord]) -> None:
+    """Chunks that are not there yet, as one segment."""
+    known = _known(database, [record.id for record in records])
+    new = [record for record in records if record.id not in known]
+    if not new:
+        return
+    described = {file[0]: file for file in map(_file_of, new)}
+    numbers = {key: _file_number(database, file) for key, file in described.items()}
+    files = [numbers[_file_of(record)[0]] for record in new]
+    first = segments.next_number(database)
+    database.executemany(
+        "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (number, record.id, file, *_facts(record))
+            for number, (record, file) in enumerate(zip(new, files, strict=True), first)
+        ],
+    )
+    texts = ((number, record.text) for number, record in enumerate(new, first))
+    database.executemany("INSERT INTO text VALUES (?, ?)", texts)
+    segments.write(database, first, new, files)
+
+
+def add_symbols(
+    database: sqlite3.Connection, files: Sequence[tuple["SourceFile", ChunkedFile]]
+) -> None:
+    """The definitions that stand in some files."""
+    for row, file in files:
+        described = (str(row.id), str(row.run_id), row.path, row.language)
+        number = _file_number(database, described)
+        database.executemany(
+            "INSERT INTO symbol VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (number, s.name, s.path, s.kind, s.start_line, s.end_line, s.signature)
+                for s in file.symbols
+            ],
+        )
+
+
+def set_origin(database: sqlite3.Connection, origin: Origin) -> None:
+    """Whose the index is, in a table that indexes of earlier versions get when they are adopted: it
+    is no part of the version, so that none of them is built again for it."""
+    database.execute(
+        "CREATE TABLE IF NOT EXISTS origin (id INTEGER PRIMARY KEY, installation TEXT NOT NULL, "
+        "path TEXT NOT NULL, name TEXT NOT NULL)"
+    )
+    database.execute("INSERT OR REPLACE INTO origin VALUES (1, ?, ?, ?)", origin)
+
+
+def remove(database: sqlite3.Connection, files: list[int], check: Check) -> int:
+    """Take files with all that stands in them away; how many chunks there were."""
+    segments.remove_files(database, files, check)
+    which = "WHERE file IN (SELECT value FROM json_each(?))"
+    value = (json.dumps(files),)
+    database.execute(f"DELETE FROM text WHERE number IN (SELECT number FROM chunk {which})", value)
+    deleted = database.execute(f"DELETE FROM chunk {which}", value).rowcount
+    database.execute(f"DELETE FROM symbol {which}", value)
+    database.execute("DELETE FROM file WHERE id IN (SELECT value FROM json_each(?))", value)
+    return deleted
+
+
+def _known(database: sqlite3.Connection, ids: list[str]) -> set[str]:
+    rows = database.execute(
+        "SELECT id FROM chunk WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
+    )
+    return {chunk_id for (chunk_id,) in rows}
+
+
+def _file_of(record: VectorRecord) -> tuple[str, str, str, str]:
+    """Source file, run, path and language of a record."""
+    meta = record.metadata
+    source_file, run, path, language = (
+        str(meta.get(key, "")) for key in ("sourceFile", "runId", "relPath", "language")
+    )
+    return source_file, run, path, language
+
+
+def _file_number(database: sqlite3.Connection, file: tuple[str, str, str, str]) -> int:
+    """The number of a file, given one if it has none."""
+    database.execute(
+        "INSERT INTO file (source_file, run, path, language) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT (source_file) DO NOTHING",
+        file,
+    )
+    (number,) = database.execute("SELECT id FROM file WHERE source_file = ?", (file[0],)).fetchone()
+    return int(number)
+
+
+def _facts(record: VectorRecord) -> tuple[int | str, ...]:
+    meta = record.metadata
+    numbers = (int(meta.get(key, 0)) for key in ("chunkIndex", "startLine", "endLine"))
+    texts = (str(meta.get(key, "")) for key in ("symbol", "names", "signature", "chunkHash"))
+    return (*numbers, *texts)

@@ -1,0 +1,240 @@
+"""Rows of the index: which folders, which files of them, and the runs that made them.
+
+Publishing is one number. A SourceFile is live when `since <= root.generation` and `until` is null
+or above it; a run writes rows for generation + 1, and one conditional UPDATE of Root.generation
+makes them all live and the old ones dead. Until then, and after a crash, nothing has changed.
+"""
+
+import uuid
+
+from django.db import models
+from django.db.models import Case, F, Q, When
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
+
+from apps.index.types import RUNNING_STATES, TERMINAL_STATES
+
+LONGEST_REASON = 255
+
+
+class RootQuerySet(models.QuerySet["Root"]):
+    def published(self) -> "RootQuerySet":
+        """Roots that answer questions: those whose first run has published."""
+        return self.filter(generation__gt=0)
+
+
+class Root(models.Model):
+    """An ingested folder, by its real path. Generation 0: its first run has not published yet.
+
+    `last_run_id` is the run that published; `last_state` and `last_error` tell of the latest run,
+    which may have failed and left the published files as they were.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    path = models.CharField(max_length=1024, unique=True)
+    name = models.CharField(max_length=255, unique=True)
+    description = models.TextField(blank=True, default="")
+    model = models.CharField(max_length=255)
+    # Its files are found by a walk, whatever git knows of it.
+    plain_folder = models.BooleanField(default=False)
+    # What its chunks were made by (`runs.delta`); with another one they are all made again.
+    recipe = models.CharField(max_length=64, blank=True, default="", editable=False)
+    generation = models.PositiveIntegerField(default=0)
+    files = models.PositiveIntegerField(default=0)
+    chunks = models.PositiveIntegerField(default=0)
+    embedded = models.PositiveIntegerField(default=0)
+    skipped = models.PositiveIntegerField(default=0)
+    last_run_id = models.UUIDField(null=True, blank=True)
+    last_state = models.CharField(max_length=32, blank=True, default="")
+    last_error = models.TextField(blank=True, default="")
+    # What its stores lack of what was published, in words; empty while nothing is known to be lost.
+    damage = models.TextField(blank=True, default="", editable=False)
+    last_ingest_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = RootQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-last_ingest_at", "-created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class IngestRunQuerySet(models.QuerySet["IngestRun"]):
+    def live(self) -> "IngestRunQuerySet":
+        """Runs that are queued or under way."""
+        return self.exclude(state__in=TERMINAL_STATES)
+
+    def running(self) -> "IngestRunQuerySet":
+        return self.filter(state__in=RUNNING_STATES)
+
+
+class IngestRun(models.Model):
+    """One pass over a folder. The row is the queue entry, the progress and the record of it.
+
+    `slot` is what makes racing requests safe on every database: it is unique, so of two requests
+    that both saw an idle index only one can insert its row. It is null once the run has ended.
+    """
+
+    class Operation(models.TextChoices):
+        START = "start"
+        REEMBED = "reembed"
+        REMOVE = "remove"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    root = models.ForeignKey(Root, null=True, blank=True, on_delete=models.SET_NULL)
+    operation = models.CharField(max_length=16, choices=Operation.choices)
+    path = models.CharField(max_length=1024)
+    name = models.CharField(max_length=255)
+    description = models.TextField(blank=True, default="")
+    model = models.CharField(max_length=255)
+    dry_run = models.BooleanField(default=False)
+    plain_folder = models.BooleanField(default=False)
+    # Publish even where most files have disappeared.
+    force = models.BooleanField(default=False)
+    slot = models.CharField(max_length=64, null=True, unique=True, editable=False)  # noqa: DJ001
+
+    state = models.CharField(max_length=32, default="queued", db_index=True)
+    message = models.TextField(blank=True, default="Queued")
+    last_error = models.TextField(blank=True, default="")
+    error_code = models.CharField(max_length=64, blank=True, default="")
+    files = models.PositiveIntegerField(default=0)
+    chunks = models.PositiveIntegerField(default=0)
+    embedded = models.PositiveIntegerField(default=0)
+    skipped = models.PositiveIntegerField(default=0)
+    # Files that stay as an earlier run has published them.
+    unchanged = models.PositiveIntegerField(default=0)
+    current_file = models.TextField(blank=True, default="")
+    file_index = models.PositiveIntegerField(null=True, blank=True)
+    file_total = models.PositiveIntegerField(null=True, blank=True)
+    eta_ms = models.BigIntegerField(null=True, blank=True)
+
+    # The request that asked for it, for the log.
+    request_id = models.CharField(max_length=64, blank=True, default="", editable=False)
+    cancel_requested = models.BooleanField(default=False)
+    owner = models.CharField(max_length=64, blank=True, default="")
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    queued_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = IngestRunQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-queued_at"]
+
+    def __str__(self) -> str:
+        return f"{self.operation} {self.name} ({self.state})"
+
+
+class SourceFileQuerySet(models.QuerySet["SourceFile"]):
+    def live(self) -> "SourceFileQuerySet":
+        """Rows that are published now, skipped files included."""
+        return self.filter(since__lte=F("root__generation")).filter(
+            Q(until__isnull=True) | Q(until__gt=F("root__generation"))
+        )
+
+    def dead(self) -> "SourceFileQuerySet":
+        """Rows of a run that has not published (or never will), and rows that a run replaced."""
+        return self.filter(Q(since__gt=F("root__generation")) | Q(until__lte=F("root__generation")))
+
+    def ingested(self) -> "SourceFileQuerySet":
+        return self.filter(skip_reason="")
+
+    def skipped(self) -> "SourceFileQuerySet":
+        return self.exclude(skip_reason="")
+
+    def with_problem(self) -> "SourceFileQuerySet":
+        """Ingested files whose chunks are not what they would give today."""
+        return self.filter(skip_reason="").exclude(problem="")
+
+    def listed(self) -> "SourceFileQuerySet":
+        """Files that are skipped or have a problem, each with its `reason`."""
+        reason = Case(When(skip_reason="", then=F("problem")), default=F("skip_reason"))
+        return self.annotate(reason=reason).exclude(reason="")
+
+
+class SourceFile(models.Model):
+    """One file of a root as one run saw it, or the reason why it was left out.
+
+    It stays live over later runs that find it unchanged. `embedded` of its chunks have a vector. A
+    dry run's rows have no root: they tell what would be skipped, and are never live.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    root = models.ForeignKey(Root, null=True, blank=True, on_delete=models.CASCADE)
+    run = models.ForeignKey(IngestRun, on_delete=models.CASCADE)
+    path = models.TextField()
+    language = models.CharField(max_length=32, blank=True, default="")
+    sha256 = models.CharField(max_length=64, blank=True, default="")
+    size = models.BigIntegerField(default=0)
+    mtime_ns = models.BigIntegerField(default=0)
+    ctime_ns = models.BigIntegerField(default=0)
+    chunks = models.PositiveIntegerField(default=0)
+    embedded = models.PositiveIntegerField(default=0)
+    since = models.PositiveIntegerField()
+    until = models.PositiveIntegerField(null=True, blank=True)
+    skip_reason = models.CharField(max_length=LONGEST_REASON, blank=True, default="")
+    # Why its chunks are not what the file would give today: it could not be parsed or read.
+    problem = models.CharField(max_length=LONGEST_REASON, blank=True, default="")
+
+    objects = SourceFileQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["path"]
+        indexes = [models.Index(fields=["root", "since"]), models.Index(fields=["run"])]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class IndexLock(models.Model):
+    """The one embedder that all roots share, so that distances compare. One row, or none."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    model = models.CharField(max_length=255)
+    dimension = models.PositiveIntegerField()
+    space = models.CharField(max_length=16, default="l2")
+    locked_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.model
+
+
+class Installation(models.Model):
+    """Which installation this database belongs to. One row, made at the first start.
+
+    Every collection and word index carries its `uid`, so that a start deletes nothing that another
+    installation has written.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return str(self.uid)
+
+
+class RemovedRoot(models.Model):
+    """A root that this database had: the proof that its vectors and words may be deleted.
+
+    A sweep deletes nothing of a root that stands neither here nor among the roots. The rows stay,
+    since a run of another process may write for a removed root once more before it notices.
+    """
+
+    root_id = models.UUIDField(primary_key=True)
+    path = models.CharField(max_length=1024)
+    name = models.CharField(max_length=255)
+    removed_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@receiver(pre_delete, sender=Root)
+def record_removal(instance: Root, **signal: object) -> None:
+    """However a root is deleted, in the same transaction."""
+    facts = {"path": instance.path, "name": instance.name}
+    RemovedRoot.objects.update_or_create(root_id=instance.id, defaults=facts)

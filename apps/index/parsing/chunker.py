@@ -1,0 +1,71 @@
+"""Chunks of files, many at a time, with the parsing done by processes that may be lost."""
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Self
+
+from apps.code.chunking import MAX_CHARS, DecodedFile, chunk_file
+from apps.code.syntax.pieces import Cut
+from apps.code.values import ChunkedFile
+from apps.core.courtesy import courtesy
+from apps.index.parsing.pool import ParseFailure, ParsePool
+from apps.index.parsing.process import IN_BACKGROUND, Command, ParseProcess, Source
+from apps.index.problems import PARSING_FAILED, PARSING_TOO_LONG
+
+PROBLEMS = {ParseFailure.KILLED: PARSING_FAILED, ParseFailure.TOO_LONG: PARSING_TOO_LONG}
+
+
+class Chunker:
+    """Cuts files into chunks of at most `max_chars` characters; owns the parse processes.
+
+    A file whose parse takes longer than `parse_seconds`, or kills two processes, is cut by lines
+    and has a `problem`; files without a grammar are cut by lines, too. `close` may be called from
+    any thread: a `chunk_many` under way then raises Unavailable, code CHUNKER_CLOSED.
+    """
+
+    def __init__(
+        self,
+        *,
+        parse_seconds: float,
+        max_chars: int = MAX_CHARS,
+        processes: int = 0,
+        command: Command = IN_BACKGROUND,
+    ) -> None:
+        self._parse_seconds = parse_seconds
+        self._max_chars = max_chars
+        self._pool = ParsePool(processes=processes, command=command, spare=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def chunk(self, path: str, data: bytes) -> ChunkedFile:
+        """The chunks of one file; `path` tells its language."""
+        return self.chunk_many([(path, data)])[0]
+
+    def chunk_many(self, items: Sequence[tuple[str, bytes]]) -> list[ChunkedFile]:
+        """The chunks of several files (path, bytes), in their order."""
+        files = [DecodedFile.of(path, data) for path, data in items]
+        cuts = self._pool.answers([file for file in files if file.grammar], self._cut)
+        return [self._chunked(file, next(cuts) if file.grammar else None) for file in files]
+
+    def close(self) -> None:
+        """End the parse processes, but for one that the next chunker gets, and whatever waits for
+        them."""
+        self._pool.close()
+
+    def _cut(self, process: ParseProcess, sources: Sequence[Source]) -> Iterator[Cut]:
+        return process.cut(sources, max_chars=self._max_chars, seconds=self._parse_seconds)
+
+    def _chunked(self, file: DecodedFile, cut: Cut | ParseFailure | None) -> ChunkedFile:
+        courtesy.give_way()
+        if isinstance(cut, ParseFailure):
+            return chunk_file(file, None, max_chars=self._max_chars, problem=PROBLEMS[cut])
+        return chunk_file(file, cut, max_chars=self._max_chars)

@@ -1,5 +1,0 @@
-"""Chunks of files, cut along their syntax trees by processes that may be lost."""
-
-from apps.ingest.chunking.chunker import Chunker
-
-__all__ = ["Chunker"]

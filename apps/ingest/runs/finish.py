@@ -1,0 +1,65 @@
+"""Ending a run: in its row, or in this process until its row can be written."""
+
+import logging
+from datetime import datetime
+from uuid import UUID
+
+from django.db import DatabaseError, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from apps.index import stream
+from apps.index.endings import Ending, changes_of, unsaved
+from apps.index.models import IngestRun, Root
+from apps.ingest.runs import journal
+from apps.ingest.runs.patience import patiently
+
+logger = logging.getLogger("codeinfo.ingest")
+
+
+def end(run_id: UUID, ending: Ending) -> None:
+    """End a run, if nobody else has; where its row cannot be written, in this process alone."""
+    at = timezone.now()
+    try:
+        patiently(lambda: finish(run_id, ending, at))
+    except DatabaseError as error:
+        unsaved[run_id] = ending, at
+        facts = {"runId": str(run_id), "state": ending.state, "reason": str(error)}
+        facts |= {"lastError": ending.last_error}
+        logger.error("end of an ingest not saved yet", extra={"context": facts})
+        stream.run_changed(run_id)
+        stream.roots_changed()
+
+
+def save() -> None:
+    """Write the ends that could not be written before. Raises DatabaseError where that is still
+    impossible."""
+    for run_id, (ending, at) in list(unsaved.items()):
+        finish(run_id, ending, at)
+        unsaved.pop(run_id, None)
+
+
+def finish(run_id: UUID, ending: Ending, at: datetime | None = None) -> bool:
+    """End a run, if nobody else has: a terminal state is never overwritten. True if it was us."""
+    run = _ended(run_id, ending, at or timezone.now())
+    if run is None:
+        return False
+    journal.ended(run)
+    stream.run_changed(run_id)
+    stream.roots_changed()
+    return True
+
+
+@transaction.atomic
+def _ended(run_id: UUID, ending: Ending, at: datetime) -> IngestRun | None:
+    changes = changes_of(ending, at)
+    if ending.state in ("completed", "skipped"):
+        changes |= {"file_index": F("file_total"), "eta_ms": 0}
+    if not IngestRun.objects.running().filter(id=run_id).update(**changes):
+        return None
+    run = IngestRun.objects.get(id=run_id)
+    if ending.state in ("error", "cancelled", "needs_confirmation") and not run.dry_run:
+        # The published files stand; the roots table says how the latest run went.
+        latest = {"last_state": ending.state, "last_error": ending.last_error}
+        Root.objects.published().filter(path=run.path).update(**latest)
+    return run
