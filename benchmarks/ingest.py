@@ -128,7 +128,7 @@ def main() -> None:
         product.set_up(Path(data), [folder])
         from apps.index import queries
         from apps.index.vectors.store import reset_store
-        from apps.ingest.finding.discovery import YOUNG_NS
+        from apps.ingest.discovery.discovery import YOUNG_NS
 
         time.sleep(YOUNG_NS / 1e9)
         run, job, seconds = ingest(folder)

@@ -77,6 +77,7 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.agents",
     "apps.conversations",
+    "apps.agent_runs",
     "apps.mcp",
     "apps.site",
 ]

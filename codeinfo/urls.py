@@ -12,6 +12,7 @@ urlpatterns = [
     path("", include("apps.lmstudio.urls")),
     path("", include("apps.ingest.urls")),
     path("", include("apps.conversations.urls")),
+    path("", include("apps.agent_runs.urls")),
     path("", include("apps.mcp.urls")),
 ]
 

@@ -8,7 +8,6 @@ from django.urls import path, re_path
 from django.urls.resolvers import URLPattern
 
 from apps.conversations import api, chat_api, codex_page, views
-from apps.conversations.agents import urls as agents
 from apps.conversations.consumers.html import ChatPageConsumer
 from apps.conversations.consumers.json import JsonConsumer
 from apps.core.rights import for_users
@@ -64,8 +63,6 @@ codex_urlpatterns: list[URLPattern] = [
 urlpatterns = [
     *for_users(page_urlpatterns),
     *for_users(api_urlpatterns),
-    *for_users(agents.page_urlpatterns),
-    *for_users(agents.api_urlpatterns),
     *codex_urlpatterns,
 ]
 

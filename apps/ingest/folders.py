@@ -7,7 +7,7 @@ from pathlib import Path
 
 from apps.core.conf import knobs
 from apps.core.errors import InvalidInput, NotFound
-from apps.ingest.finding.own_data import refuse_own_data
+from apps.ingest.discovery.own_data import refuse_own_data
 
 
 @dataclass(frozen=True)

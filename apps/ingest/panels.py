@@ -16,7 +16,7 @@ from apps.embedding import DEFAULT_MODEL, is_gone
 from apps.index import endings, queries
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.types import TERMINAL_STATES
-from apps.ingest.finding import refusal
+from apps.ingest.discovery import refusal
 from apps.ingest.runs import orphans, progress
 from apps.ingest.types import RunStatus
 

@@ -22,7 +22,7 @@ from apps.index import queries
 from apps.index.models import IngestRun, Root, SourceFileQuerySet
 from apps.index.types import RUNNING_STATES
 from apps.ingest import folders, panels, services, skips
-from apps.ingest.finding import eligibility
+from apps.ingest.discovery import eligibility
 from apps.ingest.forms import StartForm
 from apps.ingest.runs import orphans
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from apps.agent_runs import commands, starting
+from apps.agent_runs.commands import Execution
+from apps.agent_runs.starting import AgentAsk
 from apps.agents.events import TurnFailed
 from apps.conversations import runner
-from apps.conversations.agents import commands, starting
-from apps.conversations.agents.commands import Execution
-from apps.conversations.agents.starting import AgentAsk
 from apps.conversations.models import CommandRun, Source
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.mcp.answers import ANSWER, conversation_id, failed, follow, required_text, result, stop

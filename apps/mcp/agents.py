@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apps.agents import definitions
-from apps.agents.definitions import Agent
-from apps.conversations.agents.listing import agent_wire
+from apps.agent_runs import definitions
+from apps.agent_runs.definitions import Agent
+from apps.agent_runs.listing import agent_wire
 from apps.core.errors import Unavailable
 from apps.mcp.agent_runs import (
     COMMAND_OUTPUT,

@@ -17,7 +17,7 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.tcp import Port
 
-from apps.conversations.agents import commands
+from apps.agent_runs import commands
 from apps.core import __version__, local_users, telemetry
 from apps.core.conf import Knobs, knobs
 from apps.core.heap import settled, trim

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from apps.agents.definitions import all_agents
+from apps.agent_runs.definitions import all_agents
 from apps.core.conf import knobs
 from apps.core.errors import Unavailable
 from apps.index import queries

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from apps.agents.definitions import Agent, agent_named, all_agents
-from apps.agents.definitions.config import KEYS
-from apps.agents.definitions.folders import MAX_BYTES
+from apps.agent_runs.definitions import Agent, agent_named, all_agents
+from apps.agent_runs.definitions.config import KEYS
+from apps.agent_runs.definitions.folders import MAX_BYTES
 from apps.core.conf import BASE_DIR, Knobs
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from tests.support.agents import make_agent, step

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from apps.agents.definitions import commands, config, folders
+from apps.agent_runs.definitions import commands, config, folders
 from apps.core.conf import BASE_DIR, PROVIDERS
 from apps.retrieval.tools import TOOLS
 

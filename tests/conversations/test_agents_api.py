@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 from django.test import AsyncClient
 
+from apps.agent_runs import commands
 from apps.agents.prompts import AGENT_RULES
 from apps.conversations import runner, services
-from apps.conversations.agents import commands
 from apps.conversations.models import CommandRun, Conversation, Turn
 from apps.conversations.stream import live_runs
 from tests.conversations.conftest import PATIENCE, answers, conversation, ended, reached
@@ -359,7 +359,7 @@ async def test_a_path_of_the_host_is_found_where_it_is_mounted(
 ) -> None:
     provider = scripted()
     (folder / "mounted" / "shop").mkdir(parents=True)
-    monkeypatch.setattr("apps.conversations.agents.folders.CONTAINER_BASE", folder / "mounted")
+    monkeypatch.setattr("apps.agent_runs.folders.CONTAINER_BASE", folder / "mounted")
     turn_knobs(host_ingest_dir="C:\\src", agents_home=folder)
     asked = {
         "C:\\src\\shop": folder / "mounted" / "shop",

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from django.test import AsyncClient
 
-from apps.conversations.agents import commands
+from apps.agent_runs import commands
 from apps.conversations.models import Conversation, Turn
 from tests.conversations.conftest import PATIENCE, conversation, reached
 from tests.support.agents import command_text, make_agent

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from apps.agent_runs import commands
+from apps.agent_runs.commands import Execution
 from apps.agents.events import TextDelta
 from apps.conversations import leases, recovery, rows, runner, services
-from apps.conversations.agents import commands
-from apps.conversations.agents.commands import Execution
 from apps.conversations.models import CommandRun, Conversation, Turn
 from apps.conversations.types import AgentRun, StartTurn
 from apps.core.errors import Conflict, Unavailable

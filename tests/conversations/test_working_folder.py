@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from django.test import AsyncClient
 
-from apps.conversations.agents import commands
+from apps.agent_runs import commands
 from apps.conversations.models import Conversation
 from apps.conversations.stream import live_runs
 from tests.conversations.conftest import PATIENCE, ended

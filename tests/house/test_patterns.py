@@ -23,7 +23,7 @@ EXCEPTIONS: dict[tuple[str, str], tuple[str, int]] = {
     ("apps/agents/reasoning.py", "'|'.join"): ("literal markers of ours", 0),
     ("apps/embedding/words.py", "f'{character}+'"): ("one character class of ours", 0),
     ("apps/embedding/words.py", "character"): ("one character class of ours", 0),
-    ("apps/ingest/finding/tables.py", "'|'.join"): ("shell patterns of ours; file names", 0),
+    ("apps/ingest/discovery/tables.py", "'|'.join"): ("shell patterns of ours; file names", 0),
     ("apps/code/syntax/pieces.py", "f'{before}"): ("an escaped name, which cannot backtrack", 0),
     ("apps/embedding/replies.py", "'model"): ("error_text cuts to 300 characters", 300),
     ("apps/logs/redaction.py", "'|'.join"): ("escaped secrets, which cannot backtrack", 0),

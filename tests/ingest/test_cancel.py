@@ -15,8 +15,8 @@ from apps.index import queries, stores
 from apps.index.lexical import get_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest import services
-from apps.ingest.finding.discovery import _Judge
-from apps.ingest.finding.walk import Found
+from apps.ingest.discovery.discovery import _Judge
+from apps.ingest.discovery.walk import Found
 from apps.ingest.runs import queue, sweep
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files

@@ -10,7 +10,7 @@ import pytest
 
 from apps.core.errors import InvalidInput
 from apps.index.files import MAX_DEPTH, TOO_DEEP, read_file
-from apps.ingest.finding.discovery import discover
+from apps.ingest.discovery.discovery import discover
 from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import commit_all, git, init
 from tests.support.ingested import write_files
@@ -23,7 +23,7 @@ DEEPEST_KEPT = "d/" * MAX_DEPTH + "a.py"
 RUN = """
 import django; django.setup()
 import os, resource, socket, sys; from pathlib import Path
-from apps.ingest.finding.discovery import discover
+from apps.ingest.discovery.discovery import discover
 before = len(os.listdir("/proc/self/fd"))
 resource.setrlimit(resource.RLIMIT_NOFILE, (before + 40, before + 40))
 most = 0

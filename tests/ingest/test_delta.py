@@ -16,7 +16,7 @@ from apps.index import queries
 from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.parsing import Chunker
-from apps.ingest.finding import discovery, secrets
+from apps.ingest.discovery import discovery, secrets
 from apps.ingest.runs import delta, queue
 from tests.ingest.conftest import everything, first_is_zero
 from tests.ingest.language_samples import SAMPLES

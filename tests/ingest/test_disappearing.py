@@ -14,7 +14,7 @@ from apps.index import queries
 from apps.index.files import Unreadable, read_file
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, Root
-from apps.ingest.finding import discovery
+from apps.ingest.discovery import discovery
 from apps.ingest.runs import batches, queue
 from tests.ingest.stages import Nth, hook
 from tests.support.git import git

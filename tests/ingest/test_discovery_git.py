@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.ingest.finding.discovery import discover
+from apps.ingest.discovery.discovery import discover
 from tests.ingest.test_discovery_walk import names, reasons, write
 from tests.support.git import commit_all, init
 from tests.support.git import git as run_git

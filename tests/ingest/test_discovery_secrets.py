@@ -10,7 +10,7 @@ from django.test import Client
 
 from apps.embedding import DEFAULT_MODEL
 from apps.index.models import IngestRun
-from apps.ingest.finding.discovery import discover
+from apps.ingest.discovery.discovery import discover
 from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import commit_all, init
 from tests.support.ingested import write_files

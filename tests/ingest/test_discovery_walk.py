@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from apps.core.errors import InvalidInput, NotFound
-from apps.ingest.finding.discovery import discover
+from apps.ingest.discovery.discovery import discover
 from apps.ingest.types import Discovery
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from apps.core.errors import Unavailable
-from apps.ingest.finding.discovery import discover
-from apps.ingest.finding.git_index import tracked_files
-from apps.ingest.finding.repository import find_repository
+from apps.ingest.discovery.discovery import discover
+from apps.ingest.discovery.git_index import tracked_files
+from apps.ingest.discovery.repository import find_repository
 from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import commit_all, git, init, listed
 from tests.support.ingested import write_files
@@ -216,9 +216,9 @@ def test_an_index_that_is_no_file_is_refused_and_not_waited_for(repo: Path) -> N
 
 def test_an_index_beyond_the_limits_is_refused(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("apps.ingest.finding.git_index.MAX_ENTRIES", 3)
+        patch.setattr("apps.ingest.discovery.git_index.MAX_ENTRIES", 3)
         assert "is too large" in refusal(repo)
-    monkeypatch.setattr("apps.ingest.finding.git_index.MAX_INDEX_BYTES", 100)
+    monkeypatch.setattr("apps.ingest.discovery.git_index.MAX_INDEX_BYTES", 100)
     assert "is too large" in refusal(repo)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from apps.ingest.finding import gitignore
-from apps.ingest.finding.discovery import discover
+from apps.ingest.discovery import gitignore
+from apps.ingest.discovery.discovery import discover
 from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import git, init
 from tests.support.ingested import write_files
@@ -126,7 +126,7 @@ FREEZING = {
 RUN = """
 import django; django.setup()
 import sys; from pathlib import Path
-from apps.ingest.finding.discovery import discover
+from apps.ingest.discovery.discovery import discover
 found = discover(Path(sys.argv[1]))
 print(len(found.files) + len(found.skipped))
 """

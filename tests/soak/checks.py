@@ -12,7 +12,7 @@ from uuid import UUID
 from apps.core.errors import CodeinfoError
 from apps.index.files import read_file
 from apps.index.parsing import Chunker
-from apps.ingest.finding.discovery import discover
+from apps.ingest.discovery.discovery import discover
 from apps.site.control.client import ask
 from tests.soak.server import Server
 

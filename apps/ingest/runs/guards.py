@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from apps.core.errors import Unavailable
 from apps.index.files import MISSING, Beneath, reason_of
-from apps.ingest.finding.discovery import WHOLE_ROOT, open_root
+from apps.ingest.discovery.discovery import WHOLE_ROOT, open_root
 from apps.ingest.types import Candidate, Discovery
 
 FILES_UNREADABLE = "FILES_UNREADABLE"

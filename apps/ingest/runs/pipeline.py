@@ -24,9 +24,9 @@ from apps.index.parsing import Chunker
 from apps.index.types import VectorRecord
 from apps.index.vectors.packing import unit_rows
 from apps.index.vectors.records import records
-from apps.ingest.finding.discovery import discover
-from apps.ingest.finding.eligibility import EMPTY
-from apps.ingest.finding.refusal import CODE as GIT_FAILED
+from apps.ingest.discovery.discovery import discover
+from apps.ingest.discovery.eligibility import EMPTY
+from apps.ingest.discovery.refusal import CODE as GIT_FAILED
 from apps.ingest.runs import lock, sweep
 from apps.ingest.runs.batches import Batch, batches
 from apps.ingest.runs.delta import Delta, LateStays, Published

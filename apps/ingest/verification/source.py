@@ -15,7 +15,7 @@ from apps.index.models import Root
 from apps.index.parsing import Chunker
 from apps.index.types import Check
 from apps.index.vectors.records import chunk_hash
-from apps.ingest.finding.discovery import discover
+from apps.ingest.discovery.discovery import discover
 from apps.ingest.runs.delta import makes_the_same_chunks
 from apps.ingest.types import Discovery
 from apps.ingest.verification.rows import FileRow

@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 from django.test import AsyncClient
 
+from apps.agent_runs import commands
 from apps.agents.prompts import AGENT_RULES
 from apps.agents.providers.codex.server import server_at
-from apps.conversations.agents import commands
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
 from apps.core.conf import knobs

@@ -9,11 +9,11 @@ import jsonschema
 import pytest
 import pytest_asyncio
 
+from apps.agent_runs import commands
 from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall
 from apps.agents.providers.base import Availability
 from apps.conversations import runner, services
-from apps.conversations.agents import commands
 from apps.conversations.models import CommandRun, Conversation, Turn
 from apps.conversations.stream import live_runs
 from apps.core.errors import CodeinfoError, Conflict, Unavailable

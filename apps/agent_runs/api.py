@@ -6,10 +6,9 @@ from typing import Any
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.agents import definitions
+from apps.agent_runs import body, commands, definitions, starting
+from apps.agent_runs.listing import agent_wire, command_wire
 from apps.conversations import runner
-from apps.conversations.agents import body, commands, starting
-from apps.conversations.agents.listing import agent_wire, command_wire
 from apps.conversations.chat_api import body_of
 from apps.core.errors import Unavailable
 

@@ -28,11 +28,11 @@ from apps.index.files import (
     reason_of,
 )
 from apps.index.types import Check, go_on
-from apps.ingest.finding.eligibility import LOOK_BYTES, Rules
-from apps.ingest.finding.git_index import tracked_files, why_nothing
-from apps.ingest.finding.own_data import OwnData, refuse_own_data
-from apps.ingest.finding.repository import find_repository
-from apps.ingest.finding.walk import Found, from_git, walk
+from apps.ingest.discovery.eligibility import LOOK_BYTES, Rules
+from apps.ingest.discovery.git_index import tracked_files, why_nothing
+from apps.ingest.discovery.own_data import OwnData, refuse_own_data
+from apps.ingest.discovery.repository import find_repository
+from apps.ingest.discovery.walk import Found, from_git, walk
 from apps.ingest.types import Candidate, Discovery, Skipped, Stamp
 
 __all__ = ["discover", "read_file"]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from apps.core.conf import knobs
 from apps.index.files import Beneath, read_up_to
-from apps.ingest.finding.refusal import refused
+from apps.ingest.discovery.refusal import refused
 
 POINTER = b"gitdir: "
 # A line with one path in it.

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from channels.db import database_sync_to_async
 
-from apps.agents import definitions
-from apps.agents.definitions import Agent, home_of
+from apps.agent_runs import definitions
+from apps.agent_runs.definitions import Agent, home_of
+from apps.agent_runs.folders import working_folder
 from apps.agents.prompts import agent_prompt
 from apps.agents.providers import registry
 from apps.conversations import rows
-from apps.conversations.agents.folders import working_folder
 from apps.conversations.models import Conversation, Source
 from apps.conversations.types import AgentRun, StartTurn
 from apps.core.errors import Unavailable

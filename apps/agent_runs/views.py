@@ -14,13 +14,12 @@ from django.utils.cache import patch_vary_headers
 from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
-from apps.agents import definitions
-from apps.agents.definitions import Agent
+from apps.agent_runs import api, commands, definitions, starting
+from apps.agent_runs.definitions import Agent
+from apps.agent_runs.rights import facts
+from apps.agent_runs.starting import AgentAsk
 from apps.agents.providers import registry
 from apps.conversations import runner, sidebar, transcript
-from apps.conversations.agents import api, commands, starting
-from apps.conversations.agents.rights import facts
-from apps.conversations.agents.starting import AgentAsk
 from apps.conversations.answers.markdown import AnswerRenderer
 from apps.conversations.models import ID_PATTERN, Conversation
 from apps.conversations.sidebar import SidebarQuery

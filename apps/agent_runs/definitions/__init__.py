@@ -8,8 +8,8 @@
 Nothing is ever written there. A folder or command that cannot be used is listed with what is wrong.
 """
 
-from apps.agents.definitions.folders import agent_named, all_agents
-from apps.agents.definitions.homes import home_of
-from apps.agents.definitions.types import Agent, Command, Rights
+from apps.agent_runs.definitions.folders import agent_named, all_agents
+from apps.agent_runs.definitions.homes import home_of
+from apps.agent_runs.definitions.types import Agent, Command, Rights
 
 __all__ = ["Agent", "Command", "Rights", "agent_named", "all_agents", "home_of"]

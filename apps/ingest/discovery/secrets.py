@@ -3,7 +3,7 @@
 import re2
 
 from apps.code.languages import extension_of, known_type
-from apps.ingest.finding.tables import AnyOf
+from apps.ingest.discovery.tables import AnyOf
 
 # How much of a file is searched.
 LOOK_BYTES = 65_536

@@ -3,7 +3,8 @@
 from django.urls import path
 from django.urls.resolvers import URLPattern
 
-from apps.conversations.agents import api, views
+from apps.agent_runs import api, views
+from apps.core.rights import for_users
 
 api_urlpatterns: list[URLPattern] = [
     path("agents", views.door),
@@ -15,3 +16,5 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/agents/send", views.send),
     path("ui/agents/execute", views.execute),
 ]
+
+urlpatterns = [*for_users(page_urlpatterns), *for_users(api_urlpatterns)]

@@ -6,7 +6,7 @@ Each item is one step: its content, trimmed and joined by line breaks, is one in
 import json
 from typing import Any
 
-from apps.agents.definitions.types import Command
+from apps.agent_runs.definitions.types import Command
 from apps.core.errors import InvalidInput
 
 # What an item must say besides its content (contracts.md §7).

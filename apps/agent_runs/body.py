@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from apps.conversations.agents.starting import AgentAsk
+from apps.agent_runs.starting import AgentAsk
 from apps.conversations.chat_body import check_id, object_of, required_text
 from apps.core.errors import InvalidInput
 

@@ -4,9 +4,9 @@ import os
 import re
 from pathlib import Path
 
-from apps.agents.definitions import commands, config
-from apps.agents.definitions.homes import with_home
-from apps.agents.definitions.types import Agent, Command
+from apps.agent_runs.definitions import commands, config
+from apps.agent_runs.definitions.homes import with_home
+from apps.agent_runs.definitions.types import Agent, Command
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
 from apps.index.files import read_file, reason_of

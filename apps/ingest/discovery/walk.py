@@ -17,9 +17,9 @@ from apps.index.files import (
     reason_of,
 )
 from apps.index.types import Check, go_on
-from apps.ingest.finding import gitignore
-from apps.ingest.finding.eligibility import Rules
-from apps.ingest.finding.gitignore import Ignores
+from apps.ingest.discovery import gitignore
+from apps.ingest.discovery.eligibility import Rules
+from apps.ingest.discovery.gitignore import Ignores
 
 IGNORED = "Ignored by .gitignore"
 NOT_CHECKED_OUT = "Not checked out"

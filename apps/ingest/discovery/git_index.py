@@ -16,8 +16,8 @@ from typing import Any
 
 from apps.index.files import Beneath, read_up_to, reason_of
 from apps.index.types import Check, go_on
-from apps.ingest.finding.refusal import refused
-from apps.ingest.finding.repository import Repository, has_objects
+from apps.ingest.discovery.refusal import refused
+from apps.ingest.discovery.repository import Repository, has_objects
 
 # The Linux kernel's index has 90,000 entries in 10 MB.
 MAX_INDEX_BYTES = 64_000_000

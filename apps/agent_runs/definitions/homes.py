@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from apps.agents.definitions.types import Agent
+from apps.agent_runs.definitions.types import Agent
 from apps.agents.providers.codex.home import prepare
 from apps.core.conf import knobs
 

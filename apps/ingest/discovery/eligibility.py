@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from apps.code.languages import extension_of, is_bare, known_type
-from apps.ingest.finding import own_data, secrets
-from apps.ingest.finding.own_data import OwnData
-from apps.ingest.finding.tables import AnyOf, words
+from apps.ingest.discovery import own_data, secrets
+from apps.ingest.discovery.own_data import OwnData
+from apps.ingest.discovery.tables import AnyOf, words
 
 SECRET = "Secret"
 GENERATED = "Generated"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from apps.agents.definitions import Agent
+from apps.agent_runs.definitions import Agent
 from apps.retrieval.tools import TOOLS
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from apps.agents.definitions import Agent, Command
+from apps.agent_runs.definitions import Agent, Command
 
 JSON = dict[str, Any]
 INVALID = "Invalid command file"

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class AgentRunsConfig(AppConfig):
+    name = "apps.agent_runs"
+    verbose_name = "Agents"
