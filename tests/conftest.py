@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
@@ -45,6 +46,38 @@ def pytest_collection() -> Generator[None, None, None]:
         gc.enable()
 
 
+# Every test is one of these. Whoever works runs the unit tests (`make test-unit`): they need no
+# other process, no network and no browser.
+KINDS = ("unit", "door", "browser", "kill")
+OUTSIDE = frozenset(("subprocess.Popen", "os.fork", "os.posix_spawn", "os.exec", "os.system"))
+
+
+class NotAUnitTest(Exception):
+    """A unit test started a process or opened a socket."""
+
+
+_unit_test = ""
+
+
+def _forbid_outside(event: str, args: tuple[Any, ...]) -> None:
+    network = event in ("socket.bind", "socket.connect") and isinstance(args[1], tuple)
+    if _unit_test and (network or event in OUTSIDE):
+        raise NotAUnitTest(f"{event} in {_unit_test}: mark it with one of {KINDS[1:]}")
+
+
+sys.addaudithook(_forbid_outside)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    global _unit_test
+    _unit_test = item.nodeid if item.get_closest_marker("unit") else ""
+    try:
+        return (yield)
+    finally:
+        _unit_test = ""
+
+
 # Few tests each, and long ones.
 LONG = (
     "ingest/test_kills.py",
@@ -55,8 +88,13 @@ LONG = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Files in the order in which workers take them, a long one not last, while the other waits."""
+    """Mark the unit tests, and take files in such an order that a long one is not last, while the
+    other worker waits."""
+    for item in items:
+        if not any(item.get_closest_marker(kind) for kind in KINDS):
+            item.add_marker("unit")
     if hasattr(config, "workerinput"):
         first = {TESTS / name for name in LONG}
         sizes = Counter(item.path for item in items)

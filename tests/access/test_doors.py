@@ -74,6 +74,7 @@ def test_a_rebound_name_is_refused_everywhere(browser: Client, path: str, host: 
     assert answer.status_code == 400
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("host", ["127.0.0.1:5010", "localhost:5010", "[::1]:5010"])
 def test_loopback_names_are_served(browser: Client, host: str) -> None:
     assert browser.get("/health", headers={"host": host}).status_code == 200

@@ -66,6 +66,7 @@ PROXIED: list[dict[str, str]] = [
 ]
 
 
+@pytest.mark.door
 @pytest.mark.django_db
 @pytest.mark.parametrize("environ", PROXIED)
 @pytest.mark.parametrize("path", ["/conversations", "/ingest/roots", "/chat/providers", "/mcp"])
@@ -122,6 +123,7 @@ def test_no_secret_stands_on_a_debug_page(settings: Any, rf: Any) -> None:
     assert "KNOBS" in shown and "canary" not in shown
 
 
+@pytest.mark.door
 def test_behind_a_proxy_with_tls_django_has_nothing_to_warn_of(tmp_path: Path) -> None:
     """The settings of docs/operations.md."""
     text = (HOME / "docs/operations.md").read_text().partition("## Behind a proxy with TLS")[2]

@@ -20,7 +20,7 @@ from apps.conversations.models import Conversation
 from apps.embedding.static import MODEL_ID
 from codeinfo.asgi import application
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 PATIENCE = 60
 NO_RUN = "00000000-0000-4000-8000-000000000000"

@@ -20,6 +20,8 @@ from websockets.sync.client import connect
 
 from tests.browser.product import SERVE, Product, running
 
+pytestmark = pytest.mark.door
+
 PATIENCE = 90
 HUGE = 400_000_000
 CAP = 1 << 20

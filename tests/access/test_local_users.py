@@ -16,6 +16,8 @@ from apps.core import local_users, peer_users
 from apps.core.errors import InvalidInput
 from tests.browser.product import Product, running
 
+pytestmark = pytest.mark.door
+
 PATIENCE = 60
 NOBODY = 65534
 # Becomes another user, sends what it reads, and writes what is answered.

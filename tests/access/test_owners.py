@@ -207,6 +207,7 @@ async def test_nobody_learns_that_somebody_else_is_being_answered(scripted: Scri
     assert (refused.status_code, refused.json()["code"]) == (404, "NOT_FOUND")
 
 
+@pytest.mark.door
 async def test_what_was_kept_while_the_database_was_away_shows_in_no_other_conversation() -> None:
     """Of the same id, which nobody could look up then."""
     ada, bob = await user("ada"), await user("bob")

@@ -33,6 +33,7 @@ def ask(client: Client, path: str = "/ingest/roots", **more: Any) -> Any:
     return client.get(path, **more)
 
 
+@pytest.mark.door
 def test_the_fourth_request_is_told_to_wait(client: Client) -> None:
     answers = [ask(client, headers=TOKEN) for _ in range(4)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429]

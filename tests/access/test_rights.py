@@ -14,7 +14,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.conversations.models import Conversation, Turn
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 NO_RUN = "00000000-0000-4000-8000-000000000000"
 HERS = "of-ada"

@@ -19,6 +19,8 @@ from tests.agents.rigs import RIGS
 from tests.agents.rigs.base import SCENES, Play, Rig, Stage
 from tests.stand_ins.openai_scripts import PLAIN
 
+pytestmark = pytest.mark.door
+
 
 def cases(wanted: Callable[[Rig, Play], object]) -> Any:
     chosen = [(rig, play) for rig in RIGS for play in rig.plays if wanted(rig, play)]

@@ -19,7 +19,7 @@ from tests.stand_ins.lmstudio_scripts import (
 )
 from tests.stand_ins.lmstudio_server import LMStudioStandIn
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 Turn = Callable[..., None]
 
 

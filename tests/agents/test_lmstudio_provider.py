@@ -26,7 +26,7 @@ from tests.stand_ins.lmstudio_scripts import Cut, Script, Send, Stall, end, say,
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, embedder, llm
 from tests.stand_ins.openai_scripts import PLAIN
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
 JSON = dict[str, Any]
 

@@ -15,6 +15,8 @@ from apps.core.errors import Unavailable
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, llm
 from tests.stand_ins.raw_server import RawStandIn, http
 
+pytestmark = pytest.mark.door
+
 Turn = Callable[..., None]
 
 

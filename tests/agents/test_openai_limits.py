@@ -18,6 +18,8 @@ from tests.stand_ins.openai_scripts import Raw, Script, call, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.stand_ins.raw_server import RawStandIn, http
 
+pytestmark = pytest.mark.door
+
 Turn = Callable[..., None]
 STREAM = "text/event-stream"
 HALF = b'data: {"choices": [{"delta": {"content": "Half"}}]}\n\n'

@@ -16,6 +16,8 @@ from tests.agents.cast import asked, hear
 from tests.stand_ins.openai_scripts import Delta, Script, Stall, Status, end, say
 from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn, frame
 
+pytestmark = pytest.mark.door
+
 SECRET = "sk-canary-4711"
 Turn = Callable[..., None]
 

@@ -9,7 +9,7 @@ from apps.core.errors import InvalidInput
 from tests.stand_ins.openai_server import OpenAIStandIn
 
 # One of them looks up its address.
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 def test_each_provider_is_found_by_its_id() -> None:

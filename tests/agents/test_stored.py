@@ -21,7 +21,7 @@ from tests.agents.test_conformance import stage as stage
 from tests.conversations.conftest import ended
 from tests.conversations.conftest import nothing_left_running as nothing_left_running
 
-pytestmark = pytest.mark.usefixtures("nothing_left_running")
+pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 
 STATUS = {"finished": "ok", "PROVIDER_ERROR": "failed", "PROVIDER_TIMEOUT": "failed"}
 

@@ -22,6 +22,7 @@ HERE = Path(__file__).parent
 expect.set_options(timeout=30_000)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):

@@ -140,6 +140,7 @@ def model(turn_knobs: Callable[..., None]) -> Iterator[OpenAIStandIn]:
         yield server
 
 
+@pytest.mark.door
 async def test_the_model_is_told_the_agents_prompt_tools_and_repositories(
     home: Path, post: Any, model: OpenAIStandIn
 ) -> None:

@@ -148,6 +148,7 @@ async def test_the_chat_api_streams_all_the_same(
     assert '"type": "complete"' in told
 
 
+@pytest.mark.door
 async def test_with_a_full_disk_a_conversation_goes_on_from_what_is_stored(
     async_client: AsyncClient, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
 ) -> None:

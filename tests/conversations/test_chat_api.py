@@ -177,6 +177,7 @@ class TestRefusals:
         assert answer.json() == {"error": "openai unavailable", "reason": "No key is set."}
         assert not await Conversation.objects.aexists()
 
+    @pytest.mark.door
     @pytest.mark.parametrize("provider", ["", None, 7])
     async def test_no_provider_means_lmstudio(self, ask: Ask, provider: Any) -> None:
         answer = await ask(accept=SSE, provider=provider)
@@ -498,6 +499,7 @@ class TestChoices:
         assert answer.status_code == 200
         assert (answer.json()["models"], answer.json()["reason"]) == ([], "No key is set.")
 
+    @pytest.mark.door
     @pytest.mark.parametrize("query", ["", "?provider=", "?provider=lmstudio", "?provider=parrot"])
     async def test_anything_else_is_lmstudio(self, async_client: AsyncClient, query: str) -> None:
         answer = await async_client.get(f"/chat/models{query}")

@@ -64,6 +64,7 @@ def shown(client: Client, url: str) -> str:
     return " ".join(client.get(url).content.decode().split())
 
 
+@pytest.mark.door
 def test_the_panel_has_the_contracts_flags_set_to_their_defaults(
     client: Client, codex: Callable[..., Accounts]
 ) -> None:

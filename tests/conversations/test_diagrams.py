@@ -12,6 +12,8 @@ from django.test import Client
 from apps.conversations.answers import diagrams, markdown
 from apps.conversations.answers.diagrams import Diagram, NotDrawn
 
+pytestmark = pytest.mark.door
+
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

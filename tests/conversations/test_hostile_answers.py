@@ -7,6 +7,8 @@ import pytest
 from apps.core.conf import Knobs
 from tests.support.killable import output_of
 
+pytestmark = pytest.mark.door
+
 LONGEST = Knobs.read({}).max_answer_bytes
 # What a reload shows, and what a page is sent while the answer comes, in ten pieces.
 SHOW = """

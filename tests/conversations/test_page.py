@@ -92,6 +92,7 @@ async def send(client: AsyncClient, **changes: Any) -> Any:
 # What it shows
 
 
+@pytest.mark.door
 async def test_a_new_conversation_teaches_and_has_an_id_that_is_ready(
     async_client: AsyncClient,
 ) -> None:
@@ -397,6 +398,7 @@ async def test_a_running_conversation_and_its_source_are_marked(
     await ended(log)
 
 
+@pytest.mark.door
 async def test_rename_archive_restore_and_delete(async_client: AsyncClient) -> None:
     await answered({"type": "text", "text": "Yes."})
     await async_client.post("/ui/chat/rename", {"c": "c1", "title": " New name "})

@@ -86,6 +86,7 @@ async def running(scripted: Scripted, *script: Any) -> RunLog:
     return await runner.start(question())
 
 
+@pytest.mark.door
 async def test_a_run_is_followed_to_an_end_that_equals_a_reload(
     tabs: Callable[..., Tab], scripted: Scripted, async_client: AsyncClient
 ) -> None:
@@ -390,6 +391,7 @@ async def test_the_list_is_fetched_anew_when_any_conversation_changes(
     await tab.until('id="pulse"')
 
 
+@pytest.mark.door
 async def test_what_changed_before_the_socket_was_open_is_fetched_then(
     tabs: Callable[..., Tab], async_client: AsyncClient
 ) -> None:

@@ -66,6 +66,7 @@ async def test_that_fails_again_can_be_tried_again(scripted: Scripted) -> None:
     assert await told() == [("user", "ok"), ("assistant", "failed")]
 
 
+@pytest.mark.door
 async def test_the_page_offers_it_and_every_tab_sees_the_change(
     scripted: Scripted, async_client: AsyncClient
 ) -> None:

@@ -19,6 +19,8 @@ from tests.browser.product import Product, running
 from tests.stand_ins.openai_scripts import Script, Stall, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 
+pytestmark = pytest.mark.door
+
 PATIENCE = 60
 HALF = Script([[*say("half", 9), Stall()]])
 WHOLE = Script([[*say("half whole", 5), *end()]])

@@ -20,6 +20,7 @@ def row(line: int, end: int, chunk: str, kind: str) -> dict[str, Any]:
     return {**where, "startLine": line, "endLine": end, "chunk": chunk, "kind": kind}
 
 
+@pytest.mark.door
 async def test_definitions_are_rows_with_their_kind_and_can_be_cited(
     async_client: AsyncClient,
 ) -> None:

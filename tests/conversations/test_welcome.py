@@ -30,6 +30,7 @@ class TestExamples:
         assert len(self.names(*(f"/src/{n}" for n in range(9)))) == 4
 
 
+@pytest.mark.door
 @pytest.mark.django_db(transaction=True)
 async def test_the_way_from_the_empty_chat_to_an_ingest(async_client: AsyncClient) -> None:
     html = await page(async_client, "/chat")

@@ -10,9 +10,12 @@ import pytest
 from tests.house.patterns import NODE, Pattern, judged, patterns
 from tests.house.sources import HOME
 
-pytestmark = pytest.mark.skipif(
-    not NODE.exists() and os.environ.get("CI") != "true", reason="make test installs recheck"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not NODE.exists() and os.environ.get("CI") != "true", reason="make test installs recheck"
+    ),
+    pytest.mark.door,
+]
 
 # How long all attacks together may take; they take seconds.
 SECONDS = 300

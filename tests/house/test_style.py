@@ -9,6 +9,8 @@ from django.core.management import call_command
 
 from tests.house.sources import HOME, name_of, tracked
 
+pytestmark = pytest.mark.door
+
 
 def run(tool: str, *arguments: str) -> None:
     command = [Path(sys.executable).with_name(tool), *arguments]

@@ -26,6 +26,7 @@ def broker(turn_knobs: Callable[..., None]) -> Iterator[None]:
         yield
 
 
+@pytest.mark.door
 @pytest.mark.django_db(transaction=True)
 def test_the_worker_ingests_what_this_process_only_queues(
     repo: Path, broker: None, server: Server, turn_knobs: Callable[..., None]

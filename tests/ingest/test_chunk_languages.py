@@ -22,6 +22,7 @@ def around(chunks: tuple[Chunk, ...], word: str) -> Chunk:
     return chunk
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.path)
 def test_names_are_those_declared_in_order(tight: Chunker, sample: Sample) -> None:
     chunks = tight.chunk(sample.path, sample.source.encode()).chunks
@@ -43,6 +44,7 @@ def test_the_symbol_is_the_path_of_the_enclosing_definitions(
 PADDING = "    # this line is here to make the thing longer than two hundred characters\n" * 3
 
 
+@pytest.mark.door
 def test_a_definition_is_one_chunk_with_what_stands_right_above_it() -> None:
     source = (
         f"import os\n\n\ndef first():\n{PADDING}    return 1\n\n\n"

@@ -75,6 +75,7 @@ def test_chunks_of_installed_files_are_the_lines_they_name(
         check(file, data, MAX_CHARS)
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("extension", ["py", "js", "md", "html", "json", "css", "rst"])
 def test_so_are_chunks_of_sixty_characters(narrow: Chunker, extension: str) -> None:
     items = [(path.name, path.read_bytes()) for path in sample(extension)[:4]]
@@ -208,6 +209,7 @@ def test_huge_and_deep_files_are_cut_like_any_other(chunker: Chunker, name: str,
     assert full > MAX_CHARS / 2
 
 
+@pytest.mark.door
 def test_the_hash_is_of_the_bytes_and_the_order_is_kept(chunker: Chunker) -> None:
     items = [(f"{number}.{'py' if number % 2 else 'txt'}", b"x = 1") for number in range(200)]
     files = chunker.chunk_many(items)

@@ -15,6 +15,8 @@ from apps.index.parsing import Chunker
 from apps.index.parsing.pool import end_spares
 from tests.ingest import unruly_parser
 
+pytestmark = pytest.mark.door
+
 PROJECT = Path(__file__).resolve().parents[2]
 GOOD = b"def good():\n    return 1\n"
 

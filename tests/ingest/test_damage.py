@@ -27,7 +27,7 @@ from tests.support import damage
 from tests.support.damage import Harm
 from tests.support.ingested import SAMPLE, ingest, run_ingest, write_files
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 Knobs = Callable[..., None]
 HARMS = (*damage.OF_THE_STORE, *damage.OF_A_ROOT)

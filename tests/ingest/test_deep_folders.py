@@ -15,6 +15,8 @@ from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import commit_all, git, init
 from tests.support.ingested import write_files
 
+pytestmark = pytest.mark.door
+
 LEVELS = 1_000
 DEEPEST_KEPT = "d/" * MAX_DEPTH + "a.py"
 

@@ -315,6 +315,7 @@ def test_a_run_that_fails_leaves_what_was_kept(
     assert run_ingest(repo).files == 2
 
 
+@pytest.mark.door
 def test_who_changes_how_files_are_cut_raises_the_number_of_it() -> None:
     """Chunks of another look must not stand beside those that stay."""
     with Chunker(parse_seconds=30) as chunker:

@@ -353,6 +353,7 @@ def test_most_files_gone_needs_confirmation_and_blocks_nothing(
     assert "Start again" not in client.get(f"/ui/ingest/root/{root.id}").content.decode()
 
 
+@pytest.mark.door
 def test_a_start_takes_force_over_http_and_from_the_page(
     client: Client, folder: Path, store: Any
 ) -> None:
@@ -388,6 +389,7 @@ def test_force_is_true_or_false(
     assert "force" in answer.json()["message"]
 
 
+@pytest.mark.door
 @pytest.mark.parametrize(("files", "gone"), [(40, 20), (30, 19)], ids=["half", "few"])
 def test_fewer_files_may_go_without_a_word(folder: Path, store: Any, files: int, gone: int) -> None:
     repo = write_files(folder / "repo", many(files))
@@ -398,6 +400,7 @@ def test_fewer_files_may_go_without_a_word(folder: Path, store: Any, files: int,
     assert root.files == files - gone
 
 
+@pytest.mark.door
 def test_files_that_were_moved_or_are_left_out_now_have_not_disappeared(
     folder: Path, store: Any
 ) -> None:
@@ -413,6 +416,7 @@ def test_files_that_were_moved_or_are_left_out_now_have_not_disappeared(
     assert root.files == 11
 
 
+@pytest.mark.door
 def test_a_git_checkout_whose_files_are_deleted_needs_confirmation(
     folder: Path, store: Any
 ) -> None:
@@ -426,6 +430,7 @@ def test_a_git_checkout_whose_files_are_deleted_needs_confirmation(
     assert root.files == 40
 
 
+@pytest.mark.door
 def test_a_dry_run_only_says_that_files_have_disappeared(folder: Path, store: Any) -> None:
     repo = write_files(folder / "repo", many(40))
     ingest(repo)

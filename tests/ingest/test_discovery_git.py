@@ -12,6 +12,8 @@ from tests.ingest.test_discovery_walk import names, reasons, write
 from tests.support.git import commit_all, init
 from tests.support.git import git as run_git
 
+pytestmark = pytest.mark.door
+
 Git = Callable[..., str]
 
 

@@ -30,6 +30,7 @@ USER_ACCOUNT = json.dumps(
 )
 
 
+@pytest.mark.door
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -97,6 +98,7 @@ Turn = Callable[..., None]
 FILES = {"a.py": "x", "state/b.py": "x", "state/deep/c.py": "x", "logs-of/d.py": "x"}
 
 
+@pytest.mark.door
 def test_our_own_data_folder_is_left_out_whatever_its_name(folder: Path, turn_knobs: Turn) -> None:
     """By its real path: the knob may name it through a link."""
     write_files(folder / "root", FILES)

@@ -115,6 +115,7 @@ def filling(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[], 
     assert answered.is_set(), "the ingest never came so far"
 
 
+@pytest.mark.door
 def test_a_disk_that_fills_up_in_mid_run_ends_the_run_and_everything_says_why(
     folder: Path, filling: Callable[[Callable[[], None]], str]
 ) -> None:

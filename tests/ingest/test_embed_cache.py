@@ -16,7 +16,7 @@ from apps.embedding.types import EmbeddingText
 from tests.stand_ins.embeddings_server import EmbeddingsServer, vector_of
 from tests.support.ingested import SAMPLE, run_ingest, write_files
 
-pytestmark = pytest.mark.usefixtures("wire_ends")
+pytestmark = [pytest.mark.usefixtures("wire_ends"), pytest.mark.door]
 MODEL = "openai:text-embedding-small"
 FILE = "embedded.sqlite3"
 KEPT = 40  # vectors of a file that is written until it is full

@@ -14,7 +14,7 @@ from apps.embedding.types import EmbeddingText
 from apps.embedding.wire import wire
 from tests.stand_ins.raw_server import RawStandIn, http
 
-pytestmark = pytest.mark.usefixtures("wire_ends", "no_pauses")
+pytestmark = [pytest.mark.usefixtures("wire_ends", "no_pauses"), pytest.mark.door]
 Turn = Callable[..., None]
 
 

@@ -17,7 +17,7 @@ from tests.stand_ins.embeddings_server import EmbeddingsServer
 from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn, embedder, llm
 from tests.stand_ins.openai_server import DIMENSION, embed
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("wire_ends")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("wire_ends"), pytest.mark.door]
 FULL = f"lmstudio:{EMBEDDER}"
 TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
 

@@ -10,7 +10,7 @@ from apps.embedding.static import MODEL_ID
 from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply
 
 # LM Studio's address may be a row.
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 Turn = Callable[..., None]
 
 

@@ -16,7 +16,7 @@ from apps.embedding import get_embedder, retry
 from apps.embedding.types import Embedder, EmbeddingText
 from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply, answer_to, vector_of
 
-pytestmark = pytest.mark.usefixtures("wire_ends")
+pytestmark = [pytest.mark.usefixtures("wire_ends"), pytest.mark.door]
 Turn = Callable[..., None]
 
 

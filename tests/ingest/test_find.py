@@ -44,6 +44,7 @@ def text(path: str, source: str) -> SourceText:
     return SourceText(path, language_of(path).grammar, source.split("\n"))
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("path", SOURCES)
 def test_an_identifier_is_told_from_text(finder: Finder, path: str) -> None:
     (sighting,) = finder.find("price", [text(path, SOURCES[path])])
@@ -77,6 +78,7 @@ def test_names_that_are_no_plain_words_are_found_whole(finder: Finder) -> None:
     assert [found.row for found in sighting.occurrences] == [0, 1]
 
 
+@pytest.mark.door
 def test_a_file_that_kills_its_parse_is_searched_for_the_word() -> None:
     finder = Finder(processes=1, command=unruly_parser.COMMAND)
     try:

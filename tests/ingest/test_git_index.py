@@ -19,6 +19,8 @@ from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import commit_all, git, init, listed
 from tests.support.ingested import write_files
 
+pytestmark = pytest.mark.door
+
 FILES = {"a.py": "a = 1\n", "sub/b.py": "b = 1\n", "sub/deep/c.py": "c = 1\n", "z.py": "z = 1\n"}
 
 

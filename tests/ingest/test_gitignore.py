@@ -12,6 +12,8 @@ from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import git, init
 from tests.support.ingested import write_files
 
+pytestmark = pytest.mark.door
+
 # Each line, with the negation, the slash or the wildcard that matters, is tried on every path.
 PATTERNS = r"""
 *.py

@@ -17,7 +17,7 @@ from apps.ingest.runs import queue
 from tests.support.git import as_bare, commit_all, git, hostile, init
 from tests.support.ingested import write_files
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 JSON = dict[str, Any]
 

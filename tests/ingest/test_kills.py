@@ -17,6 +17,8 @@ from apps.index.vectors.store import get_store, reset_store
 from tests.ingest.conftest import Server
 from tests.support.ingested import ingest, write_files
 
+pytestmark = pytest.mark.kill
+
 HOME = Path(__file__).resolve().parents[2]
 KILLS = 100
 MAIN = """

@@ -181,6 +181,7 @@ def test_many_read_while_one_writes_and_each_sees_whole_writes(lexical: LexicalS
     assert len(lexical.search(ROOT, ["retry"], 1_000)) == 100
 
 
+@pytest.mark.door
 def test_another_process_reads_what_this_one_writes(lexical: LexicalStore, folder: Path) -> None:
     lexical.add(ROOT, some(3))
     script = (

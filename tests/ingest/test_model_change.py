@@ -15,7 +15,7 @@ from tests.ingest.test_start import post
 from tests.stand_ins.embeddings_server import DIMENSION, EmbeddingsServer
 from tests.support.ingested import run_ingest
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 OTHER = "openai:text-embedding-small"
 OLD = "static-code-1"

@@ -187,6 +187,7 @@ def test_folders_are_ingested_again_from_what_the_index_names(repo: Path, store:
     assert stores.roots() == {root.id, again.id}
 
 
+@pytest.mark.door
 def test_two_installations_on_one_chroma_server_leave_each_other_alone(
     repo: Path, store: Any, server: Server, turn_knobs: Callable[..., None]
 ) -> None:
@@ -206,6 +207,7 @@ def test_two_installations_on_one_chroma_server_leave_each_other_alone(
     reset_store()
 
 
+@pytest.mark.door
 def test_what_is_dropped_beside_a_running_worker_is_told_no_longer(
     store: Any, server: Server, turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

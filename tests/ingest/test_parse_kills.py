@@ -19,7 +19,7 @@ from apps.ingest.runs import pipeline
 from tests.ingest import unruly_parser
 from tests.support.ingested import files_of, ingest, run_ingest, write_files
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.kill]
 
 Contents = Callable[[Root], dict[str, str]]
 # Files that are large enough to be cut otherwise by lines.

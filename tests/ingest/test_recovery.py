@@ -73,6 +73,7 @@ def only_what_is_live(root: Root) -> bool:
     return get_store().count(root.id) == root.chunks and files.count() == files.live().count()
 
 
+@pytest.mark.door
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("stage", "call"), [*((stage, 1) for stage in BEFORE_PUBLISHING), ("storing", 2)]

@@ -54,6 +54,7 @@ def test_a_start_is_accepted_before_anything_is_read(client: Client, repo: Path)
     }
 
 
+@pytest.mark.door
 @pytest.mark.parametrize(
     "changes",
     [
@@ -309,6 +310,7 @@ def test_an_empty_index_has_no_roots_and_no_lock(client: Client) -> None:
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
 
 
+@pytest.mark.door
 def test_models_are_listed_with_the_lock(client: Client) -> None:
     lock()
     answer = client.get("/ingest/models").json()

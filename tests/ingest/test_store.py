@@ -381,6 +381,7 @@ HOLD = (
 )
 
 
+@pytest.mark.door
 def test_a_second_process_is_refused_until_the_first_is_killed(
     folder: Path, turn_knobs: Callable[..., None]
 ) -> None:

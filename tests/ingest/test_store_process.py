@@ -19,6 +19,8 @@ from apps.index.vectors.process import Embedded, Turns
 from tests.house.sources import HOME
 from tests.ingest import verbs
 
+pytestmark = pytest.mark.kill
+
 ABOUT = {"made": "here"}
 PARENT = """
 import sys

@@ -16,6 +16,8 @@ from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import VectorStore, get_store, reset_store
 from tests.ingest.conftest import Server
 
+pytestmark = pytest.mark.door
+
 Turn = Callable[..., None]
 PREFIX = "ingest_vectors"
 

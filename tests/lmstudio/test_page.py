@@ -13,7 +13,7 @@ from apps.lmstudio import services
 from apps.lmstudio.models import SavedAddress
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, llm
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 HTMX = {"HX-Request": "true"}
 
 

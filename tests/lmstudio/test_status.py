@@ -13,7 +13,7 @@ from tests.ports import free_ports
 from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn, embedder, llm
 from tests.stand_ins.openai_server import OpenAIStandIn
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
 
 

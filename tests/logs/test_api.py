@@ -124,6 +124,7 @@ def test_logs_is_a_page_to_those_who_name_html_and_json_to_others(
     assert "Accept" in page["Vary"] and "Accept" in plain["Vary"]
 
 
+@pytest.mark.door
 @pytest.mark.django_db
 def test_requests_for_logs_and_health_leave_no_entry(client: Client, logged: LogStore) -> None:
     for path in (

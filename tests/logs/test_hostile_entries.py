@@ -7,6 +7,8 @@ import pytest
 from apps.logs.redaction import LONGEST_TEXT
 from tests.support.killable import output_of
 
+pytestmark = pytest.mark.door
+
 # Two hundred texts, each as long as the redaction looks.
 WRITE = """
 import json, sys

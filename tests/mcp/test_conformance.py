@@ -23,10 +23,13 @@ ERAS = ("modern", "legacy")
 # Those that list tools whatever provider is away, the suite's own beside them.
 ENDPOINTS = ("/mcp", "/mcp/agents")
 
-pytestmark = pytest.mark.skipif(
-    not (PROGRAMS / "node").exists() and os.environ.get("CI") != "true",
-    reason="the judges are not installed: make conformance",
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not (PROGRAMS / "node").exists() and os.environ.get("CI") != "true",
+        reason="the judges are not installed: make conformance",
+    ),
+    pytest.mark.door,
+]
 
 
 def node(program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

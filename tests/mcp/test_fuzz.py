@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from tests.mcp.speech import EVERY, META, PREFIX, Answer, connection, whole
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 BODIES, PAGE = 10_000, 100
 SEED = int(os.environ.get("HYPOTHESIS_SEED") or random.randrange(2**32))

@@ -13,6 +13,8 @@ from websockets.sync.client import connect
 from tests.browser.product import Product
 from tests.mcp.speech import BOTH, EVERY, STATELESS, headers_for, request
 
+pytestmark = pytest.mark.door
+
 PATIENCE = 60
 
 

@@ -70,6 +70,7 @@ HOSTILE = [("Markdown", "\n" * 90_000), ("Makefile", "${" * 40_000)]
 HOSTILE += [("reStructuredText", "\n" * 90_000)]
 
 
+@pytest.mark.door
 def test_a_text_that_takes_its_lexer_for_ever_is_shown_plain_and_holds_nobody_up() -> None:
     process = LexerProcess()
     try:
@@ -84,6 +85,7 @@ def test_a_text_that_takes_its_lexer_for_ever_is_shown_plain_and_holds_nobody_up
         process.close()
 
 
+@pytest.mark.door
 def test_a_lexer_that_is_killed_is_started_again() -> None:
     process = LexerProcess((sys.executable, "-c", "raise SystemExit"))
     try:

@@ -508,6 +508,7 @@ for glob in sys.argv[1:]:
 """
 
 
+@pytest.mark.door
 def test_no_glob_freezes_a_search() -> None:
     """In a process of its own, which can be killed."""
     command = [sys.executable, "-c", MATCH_EACH, *EVIL_GLOBS]

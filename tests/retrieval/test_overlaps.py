@@ -137,6 +137,7 @@ def test_a_root_that_lacks_something_answers_for_what_no_other_has(nested: Path,
     assert len(places(found)) == len(EACH_ONCE)
 
 
+@pytest.mark.door
 def test_names_are_told_once(nested: Path, client: Client) -> None:
     def post(tool: str) -> list[tuple[str, str]]:
         body = {"name": "berth_of_ship_1" if tool == "definitions" else QUESTION, "limit": 100}

@@ -71,6 +71,7 @@ def test_a_limit_that_is_not_offered_is_the_usual_one(
     assert get(client, q="x", limit=limit).count('<article class="hit"') == 10
 
 
+@pytest.mark.door
 def test_the_question_can_be_taken_to_the_chat(client: Client, shelf: Shelf) -> None:
     shelf.put(0.1, repo="one")
     html = get(client, q="who & why", repository="one")

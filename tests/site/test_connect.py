@@ -141,6 +141,7 @@ def test_an_empty_index_is_told_with_the_way_on(client: Client, shelf: Shelf) ->
     assert "1 repository" in page
 
 
+@pytest.mark.door
 def test_the_question_endpoint_says_whether_a_model_can_answer(
     client: Client, turn_knobs: Callable[..., None]
 ) -> None:

@@ -25,6 +25,8 @@ from tests.support import damage
 from tests.support.damage import Harm
 from tests.support.ingested import SAMPLE, write_files
 
+pytestmark = pytest.mark.door
+
 PATIENCE = 120
 KINDS: tuple[Harm, ...] = (
     damage.chroma_deleted,

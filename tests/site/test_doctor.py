@@ -21,7 +21,7 @@ from tests.house.sources import HOME
 from tests.ports import free_ports
 from tests.stand_ins.openai_server import OpenAIStandIn
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 PATIENCE = 60
 HOLD = """

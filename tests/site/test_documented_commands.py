@@ -40,6 +40,7 @@ def curl(command: str) -> httpx.Response:
     )
 
 
+@pytest.mark.door
 def test_each_curl_command_succeeds_in_the_order_of_the_document(tmp_path: Path) -> None:
     assert len(CURLS) >= 5
     with running(tmp_path, CODEINFO_MCP_PROVIDER="builtin") as product:

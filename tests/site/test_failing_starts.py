@@ -15,6 +15,8 @@ from tests.house.sources import HOME
 from tests.ports import free_ports
 from tests.support.small_disk import small_disk
 
+pytestmark = pytest.mark.door
+
 NOBODY = 65534
 OPEN = "WARN others may read"
 # Root without the right to pass over permissions: as any other user, whose files these are not.

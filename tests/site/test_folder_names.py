@@ -31,6 +31,7 @@ def ingest(product: Product) -> None:
     until_ingested(f"{product.url}/ingest/status/{started.json()['runId']}")
 
 
+@pytest.mark.door
 def test_whatever_a_data_folder_is_called_all_of_it_is_in_there(tmp_path: Path) -> None:
     """Two that differ behind a `#` share nothing."""
     first, other = tmp_path / f"{SAME}#a ?%41+\tb&c=d", tmp_path / f"{SAME}#b ?%42+\tx"

@@ -31,6 +31,7 @@ def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "LIMIT_SECONDS", PATIENCE)
 
 
+@pytest.mark.door
 @pytest.mark.django_db
 def test_health_tells_of_every_part(client: Client) -> None:
     body = client.get("/health").json()

@@ -106,6 +106,7 @@ async def test_each_provider_says_why_it_cannot_be_used(turn_knobs: Callable[...
     assert (ready.level, ready.detail) == ("ok", "1 model, without tools")
 
 
+@pytest.mark.door
 async def test_the_fragment_names_every_part(
     async_client: AsyncClient, turn_knobs: Callable[..., None]
 ) -> None:

@@ -33,6 +33,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.door
 def test_every_migration_can_be_applied_and_none_is_missing(told: dict[str, Any]) -> None:
     assert told["changes"] == []
     assert told["database"] == "other"

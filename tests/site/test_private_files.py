@@ -15,6 +15,8 @@ from apps.core import private_files
 from apps.embedding import DEFAULT_MODEL
 from tests.browser.product import HOME, SERVE, Product, running
 
+pytestmark = pytest.mark.door
+
 NOBODY = 65534
 FOR_ALL = ("/bin/sh", "-c", 'umask 022 && exec "$0" "$@"')
 LISTING = """

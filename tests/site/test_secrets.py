@@ -17,6 +17,8 @@ from tests.stand_ins.openai_scripts import Script, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.support.ingested import SAMPLE, write_files
 
+pytestmark = pytest.mark.door
+
 PATIENCE = 60
 # Each where it may be met; none of them twice, so that a failure says which got through.
 KEY, TOKEN, COOKIE, QUERY = "canary-key-1", "canary-token-2", "canary-cookie-3", "canary-query-4"

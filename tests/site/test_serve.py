@@ -17,6 +17,8 @@ from tests.house.sources import HOME
 from tests.ports import free_ports
 from tests.support.killable import output_of
 
+pytestmark = pytest.mark.door
+
 
 def command_env(data: Path, port: int, **more: str) -> dict[str, str]:
     own = {

@@ -71,6 +71,7 @@ def facts(span: Span) -> dict[str, Any]:
     }
 
 
+@pytest.mark.door
 def test_one_trace_leads_from_the_request_to_the_call_of_chroma(traced: Receiver) -> None:
     trace = bytes.fromhex(TRACE)
     [turn] = traced.named("chat turn")
@@ -127,6 +128,7 @@ def tracing(turn_knobs: Callable[..., None], settings: Any) -> Iterator[Receiver
         telemetry.stop()
 
 
+@pytest.mark.door
 def test_a_failed_step_tells_its_code_and_not_its_words(tracing: Receiver) -> None:
     with pytest.raises(KeyError), telemetry.span("step"):
         raise KeyError(CANARY)
@@ -136,6 +138,7 @@ def test_a_failed_step_tells_its_code_and_not_its_words(tracing: Receiver) -> No
     assert CANARY not in tracing.everything
 
 
+@pytest.mark.door
 async def test_a_path_of_no_route_is_not_told(tracing: Receiver) -> None:
     await AsyncClient().get(f"/{CANARY}")
     telemetry.stop()
@@ -156,6 +159,7 @@ def test_it_is_off_unless_the_variables_want_it(environ: dict[str, str]) -> None
     assert not telemetry.start(Knobs.read(environ))
 
 
+@pytest.mark.door
 def test_while_it_is_off_opentelemetry_is_not_imported() -> None:
     code = (
         "import sys, django; django.setup(); import codeinfo.asgi; from apps.core import telemetry;"

@@ -23,6 +23,8 @@ from tests.browser.product import HOME, Product, running
 from tests.site.test_documented_commands import until_ingested
 from tests.support.ingested import SAMPLE, ingest, write_files
 
+pytestmark = pytest.mark.door
+
 PATIENCE = 60
 
 

@@ -109,6 +109,7 @@ def ask(url: str) -> tuple[int, dict[str, Any], Any]:
             return error.code, json.load(error), error.headers
 
 
+@pytest.mark.door
 def test_health_is_answered_while_the_loop_stands_still(tmp_path: Path) -> None:
     stall = tmp_path / "stall"
     with running(tmp_path / "product", command=SERVE, STALL=str(stall)) as product:

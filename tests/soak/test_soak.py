@@ -14,6 +14,8 @@ from tests.soak.rounds import FAULTS, Round
 from tests.soak.world import World
 from tests.support.ingested import write_files
 
+pytestmark = pytest.mark.kill
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:

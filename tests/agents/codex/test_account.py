@@ -14,6 +14,8 @@ from tests.agents.rigs.codex import CodexWorld
 from tests.stand_ins.login_server import LoginStandIn
 from tests.stand_ins.responses_server import KEY, write_login
 
+pytestmark = pytest.mark.door
+
 PROVIDER = CodexProvider()
 
 

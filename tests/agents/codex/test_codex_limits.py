@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from apps.agents.events import ThreadNamed, TurnFinished
 from apps.agents.loop import run
 from apps.agents.providers.codex.provider import CodexProvider
@@ -19,6 +21,7 @@ PROVIDER = CodexProvider()
 Turn = Callable[..., None]
 
 
+@pytest.mark.door
 async def test_text_past_its_limit_ends_the_answer_and_the_turn_at_codex(
     codex: CodexWorld,
 ) -> None:
@@ -56,6 +59,7 @@ async def test_calls_past_their_limit_end_the_answer(codex: CodexWorld, turn_kno
     assert sum(event.kind == "tool_started" for event in heard.events) == 6
 
 
+@pytest.mark.door
 async def test_a_line_past_its_limit_ends_the_answer_and_the_next_question_is_answered(
     codex: CodexWorld, turn_knobs: Turn
 ) -> None:

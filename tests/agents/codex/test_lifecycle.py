@@ -22,6 +22,8 @@ from tests.agents.rigs.codex import CodexWorld
 from tests.stand_ins.responses_scripts import HALF
 from tests.stand_ins.responses_server import write_config
 
+pytestmark = pytest.mark.door
+
 PROVIDER = CodexProvider()
 
 

@@ -11,6 +11,8 @@ from tests.browser.product import Product, running
 from tests.stand_ins.responses_scripts import Script, call, end, say
 from tests.stand_ins.responses_server import ResponsesStandIn, write_config
 
+pytestmark = pytest.mark.door
+
 SOURCE = '''"""Networking."""
 
 

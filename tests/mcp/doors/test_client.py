@@ -21,6 +21,8 @@ from tests.stand_ins.openai_scripts import Script, answer_from_tools, call, end,
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.support.ingested import SAMPLE, ingest_sample, write_files
 
+pytestmark = pytest.mark.door
+
 JSON = dict[str, Any]
 Connect = Callable[[str], AbstractAsyncContextManager[Client]]
 

@@ -22,6 +22,7 @@ SNIPPETS = re.findall(r"^```python\n(.*?)^```", DOC, re.M | re.S)
 WORDS = [*HINTS, *NUMBERS, "PROVIDER_UNAVAILABLE", "PROVIDER_ERROR", "REPO_NOT_FOUND"]
 
 
+@pytest.mark.door
 def test_the_python_of_the_document_runs_as_it_stands(tmp_path: Path) -> None:
     (snippet,) = SNIPPETS
     with running(tmp_path, CODEINFO_MCP_PROVIDER="builtin") as product:

@@ -75,6 +75,7 @@ async def test_an_answer_that_fails(version: str, scripted: Scripted) -> None:
     assert "It fell over. Ask again" in failed(answer, version, "PROVIDER_ERROR", 503)
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("version", EVERY)
 async def test_a_provider_of_the_callers_that_is_away(version: str, scripted: Scripted) -> None:
     scripted()
@@ -113,6 +114,7 @@ async def test_what_models_send_for_nothing(left_out: dict[str, Any], scripted: 
     assert answer.result["structuredContent"]["modelId"] == "m-1"
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize("method", ["tools/list", "tools/call"])
 async def test_a_closed_gate(version: str, method: str, turn_knobs: Callable[..., None]) -> None:
@@ -140,6 +142,7 @@ async def test_the_gate_leaves_the_handshake_open(
     assert "codebase_question" in answer.result["instructions"]
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("version", EVERY)
 async def test_a_repository_that_nobody_ingested(version: str, folder: Path) -> None:
     await asyncio.to_thread(ingest_sample, folder)

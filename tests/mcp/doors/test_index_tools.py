@@ -34,6 +34,7 @@ def test_every_tool_that_reads_is_tried_here() -> None:
     assert tools == {*CALLS, "reingest_repository"}
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.usefixtures("lighthouse")
 async def test_a_result_is_as_its_schema_says(name: str) -> None:

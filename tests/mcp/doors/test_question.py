@@ -283,6 +283,7 @@ async def test_a_passing_trouble_is_told_once_and_is_no_end(
     assert caller.heard.count("Reconnecting... 1/3") == 1
 
 
+@pytest.mark.door
 async def test_a_provider_that_is_away_is_told_with_what_to_do(
     scripted: Scripted, caller: Caller
 ) -> None:

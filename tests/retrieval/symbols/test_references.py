@@ -24,6 +24,7 @@ def places(answer: dict[str, Any]) -> list[str]:
     return [f"{each['relPath']}:{each['startLine']}" for each in answer["results"]]
 
 
+@pytest.mark.door
 def test_identifiers_count_and_comments_and_strings_do_not(refer: Any) -> None:
     answer = refer("moor")
     assert places(answer) == [

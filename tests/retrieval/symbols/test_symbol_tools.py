@@ -21,6 +21,7 @@ def test_their_schemas_are_those_of_the_endpoints() -> None:
     assert FILE_OUTLINE.parameters["required"] == ["repository", "path"]
 
 
+@pytest.mark.door
 def test_a_tool_answers_what_the_endpoint_answers(harbour: Path, post: Post) -> None:
     arguments = {"name": "Ship", "repository": ["harbour"], "language": "python", "limit": 3}
     assert FIND_DEFINITIONS.run(arguments) == post("symbol-definitions", **arguments)[1]
