@@ -1,7 +1,8 @@
 """An embedded store, or a collection of it, that cannot be used is moved out of the way, and kept.
 
-It goes to `chroma.broken-<date>` beside Chroma's folder, for whoever wants to look into it. The
-newest two are kept. Only done while the folder is locked and no child has it open.
+It goes to `chroma.broken-<date>` beside Chroma's folder, for whoever wants to look into it; in that
+folder where it is a mount of its own. The newest two are kept. What is interrupted is finished
+before the folder is opened again. Only done while the folder is locked and no child has it open.
 """
 
 import errno
@@ -10,7 +11,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +21,10 @@ from apps.ingest.vectors.chroma import failed, is_index_folder, unavailable
 logger = logging.getLogger("codeinfo.ingest")
 
 DATABASE = "chroma.sqlite3"
+BROKEN = ".broken-"
 KEPT = 2
+# Where things are while they are moved, in Chroma's folder, and which they are.
+STAGING, LIST = "setting-aside", "moved.txt"
 LONGEST_VERDICT = 150
 LIST_SIZE_BYTES = 4
 # With less space than this, what fails is not taken for broken.
@@ -114,8 +118,24 @@ def set_collections_aside(folder: Path, names: Sequence[str]) -> Path | None:
 def set_store_aside(folder: Path) -> Path | None:
     """Move everything but the locks; where to, or None where there is nothing."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = [entry for entry in folder.iterdir() if entry.suffix != ".lock"]
-    return _move(folder, found) if found else None
+    found = [entry for entry in folder.iterdir() if not _is_ours(folder, entry)]
+    return _move(folder, found) if found else finish(folder)
+
+
+def _is_ours(folder: Path, entry: Path) -> bool:
+    """Whether this is no part of the store."""
+    kept = entry.name.startswith(f"{folder.name}{BROKEN}")
+    return kept or entry.name == STAGING or entry.suffix == ".lock"
+
+
+def finish(folder: Path) -> Path | None:
+    """Bring to its end a set-aside that was begun, and perhaps interrupted; where things are kept
+    then. Called before Chroma opens the folder, so that what is left there is never taken for a
+    store. Raises Unavailable."""
+    try:
+        return _finish(folder)
+    except OSError as error:
+        raise unavailable(f"Chroma's broken files cannot be set aside: {error}") from error
 
 
 def _index_folders(folder: Path, names: Sequence[str]) -> list[Path]:
@@ -132,35 +152,89 @@ def _index_folders(folder: Path, names: Sequence[str]) -> list[Path]:
         raise unavailable(f"Chroma's database cannot be read: {error}") from error
 
 
-def _move(folder: Path, entries: Iterable[Path]) -> Path:
-    """Raises Unavailable where they cannot be moved."""
+def _move(folder: Path, entries: Iterable[Path]) -> Path | None:
+    """Raises Unavailable where they cannot be moved; then all is where it was."""
+    staging = folder / STAGING
     try:
-        target = _new_folder(folder)
-        for entry in entries:
-            shutil.move(entry, target / entry.name)
-        _forget_older(folder)
+        _finish(folder)
+        staging.mkdir(mode=0o700)
+        names = "".join(f"{entry.name}\n" for entry in entries)
+        (staging / f"{LIST}.new").write_text(names)
+        (staging / f"{LIST}.new").replace(staging / LIST)
+        target = _finish(folder)
     except OSError as error:
+        _put_back(folder)
         raise unavailable(f"Chroma's broken files cannot be set aside: {error}") from error
+    return target
+
+
+def _finish(folder: Path) -> Path | None:
+    """As `finish`. Raises OSError."""
+    staging = folder / STAGING
+    if not staging.is_dir():
+        return None
+    for name in _listed(staging):
+        if (folder / name).exists() and not (staging / name).exists():
+            os.rename(folder / name, staging / name)
+    for name in (f"{LIST}.new", LIST):
+        (staging / name).unlink(missing_ok=True)
+    if not any(staging.iterdir()):
+        staging.rmdir()
+        return None
+    target = _named(staging, folder)
+    _forget_older(folder)
     logger.warning("broken vectors set aside", extra={"context": {"folder": str(target)}})
     return target
 
 
-def _new_folder(folder: Path) -> Path:
-    name = f"{folder.name}.broken-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    number = 1
-    while True:
-        target = folder.with_name(name if number == 1 else f"{name}-{number}")
-        try:
-            target.mkdir(mode=0o700)
-        except FileExistsError:
-            number += 1
-        else:
-            return target
+def _listed(staging: Path) -> list[str]:
+    """What is to be moved; all of it is written down before the first of it is moved."""
+    try:
+        return [Path(name).name for name in (staging / LIST).read_text().splitlines() if name]
+    except FileNotFoundError:
+        return []
+
+
+def _put_back(folder: Path) -> None:
+    """What cannot be put back is moved on by the next try."""
+    staging = folder / STAGING
+    with suppress(OSError):
+        for name in _listed(staging):
+            if (staging / name).exists() and not (folder / name).exists():
+                os.rename(staging / name, folder / name)
+        for name in (f"{LIST}.new", LIST):
+            (staging / name).unlink(missing_ok=True)
+        staging.rmdir()
+
+
+def _named(staging: Path, folder: Path) -> Path:
+    """Give what was moved its name: beside the folder or, where that is another file system or may
+    not be written, in it. Everything is one rename: nothing is copied or half there."""
+    name = f"{folder.name}{BROKEN}{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    try:
+        target = _free(folder.parent, name)
+        os.rename(staging, target)
+    except OSError:
+        target = _free(folder, name)
+        os.rename(staging, target)
+    return target
+
+
+def _free(place: Path, name: str) -> Path:
+    """A name that nothing has yet."""
+    target, number = place / name, 1
+    while target.exists():
+        number += 1
+        target = place / f"{name}-{number}"
+    return target
 
 
 def _forget_older(folder: Path) -> None:
     """Delete all but the newest."""
-    found = folder.parent.glob(f"{folder.name}.broken-*")
+    found = [
+        *folder.parent.glob(f"{folder.name}{BROKEN}*"),
+        *folder.glob(f"{folder.name}{BROKEN}*"),
+    ]
     newest_first = sorted(found, key=lambda each: os.stat(each).st_ctime_ns, reverse=True)
     for old in newest_first[KEPT:]:
         shutil.rmtree(old)

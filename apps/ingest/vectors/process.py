@@ -146,6 +146,7 @@ class Embedded:
             if self._child:
                 self._child.end()
             self._child = None
+            aside.finish(self._folder)
             if problem := aside.problem_without_database(self._folder):
                 self._break(problem)
             aside.set_torn_indexes_aside(self._folder)
