@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from apps.ingest.sqlite_files import is_broken, open_file
 from apps.ingest.vectors.chroma import failed, is_index_folder, unavailable
@@ -27,17 +28,31 @@ KEPT = 2
 STAGING, LIST = "setting-aside", "moved.txt"
 LONGEST_VERDICT = 150
 LIST_SIZE_BYTES = 4
+# Of an SQLite database.
+HEADER_SIZE = 100
 # With less space than this, what fails is not taken for broken.
 LEAST_FREE = 64 << 20
 
 
 def problem_of(folder: Path) -> str:
     """Why no Chroma can use this store, as SQLite itself or the files say; "" where it can, or
-    where that is not known. Reads all of its database."""
-    if problem := problem_without_database(folder):
-        return problem
+    where that is not known. Reads all of its database, which must not be written meanwhile: Chroma
+    would wait for it."""
+    return problem_without_database(folder) or _verdict(folder, "ro")
+
+
+def problem_beside(folder: Path) -> str | None:
+    """The same while Chroma is at work there, which waits for nothing: SQLite takes no lock. None
+    where that cannot be told, since the database was written meanwhile."""
+    before = _state(folder)
+    # What is written under its eyes may look malformed; it cannot look whole and be it not.
+    problem = problem_without_database(folder) or _verdict(folder, "ro&immutable=1")
+    return problem if not problem or (before and before == _state(folder)) else None
+
+
+def _verdict(folder: Path, mode: str) -> str:
     try:
-        with closing(open_file(folder / DATABASE, "ro")) as database:
+        with closing(open_file(folder / DATABASE, mode)) as database:
             database.text_factory = lambda text: text.decode(errors="replace")
             # The quick check does not see an index that lacks rows, by which nothing is deleted.
             (verdict,) = database.execute("PRAGMA integrity_check(1)").fetchone()
@@ -47,6 +62,20 @@ def problem_of(folder: Path) -> str:
         # SQLite's own message quotes a name of the schema, which is no text.
         return f"{DATABASE}: its schema is malformed"
     return "" if verdict == "ok" else f"{DATABASE}: {' '.join(verdict.split())[:LONGEST_VERDICT]}"
+
+
+def _state(folder: Path) -> tuple[Any, ...] | None:
+    """Changes whenever the database does; None while a transaction is in it, or was cut off."""
+    database = folder / DATABASE
+    logs = [Path(f"{database}{ending}") for ending in ("-journal", "-wal")]
+    if any(log.exists() and log.stat().st_size for log in logs):
+        return None
+    if not database.exists():
+        return ("missing",)
+    found = database.stat()
+    with database.open("rb") as file:
+        header = file.read(HEADER_SIZE)  # it counts the transactions
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, header
 
 
 def problem_without_database(folder: Path) -> str:
