@@ -27,3 +27,8 @@ def panic(collections: Collections) -> None:
 
 def segfault(collections: Collections) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def malformed(collections: Collections) -> None:
+    """As Chroma tells of a page of its database that is none."""
+    raise chroma.unavailable("Chroma failed: error returned from database: (code: 11) malformed")
