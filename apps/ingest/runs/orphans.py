@@ -17,6 +17,7 @@ from apps.ingest.models import RemovedRoot, Root
 from apps.ingest.runs import stores
 from apps.ingest.runs.stores import Held
 from apps.ingest.vectors.store import get_store
+from apps.logs.redaction import on_one_line
 from codeinfo.conf import knobs
 from codeinfo.errors import Unavailable
 
@@ -36,7 +37,8 @@ class Orphan:
 
     @property
     def label(self) -> str:
-        return f"{self.path or 'an unknown folder'} ({self.root_id})"
+        # The path may be anybody's: on one Chroma server others write, too.
+        return f"{on_one_line(self.path) or 'an unknown folder'} ({self.root_id})"
 
 
 _known: tuple[Orphan, ...] = ()
