@@ -76,6 +76,14 @@ def test_a_child_that_is_killed_in_a_call_is_told_and_started_again(embedded: Em
     assert embedded.ask(Collections.count, "kept") == 2
 
 
+def test_a_call_whose_child_is_killed_under_it_is_done_by_another(
+    embedded: Embedded, tmp_path: Path
+) -> None:
+    first = embedded.ask(verbs.pid)
+    assert embedded.ask(verbs.die_once, tmp_path / "died") == "survived"
+    assert embedded.ask(verbs.pid) != first
+
+
 @pytest.mark.parametrize("verb", [verbs.panic, verbs.segfault])
 def test_a_crash_of_chroma_is_told_from_a_kill_and_its_process_does_nothing_more(
     embedded: Embedded, verb: Callable[..., None]

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
+from apps.ingest.types import Vectors
 from apps.ingest.vectors.chroma import BROKEN, CRASHED, failed, unavailable
 from apps.ingest.vectors.collections import Collections
 from apps.ingest.vectors.process import may_be_malformed, sqlite_code
@@ -27,6 +28,7 @@ FAILURES, ATTEMPTS = 2, 3
 # Rows whose vectors a probe reads, evenly spaced among the first so many (an offset costs as much
 # as all rows before it), and how far from 1 their length may be.
 PROBED, PROBED_AMONG, LENGTH_ERROR = 8, 1_000, 1e-3
+UNTRUE = "Chroma failed: its index does not hold what was written"
 # After these a collection is not what it was when it was probed.
 WRITES = (Collections.add, Collections.delete, Collections.describe, Collections.drop)
 
@@ -67,6 +69,8 @@ class Guarded:
         # Those that were probed and are sound, until they are written or anything fails; and how
         # often that has happened.
         self._sound: set[str] = set()
+        # Those of which a vector was read that nobody wrote.
+        self._untrue: set[str] = set()
         self._doubts = 0
         self.close = client.close
 
@@ -81,13 +85,24 @@ class Guarded:
             result = self._client.ask(verb, *args, **options)
         except Unavailable:
             self._fail()
+            if verb in WRITES:
+                # Chroma keeps what it could not apply, and shows it to nobody before it is opened
+                # again: who deletes it meanwhile finds nothing.
+                self._client.renew()
             raise
         finally:
             if verb in WRITES:
                 self._doubt({str(args[0])})
         if verb is Collections.drop:
             self._crashing.pop(str(args[0]), None)
+            self._untrue.discard(str(args[0]))
         return result
+
+    def distrust(self, name: str) -> Unavailable:
+        """Count a collection as broken, since a vector was read that nobody wrote; the error."""
+        self._untrue.add(name)
+        self._fail()
+        return unavailable(UNTRUE)
 
     def paused(self) -> AbstractContextManager[Path | None]:
         """The folder of an embedded Chroma, while nothing is done in it."""
@@ -143,6 +158,8 @@ class Guarded:
         """
         if name in self._sound:
             return ""
+        if name in self._untrue:
+            return UNTRUE
         failures, attempts = 0, 0
         while True:
             attempts += 1
@@ -174,10 +191,8 @@ class Guarded:
         some = {ids[number * (len(ids) - 1) // (PROBED - 1)] for number in range(PROBED)}
         found, vectors = ask(Collections.vectors, name, sorted(some))
         lost = sorted(some - set(found))
-        lengths = np.linalg.norm(vectors, axis=1)
-        good = np.allclose(lengths, 1, atol=LENGTH_ERROR)
-        if not good or (lost and ask(Collections.get, name, lost)):
-            raise unavailable("Chroma failed: its index does not hold what was written")
+        if not are_true(vectors) or (lost and ask(Collections.get, name, lost)):
+            raise unavailable(UNTRUE)
         if not found or ask(Collections.nearest, name, vectors[0], 1):
             return
         if ask(Collections.get, name, found):
@@ -198,6 +213,13 @@ class Guarded:
         for name in names:
             self.ask(Collections.drop, name)
         return kept
+
+
+def are_true(vectors: Vectors) -> bool:
+    """Whether these can be what was written: all of that has the length 1."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1)
+    return bool(np.allclose(lengths, 1, atol=LENGTH_ERROR))
 
 
 def _is_of_content(error: Unavailable) -> bool:

@@ -88,10 +88,18 @@ class Embedded:
             if self._closed:
                 raise unavailable("Chroma failed: it was closed")
             try:
-                result: Result = self._running().ask((verb, args, options))
+                result: Result = self._answer((verb, args, options))
             except OSError as error:
                 raise unavailable(f"Chroma's files cannot be read: {error}") from error
         return result
+
+    def _answer(self, request: Any) -> Any:
+        """The answer of the child, or of another one where it was killed: every verb may be done
+        twice."""
+        try:
+            return self._running().ask(request)
+        except Killed:
+            return self._running().ask(request)
 
     @contextmanager
     def _judged(self) -> Iterator[None]:
@@ -212,6 +220,10 @@ class NotOpened(Unavailable):
     """Chroma could not open the folder."""
 
 
+class Killed(Unavailable):
+    """A child was killed before it had answered."""
+
+
 class Checks:
     """Looks at a database that may be malformed, while Chroma uses it. Those who ask at the same
     time share one look, which began after each of them had met its error."""
@@ -312,7 +324,10 @@ class Child:
             ended_by = -(self._process.returncode or 0)
             if ended_by in CRASHES:
                 raise crashed(f"its process ended by {signal.Signals(ended_by).name}") from error
-            raise unavailable(f"Chroma's process was lost ({error}): try again") from error
+            lost = unavailable(f"Chroma's process was lost ({error}): try again")
+            if not isinstance(error, TimeoutError):
+                lost = Killed(lost.message, code=lost.code, retryable=lost.retryable)
+            raise lost from error
         finally:
             if not answered:
                 self._kill()

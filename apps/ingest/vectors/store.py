@@ -27,7 +27,7 @@ from apps.ingest.types import Check, Origin, StoredMatch, VectorRecord, Vectors,
 from apps.ingest.vectors import aside, chroma
 from apps.ingest.vectors.chroma import failed
 from apps.ingest.vectors.collections import Collections, pages
-from apps.ingest.vectors.guarded import Client, Guarded
+from apps.ingest.vectors.guarded import Client, Guarded, are_true
 from apps.ingest.vectors.packing import description, match, origin_in, packed, unit_rows
 from apps.ingest.vectors.process import Embedded
 from codeinfo.conf import knobs
@@ -134,6 +134,8 @@ class VectorStore:
             found, vectors = self._client.ask(Collections.vectors, self._name(root_id), part)
             if len(found) < len(part):
                 return None
+            if not are_true(vectors):
+                raise self._client.distrust(self._name(root_id))
             if rows is None:
                 rows = np.empty((len(ids), vectors.shape[1]), np.float32)
             rows[[place[each] for each in found]] = vectors
