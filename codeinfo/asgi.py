@@ -4,15 +4,37 @@ On PORT everything is served. MCP_PORT and AGENTS_MCP_PORT are one endpoint each
 no page and no API exists there.
 """
 
+import asyncio
 import os
 import re
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")
 
-from django.core.asgi import get_asgi_application
+import django
+from django.core.handlers.asgi import ASGIHandler
 
-django_application = get_asgi_application()
+
+class Handler(ASGIHandler):
+    """Django's handler, whose tasks tell nobody of a client that leaves after its request was
+    killed."""
+
+    async def listen_for_disconnect(self, receive: Any) -> None:
+        # At the end of the process the handler is cancelled before its clients are: then it waits
+        # for this task no more, and what that raises would be printed as never retrieved.
+        task = asyncio.current_task()
+        assert task is not None
+        task.add_done_callback(_retrieve)
+        await super().listen_for_disconnect(receive)
+
+
+def _retrieve(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled():
+        task.exception()
+
+
+django.setup(set_prefix=False)
+django_application = Handler()
 
 # Consumers import models, which need Django set up first.
 from channels.auth import AuthMiddlewareStack

@@ -1,13 +1,15 @@
 """The verbs of a run (see `rows`) while the database is away or its disk is full: kept by this
 process alone.
 
-Nothing of it is written to the database later: the page says so while it lasts. What is kept here
-are rows that were never saved, so that pages draw them as they draw any. A conversation is
-forgotten once the database has answered for it again, or when many others came after it.
+Nothing of it is written to the database later: the page says so while it lasts. Only the end of an
+answer whose row was there before is written, as soon as somebody asks for its conversation. What is
+kept here are rows that were never saved, so that pages draw them as they draw any. A conversation
+is forgotten once the database has answered for it again, or when many others came after it.
 """
 
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +37,8 @@ class Kept:
 
 _kept: dict[str, Kept] = {}
 _running: dict[str, Turn] = {}
+# By conversation: the stored answer whose end could not be written, and that end.
+_ends: dict[str, tuple[str, Outcome]] = {}
 
 
 def database_away() -> bool:
@@ -52,6 +56,35 @@ def database_away() -> bool:
 def cannot_store(error: Error) -> bool:
     """Whether what raised `error` is to be kept here: the database is away, or its disk full."""
     return disk.is_full(error) or database_away()
+
+
+def keep_end(conversation_id: str, turn_id: str, outcome: Outcome) -> None:
+    """Remember how an answer of the database ended, until it can be written there."""
+    _ends[conversation_id] = turn_id, outcome
+    while len(_ends) > MOST:
+        del _ends[next(iter(_ends))]
+
+
+def write_end(conversation_id: str) -> None:
+    """Write what `keep_end` was told of a conversation, which releases its lock. Raises Error where
+    that is still impossible."""
+    if conversation_id in _ends:
+        rows.finish_turn(conversation_id, *_ends[conversation_id])
+        _ends.pop(conversation_id, None)
+
+
+def _with_end(stored: list[Turn]) -> list[Turn]:
+    """Stored turns as they are and, where its end is kept here, the last answer as it ended."""
+    for turn in stored:
+        turn_id, outcome = _ends.get(turn.conversation_id, ("", None))
+        if outcome is not None and str(turn.pk) == turn_id:
+            _finish(turn, outcome)
+    return stored
+
+
+def _finish(turn: Turn, outcome: Outcome) -> None:
+    turn.status, turn.parts = outcome.status, list(outcome.parts)
+    turn.error, turn.usage, turn.timing = outcome.error, outcome.usage, outcome.timing
 
 
 @dataclass(frozen=True)
@@ -73,6 +106,8 @@ def seen(conversation_id: str) -> Seen:
     """Without what is stored while the database is away; one that is busy raises its error."""
     kept = _kept.get(conversation_id)
     unsaved = kept.conversation if kept else None
+    with suppress(Error):
+        write_end(conversation_id)
     try:
         row = Conversation.objects.filter(pk=conversation_id).first()
         mine = row is not None and current().may_see(row.owner_id)
@@ -82,7 +117,7 @@ def seen(conversation_id: str) -> Seen:
             raise
         return _permitted(Seen(unsaved, turns(conversation_id), away=True))
     full = disk.has_no_room()
-    both = [*stored, *turns(conversation_id)]
+    both = [*_with_end(stored), *turns(conversation_id)]
     return _permitted(Seen(row or unsaved, both, away=full, full=full))
 
 
@@ -114,7 +149,8 @@ def recall(request: StartTurn) -> None:
         if row is None:
             return
         rows.check_open(row, request.agent_name)
-        history = queries.history(request.conversation_id, before=now_ms())
+        stored = _with_end(queries.turns(request.conversation_id))
+        history = queries.as_messages((turn.role, turn.parts) for turn in stored)
     except Error:
         return
     _kept.setdefault(request.conversation_id, Kept(row)).stored = history
@@ -202,6 +238,4 @@ def name_thread(conversation_id: str, thread_id: str) -> None:
 
 
 def finish_turn(conversation_id: str, turn_id: str, outcome: Outcome) -> None:
-    turn = _running.pop(turn_id)
-    turn.status, turn.parts = outcome.status, list(outcome.parts)
-    turn.error, turn.usage, turn.timing = outcome.error, outcome.usage, outcome.timing
+    _finish(_running.pop(turn_id), outcome)

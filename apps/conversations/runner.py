@@ -30,6 +30,7 @@ from apps.conversations.measures import measured
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn, Store
 from apps.conversations.work import database, spawn
+from apps.core import disk
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.hub import hub
@@ -147,6 +148,7 @@ async def _started(request: StartTurn) -> tuple[Store, StartedTurn]:
     if live is not None and not live.stored:
         raise leases.in_progress()
     try:
+        await database(memory.write_end, request.conversation_id)
         started = await database(rows.start_turn, request, recovery.owner())
     except Error as error:
         if not await database(memory.cannot_store, error):
@@ -250,7 +252,7 @@ async def _answer(run: Run) -> Terminal:
                     return event
                 if isinstance(event, ThreadNamed):
                     # At once: without it the next question would begin another thread.
-                    await _saved(
+                    await _unsaved(
                         run, run.store.name_thread, run.log.conversation_id, event.thread_id
                     )
                 run.log.append(event)
@@ -280,7 +282,11 @@ async def _finish(run: Run, event: Terminal) -> None:
     log.transcript.apply(event)
     outcome = Outcome.of(event, log.snapshot().parts)
     ids = log.conversation_id, log.turn_id
-    if not await _saved(run, run.store.finish_turn, *ids, outcome):
+    if (problem := await _unsaved(run, run.store.finish_turn, *ids, outcome)) is None:
+        pass
+    elif await database(memory.cannot_store, problem):
+        memory.keep_end(*ids, outcome)
+    else:
         event = replace(NOT_SAVED, usage=event.usage, timing=event.timing)
     live_runs.remove(log)
     log.append(event)
@@ -294,17 +300,25 @@ async def _finish(run: Run, event: Terminal) -> None:
     )
 
 
-async def _saved(run: Run, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
+async def _unsaved(
+    run: Run, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs
+) -> DatabaseError | None:
+    """Save, in as many attempts as it takes; why it could not be done. A full disk is not waited
+    for."""
+    problem: DatabaseError | None = None
     for seconds in (*SAVE_PAUSES, None):
         try:
             await database(save, *args, **kwargs)
         except DatabaseError as error:
             logger.warning("chat run not saved: %s", error, extra={"context": run.context})
+            problem = error
         else:
-            return True
+            return None
+        if disk.is_full(problem):
+            break
         if seconds is not None:
             await pause(seconds)
-    return False
+    return problem
 
 
 async def _keep(run: Run) -> None:

@@ -1,6 +1,8 @@
 """What the vector store and the word index hold of a root is deleted from both, always together.
 
-The words go first: they are in files of our own, so they go even while Chroma is away.
+Of a root that is removed the words go first: they are in files of our own, so they go even while
+Chroma is away. Of one that stays, the vectors do: where Chroma refuses, both are as they were, and
+the words are not built again from vectors that are dead.
 """
 
 import logging
@@ -74,14 +76,14 @@ def words_of(root_id: UUID) -> Origin | None:
 
 def delete_run(root_id: UUID, run_id: UUID, check: Check = go_on) -> None:
     """Delete what a run wrote; where `check` raises, the rest is left."""
-    get_lexical().delete_run(root_id, run_id, check)
     get_store().delete_run(root_id, run_id, check)
+    get_lexical().delete_run(root_id, run_id, check)
 
 
 def delete_files(root_id: UUID, source_file_ids: Sequence[UUID], check: Check = go_on) -> None:
     """Delete the chunks of some files; where `check` raises, the rest is left."""
-    get_lexical().delete_files(root_id, source_file_ids, check)
     get_store().delete_files(root_id, source_file_ids, check)
+    get_lexical().delete_files(root_id, source_file_ids, check)
 
 
 def drop(root_id: UUID, check: Check = go_on) -> None:

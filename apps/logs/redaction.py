@@ -115,6 +115,11 @@ def visible(text: str, *, lines: bool = False) -> str:
     )
 
 
+def on_one_line(text: str, longest: int = 1_000) -> str:
+    """Text of others for a console: visible, and cut where it is longer than anyone reads."""
+    return visible(text if len(text) <= longest else f"{text[:longest]}…")
+
+
 def _spelled(letter: str) -> str:
     return f"\\u{ord(letter):04x}" if ord(letter) <= 0xFFFF else f"\\U{ord(letter):08x}"
 

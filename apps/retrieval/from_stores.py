@@ -65,17 +65,6 @@ class FromStores:
         except Unavailable:
             return {}, 0  # then its candidates have no words either, and `hits` has said so
 
-    def lacks_words(self) -> bool:
-        """Whether the word index does not have all that is published: it is missing, of an earlier
-        version or broken, or it lost something."""
-        root = self.root
-        try:
-            lacking = get_lexical().count(root.id) < root.embedded
-        except Unavailable:
-            return True
-        # What another generation has since taken the place of, it need not have.
-        return lacking and Root.objects.filter(id=root.id, generation=root.generation).exists()
-
     def _stored(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
         """What the vector store knows of chunks that the word index does not have (yet)."""
         matches = get_store().get(self.root.id, ids) if ids else {}

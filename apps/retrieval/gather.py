@@ -22,6 +22,7 @@ from apps.index.vectors.store import get_store
 from apps.logs.context import carrying
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import NOTHING, Candidates, Frequencies, Side, joined
+from apps.retrieval.degraded import lacks_words
 from apps.retrieval.from_memory import FromMemory
 from apps.retrieval.from_stores import FromStores, side_of
 from apps.retrieval.sources import Source, sources_of
@@ -150,7 +151,7 @@ def _nth(values: Sequence[np.ndarray], n: int) -> float:
 
 def _wordless(sources: Iterable[Source]) -> Sequence[Root]:
     stored = (each for each in sources if isinstance(each, FromStores))
-    return [each.root for each in stored if each.lacks_words()]
+    return [each.root for each in stored if lacks_words(each.root)]
 
 
 def _frequencies(sources: Iterable[Source]) -> Frequencies:

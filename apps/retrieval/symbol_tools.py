@@ -80,7 +80,8 @@ FIND_DEFINITIONS = _by_name(
         "be alone ('retry') or after what is around it ('Client.retry', 'http.client.retry'). "
         "`match` says how it was found: 'exact', 'case-insensitive', or 'last-part' where no "
         "definition stands in those surroundings and all of that last name are given. No result "
-        "means that nothing ingested defines it; it may come from a library. " + QUOTED
+        "means that nothing ingested defines it (it may come from a library), unless `degraded` "
+        "says what could not be searched. " + QUOTED
     ),
     of_name="The name of the definition, such as 'parse' or 'Parser.parse'.",
     of_limit="Most definitions to return.",

@@ -88,6 +88,7 @@ def _symbols(query: PageQuery) -> dict[str, Any]:
     places = [each.place for each in definitions.results]
     places += [each.place for each in references.results]
     return {
+        "result": definitions,
         "definitions": definitions,
         "references": references,
         "definition_hits": [definition_hit(each) for each in definitions.results],

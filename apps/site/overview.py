@@ -10,13 +10,17 @@ from apps.conversations.models import Conversation
 from apps.core import __version__
 from apps.core.conf import knobs
 from apps.index.models import Root
+from apps.retrieval.degraded import lost_vectors
 from apps.site.checks.parts import database_name, store_name
 
 
 def storage() -> dict[str, str]:
-    """Label → where it is kept and how much there is. Needs the database."""
+    """Label → where it is kept and how much there is by the rows; vectors that are known to be
+    lost are named. Needs the database."""
     chunks = Root.objects.aggregate(total=Sum("chunks"))["total"] or 0
     vectors = f"{store_name()}, {chunks:,} chunks"
+    if lost := lost_vectors(list(Root.objects.all())):
+        vectors += f" ({lost})"
     if not knobs().chroma_url:
         vectors += f", {folder_size(knobs().data_dir / 'chroma') / 1e6:,.1f} MB"
     return {

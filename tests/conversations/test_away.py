@@ -174,6 +174,53 @@ async def test_with_a_full_disk_a_conversation_goes_on_from_what_is_stored(
     assert await Turn.objects.acount() == 2
 
 
+async def test_an_answer_under_way_when_the_disk_fills_is_kept_and_written_later(
+    async_client: AsyncClient, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
+) -> None:
+    gate = Gate()
+    provider = scripted([TextDelta("First "), gate, TextDelta("half.")], [TextDelta("Second.")])
+    log = await runner.start(question(message="One?"))
+    await reached(gate.reached)
+
+    def refused(*_: Any) -> None:
+        raise OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        for verb in ("start_turn", "finish_turn", "keep_alive"):
+            patch.setattr(rows, verb, refused)
+        patch.setattr(disk, "has_no_room", lambda: True)
+        gate.open.set()
+        await ended(log)
+        assert isinstance(log.end, TurnFinished)
+        html = (await async_client.get("/chat?c=c1")).content.decode()
+        assert "First half." in html
+        assert "The disk is full" in html
+        assert not (await said(message="Two?")).stored
+        spoken = [m.text for m in provider.requests[-1].messages if m.role != "system"]
+        assert spoken == ["One?", "First half.", "Two?"]
+    # There is room again: whoever looks finds the answer, and it is written.
+    html = (await async_client.get("/chat?c=c1")).content.decode()
+    assert "First half." in html
+    answer = await Turn.objects.aget(role=Turn.Role.ASSISTANT)
+    assert (answer.status, answer.parts) == ("ok", [{"type": "text", "text": "First half."}])
+
+
+async def test_a_full_disk_that_has_room_again_holds_no_lock(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
+) -> None:
+    scripted([TextDelta("First.")], [TextDelta("Second.")])
+
+    def refused(*_: Any) -> None:
+        raise OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rows, "finish_turn", refused)
+        await said(message="One?")
+    assert (await said(message="Two?")).stored
+    stored = [turn.parts[0]["text"] async for turn in Turn.objects.order_by("created_at")]
+    assert stored == ["One?", "First.", "Two?", "Second."]
+
+
 async def test_a_database_that_is_locked_is_not_away(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
 ) -> None:

@@ -367,11 +367,11 @@ def test_what_is_broken_on_a_server_is_told_and_left_as_it_is(
     turn_knobs(chroma_url=server.url, ingest_repair="auto")
     lighthouse = ingest(write_files(folder / "lighthouse", SAMPLE), "lighthouse")
 
-    def fails(self: Collections, name: str) -> None:
+    def fails(self: guarded.Guarded, name: str) -> None:
         raise chroma.unavailable("Chroma failed: its index is odd")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Collections, "probe", fails)
+        patch.setattr(guarded.Guarded, "_probe", fails)
         work(worker)
     lighthouse.refresh_from_db()
     assert lighthouse.damage == "Its vectors cannot be read: Chroma failed: its index is odd"

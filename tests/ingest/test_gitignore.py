@@ -1,13 +1,17 @@
 """`.gitignore` files leave out what git leaves out, and no pattern costs more than its length."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from apps.index.files import Beneath
 from apps.ingest.discovery import gitignore
 from apps.ingest.discovery.discovery import discover
+from apps.ingest.types import Skipped
 from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import git, init
 from tests.support.ingested import write_files
@@ -179,3 +183,25 @@ def test_the_wildcards_of_all_files_that_speak_for_a_folder_count_together(folde
     found = discover(folder)
     assert names(found) == [".gitignore", "b/a.py", "c/.gitignore"]
     assert reasons(found)["b/.gitignore"] == gitignore.TOO_MANY_WILDCARDS
+
+
+def test_a_folder_whose_gitignore_cannot_be_read_is_not_gone_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, {"a/.gitignore": "left.py\n", "a/left.py": "1\n", "b.py": "1\n"})
+    real = Beneath.open
+
+    def refused(self: Beneath, path: str) -> tuple[int, os.stat_result]:
+        if path == "a/.gitignore":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(self, path)
+
+    monkeypatch.setattr(Beneath, "open", refused)
+    found = discover(tmp_path)
+    assert names(found) == ["b.py"]
+    assert found.skipped == (Skipped("a/", "Its .gitignore cannot be read", 0, unreadable=True),)
+
+
+def test_a_folder_of_that_name_has_no_rules(tmp_path: Path) -> None:
+    write_files(tmp_path, {".gitignore/x.py": "1\n", "b.py": "1\n"})
+    assert names(discover(tmp_path)) == [".gitignore/x.py", "b.py"]

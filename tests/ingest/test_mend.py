@@ -11,6 +11,7 @@ from apps.core.errors import Unavailable
 from apps.index import queries
 from apps.index.lexical import get_lexical, words
 from apps.index.models import IngestRun, Root
+from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import mend, queue, sweep
@@ -226,3 +227,35 @@ def test_until_it_publishes_a_run_leaves_the_words_of_the_last_one(
     # Both generations are there, and the rows say which counts.
     assert live < seen[0]
     assert not live & {hit.id for hit in answers(root)}
+
+
+@pytest.mark.django_db
+def test_a_sweep_that_the_vector_store_refuses_costs_no_rebuild(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a Chroma server whose disk is read-only: it answers, and deletes nothing."""
+    root = ingest(repo)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(store._client._client), "ask", _refusing_deletes(store))
+        write_files(repo, {"src/retry.py": "def later():\n    return 2\n"})
+        run_ingest(repo)
+        root.refresh_from_db()
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="readonly"):
+                sweep.sweep()
+            assert mend.wanting() == []
+    sweep.sweep()
+    assert mend.wanting() == []
+    assert get_lexical().count(root.id) == store.count(root.id) == root.embedded
+
+
+def _refusing_deletes(store: Any) -> Callable[..., Any]:
+    asked = type(store._client._client).ask
+
+    def ask(self: Any, verb: Any, *args: Any, **options: Any) -> Any:
+        if verb is Collections.delete:
+            raise Unavailable("Chroma failed: attempt to write a readonly database")
+        return asked(self, verb, *args, **options)
+
+    return ask

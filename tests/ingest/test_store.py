@@ -23,6 +23,7 @@ from apps.index.vectors.chroma import FolderLock, open_embedded
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import VectorStore, claim_store, get_store, reset_store
 from apps.ingest.runs.job import Stopped
+from tests.support import damage
 
 MODEL = MODEL_ID
 FIRST, SECOND = str(uuid4()), str(uuid4())
@@ -422,3 +423,59 @@ def test_a_broken_store_is_told_and_may_be_mended(
     database.unlink()
     assert get_store().collections() == set()
     reset_store()
+
+
+@pytest.fixture
+def refusal(root: UUID) -> Iterator[Callable[[str], None]]:
+    """Has Chroma's database refuse what is written to its rows, as a full disk does."""
+
+    def change(statement: str) -> None:
+        with closing(sqlite3.connect(chroma_folder() / "chroma.sqlite3", timeout=10)) as database:
+            database.execute(statement)
+            database.commit()
+
+    yield change
+    change("DROP TRIGGER IF EXISTS full")
+
+
+def test_what_could_not_be_written_can_be_taken_back(
+    store: VectorStore, root: UUID, refusal: Callable[[str], None]
+) -> None:
+    fill(store, root, 3)
+    # Chroma catches up with what is left in its queue at the first read, and then never again.
+    assert store.count(root) == 3
+    refusal(
+        "CREATE TRIGGER full BEFORE INSERT ON embeddings "
+        "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+    )
+    with pytest.raises(Unavailable):
+        fill(store, root, 5, SECOND)
+    refusal("DROP TRIGGER full")
+
+    store.delete_run(root, SECOND)
+
+    store.add(root, MODEL, [record(9)], spread(1))
+    assert store.ids(root) == {record(number).id for number in (0, 1, 2, 9)}
+
+
+def test_a_vector_that_nobody_wrote_is_found_where_all_are_read(
+    store: VectorStore, root: UUID
+) -> None:
+    count = damage.SYNC_THRESHOLD + 50
+    fill(store, root, count)
+    ids = [record(number).id for number in range(count)]
+    assert store.vectors(root, ids) is not None
+    reset_store()
+    path = damage.index_folder(chroma_folder(), root) / "data_level0.bin"
+    with path.open("r+b") as file:
+        # An element: 4 bytes and 32 links of 4, the vector, and a label of 8.
+        file.seek(100 * (132 + 16 * 4 + 8) + 132)
+        file.write(bytes([0x7E]) * 64)
+
+    store = get_store()
+    with pytest.raises(Unavailable, match="does not hold what was written"):
+        store.vectors(root, ids)
+
+    assert "does not hold what was written" in store.examine(root)
+    store.set_aside([root])
+    assert store.examine(root) == ""

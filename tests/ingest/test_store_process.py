@@ -2,20 +2,27 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from apps.core.errors import Unavailable
-from apps.index.vectors import process
+from apps.core.sqlite_files import open_file
+from apps.index.types import go_on
+from apps.index.vectors import aside, process
 from apps.index.vectors.collections import Collections
+from apps.index.vectors.guarded import Guarded
 from apps.index.vectors.process import Embedded, Turns
+from apps.site.backup import copying
 from tests.house.sources import HOME
 from tests.ingest import verbs
 
@@ -69,6 +76,14 @@ def test_a_child_that_is_killed_in_a_call_is_told_and_started_again(embedded: Em
     assert (caught.value.code, caught.value.retryable) == ("CHROMA_UNAVAILABLE", True)
     assert embedded.ask(verbs.pid) != first
     assert embedded.ask(Collections.count, "kept") == 2
+
+
+def test_a_call_whose_child_is_killed_under_it_is_done_by_another(
+    embedded: Embedded, tmp_path: Path
+) -> None:
+    first = embedded.ask(verbs.pid)
+    assert embedded.ask(verbs.die_once, tmp_path / "died") == "survived"
+    assert embedded.ask(verbs.pid) != first
 
 
 @pytest.mark.parametrize("verb", [verbs.panic, verbs.segfault])
@@ -175,6 +190,105 @@ def test_a_child_that_cannot_be_started_is_an_error_of_chroma(
     monkeypatch.setattr(process, "COMMAND", ("/bin/false",))
     with pytest.raises(Unavailable, match="lost"):
         Embedded(folder)
+
+
+@pytest.fixture
+def beside() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as made:
+        yield made
+
+
+class Held:
+    """Something that stops at its beginning until it may go on."""
+
+    def __init__(self, work: Callable[..., Any]) -> None:
+        self._work = work
+        self.begun, self.may_go_on = threading.Event(), threading.Event()
+
+    def __call__(self, *args: Any) -> Any:
+        self.begun.set()
+        assert self.may_go_on.wait(60)
+        return self._work(*args)
+
+
+def test_others_read_and_write_while_the_database_is_checked(
+    embedded: Embedded, beside: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def checked(path: Path, mode: str) -> sqlite3.Connection:
+        """Like a check in its middle: it reads, and keeps what it has."""
+        database = open_file(path, mode)
+        database.execute("BEGIN")
+        database.execute("SELECT count(*) FROM embeddings").fetchall()
+        held()
+        return database
+
+    held = Held(lambda: None)
+    monkeypatch.setattr(aside, "open_file", checked)
+    asked = beside.submit(embedded.ask, verbs.malformed)
+    try:
+        assert held.begun.wait(60)
+        with ThreadPoolExecutor(1) as other:
+            rows = ["c"], np.eye(1, 2, dtype=np.float32), [ABOUT]
+            other.submit(embedded.ask, Collections.add, "kept", ABOUT, *rows).result(60)
+            count = other.submit(embedded.ask, Collections.count, "kept").result(60)
+            assert count == 3
+    finally:
+        held.may_go_on.set()
+    # It is sound, so what failed is told as it was.
+    with pytest.raises(Unavailable, match="code: 11"):
+        asked.result(60)
+
+
+def test_others_are_answered_while_a_copy_of_the_database_is_checked(
+    embedded: Embedded,
+    beside: ThreadPoolExecutor,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(copying, "get_store", lambda: embedded)
+
+    def connect(path: Path, mode: str) -> sqlite3.Connection:
+        if path.parent.name == "copy":
+            held()
+        return open_file(path, mode)
+
+    held = Held(lambda: None)
+    monkeypatch.setattr(copying, "open_file", connect)
+    copied = beside.submit(copying._copy_chroma, folder / "copy", go_on)
+    try:
+        assert held.begun.wait(60)
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(embedded.ask, Collections.count, "kept").result(60) == 2
+    finally:
+        held.may_go_on.set()
+    copied.result(60)
+
+
+def test_a_probe_lets_others_in_between_its_reads_and_is_not_made_again_for_nothing(
+    embedded: Embedded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guarded, reads = Guarded(embedded), list[str]()
+    ask = embedded.ask
+
+    def noted(verb: Any, *args: Any, **options: Any) -> Any:
+        reads.append(verb.__name__)
+        if verb is Collections.vectors:  # another thread has the next turn
+            with ThreadPoolExecutor(1) as other:
+                assert other.submit(ask, Collections.count, "kept").result(60) == 2
+        return ask(verb, *args, **options)
+
+    monkeypatch.setattr(embedded, "ask", noted)
+    once = ["ids", "vectors", "nearest"]
+    for _ in range(2):
+        assert guarded.examine("kept") == ""
+        assert reads == once
+    guarded.ask(Collections.describe, "kept", {"name": "k"})
+    reads.clear()
+    assert guarded.examine("kept") == "" and reads == once
+    with pytest.raises(Unavailable):
+        guarded.ask(verbs.panic)
+    reads.clear()
+    assert guarded.examine("kept") == "" and reads == once
 
 
 class Watched(deque[threading.Lock]):

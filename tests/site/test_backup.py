@@ -1,6 +1,8 @@
 """A backup of a running server, and its restore to another folder."""
 
+import errno
 import gzip
+import hashlib
 import io
 import json
 import shutil
@@ -11,16 +13,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
-from apps.core.errors import InvalidInput, Unavailable
+from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.index import freeze
 from apps.index.types import go_on
 from apps.ingest.runs.job import Stopped
-from apps.site.backup import archive, manifest
+from apps.site.backup import archive, copying, making, manifest, restoring
 from apps.site.backup.making import make
 from tests.browser.product import Product, running
 from tests.site.test_verify_index import ended, ingest_into, manage, start_ingest, until
@@ -131,15 +134,119 @@ def refused(done: Any, *words: str) -> None:
 
 
 def test_a_backup_is_made_without_a_server_and_restored(kept: Path, tmp_path: Path) -> None:
+    # What a command leaves that looked for the stores there.
+    write_files(tmp_path / "new", {"chroma/chroma.lock": ""})
     done = manage(tmp_path, "restore", str(kept), "--data-dir", str(tmp_path / "new"))
     assert done.returncode == 0, done.stderr
     assert manage(tmp_path / "new", "verify_index").returncode == 0
     assert sorted(path.name for path in (tmp_path / "new").iterdir() if path.name != "logs") == [
         "chroma",
         "codeinfo.sqlite3",
+        "control.lock",
         "lexical",
         "secret.key",
     ]
+
+
+def packed_with(target: Path, content: dict[str, bytes], **values: Any) -> Path:
+    """An archive of these members whose manifest is right but for `values`."""
+    listed = {
+        name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        for name, data in content.items()
+    }
+    made = manifest.Manifest("now", [], {}, [], "ingest")
+    told = json.loads(made.as_bytes()) | {"members": listed} | values
+    with tarfile.open(target, "w:gz") as tar:
+        for name, data in {"manifest.json": json.dumps(told).encode(), **content}.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return target
+
+
+DATABASE = {manifest.DATABASE: b"no database"}
+
+
+def test_of_two_restores_to_a_folder_one_is_refused_and_harms_nothing(tmp_path: Path) -> None:
+    packed, data = packed_with(tmp_path / "x.tar.gz", DATABASE), tmp_path / "data"
+    there: list[bool] = []
+
+    def second(message: str) -> None:
+        if message.startswith("bringing"):
+            with pytest.raises(Conflict, match="another restore"):
+                restoring.restore(packed, data, check=go_on, tell=lambda told: None)
+            there.append((data / restoring.UNFINISHED / manifest.DATABASE).exists())
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        restoring.restore(packed, data, check=go_on, tell=second)
+    assert there == [True]
+
+
+ROOT = {"path": "/x", "name": "x", **dict.fromkeys(("generation", "files", "chunks"), 1)}
+ROOT |= dict.fromkeys(("embedded", "vectors", "words"), 1)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"members": {manifest.DATABASE: {"size": 1e400, "sha256": ""}}},
+        {"roots": [ROOT | {"vectors": "x"}]},
+        {"roots": [ROOT | {"path": ["a"]}]},
+        {"collection": "a\0b"},
+        {"collection": "a" * 300_000},
+    ],
+)
+def test_a_manifest_of_other_kinds_of_values_is_refused(
+    tmp_path: Path, values: dict[str, Any]
+) -> None:
+    packed = packed_with(tmp_path / "x.tar.gz", DATABASE, **values)
+    with pytest.raises(InvalidInput, match="manifest cannot be read"), archive.reading(packed):
+        pass
+
+
+def test_a_manifest_writes_nothing_but_text_to_the_terminal(tmp_path: Path) -> None:
+    migrations = [["x\x1b[2J", "y\n" * 5_000]]
+    packed = packed_with(tmp_path / "x.tar.gz", DATABASE, migrations=migrations)
+    done = manage(tmp_path / "own", "restore", str(packed))
+    refused(done, "\\u001b[2J")
+    assert len(done.stderr.splitlines()) == 1 and len(done.stderr) < 10_000
+
+
+@pytest.mark.parametrize("header", [b"29 GNU.sparse.map=not numbers\n", b"13 size=-512\n"])
+def test_a_header_of_nonsense_is_refused(tmp_path: Path, header: bytes) -> None:
+    entry = tarfile.TarInfo("pax")
+    entry.type, entry.size = tarfile.XHDTYPE, len(header)
+    head = entry.tobuf(tarfile.GNU_FORMAT) + header.ljust(512, b"\0")
+    bad = tmp_path / "bad.tar.gz"
+    bad.write_bytes(gzip.compress(head + tarfile.TarInfo("manifest.json").tobuf()))
+    with pytest.raises(InvalidInput, match="no sound backup"), archive.reading(bad):
+        pass
+
+
+@pytest.mark.parametrize(
+    "name", ["codeinfo.sqlite3", "codeinfo.sqlite3-wal", "secret.key", "chroma/x.tar.gz"]
+)
+def test_a_backup_is_never_written_over_what_it_is_of(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = write_files(tmp_path / "data", {name: "mine"})
+    monkeypatch.setattr(making, "knobs", lambda: SimpleNamespace(data_dir=data))
+    monkeypatch.setattr(copying, "database_path", lambda: data / "codeinfo.sqlite3")
+    with pytest.raises(InvalidInput, match="codeinfo's own data"):
+        make(data / name, force=True, check=go_on, tell=lambda told: None)
+    assert (data / name).read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_locked_takes_a_backup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: int) -> None:
+        raise OSError(errno.EBADF, "as NFS says of a folder")
+
+    monkeypatch.setattr(making.fcntl, "flock", refuse)
+    with making._partial(tmp_path / "x.tar.gz") as folder:
+        assert folder.is_dir()
 
 
 def test_what_is_there_already_is_replaced_only_by_force(kept: Path, tmp_path: Path) -> None:
@@ -253,7 +360,8 @@ def test_an_archive_that_is_broken_or_newer_is_refused_and_nothing_is_left(
     bad = changed(kept, tmp_path / "bad.tar.gz", change)
     new = tmp_path / "new" / "data"
     refused(manage(tmp_path / "own", "restore", str(bad), "--data-dir", str(new)), word)
-    assert not new.exists() or list(new.iterdir()) == []
+    # But for the file that is locked meanwhile.
+    assert not new.exists() or {path.name for path in new.iterdir()} <= {"control.lock"}
     assert not list(tmp_path.rglob("evil.txt"))
 
 

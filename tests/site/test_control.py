@@ -1,6 +1,7 @@
 """The control socket: who is answered, within which limits, and what is left of it."""
 
 import os
+import resource
 import socket
 import stat
 import struct
@@ -159,6 +160,26 @@ def test_one_request_is_worked_on_at_a_time_and_ends_when_its_client_goes(tmp_pa
                 ask(tmp_path, "echo", {}, silent)
             assert refused.value.code == "BUSY"
         assert ended.wait(10)
+
+
+def test_a_request_is_answered_where_a_thousand_files_are_open(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2_048:
+        pytest.skip("this system allows too few open files")
+
+    def looks(options: Any, check: Callable[[], None], tell: Any) -> dict[str, Any]:
+        check()
+        return {}
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2_048), hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
+    try:
+        with controlled(tmp_path, looks=looks):
+            assert ask(tmp_path, "looks", {}, silent) == {}
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_the_end_of_the_server_ends_the_work(tmp_path: Path) -> None:

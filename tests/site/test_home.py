@@ -63,6 +63,15 @@ def test_it_lists_repositories(client: Client) -> None:
     assert "Ask about 1 repository" in html
 
 
+def test_storage_says_what_is_missing(client: Client) -> None:
+    Root.objects.create(
+        path="/code/httpx", name="httpx", model="m", generation=1, chunks=450,
+        last_ingest_at=timezone.now(), damage="225 of 450 vectors are missing",
+    )  # fmt: skip
+    html = client.get("/").content.decode()
+    assert "450 chunks (httpx: 225 of 450 vectors are missing)" in html
+
+
 def test_the_newest_conversations_are_beside_every_page(client: Client) -> None:
     assert "Recent conversations" not in client.get("/").content.decode()
     for number in range(9):

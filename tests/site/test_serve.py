@@ -1,18 +1,25 @@
 """`manage.py serve` as an operator meets it: starting, refusing clearly, ending in order."""
 
+import asyncio
+import gc
+import json
 import os
 import resource
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from codeinfo import asgi
 from tests.house.sources import HOME
 from tests.ports import free_ports
 from tests.support.killable import output_of
@@ -169,3 +176,61 @@ def test_a_start_raises_it_and_says_so(tmp_path: Path) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     granted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
     assert f'"openFiles": {granted}' in log
+
+
+def test_stopped_while_requests_are_under_way_it_prints_no_traceback(tmp_path: Path) -> None:
+    port = free_ports(3)
+    asked = json.dumps({"provider": "builtin", "model": "search", "message": "Why?"}).encode()
+    head = f"POST /chat HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+    request = f"{head}Content-Length: {len(asked)}\r\n\r\n".encode() + asked
+    with serving(command_env(tmp_path, port)) as process:
+        assert "serves on" in first_line(process)
+        assert httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200
+        with ExitStack() as stack:
+            # Whoever wants to write waits for this lock, for seconds: its request is under way.
+            held = stack.enter_context(closing(sqlite3.connect(tmp_path / "codeinfo.sqlite3")))
+            held.execute("BEGIN IMMEDIATE")
+            for part in (request, request, request[:-3]):
+                address = ("127.0.0.1", port)
+                stack.enter_context(socket.create_connection(address)).sendall(part)
+            assert httpx.get(f"http://127.0.0.1:{port}/version").status_code == 200
+            process.send_signal(signal.SIGTERM)
+            assert process.stdout is not None
+            told = process.stdout.read()
+            assert process.wait(timeout=60) == 0
+    # The worker may tell of the lock; of the requests nothing is told.
+    assert "RequestAborted" not in told, told
+    assert "never retrieved" not in told, told
+
+
+async def test_a_request_that_is_killed_before_its_client_leaves_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As Daphne ends: it cancels what is under way, and then hangs up."""
+    told: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    came: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    begun, forever = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: Any) -> None:
+        begun.set()
+        await forever.wait()
+
+    monkeypatch.setattr(asgi.django_application, "get_response_async", slow)
+    came.put_nowait({"type": "http.request", "body": b"{}"})
+    scope = {"type": "http", "method": "POST", "path": "/chat", "query_string": b"", "headers": []}
+    running = asyncio.create_task(asgi.escaped(scope, came.get, came.put))
+    await begun.wait()
+    with warnings.catch_warnings():
+        # Django leaves the body of a request that is killed to the collector.
+        warnings.simplefilter("ignore", ResourceWarning)
+        running.cancel()
+        await asyncio.wait({running})
+        came.put_nowait({"type": "http.disconnect"})
+        _, left = await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()}, timeout=1)
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left)
+        del left, running, task
+        gc.collect()
+    assert told == []

@@ -22,9 +22,6 @@ FAULT_WITHIN_SECONDS = 2.5
 # What has to come to its end by itself has this long: the worker sweeps every half minute.
 PATIENCE_SECONDS, LOOK_SECONDS = 150.0, 0.1
 ENDED = ("completed", "skipped", "cancelled", "error", "needs_confirmation")
-# What Django's handler leaves on the console for a request that was under way at SIGTERM: not
-# mended yet, and nothing is lost by it.
-ABORTED = "django.core.exceptions.RequestAborted"
 # Statuses above 499 that are answers: a store or a database is away for the moment.
 AWAY = (502, 503)
 
@@ -195,7 +192,6 @@ class Round:
             file.seek(since)
             written = file.read().decode(errors="replace")
         parts = written.split("Traceback (most recent call last)")[1:]
-        parts = [part for part in parts if ABORTED not in part]
         return [f"traceback: …{part[-1500:]}" for part in parts[:3]]
 
 

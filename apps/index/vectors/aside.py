@@ -1,7 +1,8 @@
 """An embedded store, or a collection of it, that cannot be used is moved out of the way, and kept.
 
-It goes to `chroma.broken-<date>` beside Chroma's folder, for whoever wants to look into it. The
-newest two are kept. Only done while the folder is locked and no child has it open.
+It goes to `chroma.broken-<date>` beside Chroma's folder, for whoever wants to look into it; in that
+folder where it is a mount of its own. The newest two are kept. What is interrupted is finished
+before the folder is opened again. Only done while the folder is locked and no child has it open.
 """
 
 import errno
@@ -10,9 +11,10 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from apps.core.sqlite_files import is_broken, open_file
 from apps.index.vectors.chroma import failed, is_index_folder, unavailable
@@ -20,20 +22,37 @@ from apps.index.vectors.chroma import failed, is_index_folder, unavailable
 logger = logging.getLogger("codeinfo.ingest")
 
 DATABASE = "chroma.sqlite3"
+BROKEN = ".broken-"
 KEPT = 2
+# Where things are while they are moved, in Chroma's folder, and which they are.
+STAGING, LIST = "setting-aside", "moved.txt"
 LONGEST_VERDICT = 150
 LIST_SIZE_BYTES = 4
+# Of an SQLite database.
+HEADER_SIZE = 100
 # With less space than this, what fails is not taken for broken.
 LEAST_FREE = 64 << 20
 
 
 def problem_of(folder: Path) -> str:
     """Why no Chroma can use this store, as SQLite itself or the files say; "" where it can, or
-    where that is not known. Reads all of its database."""
-    if problem := problem_without_database(folder):
-        return problem
+    where that is not known. Reads all of its database, which must not be written meanwhile: Chroma
+    would wait for it."""
+    return problem_without_database(folder) or _verdict(folder, "ro")
+
+
+def problem_beside(folder: Path) -> str | None:
+    """The same while Chroma is at work there, which waits for nothing: SQLite takes no lock. None
+    where that cannot be told, since the database was written meanwhile."""
+    before = _state(folder)
+    # What is written under its eyes may look malformed; it cannot look whole and be it not.
+    problem = problem_without_database(folder) or _verdict(folder, "ro&immutable=1")
+    return problem if not problem or (before and before == _state(folder)) else None
+
+
+def _verdict(folder: Path, mode: str) -> str:
     try:
-        with closing(open_file(folder / DATABASE, "ro")) as database:
+        with closing(open_file(folder / DATABASE, mode)) as database:
             database.text_factory = lambda text: text.decode(errors="replace")
             # The quick check does not see an index that lacks rows, by which nothing is deleted.
             (verdict,) = database.execute("PRAGMA integrity_check(1)").fetchone()
@@ -43,6 +62,20 @@ def problem_of(folder: Path) -> str:
         # SQLite's own message quotes a name of the schema, which is no text.
         return f"{DATABASE}: its schema is malformed"
     return "" if verdict == "ok" else f"{DATABASE}: {' '.join(verdict.split())[:LONGEST_VERDICT]}"
+
+
+def _state(folder: Path) -> tuple[Any, ...] | None:
+    """Changes whenever the database does; None while a transaction is in it, or was cut off."""
+    database = folder / DATABASE
+    logs = [Path(f"{database}{ending}") for ending in ("-journal", "-wal")]
+    if any(log.exists() and log.stat().st_size for log in logs):
+        return None
+    if not database.exists():
+        return ("missing",)
+    found = database.stat()
+    with database.open("rb") as file:
+        header = file.read(HEADER_SIZE)  # it counts the transactions
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, header
 
 
 def problem_without_database(folder: Path) -> str:
@@ -114,8 +147,24 @@ def set_collections_aside(folder: Path, names: Sequence[str]) -> Path | None:
 def set_store_aside(folder: Path) -> Path | None:
     """Move everything but the locks; where to, or None where there is nothing."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = [entry for entry in folder.iterdir() if entry.suffix != ".lock"]
-    return _move(folder, found) if found else None
+    found = [entry for entry in folder.iterdir() if not _is_ours(folder, entry)]
+    return _move(folder, found) if found else finish(folder)
+
+
+def _is_ours(folder: Path, entry: Path) -> bool:
+    """Whether this is no part of the store."""
+    kept = entry.name.startswith(f"{folder.name}{BROKEN}")
+    return kept or entry.name == STAGING or entry.suffix == ".lock"
+
+
+def finish(folder: Path) -> Path | None:
+    """Bring to its end a set-aside that was begun, and perhaps interrupted; where things are kept
+    then. Called before Chroma opens the folder, so that what is left there is never taken for a
+    store. Raises Unavailable."""
+    try:
+        return _finish(folder)
+    except OSError as error:
+        raise unavailable(f"Chroma's broken files cannot be set aside: {error}") from error
 
 
 def _index_folders(folder: Path, names: Sequence[str]) -> list[Path]:
@@ -132,35 +181,89 @@ def _index_folders(folder: Path, names: Sequence[str]) -> list[Path]:
         raise unavailable(f"Chroma's database cannot be read: {error}") from error
 
 
-def _move(folder: Path, entries: Iterable[Path]) -> Path:
-    """Raises Unavailable where they cannot be moved."""
+def _move(folder: Path, entries: Iterable[Path]) -> Path | None:
+    """Raises Unavailable where they cannot be moved; then all is where it was."""
+    staging = folder / STAGING
     try:
-        target = _new_folder(folder)
-        for entry in entries:
-            shutil.move(entry, target / entry.name)
-        _forget_older(folder)
+        _finish(folder)
+        staging.mkdir(mode=0o700)
+        names = "".join(f"{entry.name}\n" for entry in entries)
+        (staging / f"{LIST}.new").write_text(names)
+        (staging / f"{LIST}.new").replace(staging / LIST)
+        target = _finish(folder)
     except OSError as error:
+        _put_back(folder)
         raise unavailable(f"Chroma's broken files cannot be set aside: {error}") from error
+    return target
+
+
+def _finish(folder: Path) -> Path | None:
+    """As `finish`. Raises OSError."""
+    staging = folder / STAGING
+    if not staging.is_dir():
+        return None
+    for name in _listed(staging):
+        if (folder / name).exists() and not (staging / name).exists():
+            os.rename(folder / name, staging / name)
+    for name in (f"{LIST}.new", LIST):
+        (staging / name).unlink(missing_ok=True)
+    if not any(staging.iterdir()):
+        staging.rmdir()
+        return None
+    target = _named(staging, folder)
+    _forget_older(folder)
     logger.warning("broken vectors set aside", extra={"context": {"folder": str(target)}})
     return target
 
 
-def _new_folder(folder: Path) -> Path:
-    name = f"{folder.name}.broken-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    number = 1
-    while True:
-        target = folder.with_name(name if number == 1 else f"{name}-{number}")
-        try:
-            target.mkdir(mode=0o700)
-        except FileExistsError:
-            number += 1
-        else:
-            return target
+def _listed(staging: Path) -> list[str]:
+    """What is to be moved; all of it is written down before the first of it is moved."""
+    try:
+        return [Path(name).name for name in (staging / LIST).read_text().splitlines() if name]
+    except FileNotFoundError:
+        return []
+
+
+def _put_back(folder: Path) -> None:
+    """What cannot be put back is moved on by the next try."""
+    staging = folder / STAGING
+    with suppress(OSError):
+        for name in _listed(staging):
+            if (staging / name).exists() and not (folder / name).exists():
+                os.rename(staging / name, folder / name)
+        for name in (f"{LIST}.new", LIST):
+            (staging / name).unlink(missing_ok=True)
+        staging.rmdir()
+
+
+def _named(staging: Path, folder: Path) -> Path:
+    """Give what was moved its name: beside the folder or, where that is another file system or may
+    not be written, in it. Everything is one rename: nothing is copied or half there."""
+    name = f"{folder.name}{BROKEN}{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    try:
+        target = _free(folder.parent, name)
+        os.rename(staging, target)
+    except OSError:
+        target = _free(folder, name)
+        os.rename(staging, target)
+    return target
+
+
+def _free(place: Path, name: str) -> Path:
+    """A name that nothing has yet."""
+    target, number = place / name, 1
+    while target.exists():
+        number += 1
+        target = place / f"{name}-{number}"
+    return target
 
 
 def _forget_older(folder: Path) -> None:
     """Delete all but the newest."""
-    found = folder.parent.glob(f"{folder.name}.broken-*")
+    found = [
+        *folder.parent.glob(f"{folder.name}{BROKEN}*"),
+        *folder.glob(f"{folder.name}{BROKEN}*"),
+    ]
     newest_first = sorted(found, key=lambda each: os.stat(each).st_ctime_ns, reverse=True)
     for old in newest_first[KEPT:]:
         shutil.rmtree(old)

@@ -29,8 +29,6 @@ INDEX = {"space": SPACE, "ef_search": 200, "sync_threshold": 400}
 NAMES_PAGE = 500
 # Questions to several collections at once: Chroma lets go of Python's lock while it looks.
 ASKERS = 4
-# Rows whose vectors a probe reads, evenly spaced, and how far from 1 their length may be.
-PROBED, LENGTH_ERROR = 8, 1e-3
 
 
 class Collections:
@@ -73,19 +71,6 @@ class Collections:
         if len(calls) < 2:
             return [one(call) for call in calls]
         return list(self._askers.map(one, calls))
-
-    def probe(self, name: str) -> None:
-        """Read a few rows as a search does. Raises Unavailable where that fails, or where what is
-        read cannot be what was written."""
-        count = self.count(name)
-        places = {number * (count - 1) // (PROBED - 1) for number in range(PROBED if count else 0)}
-        ids = {each for place in places for each in self.ids(name, 1, place)}
-        found, vectors = self.vectors(name, sorted(ids))
-        lengths = np.linalg.norm(vectors, axis=1)
-        if len(found) < len(ids) or not np.allclose(lengths, 1, atol=LENGTH_ERROR):
-            raise chroma.unavailable("Chroma failed: its index does not hold what was written")
-        if found and not self.nearest(name, vectors[0], 1):
-            raise chroma.unavailable("Chroma failed: its index finds nothing")
 
     def add(
         self, name: str, about: Facts, ids: Sequence[str], vectors: Vectors, facts: Sequence[Facts]

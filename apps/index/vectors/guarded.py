@@ -9,8 +9,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+import numpy as np
+
 from apps.core.errors import Unavailable
-from apps.index.vectors.chroma import BROKEN, CRASHED, failed
+from apps.embedding.types import Vectors
+from apps.index.vectors.chroma import BROKEN, CRASHED, failed, unavailable
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.process import may_be_malformed, sqlite_code
 
@@ -22,6 +25,12 @@ Call = tuple[Any, ...]
 # Failures of its own, in fresh processes, after which a collection counts as broken; and how often
 # it is tried, since a call can be lost for another reason.
 FAILURES, ATTEMPTS = 2, 3
+# Rows whose vectors a probe reads, evenly spaced among the first so many (an offset costs as much
+# as all rows before it), and how far from 1 their length may be.
+PROBED, PROBED_AMONG, LENGTH_ERROR = 8, 1_000, 1e-3
+UNTRUE = "Chroma failed: its index does not hold what was written"
+# After these a collection is not what it was when it was probed.
+WRITES = (Collections.add, Collections.delete, Collections.describe, Collections.drop)
 
 
 class Client(Protocol):
@@ -57,6 +66,12 @@ class Guarded:
         self._client = client
         # Collections that crash Chroma, by name, and how.
         self._crashing: dict[str, Unavailable] = {}
+        # Those that were probed and are sound, until they are written or anything fails; and how
+        # often that has happened.
+        self._sound: set[str] = set()
+        # Those of which a vector was read that nobody wrote.
+        self._untrue: set[str] = set()
+        self._doubts = 0
         self.close = client.close
 
     def ask(
@@ -69,11 +84,25 @@ class Guarded:
         try:
             result = self._client.ask(verb, *args, **options)
         except Unavailable:
-            failed.set()
+            self._fail()
+            if verb in WRITES:
+                # Chroma keeps what it could not apply, and shows it to nobody before it is opened
+                # again: who deletes it meanwhile finds nothing.
+                self._client.renew()
             raise
+        finally:
+            if verb in WRITES:
+                self._doubt({str(args[0])})
         if verb is Collections.drop:
             self._crashing.pop(str(args[0]), None)
+            self._untrue.discard(str(args[0]))
         return result
+
+    def distrust(self, name: str) -> Unavailable:
+        """Count a collection as broken, since a vector was read that nobody wrote; the error."""
+        self._untrue.add(name)
+        self._fail()
+        return unavailable(UNTRUE)
 
     def paused(self) -> AbstractContextManager[Path | None]:
         """The folder of an embedded Chroma, while nothing is done in it."""
@@ -91,7 +120,7 @@ class Guarded:
             else:
                 errors.append(value)
         if errors:
-            failed.set()
+            self._fail()
         if errors and not answers:
             raise errors[-1]
         return answers
@@ -127,11 +156,16 @@ class Guarded:
         and not for what passes: a lock, a full disk, files that may not be read. Then this raises
         Unavailable, as it does where the whole store is broken.
         """
+        if name in self._sound:
+            return ""
+        if name in self._untrue:
+            return UNTRUE
         failures, attempts = 0, 0
         while True:
             attempts += 1
+            doubts = self._doubts
             try:
-                self._client.ask(Collections.probe, name)
+                self._probe(name)
             except Unavailable as error:
                 failures += _is_of_content(error)
                 if failures == FAILURES:
@@ -142,7 +176,36 @@ class Guarded:
                 self._client.renew()
             else:
                 self._crashing.pop(name, None)
+                if self._doubts == doubts:
+                    self._sound.add(name)
                 return ""
+
+    def _probe(self, name: str) -> None:
+        """Read a few rows as a search does, each read in a turn of its own: others have theirs
+        between. Raises Unavailable where that fails, or where what is read cannot be what was
+        written. Rows that are deleted meanwhile are no fault."""
+        ask = self._client.ask
+        ids = ask(Collections.ids, name, PROBED_AMONG)
+        if not ids:
+            return
+        some = {ids[number * (len(ids) - 1) // (PROBED - 1)] for number in range(PROBED)}
+        found, vectors = ask(Collections.vectors, name, sorted(some))
+        lost = sorted(some - set(found))
+        if not are_true(vectors) or (lost and ask(Collections.get, name, lost)):
+            raise unavailable(UNTRUE)
+        if not found or ask(Collections.nearest, name, vectors[0], 1):
+            return
+        if ask(Collections.get, name, found):
+            raise unavailable("Chroma failed: its index finds nothing")
+
+    def _fail(self) -> None:
+        """Have everything looked at anew."""
+        self._doubt(set(self._sound))
+        failed.set()
+
+    def _doubt(self, names: set[str]) -> None:
+        self._doubts += 1
+        self._sound -= names
 
     def set_aside(self, names: Sequence[str]) -> Path | None:
         """Drop collections that are broken; where their index files are kept, if there are any."""
@@ -150,6 +213,13 @@ class Guarded:
         for name in names:
             self.ask(Collections.drop, name)
         return kept
+
+
+def are_true(vectors: Vectors) -> bool:
+    """Whether these can be what was written: all of that has the length 1."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1)
+    return bool(np.allclose(lengths, 1, atol=LENGTH_ERROR))
 
 
 def _is_of_content(error: Unavailable) -> bool:

@@ -36,6 +36,8 @@ _MALFORMED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 # What Chroma says of its database without SQLite's code.
 _OF_DATABASE = ("from the log store", "to the metadata segment")
 
+# How often a database that is written meanwhile is looked at, before its writers have to wait.
+LOOKS = 3
 # Two million rows go in a minute and a half.
 DROP_SECONDS = 900.0
 
@@ -62,7 +64,8 @@ class Embedded:
         self._problem = ""
         # Which file the database is: one that is gone answers on from a child that has it open.
         self._file: tuple[int, int] | None = None
-        with self._turns:
+        self._checks = Checks(folder)
+        with self._judged(), self._turns:
             self._running()
 
     @span("chroma")
@@ -74,18 +77,40 @@ class Embedded:
     ) -> Result:
         """What a verb of Collections answers, or the Unavailable it raises."""
         tell(verb=verb.__name__)
-        with self._turns:
+        with self._judged(), self._turns:
             if self._closed:
                 raise unavailable("Chroma failed: it was closed")
             try:
-                result: Result = self._running().ask((verb, args, options))
-            except Unavailable as error:
-                if may_be_malformed(error):
-                    self._judge(error)
-                raise
+                result: Result = self._answer((verb, args, options))
             except OSError as error:
                 raise unavailable(f"Chroma's files cannot be read: {error}") from error
         return result
+
+    def _answer(self, request: Any) -> Any:
+        """The answer of the child, or of another one where it was killed: every verb may be done
+        twice."""
+        try:
+            return self._running().ask(request)
+        except Killed:
+            return self._running().ask(request)
+
+    @contextmanager
+    def _judged(self) -> Iterator[None]:
+        """Around a turn: whether it failed for a store that is broken is found out after it, while
+        others have theirs. Raises Unavailable CHROMA_BROKEN then."""
+        try:
+            yield
+        except NotOpened as error:
+            self._judge(error)
+            if error.code == CRASHED:
+                aside.check_space(self._folder)
+                with self._turns:
+                    self._break(error.message)
+            raise
+        except Unavailable as error:
+            if may_be_malformed(error):
+                self._judge(error)
+            raise
 
     @contextmanager
     def paused(self) -> Iterator[Path | None]:
@@ -101,9 +126,8 @@ class Embedded:
     def judge(self, names: Sequence[str], error: Unavailable) -> None:
         """Look at the files after `error` of some collections. Raises Unavailable where it is not
         their content that fails: CHROMA_BROKEN where that is the whole store."""
-        with self._turns:
-            self._judge(error)
-            aside.check_readable(self._folder, names)
+        self._judge(error)
+        aside.check_readable(self._folder, names)
 
     def set_aside(self, names: Sequence[str]) -> Path | None:
         """Move away the index files of some collections, which are dropped next; where to."""
@@ -130,15 +154,16 @@ class Embedded:
             raise broken(self._problem)
         if self._file and self._file != (now := _file(self._folder)):
             self._let_go()
-            if now is None or aside.problem_of(self._folder):
+            if now is None or aside.problem_without_database(self._folder):
                 self._break("Its files were removed or replaced while they were in use")
-            # Another sound store was put there, as from a backup.
+            # Another store was put there, as from a backup. Where it is broken, it fails as any.
             self._file = None
             failed.set()
         if self._child is None or not self._child.is_alive():
             if self._child:
                 self._child.end()
             self._child = None
+            aside.finish(self._folder)
             if problem := aside.problem_without_database(self._folder):
                 self._break(problem)
             aside.set_torn_indexes_aside(self._folder)
@@ -156,23 +181,63 @@ class Embedded:
                 _idle.append(child)
                 if error.code == CRASHED and not last:
                     continue
-                self._judge(error)
-                if error.code == CRASHED:
-                    aside.check_space(self._folder)
-                    self._break(error.message)
-                raise
+                raise NotOpened(
+                    error.message, code=error.code, retryable=error.retryable
+                ) from error
             return child
         raise AssertionError("unreachable")
 
     def _judge(self, error: Unavailable) -> None:
-        """Raises Unavailable CHROMA_BROKEN where the database is malformed."""
-        if problem := aside.problem_of(self._folder):
-            self._let_go()
-            self._break(problem, error)
+        """Raises Unavailable CHROMA_BROKEN where the database is malformed. Not in a turn: it reads
+        all of that."""
+        if self._problem:
+            raise broken(self._problem) from error
+        problem = self._checks.problem()
+        if problem == "":
+            return
+        with self._turns:
+            # It was written all the time: nothing is done there now.
+            if problem is None:
+                self._let_go()
+                problem = aside.problem_of(self._folder)
+            if problem:
+                self._let_go()
+                self._break(problem, error)
 
     def _break(self, problem: str, error: Unavailable | None = None) -> NoReturn:
         self._problem = f"The vector store is broken. {problem}"
         raise broken(self._problem) from error
+
+
+class NotOpened(Unavailable):
+    """Chroma could not open the folder."""
+
+
+class Killed(Unavailable):
+    """A child was killed before it had answered."""
+
+
+class Checks:
+    """Looks at a database that may be malformed, while Chroma uses it. Those who ask at the same
+    time share one look, which began after each of them had met its error."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._one = threading.Lock()
+        self._begun = 0
+        self._found: str | None = ""
+
+    def problem(self) -> str | None:
+        """As `aside.problem_beside`, tried a few times where that cannot be told."""
+        begun = self._begun
+        with self._one:
+            if self._begun == begun:
+                self._begun += 1
+                for _ in range(LOOKS):
+                    self._found = aside.problem_beside(self._folder)
+                    if self._found is not None:
+                        break
+            return self._found
 
 
 def may_be_malformed(error: Unavailable) -> bool:
@@ -252,7 +317,10 @@ class Child:
             ended_by = -(self._process.returncode or 0)
             if ended_by in CRASHES:
                 raise crashed(f"its process ended by {signal.Signals(ended_by).name}") from error
-            raise unavailable(f"Chroma's process was lost ({error}): try again") from error
+            lost = unavailable(f"Chroma's process was lost ({error}): try again")
+            if not isinstance(error, TimeoutError):
+                lost = Killed(lost.message, code=lost.code, retryable=lost.retryable)
+            raise lost from error
         finally:
             if not answered:
                 self._kill()

@@ -30,7 +30,7 @@ from apps.index.types import Check, Origin, StoredMatch, VectorRecord, go_on
 from apps.index.vectors import aside, chroma
 from apps.index.vectors.chroma import failed
 from apps.index.vectors.collections import Collections, pages
-from apps.index.vectors.guarded import Client, Guarded
+from apps.index.vectors.guarded import Client, Guarded, are_true
 from apps.index.vectors.packing import description, match, origin_in, packed, unit_rows
 from apps.index.vectors.process import Embedded
 
@@ -135,6 +135,8 @@ class VectorStore:
             found, vectors = self._client.ask(Collections.vectors, self._name(root_id), part)
             if len(found) < len(part):
                 return None
+            if not are_true(vectors):
+                raise self._client.distrust(self._name(root_id))
             if rows is None:
                 rows = np.empty((len(ids), vectors.shape[1]), np.float32)
             rows[[place[each] for each in found]] = vectors

@@ -16,7 +16,7 @@ import re2
 from dulwich.ignore import read_ignore_patterns
 from dulwich.wildmatch import MalformedPattern, translate
 
-from apps.index.files import Beneath, read_up_to
+from apps.index.files import Beneath, is_unreadable, read_up_to
 
 NAME = ".gitignore"
 
@@ -172,11 +172,13 @@ class Ignores:
 
 
 def read_ignores(beneath: Beneath, folder: str, above: Ignores | None) -> Ignores | None:
-    """Those that speak for `folder` ("" or with a slash at its end), where its own file can be
-    read; else those above."""
+    """Those that speak for `folder` ("" or with a slash at its end); those above where it has no
+    file of its own, but a link or a folder of that name. Raises OSError where it cannot be read."""
     try:
         descriptor, _ = beneath.open(f"{folder}{NAME}")
-    except OSError:
+    except OSError as error:
+        if is_unreadable(error):
+            raise
         return above
     try:
         return Ignores(folder, read_up_to(descriptor, MAX_BYTES + 1), above)

@@ -22,6 +22,7 @@ from apps.ingest.discovery.eligibility import Rules
 from apps.ingest.discovery.gitignore import Ignores
 
 IGNORED = "Ignored by .gitignore"
+RULES_UNREADABLE = "Its .gitignore cannot be read"
 NOT_CHECKED_OUT = "Not checked out"
 
 
@@ -66,7 +67,13 @@ def walk(beneath: Beneath, rules: Rules, check: Check = go_on) -> Iterator[Found
             continue
         ignores = above
         if any(entry.name == gitignore.NAME for entry in listed):
-            ignores = gitignore.read_ignores(beneath, prefix, above)
+            try:
+                ignores = gitignore.read_ignores(beneath, prefix, above)
+            except OSError:
+                # What it leaves out may be private, or very much: the folder waits until it can be
+                # read, like one that cannot be listed.
+                yield Found(prefix, RULES_UNREADABLE, unreadable=True)
+                continue
         for entry in listed:
             found = _look(entry, prefix, ignores, rules)
             if found.reason or not found.path.endswith("/"):

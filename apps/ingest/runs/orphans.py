@@ -18,6 +18,7 @@ from apps.index.lexical import get_lexical
 from apps.index.models import RemovedRoot, Root
 from apps.index.stores import Held
 from apps.index.vectors.store import get_store
+from apps.logs.redaction import on_one_line
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -35,7 +36,8 @@ class Orphan:
 
     @property
     def label(self) -> str:
-        return f"{self.path or 'an unknown folder'} ({self.root_id})"
+        # The path may be anybody's: on one Chroma server others write, too.
+        return f"{on_one_line(self.path) or 'an unknown folder'} ({self.root_id})"
 
 
 _known: tuple[Orphan, ...] = ()

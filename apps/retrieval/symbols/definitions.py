@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
+from apps.retrieval.degraded import symbols_of
 from apps.retrieval.ingested import ingested_lines
 from apps.retrieval.live import live_files
 from apps.retrieval.overlaps import repeated_files
@@ -44,18 +45,15 @@ def find_definitions(query: SymbolQuery) -> Definitions:
     """
     roots = roots_named(query.repositories)
     repeated = repeated_files(roots)
-    found = [
-        each
-        for root in roots
-        for each in _of_root(root, query)
-        if each.symbol.file_path not in repeated.get(root.id, ())
-    ]
+    found, degraded = symbols_of(roots, lambda root: list(_of_root(root, query)))
+    found = [each for each in found if each.symbol.file_path not in repeated.get(each.root.id, ())]
     found, match = _best_named(found, query)
     order = {root.id: index for index, root in enumerate(roots)}
     # What ranks alike stands as the roots give it: by path and line.
     found.sort(key=lambda each: (*_rank(each.symbol), order[each.root.id]))
     shown = tuple(_definitions(found[: query.limit]))
-    return Definitions(query.name, shown, truncated=len(found) > query.limit, match=match)
+    truncated = len(found) > query.limit
+    return Definitions(query.name, shown, truncated, match, degraded)
 
 
 def _of_root(root: Root, query: SymbolQuery) -> Iterator[_Found]:

@@ -8,6 +8,7 @@ from apps.code.languages import FILE_TYPES
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.parsing.finder import Sighting, SourceText, get_finder
+from apps.retrieval.degraded import symbols_of
 from apps.retrieval.ingested import ingested_lines
 from apps.retrieval.live import live_files
 from apps.retrieval.overlaps import repeated_files
@@ -39,16 +40,12 @@ def find_references(query: SymbolQuery) -> References:
     """
     roots = roots_named(query.repositories)
     repeated = repeated_files(roots)
-    files = [
-        file
-        for root in roots
-        for file in _files(root, query)
-        if file.place.path not in repeated.get(root.id, ())
-    ]
+    files, degraded = symbols_of(roots, lambda root: list(_files(root, query)))
+    files = [file for file in files if file.place.path not in repeated.get(file.place.root.id, ())]
     files.sort(key=lambda file: bool(kinds(file.place.path) & ASIDE))
     found = list(islice(_references(query.last, files[:MAX_FILES]), query.limit + 1))
     truncated = len(found) > query.limit or len(files) > MAX_FILES
-    return References(query.last, tuple(found[: query.limit]), truncated)
+    return References(query.last, tuple(found[: query.limit]), truncated, degraded)
 
 
 def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:

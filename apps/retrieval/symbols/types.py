@@ -178,14 +178,21 @@ class Reference:
         return wire | ({"symbol": self.symbol} if self.symbol else {})
 
 
+def _mark(degraded: str) -> dict[str, str]:
+    """What of the index could not be asked; on the wire only where it says something."""
+    return {"degraded": degraded} if degraded else {}
+
+
 @dataclass(frozen=True)
 class Definitions:
-    """The answer to a question for definitions, best first. `truncated`: there are more."""
+    """The answer to a question for definitions, best first. `truncated`: there are more.
+    `degraded`: as in Found, here and in what is below."""
 
     name: str
     results: tuple[Definition, ...]
     truncated: bool
     match: MatchedName = "exact"
+    degraded: str = ""
 
     def as_wire(self) -> dict[str, Any]:
         return {
@@ -193,6 +200,7 @@ class Definitions:
             "match": self.match,
             "results": [each.as_wire() for each in self.results],
             "truncated": self.truncated,
+            **_mark(self.degraded),
         }
 
 
@@ -203,12 +211,14 @@ class References:
     name: str
     results: tuple[Reference, ...]
     truncated: bool
+    degraded: str = ""
 
     def as_wire(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "results": [each.as_wire() for each in self.results],
             "truncated": self.truncated,
+            **_mark(self.degraded),
         }
 
 
@@ -229,9 +239,11 @@ class Outline:
 
     place: Place
     items: Sequence[OutlineItem]
+    degraded: str = ""
 
     def as_wire(self) -> dict[str, Any]:
-        return {**self.place.as_wire(), "symbols": [item.as_wire() for item in self.items]}
+        symbols = [item.as_wire() for item in self.items]
+        return {**self.place.as_wire(), "symbols": symbols, **_mark(self.degraded)}
 
     def flat(self) -> Iterator[tuple[int, OutlineItem]]:
         """Each item with its depth, outer before inner."""

@@ -20,6 +20,8 @@ PIECE = 1 << 20
 LEVEL = 1
 # Of a read that tarfile asks for at once: headers are small, and contents are read in pieces.
 MOST_READ = 1 << 22
+# What tarfile raises for headers whose numbers are none.
+NONSENSE = (ValueError, ArithmeticError, LookupError, TypeError)
 
 
 def members_of(folder: Path, check: Check) -> dict[str, Member]:
@@ -73,7 +75,7 @@ class Archive:
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
-        entry = tar.next()
+        entry = self._next()
         if entry is None or entry.name != MANIFEST or entry.size > LONGEST_MANIFEST:
             raise broken("it does not begin with a manifest")
         self.manifest = Manifest.read(self._content(entry).read())
@@ -82,7 +84,7 @@ class Archive:
         """Write all members below `folder`, which exists. Raises InvalidInput BACKUP_BROKEN where
         one is missing, is not listed or has another content, and OSError."""
         missing = dict(self.manifest.members)
-        while (entry := self._tar.next()) is not None:
+        while (entry := self._next()) is not None:
             check()
             member = missing.pop(entry.name, None)
             if member is None or not entry.isreg() or entry.size != member.size:
@@ -93,6 +95,16 @@ class Archive:
                 raise broken(f"{entry.name!r} has been changed")
         if missing:
             raise broken(f"{min(missing)!r} is missing")
+
+    def _next(self) -> tarfile.TarInfo | None:
+        """The next member. Raises InvalidInput: a header of nonsense raises what it likes."""
+        try:
+            entry = self._tar.next()
+        except NONSENSE as error:
+            raise broken(f"a header cannot be read ({error})") from error
+        if entry is not None and entry.size < 0:
+            raise broken("a header names a size below nothing")
+        return entry
 
     def _written(self, entry: tarfile.TarInfo, target: Path, check: Check) -> str:
         digest = hashlib.sha256()
@@ -112,6 +124,14 @@ class Archive:
         return content
 
 
+def _tar_in(packed: gzip.GzipFile) -> tarfile.TarFile:
+    """It reads its first header already."""
+    try:
+        return tarfile.open(fileobj=cast(IO[bytes], packed), mode="r:")
+    except NONSENSE as error:
+        raise broken(f"a header cannot be read ({error})") from error
+
+
 class _Bounded(gzip.GzipFile):
     """Refuses a read that no archive of ours makes necessary, such as of a header of gigabytes."""
 
@@ -129,7 +149,7 @@ def reading(file: Path) -> Iterator[Archive]:
         with (
             file.open("rb") as opened,
             _Bounded(fileobj=opened, mode="rb") as packed,
-            tarfile.open(fileobj=cast(IO[bytes], packed), mode="r:") as tar,
+            _tar_in(packed) as tar,
         ):
             yield Archive(tar)
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:

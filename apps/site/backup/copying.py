@@ -125,14 +125,20 @@ def _copy_words(target: Path, check: Check) -> dict[UUID, int]:
 
 
 def _copy_chroma(target: Path, check: Check) -> None:
-    """Chroma's database and the index folders that belong to it, between two of its calls."""
+    """Chroma's database and the index folders that belong to it, between two of its calls; those
+    wait for the copying alone."""
+    _copy_paused(target, check)
+    check_copy(target / "chroma.sqlite3")
+
+
+def _copy_paused(target: Path, check: Check) -> None:
     with get_store().paused() as folder:
         assert folder is not None  # refuse_other_stores
         for _ in range(TRIES):
             check()
             before = _stamps(folder)
             target.mkdir()
-            copy_database(folder / "chroma.sqlite3", target / "chroma.sqlite3")
+            copy_unchecked(folder / "chroma.sqlite3", target / "chroma.sqlite3")
             for path in _index_files(folder):
                 copied = target / path.relative_to(folder)
                 copied.parent.mkdir(exist_ok=True)
@@ -160,14 +166,28 @@ def _index_files(folder: Path) -> Iterator[Path]:
 def copy_database(source: Path, target: Path) -> None:
     """Copy an SQLite database by its backup API: what was committed, its log included. Raises
     Unavailable where it cannot be read, or is broken."""
+    copy_unchecked(source, target)
+    check_copy(target)
+
+
+def copy_unchecked(source: Path, target: Path) -> None:
+    """The same, but that it may be broken."""
     try:
         with closing(open_file(source, "rw")) as database, closing(sqlite3.connect(target)) as copy:
             database.backup(copy)
-            (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
         raise Unavailable(f"{source} cannot be copied: {error}", retryable=False) from error
+
+
+def check_copy(copied: Path) -> None:
+    """Raises Unavailable where a database was broken before it was copied."""
+    try:
+        with closing(open_file(copied, "rw")) as copy:
+            (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        raise Unavailable(f"{copied.name} cannot be copied: {error}", retryable=False) from error
     if verdict != "ok":
-        raise Unavailable(f"{source} is damaged: {verdict}", retryable=False)
+        raise Unavailable(f"{copied.name} is damaged: {verdict}", retryable=False)
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from apps.core.conf import knobs
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.core.times import wire_time
 from apps.index.types import Check
@@ -92,8 +93,25 @@ def _refuse_target(file: Path, force: bool) -> None:
         raise InvalidInput(f"{file} is no file.")
     if file.is_symlink():
         raise InvalidInput(f"{file} is a link: name the file that it leads to.")
+    if _is_own(file):
+        raise InvalidInput(
+            f"{file} is a place of codeinfo's own data: in the data folder, a backup must be "
+            "directly in it and end in .tar.gz."
+        )
     if file.exists() and not force:
         raise Conflict(f"{file} is there already: --force replaces it.", code="EXISTS")
+
+
+def _is_own(file: Path) -> bool:
+    """Whether a file there would replace a part of what is backed up, or be taken for one."""
+    place = file.parent.resolve()
+    database = copying.database_path().absolute()
+    if place == database.parent.resolve() and file.name.startswith(database.name):
+        return True
+    data = knobs().data_dir.resolve()
+    if place == data:
+        return not file.name.endswith(".tar.gz")
+    return data in place.parents
 
 
 @contextmanager
@@ -105,7 +123,8 @@ def _partial(file: Path) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix=start, suffix=".partial", dir=file.parent))
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with suppress(OSError):  # NFS locks no folders; there, none is taken for a leftover
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)

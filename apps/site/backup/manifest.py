@@ -5,7 +5,7 @@ import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 DATABASE, SECRET = "codeinfo.sqlite3", "secret.key"
 LONGEST_MANIFEST = 64_000_000
+LONGEST_PREFIX = 1_000
 # The only names in an archive.
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MEMBER = re.compile(
@@ -63,6 +64,17 @@ class RootCounts:
     vectors: int
     words: int
 
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> "RootCounts":
+        """Raises TypeError where a value is of another kind."""
+        counts = cls(**found)
+        texts, numbers = astuple(counts)[:2], astuple(counts)[2:]
+        if any(type(each) is not str for each in texts):
+            raise TypeError("a root's path or name is no text")
+        if any(type(each) is not int for each in numbers):
+            raise TypeError("a root's counts are no whole numbers")
+        return counts
+
 
 @dataclass(frozen=True)
 class Manifest:
@@ -95,7 +107,14 @@ class Manifest:
             if found["format"] != FORMAT:
                 raise newer(f"its format is {found['format']!r}, this version knows {FORMAT}")
             return cls._of(found)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (
+            ValueError,
+            ArithmeticError,
+            TypeError,
+            LookupError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             raise broken(f"its manifest cannot be read ({error})") from error
 
     @classmethod
@@ -111,10 +130,10 @@ class Manifest:
             raise broken(f"it has no {DATABASE}")
         return cls(
             created=str(found["created"]),
-            roots=[RootCounts(**each) for each in found["roots"]],
+            roots=[RootCounts.read(each) for each in found["roots"]],
             members=members,
             migrations=[(str(app), str(name)) for app, name in found["migrations"]],
-            collection=str(found["collection"]),
+            collection=_collection(str(found["collection"])),
             version=str(found["version"]),
             chroma=str(found["chroma"]),
         )
@@ -128,6 +147,13 @@ class Manifest:
             raise newer(f"its database has the migration {'.'.join(unknown[0])}")
         if _numbers(self.chroma) > _numbers(chroma_version()):
             raise newer(f"its Chroma is {self.chroma}, this one {chroma_version()}")
+
+
+def _collection(prefix: str) -> str:
+    """It goes into the environment of a process. Raises ValueError."""
+    if len(prefix) > LONGEST_PREFIX or not prefix.isascii() or not prefix.isprintable():
+        raise ValueError("its prefix of collections is none")
+    return prefix
 
 
 def chroma_version() -> str:

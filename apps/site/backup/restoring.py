@@ -11,8 +11,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ UNFINISHED = "restore.unfinished"
 PARTS = ("chroma", "lexical", SECRET, f"{DATABASE}-wal", DATABASE)
 # What a start of manage.py alone leaves in a folder, and locks.
 HARMLESS = frozenset({SECRET, "logs", "child.lock", "chroma.lock", "control.lock"})
-LOCKS = ("chroma/chroma.lock", "control.lock")
+LOCK = "control.lock"
+LOCKS = ("chroma/chroma.lock", LOCK)
 RESERVE = 100 << 20
 SECONDS, MOST_BYTES = 6 * 3600.0, 256_000_000
 
@@ -49,14 +50,15 @@ def restore(file: Path, folder: Path, *, check: Check, tell: Tell) -> dict[str, 
         with archive.reading(file) as opened:
             opened.manifest.refuse_newer()
             _refuse_folder(folder)
-            return _restored(opened, folder, check, tell)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _locked(folder):
+                return _restored(opened, folder, check, tell)
     except OSError as error:
         raise Unavailable(f"The backup could not be restored: {error}") from error
 
 
 def _restored(opened: archive.Archive, folder: Path, check: Check, tell: Tell) -> dict[str, Any]:
     manifest = opened.manifest
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if archive.free_bytes(folder) < manifest.size + RESERVE:
         needed = (manifest.size + RESERVE) / 1e9
         raise Unavailable(f"{folder} has too little space: {needed:.1f} GB.", code="DISK_FULL")
@@ -77,9 +79,26 @@ def _restored(opened: archive.Archive, folder: Path, check: Check, tell: Tell) -
         (staging / SECRET).unlink(missing_ok=True)  # made by the commands, for nobody
     for part in PARTS:
         if (staging / part).exists():
+            if part != SECRET:
+                _remove(folder / part)  # what commands left there: empty, but for locks
             (staging / part).replace(folder / part)
     shutil.rmtree(staging)
     return {"folder": str(folder), "created": manifest.created, "found": found}
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Holds off other restores to `folder`, which is looked at once more under the lock."""
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _in_use(folder) from None
+        _refuse_data(folder)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def is_unfinished(folder: Path) -> bool:
@@ -109,7 +128,17 @@ def _refuse_folder(folder: Path) -> None:
         raise InvalidInput(f"{folder} is no folder.")
     for lock in LOCKS:
         if _is_locked(folder / lock):
-            raise Conflict(f"A codeinfo runs on {folder}: stop it first.", code="IN_USE")
+            raise _in_use(folder)
+    _refuse_data(folder)
+
+
+def _in_use(folder: Path) -> Conflict:
+    return Conflict(
+        f"A codeinfo runs on {folder}, or another restore: stop it first.", code="IN_USE"
+    )
+
+
+def _refuse_data(folder: Path) -> None:
     if is_unfinished(folder):
         return
     if held := sorted(_held(folder)):

@@ -48,7 +48,10 @@ def ask(folder: Path, verb: str, options: Options, tell: Tell) -> dict[str, Any]
             while "progress" in (answer := lines.read()):
                 tell(str(answer["progress"]))
         except (OSError, EOFError, ValueError) as error:
-            raise Unavailable("The server ended before it had answered.") from error
+            raise Unavailable(
+                "The server hung up before it had answered: it ended, or has too many such "
+                "connections."
+            ) from error
     if "error" in answer:
         raise Refused(answer["error"]["message"], code=answer["error"]["code"])
     result: dict[str, Any] = answer["result"]

@@ -64,8 +64,7 @@ class Control:
 
     def _listen(self, listener: socket.socket) -> None:
         while not self._stopping.is_set():
-            ready, _, _ = select.select([listener], [], [], 0.2)
-            if not ready:
+            if not _is_ready(listener, 0.2):
                 continue
             with suppress(OSError):
                 end, _ = listener.accept()
@@ -127,11 +126,17 @@ class _Turn:
 
 def _is_gone(end: socket.socket) -> bool:
     """Whether the other end has closed, which says nothing else after its request."""
-    ready, _, _ = select.select([end], [], [], 0)
     try:
-        return bool(ready) and not end.recv(1, socket.MSG_PEEK)
+        return _is_ready(end, 0) and not end.recv(1, socket.MSG_PEEK)
     except OSError:
         return True
+
+
+def _is_ready(end: socket.socket, seconds: float) -> bool:
+    """Whether something can be read. Not by `select`, which knows no descriptor above 1023."""
+    poll = select.poll()
+    poll.register(end, select.POLLIN)
+    return bool(poll.poll(seconds * 1_000))
 
 
 def _telling(lines: Lines) -> Callable[[str], None]:

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.core.conf import knobs
 from apps.core.errors import CodeinfoError
 from apps.index.types import go_on
+from apps.logs.redaction import on_one_line
 from apps.site.backup.restoring import restore
 from apps.site.management.commands.verify_index import as_table
 
@@ -30,13 +31,15 @@ class Command(BaseCommand):
         try:
             done = restore(file, folder, check=go_on, tell=self._tell)
         except CodeinfoError as error:
-            raise CommandError(error.message) from error
+            raise CommandError(on_one_line(error.message, 2_000)) from error
         except KeyboardInterrupt:
             raise CommandError(
                 "stopped before the end: nothing was restored", returncode=130
             ) from None
         self.stdout.write(as_table(done["found"]))
-        self.stdout.write(f"Restored the backup of {done['created']} to {done['folder']}.")
+        self.stdout.write(
+            f"Restored the backup of {on_one_line(done['created'])} to {done['folder']}."
+        )
         if not done["found"]["whole"]:
             raise SystemExit(1)
 

@@ -9,6 +9,7 @@ from django.db import DatabaseError
 
 from apps.core.errors import CodeinfoError
 from apps.ingest.verification.types import HARMLESS
+from apps.logs.redaction import visible
 from apps.site.control.client import perform
 
 COLUMNS = ("rows", "chunks", "vectors", "words", "files", "parsed")
@@ -58,8 +59,9 @@ def as_table(found: Mapping[str, Any]) -> str:
         lines.append(f"{root['root']:{width}}  {numbers}")
         lines += [f"  note: {note}" for note in root["notes"]]
         lines += [_line(each) for each in root["differences"]]
-    lines += [f"{each['root'] or 'index'}\n{_line(each)}" for each in found["shared"]]
-    return "\n".join([*lines, "", _total(found)])
+    for each in found["shared"]:
+        lines += [each["root"] or "index", _line(each)]
+    return "\n".join([*(visible(line) for line in lines), "", _total(found)])
 
 
 def _line(difference: Mapping[str, str]) -> str:

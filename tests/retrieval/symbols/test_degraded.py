@@ -1,0 +1,80 @@
+"""What the answers of symbols say while the words of a root are not whole."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from apps.core.conf import knobs
+from apps.index.lexical import get_lexical, reset_lexical
+from apps.index.models import Root
+from apps.retrieval.tools import TOOLS
+from tests.retrieval.symbols.conftest import Post
+
+pytestmark = pytest.mark.django_db
+
+REBUILT = "the words of harbour are being rebuilt"
+ASKED = {
+    "symbol-definitions": {"name": "Ship"},
+    "symbol-references": {"name": "Ship"},
+    "file-outline": {"repository": "harbour", "path": "src/harbour/ships.py"},
+}
+FIND = {
+    "FindDefinitions": ASKED["symbol-definitions"],
+    "FindReferences": ASKED["symbol-references"],
+    "FileOutline": ASKED["file-outline"],
+}
+
+
+@pytest.fixture(params=["gone", "broken", "incomplete"])
+def damaged(request: pytest.FixtureRequest, harbour: Path) -> Iterator[None]:
+    """The words of `harbour` are not whole; those of `quay` are."""
+    root = Root.objects.get(name="harbour")
+    get_lexical().count(root.id)
+    reset_lexical()
+    path = knobs().data_dir / "lexical" / f"{root.id.hex}.sqlite3"
+    was = path.read_bytes()
+    match request.param:
+        case "gone":
+            path.unlink()
+        case "broken":
+            path.write_bytes(b"no database at all, but long enough to be read as one" * 100)
+        case "incomplete":
+            Root.objects.filter(id=root.id).update(embedded=root.embedded + 1)
+    yield
+    reset_lexical()
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    path.write_bytes(was)
+
+
+@pytest.mark.parametrize("route", ASKED)
+def test_an_answer_is_marked(damaged: None, post: Post, route: str) -> None:
+    status, answer = post(route, **ASKED[route])
+    assert (status, answer.get("degraded")) == (200, REBUILT)
+
+
+def test_the_other_roots_answer(damaged: None, post: Post) -> None:
+    for route in ("symbol-definitions", "symbol-references"):
+        _, answer = post(route, name="Ship")
+        assert "quay" in [each["repo"] for each in answer["results"]]
+        _, answer = post(route, name="Ship", repository="quay")
+        assert "degraded" not in answer
+
+
+@pytest.mark.parametrize("name", FIND)
+def test_a_model_is_told(damaged: None, name: str) -> None:
+    tool = next(each for each in TOOLS if each.name == name)
+    assert tool.run(FIND[name])["degraded"] == REBUILT
+
+
+def test_the_page_says_so_where_nothing_was_found_as_well(damaged: None, client: Client) -> None:
+    for name in ("Ship", "Nothing_has_this_name"):
+        page = client.get("/search", {"q": name, "mode": "symbols"}).content.decode()
+        assert f"Not everything was searched: {REBUILT}" in page
+
+
+def test_a_whole_answer_has_no_mark(harbour: Path, post: Post) -> None:
+    for route, asked in ASKED.items():
+        assert "degraded" not in post(route, **asked)[1]
