@@ -6,7 +6,7 @@ ROUNDS ?= 100
 # Tests start a hundred Pythons: each would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run serve test test-stores test-mongodb test-model conformance soak check fix lock \
+.PHONY: run serve test test-unit test-stores test-mongodb test-model conformance soak check fix lock \
   stand-ins screenshots benchmarks train clean
 .DEFAULT_GOAL := run
 
@@ -15,9 +15,12 @@ run: .venv/run.stamp ## install, then serve; ingests this checkout in the backgr
 
 serve: run
 
-test: .venv/dev.stamp tests/mcp/node_modules/.stamp ## install what tests need, then run all
+test: test-unit tests/mcp/node_modules/.stamp ## install what tests need, then run all
 	@scripts/install-chromium
-	$(BIN)/pytest -n $(JOBS) --dist loadfile
+	$(BIN)/pytest -n $(JOBS) --dist loadfile -m "not unit"
+
+test-unit: .venv/dev.stamp ## what needs no other process, socket or browser: run it while you work
+	$(BIN)/pytest -n $(JOBS) --dist loadfile -m unit
 
 test-stores: .venv/dev.stamp ## chosen tests on PostgreSQL, Redis and a server of Chroma
 	@scripts/install-stores

@@ -153,6 +153,7 @@ def test_a_page_elsewhere_cannot_have_anything_fetched(
     assert ask(path, headers=how).status_code == 403
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("path", ["/", "/chat", "/search?q=x", "/version"])
 def test_a_link_elsewhere_leads_here(browser: Client, path: str) -> None:
     assert browser.get(path, headers=LINK).status_code == 200
@@ -198,6 +199,7 @@ class TestWithLoginAndTokens:
         client.force_login(admin_user)
         assert client.get("/").status_code == 200
 
+    @pytest.mark.door
     @pytest.mark.parametrize("path", [path for path in GETS if path != "/health"])
     def test_the_api_wants_its_token(self, browser: Client, path: str) -> None:
         assert browser.get(path).status_code == 401

@@ -118,6 +118,7 @@ async def test_lists_show_the_own_alone_and_staff_all(scripted: Scripted) -> Non
     assert "c=b1" in sidebar and "c=c1" not in sidebar and "c=t1" not in sidebar
 
 
+@pytest.mark.door
 async def test_another_user_hears_nothing_of_an_answer_in_the_making(scripted: Scripted) -> None:  # noqa: F811
     """Not even one who asked for the conversation before it existed."""
     gate = Gate()

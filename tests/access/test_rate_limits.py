@@ -164,6 +164,7 @@ def test_the_wait_that_is_told_after_failures_is_long_enough(
     assert client.post("/login", wrong).status_code == 200
 
 
+@pytest.mark.door
 def test_a_login_that_succeeds_forgets_the_failures(client: Client) -> None:
     User.objects.create_user("ada", password="right")
     for word in (*["wrong"] * 4, "right", *["wrong"] * 4, "right"):

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -111,9 +112,10 @@ async def test_a_warning_is_passed_on_a_hundred_times_at_most(turn_knobs: Turn) 
     assert isinstance(heard.end, TurnFinished)
 
 
-@pytest.fixture
+@contextmanager
 def stuck() -> Iterator[Tool]:
-    """A tool that does not come back during the test."""
+    """A tool that does not come back before the end of the block. It must come back before the
+    event loop ends, which waits for its threads."""
     release = threading.Event()
 
     def run(arguments: Mapping[str, Any]) -> JSON:
@@ -124,12 +126,11 @@ def stuck() -> Iterator[Tool]:
     release.set()
 
 
-async def test_the_time_of_an_answer_counts_while_its_tools_run(
-    stuck: Tool, turn_knobs: Turn
-) -> None:
+async def test_the_time_of_an_answer_counts_while_its_tools_run(turn_knobs: Turn) -> None:
     turn_knobs(max_answer_seconds=0.2)
-    async with asyncio.timeout(50):
-        events = [event async for event in run(Puppet([[search()]]), asked("m", (stuck,)), 5)]
+    with stuck() as tool:
+        async with asyncio.timeout(50):
+            events = [event async for event in run(Puppet([[search()]]), asked("m", (tool,)), 5)]
     heard = Heard(events)
     assert names_limit(heard, "CODEINFO_MAX_ANSWER_SECONDS", "0.2")
 

@@ -20,6 +20,8 @@ from apps.index.vectors.store import reset_store
 from tests.agents.cast import hear
 from tests.support.ingested import ingest
 
+pytestmark = pytest.mark.door
+
 DEFINITION = re.compile(r"^\s*(?:def|class) ([A-Za-z]\w+)", re.MULTILINE)
 
 

@@ -131,6 +131,7 @@ HOSTILE = st.lists(
 ).map("".join)
 
 
+@pytest.mark.door
 @given(HOSTILE)
 def test_retrieved_text_cannot_leave_its_place(chunk: str) -> None:
     """Fault 21: data stays data, and stays what it was."""

@@ -12,6 +12,8 @@ from benchmarks.retrieval.others import bm25, grep
 from benchmarks.retrieval.questions import Question, Repository
 from tests.support.ingested import write_files
 
+pytestmark = pytest.mark.door
+
 FILES = {
     "src/parcel.py": "class Parcel:\n    def weigh(self, scale):\n        return scale.read()\n",
     "src/crane.py": "def lift_container(crane, container):\n    crane.hook(container)\n",

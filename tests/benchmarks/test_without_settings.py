@@ -5,6 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.door
+
 HOME = Path(__file__).resolve().parents[2]
 MODULES = "training.__main__, benchmarks.docstrings, benchmarks.retrieval.__main__"
 

@@ -15,7 +15,7 @@ from tests.conversations.conftest import ended, question
 from tests.conversations.test_page_socket import Tab
 from tests.stand_ins.raw_server import RawStandIn, http
 
-pytestmark = pytest.mark.usefixtures("nothing_left_running")
+pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 HALF = b'data: {"choices": [{"delta": {"content": "Half an answer."}}]}\n\n'
 LIMIT = "CODEINFO_MAX_FRAME_BYTES (1000000)"
 

@@ -174,6 +174,7 @@ async def test_with_a_full_disk_a_conversation_goes_on_from_what_is_stored(
     assert await Turn.objects.acount() == 2
 
 
+@pytest.mark.door
 async def test_an_answer_under_way_when_the_disk_fills_is_kept_and_written_later(
     async_client: AsyncClient, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
 ) -> None:
@@ -205,6 +206,7 @@ async def test_an_answer_under_way_when_the_disk_fills_is_kept_and_written_later
     assert (answer.status, answer.parts) == ("ok", [{"type": "text", "text": "First half."}])
 
 
+@pytest.mark.door
 async def test_a_full_disk_that_has_room_again_holds_no_lock(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
 ) -> None:
@@ -250,6 +252,7 @@ async def test_many_conversations_push_out_the_oldest(
 SHOWN = re.compile(r'id="history-away" role="status"( hx-swap-oob="true")?><svg')
 
 
+@pytest.mark.door
 async def test_the_page_says_so_and_shows_what_this_process_remembers(
     async_client: AsyncClient, scripted: Scripted, move: Move
 ) -> None:

@@ -457,6 +457,7 @@ class TestTheSnapshot:
 
 
 class TestChoices:
+    @pytest.mark.door
     async def test_providers_say_why_they_are_away(
         self, scripted: Scripted, async_client: AsyncClient
     ) -> None:

@@ -14,7 +14,7 @@ from apps.agents.providers.codex.provider import NOT_INSTALLED, CodexProvider
 from apps.conversations import services
 from apps.conversations.models import Conversation
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 MODELS = (
     Model("large", "Large", "codex", ("low", "medium", "high", "ultra")),

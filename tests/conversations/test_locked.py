@@ -32,6 +32,7 @@ def lock(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[sq
     other.close()
 
 
+@pytest.mark.door
 async def test_an_answer_that_ends_while_it_is_locked_is_saved_afterwards(
     lock: sqlite3.Connection, scripted: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

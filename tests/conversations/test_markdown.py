@@ -113,6 +113,7 @@ def test_entries_that_are_no_passages_are_left_out() -> None:
 # Code
 
 
+@pytest.mark.door
 def test_code_under_its_reference_has_the_files_line_numbers() -> None:
     html, citations = rendered(
         "`httpx/httpx/_client.py:372-373`\n\n```python\n    timeout = 5\n    return timeout\n```"
@@ -123,17 +124,20 @@ def test_code_under_its_reference_has_the_files_line_numbers() -> None:
     assert len(citations.used) == 1
 
 
+@pytest.mark.door
 def test_code_that_is_not_the_files_has_no_line_numbers() -> None:
     html, _ = rendered("`httpx/httpx/_client.py:371-373`\n\n```python\nmade = up\n```")
     assert 'class="ln"' not in html
     assert "_client.py:371–373" in html
 
 
+@pytest.mark.door
 def test_a_reference_that_nothing_found_is_not_lost_above_code() -> None:
     html, _ = rendered("`other/file.py:1-2`\n\n```python\nx = 1\n```")
     assert "other/file.py:1-2" in html
 
 
+@pytest.mark.door
 def test_code_is_highlighted_by_its_language() -> None:
     html, _ = rendered("```python\ndef f(): ...\n```")
     assert '<span class="k">def</span>' in html
@@ -219,6 +223,7 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.door
 @given(st.lists(PIECES, max_size=25), st.integers(1, 7))
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_blocks_rendered_as_they_come_are_the_whole_rendered_at_once(
@@ -233,6 +238,7 @@ def test_blocks_rendered_as_they_come_are_the_whole_rendered_at_once(
     assert html == AnswerRenderer(_known()).text(text)
 
 
+@pytest.mark.door
 @given(st.lists(PIECES, max_size=25), st.integers(1, 7))
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_what_is_too_long_is_plain_text_alike_while_it_comes_and_later(
@@ -337,6 +343,7 @@ class Checker(HTMLParser):
             self.problems.append(tag)
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nothing_of_an_attack_is_left_to_run(attack: str) -> None:
     for text in (attack, f"Words {attack} more", f"- {attack}\n- `a`", f"> {attack}"):

@@ -19,7 +19,7 @@ from apps.conversations.stream import live_runs
 from tests.conversations.conftest import answers, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
-pytestmark = pytest.mark.usefixtures("nothing_left_running")
+pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 
 Scripted = Callable[..., ScriptedProvider]
 TICKS = itertools.count()

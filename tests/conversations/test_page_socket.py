@@ -163,6 +163,7 @@ async def test_a_reload_in_the_middle_has_its_turn_replaced_not_doubled(
     await ended(log)
 
 
+@pytest.mark.door
 async def test_a_reconnect_brings_what_was_missed(
     tabs: Callable[..., Tab], scripted: Scripted, async_client: AsyncClient
 ) -> None:

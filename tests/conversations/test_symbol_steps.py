@@ -7,7 +7,7 @@ from django.test import AsyncClient
 
 from tests.conversations.test_page import answered, page, visible
 
-pytestmark = pytest.mark.usefixtures("nothing_left_running")
+pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 
 
 def step(name: str, parameters: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.house.sources import HOME
+
+pytestmark = pytest.mark.door
 
 
 def test_import_contracts_hold() -> None:

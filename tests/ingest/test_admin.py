@@ -14,7 +14,7 @@ from apps.ingest import services
 from apps.ingest.runs import queue, sweep
 from tests.support.ingested import ingest, outdate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 @pytest.mark.parametrize("model", ["root", "ingestrun", "sourcefile"])

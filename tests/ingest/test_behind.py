@@ -12,7 +12,7 @@ from apps.index.types import VectorRecord
 from tests.ingest.test_lexical_files import spoil
 from tests.support.ingested import ingest, outdate
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 def test_a_database_that_knows_all_runs_is_not_behind(repo: Path, store: Any) -> None:

@@ -21,6 +21,8 @@ from apps.ingest.runs import queue, sweep
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
 
+pytestmark = pytest.mark.door
+
 # Here the run and its test share one thread and one transaction.
 IN_THREAD = tuple(stage for stage in STAGES if stage != "storing")
 BEFORE_PUBLISHING = IN_THREAD[: IN_THREAD.index("publishing")]

@@ -30,6 +30,7 @@ def test_names_are_those_declared_in_order(tight: Chunker, sample: Sample) -> No
     assert found == sample.names.split("|" if "|" in sample.names else None)
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("sample", [s for s in SAMPLES if s.symbol], ids=lambda sample: sample.path)
 def test_the_symbol_is_the_path_of_the_enclosing_definitions(
     tight: Chunker, sample: Sample
@@ -70,6 +71,7 @@ def test_a_definition_is_one_chunk_with_what_stands_right_above_it() -> None:
     assert all(third.names == ("Third", "method") for third in thirds)
 
 
+@pytest.mark.door
 def test_fragments_join_a_neighbour_and_small_files_stay_whole() -> None:
     methods = "".join(f"    def m{i}(self):\n        return {i}\n\n" for i in range(60))
     with Chunker(parse_seconds=10) as chunker:
@@ -84,6 +86,7 @@ def test_fragments_join_a_neighbour_and_small_files_stay_whole() -> None:
     assert all(200 <= len(chunk.text) <= 1_500 for chunk in large.chunks)
 
 
+@pytest.mark.door
 def test_a_long_function_is_cut_between_statements_into_even_parts() -> None:
     body = "".join(f"    if value == {i}:\n        result.append(value + {i})\n" for i in range(60))
     with Chunker(parse_seconds=10) as chunker:

@@ -14,6 +14,8 @@ from apps.code.chunking import decode, lines_of
 from apps.code.values import Chunk, ChunkedFile
 from apps.index.parsing import Chunker
 
+pytestmark = pytest.mark.door
+
 MAX_CHARS = 1_500
 INSTALLED = Path(sysconfig.get_paths()["purelib"])
 EXTENSIONS = "py pyi js ts tsx css scss html md rst txt json yaml yml toml c h cpp go rs sh sql ini"

@@ -24,7 +24,7 @@ from tests.ingest.stages import Nth, hook
 from tests.ingest.test_discovery_secrets import key
 from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 ALL_CUT = {"README.md", "main.txt", "src/retry.py", "src/store.js"}
 

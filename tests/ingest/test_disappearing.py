@@ -20,7 +20,7 @@ from tests.ingest.stages import Nth, hook
 from tests.support.git import git
 from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 Contents = Callable[[Root], dict[str, str]]
 

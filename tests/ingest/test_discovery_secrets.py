@@ -123,6 +123,7 @@ def test_so_are_the_home_of_codex_and_the_log(folder: Path, turn_knobs: Turn) ->
     }
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("inside", ["state", "state/deep"])
 def test_a_folder_in_our_own_data_is_refused(
     client: Client, db: Any, folder: Path, turn_knobs: Turn, inside: str

@@ -34,6 +34,8 @@ from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn
 from tests.support.ingested import outdate, run_ingest, write_files
 from tests.support.small_disk import fill, make_room, small_disk
 
+pytestmark = pytest.mark.door
+
 FILES, LINES = 300, 200
 # Far more questions than any end takes.
 MOST_LOOKS = 20_000

@@ -28,6 +28,8 @@ from tests.ingest.conftest import first_is_zero
 from tests.ingest.stages import Nth, hook
 from tests.support.ingested import ingest, outdate, run_ingest, write_files
 
+pytestmark = pytest.mark.door
+
 MODEL = MODEL_ID
 
 

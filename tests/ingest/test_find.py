@@ -8,6 +8,8 @@ from apps.code.languages import language_of
 from apps.index.parsing.finder import Finder, SourceText
 from tests.ingest import unruly_parser
 
+pytestmark = pytest.mark.door
+
 # In each: `price` is declared on the first line and used on the second. The third has it in a
 # comment and in a string, and as a part of other names, and is not found.
 SOURCES = {

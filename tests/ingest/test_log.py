@@ -11,7 +11,7 @@ from apps.embedding.static import MODEL_ID
 from apps.ingest.runs import queue
 from tests.support.entries import Entries
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 def ask(client: Client, path: str, request: str, body: Any = None) -> Any:

@@ -19,6 +19,8 @@ from tests.ingest.stages import Nth, hook
 from tests.ingest.test_lexical_files import spoil
 from tests.support.ingested import ingest, outdate, run_ingest, write_files
 
+pytestmark = pytest.mark.door
+
 QUESTION = list(words("seconds to wait before an attempt"))
 
 

@@ -25,7 +25,7 @@ from apps.ingest.runs import orphans, queue, sweep
 from tests.ingest.conftest import Server
 from tests.support.ingested import ingest
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 ELSEWHERE = Origin(str(uuid4()), "/elsewhere/ships", "ships")
 

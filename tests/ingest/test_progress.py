@@ -105,6 +105,7 @@ def test_finishing_what_is_not_there_is_no_error() -> None:
     assert finish(uuid4(), COMPLETED) is False
 
 
+@pytest.mark.door
 def test_the_states_and_messages_of_a_run(
     client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +132,7 @@ def test_the_states_and_messages_of_a_run(
     assert wire(run)["state"] == "completed"
 
 
+@pytest.mark.door
 def test_what_begins_and_ends_is_logged_with_its_facts(
     repo: Path, store: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -164,6 +166,7 @@ def test_what_begins_and_ends_is_logged_with_its_facts(
     }
 
 
+@pytest.mark.door
 def test_a_failure_is_logged_as_one(
     folder: Path, store: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

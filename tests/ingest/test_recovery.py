@@ -24,6 +24,8 @@ from apps.ingest.runs import queue, recovery, sweep
 from tests.ingest.stages import STAGES
 from tests.support.ingested import files_of, ingest, outdate, write_files
 
+pytestmark = pytest.mark.door
+
 HOME = Path(__file__).resolve().parents[2]
 BEFORE_PUBLISHING = STAGES[: STAGES.index("publishing")]
 

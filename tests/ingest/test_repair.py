@@ -22,7 +22,7 @@ from apps.ingest.verification import compare_all, verify
 from tests.ingest.test_lexical_files import spoil
 from tests.support.ingested import ingest, write_files
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 def lose_vectors(root: Root) -> None:

@@ -18,7 +18,7 @@ from apps.ingest.runs import queue
 from tests.ingest.conftest import everything
 from tests.support.ingested import SAMPLE, files_of, ingest, outdate, run_ingest, write_files
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 def status(client: Client, run: IngestRun) -> dict[str, Any]:

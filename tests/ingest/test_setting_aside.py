@@ -78,6 +78,7 @@ def start(chroma: Path) -> None:
         Embedded(chroma).close()
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("moves", range(5))
 def test_a_set_aside_that_is_killed_is_finished_by_the_next_start_in_one_folder(
     chroma: Path, moves: int

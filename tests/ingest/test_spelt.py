@@ -69,6 +69,7 @@ def test_what_is_undone_was_never_there() -> None:
     assert told(spelt) == ["a1"]
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("vendor", ["mongodb", "postgresql"])
 def test_where_nothing_tells_of_writes_it_is_asked_each_time(
     vendor: str, monkeypatch: pytest.MonkeyPatch

@@ -25,6 +25,8 @@ from apps.index.vectors.store import VectorStore, claim_store, get_store, reset_
 from apps.ingest.runs.job import Stopped
 from tests.support import damage
 
+pytestmark = pytest.mark.door
+
 MODEL = MODEL_ID
 FIRST, SECOND = str(uuid4()), str(uuid4())
 

@@ -9,6 +9,8 @@ from apps.code.values import Symbol
 from apps.index.parsing import Chunker
 from tests.ingest.language_samples import SAMPLES
 
+pytestmark = pytest.mark.door
+
 SOURCES = {sample.path: sample.source for sample in SAMPLES}
 
 KINDS = {

@@ -21,7 +21,7 @@ from tests.ingest.stages import Nth, hook
 from tests.ingest.test_lexical_files import spoil
 from tests.support.ingested import ingest, outdate, write_files
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 def kinds(root: Root | None = None, **options: Any) -> set[str]:

@@ -6,9 +6,13 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from apps.mcp.search import tools
 from tests.house.sources import HOME
 from tests.mcp.suite_tools import TOOLS
+
+pytestmark = pytest.mark.door
 
 
 def started(settings: str) -> subprocess.CompletedProcess[str]:

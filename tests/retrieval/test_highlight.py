@@ -13,6 +13,8 @@ from apps.code.languages import FILE_TYPES, FileType
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines, lexer_for
 from apps.retrieval.lexer_process import LexerProcess
 
+pytestmark = pytest.mark.door
+
 NAMES = st.sampled_from(
     ["a.py", "b.html", "c.ts", "Makefile", "d.rs", "e.md", "f.unknown", "g.php", "h.json", ""]
 )

@@ -270,6 +270,7 @@ def test_chunks_of_files_that_are_not_live_are_dropped(stage: Stage, ask: Ask) -
     assert paths(ask(query="backoff")) == ["live.py"]
 
 
+@pytest.mark.door
 def test_what_is_published_between_two_searches_is_found_by_the_second(
     stage: Stage, ask: Ask
 ) -> None:
@@ -328,6 +329,7 @@ def test_where_some_roots_have_their_words_the_others_are_named(stage: Stage, as
     assert "degraded" not in ask(query="backoff", repository="whole")
 
 
+@pytest.mark.door
 def test_an_empty_root_lacks_no_words(stage: Stage, ask: Ask) -> None:
     stage.root()
     assert ask(query="backoff") == {"results": [], "files": [], "modelId": MODEL}
@@ -339,6 +341,7 @@ def test_in_mode_vector_no_words_are_missed(stage: Stage, ask: Ask, turn_knobs) 
     assert "degraded" not in ask(query="backoff")
 
 
+@pytest.mark.door
 def test_the_page_says_that_words_are_being_rebuilt(stage: Stage, client: Client) -> None:
     stage.put("a.py", "backoff", 0.3, words=False)
     page = client.get("/search", {"q": "backoff"}).content.decode()
@@ -376,6 +379,7 @@ def test_while_the_vectors_are_away_the_words_answer_and_say_so(stage: Stage, as
     assert answer["files"][0]["highestMatch"] is None
 
 
+@pytest.mark.door
 def test_the_page_says_that_words_alone_answer(stage: Stage, client: Client) -> None:
     stage.put("a.py", "backoff", 0.3)
     stage.away = AWAY

@@ -10,7 +10,7 @@ from apps.code.chunking import decode, lines_of
 from apps.index.vectors.store import reset_store
 from tests.support.ingested import ingest, write_files
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 FILES: dict[str, str | bytes] = {
     "README.md": "# Harbour\n\nKeeps track of ships.\n\n## Install\n\nRun `make install`.\n\n"

@@ -5,6 +5,8 @@ import pytest
 from apps.retrieval.highlight import highlight_lines
 from apps.retrieval.marks import marked, words_of
 
+pytestmark = pytest.mark.door
+
 
 @pytest.mark.parametrize(
     ("question", "code", "expected"),

@@ -86,6 +86,7 @@ def rounded(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [result | {"score": round(result["score"], 5)} for result in results]
 
 
+@pytest.mark.door
 def test_memory_answers_as_the_stores_do_and_through_all_that_changes(
     told: Told, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +153,7 @@ def test_memory_answers_as_the_stores_do_and_through_all_that_changes(
         services.remove(root.path)
 
 
+@pytest.mark.door
 def test_a_word_index_that_is_built_again_changes_nothing_of_what_is_held(
     told: Told, folder: Path
 ) -> None:
@@ -165,6 +167,7 @@ def test_a_word_index_that_is_built_again_changes_nothing_of_what_is_held(
     assert told() == (results, True)
 
 
+@pytest.mark.door
 def test_answers_are_marked_while_the_words_are_rebuilt_and_no_longer(
     told: Told, folder: Path, ask: Ask, client: Client, turn_knobs: Turn
 ) -> None:
@@ -189,6 +192,7 @@ def test_answers_are_marked_while_the_words_are_rebuilt_and_no_longer(
     assert "degraded" not in ask(query=QUESTION)
 
 
+@pytest.mark.door
 def test_what_words_and_vectors_do_not_both_have_is_not_held(told: Told, folder: Path) -> None:
     root = ingest_sample(folder / "lighthouse")
     get_lexical().drop(root.id)
@@ -198,6 +202,7 @@ def test_what_words_and_vectors_do_not_both_have_is_not_held(told: Told, folder:
         assert {result["matchedBy"] for result in results} == {"vector"}
 
 
+@pytest.mark.door
 def test_a_notice_of_roots_has_them_renewed(
     told: Told, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

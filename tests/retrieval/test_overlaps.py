@@ -18,6 +18,8 @@ from apps.retrieval.tools import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, write_files
 
+pytestmark = pytest.mark.door
+
 JSON = dict[str, Any]
 QUESTION = "berth_of_ship"
 FILES = {

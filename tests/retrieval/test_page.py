@@ -9,7 +9,7 @@ from django.test import Client
 from apps.core.errors import Unavailable
 from tests.retrieval.conftest import Shelf
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 def get(client: Client, **params: object) -> str:

@@ -10,7 +10,7 @@ from django.test import Client
 from apps.index.models import SourceFile
 from tests.retrieval.conftest import Shelf
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 def get(client: Client, **params: object) -> str:

@@ -259,6 +259,7 @@ def test_a_total_that_is_just_reached_is_within_the_cap(shelf: Shelf, ask: Ask, 
     assert ids(ask()) == ["a", "b"]
 
 
+@pytest.mark.door
 def test_the_caps_may_leave_nothing(shelf: Shelf, ask: Ask, turn_knobs) -> None:
     turn_knobs(tool_max_chars=3)
     shelf.put(0.1, text="four")

@@ -54,6 +54,7 @@ def cited(html: str) -> list[int]:
     return [int(n) for n in re.findall(r'class="line is-cited" id="L(\d+)"', html)]
 
 
+@pytest.mark.door
 def test_the_file_is_drawn_with_the_cited_lines_tinted(client: Client, ingested) -> None:
     ingested("lib/a.py", "def one():\n    return '<b>'\n\nx = 1\n")
     html = part(client, path="lib/a.py", start=2, end=3).content.decode()
@@ -74,6 +75,7 @@ def test_lines_are_counted_as_the_chunker_counts_them(client: Client, ingested) 
     assert cited(html) == [3]
 
 
+@pytest.mark.door
 def test_it_says_whether_the_file_is_as_it_was_ingested(client: Client, ingested) -> None:
     target = ingested("a.py", "x = 1\n")
     assert "Same as on disk" in part(client, path="a.py").content.decode()
@@ -83,6 +85,7 @@ def test_it_says_whether_the_file_is_as_it_was_ingested(client: Client, ingested
     assert lines(html) == {1: "y = 2"}
 
 
+@pytest.mark.door
 def test_without_lines_nothing_is_cited(client: Client, ingested) -> None:
     ingested("a.py", "x = 1\n")
     html = part(client, path="a.py").content.decode()
@@ -90,6 +93,7 @@ def test_without_lines_nothing_is_cited(client: Client, ingested) -> None:
     assert 'data-copy="repo/a.py"' in html
 
 
+@pytest.mark.door
 def test_a_long_file_is_shown_around_the_cited_lines(client: Client, ingested) -> None:
     total = WHOLE * 3
     ingested("long.py", "".join(f"x{i} = {i}\n" for i in range(1, total + 1)))
@@ -125,6 +129,7 @@ def test_citing_a_whole_long_file_shows_no_more_than_a_window(client: Client, in
     assert len(lines(html)) <= WHOLE
 
 
+@pytest.mark.door
 def test_lines_beyond_the_end_do_no_harm(client: Client, ingested) -> None:
     ingested("a.py", "x = 1\n")
     html = part(client, path="a.py", start=10**30, end=10**31).content.decode()
@@ -132,6 +137,7 @@ def test_lines_beyond_the_end_do_no_harm(client: Client, ingested) -> None:
     assert cited(html) == []
 
 
+@pytest.mark.door
 def test_an_empty_file_has_no_lines(client: Client, ingested) -> None:
     ingested("empty.py", "")
     response = part(client, path="empty.py", start=1, end=2)
@@ -139,6 +145,7 @@ def test_an_empty_file_has_no_lines(client: Client, ingested) -> None:
     assert "0 lines" in response.content.decode()
 
 
+@pytest.mark.door
 def test_a_browser_gets_a_page_and_htmx_the_part(client: Client, ingested) -> None:
     ingested("a.py", "x = 1\n")
     page = client.get(URL, {"repo": "repo", "path": "a.py"})
@@ -231,6 +238,7 @@ def test_wrong_parameters_are_400(client: Client, ingested, wrong: dict) -> None
     assert refused(part(client, **wrong)) == (400, "VALIDATION_FAILED")
 
 
+@pytest.mark.door
 def test_file_names_are_escaped(client: Client, ingested) -> None:
     name = '<img src=x onerror="alert(1)">.py'
     ingested(name, "x")

@@ -17,7 +17,7 @@ from tests.support.agents import make_agent
 
 __all__ = ["shelf"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 CLIENTS = ("codex", "claude-code", "cursor", "vs-code", "lm-studio")
 HERE = "http://testserver"
 

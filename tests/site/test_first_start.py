@@ -47,6 +47,7 @@ def killed(run: IngestRun, **changes: Any) -> None:
     recovery.recover()
 
 
+@pytest.mark.door
 @pytest.mark.django_db
 def test_a_first_ingest_that_was_cut_off_is_tried_again(settings: Any, folder: Path) -> None:
     (folder / "a.py").write_text("def f(): pass\n")

@@ -19,6 +19,8 @@ from tests.browser.product import HOME, Product, running
 from tests.support.git import git, hostile
 from tests.support.ingested import write_files
 
+pytestmark = pytest.mark.door
+
 SERVE = (sys.executable, str(HOME / "manage.py"), "serve")
 # Written in pieces, so that this file is none itself.
 KEY = "\n".join(

@@ -10,6 +10,8 @@ import pytest
 
 from tests.house.sources import HOME
 
+pytestmark = pytest.mark.door
+
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:

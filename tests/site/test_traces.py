@@ -93,6 +93,7 @@ def test_one_trace_leads_from_the_request_to_the_call_of_chroma(traced: Receiver
     assert {one.trace_id for one in chain} == {trace}
 
 
+@pytest.mark.door
 def test_the_turn_lasts_beyond_the_request_and_tells_its_costs(traced: Receiver) -> None:
     [turn] = traced.named("chat turn")
     told = facts(turn)
@@ -103,6 +104,7 @@ def test_the_turn_lasts_beyond_the_request_and_tells_its_costs(traced: Receiver)
     assert turn.end_time_unix_nano > request.end_time_unix_nano
 
 
+@pytest.mark.door
 def test_an_ingest_has_its_stages_below_it(traced: Receiver) -> None:
     [ingest] = traced.named("ingest")
     below = {one.name for one in traced.spans if one.parent_span_id == ingest.span_id}
@@ -111,6 +113,7 @@ def test_an_ingest_has_its_stages_below_it(traced: Receiver) -> None:
     assert [one for one in traced.named("chroma") if one.parent_span_id == stored.span_id]
 
 
+@pytest.mark.door
 def test_nothing_of_anybodys_is_told(traced: Receiver) -> None:
     assert traced.services == {"codeinfo"}
     assert len(traced.spans) > 20

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import chromadb
 import httpx
+import pytest
 
 from apps.embedding import DEFAULT_MODEL
 from tests.browser.product import Product, running
 from tests.ingest.conftest import Server, server  # noqa: F401 - a fixture
 from tests.site.test_documented_commands import until_ingested
 from tests.support.ingested import SAMPLE, write_files
+
+pytestmark = pytest.mark.door
 
 PATIENCE = 60
 

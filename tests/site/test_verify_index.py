@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from apps.index.vectors.chroma import FolderLock
 from tests.browser.product import Product, running
 from tests.house.sources import HOME
 from tests.support.ingested import SAMPLE, write_files
+
+pytestmark = pytest.mark.door
 
 MODEL = "static-code-256-v2"
 

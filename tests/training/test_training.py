@@ -4,6 +4,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from training import bags, vocabulary
 from training.arrays import Counts, count
@@ -15,6 +16,8 @@ from training.manifest import Package
 from training.model import question_vectors, text_vectors
 from training.start import start_vectors
 from training.train import Recipe, initial, train, usable_data
+
+pytestmark = pytest.mark.door
 
 # A question's words never stand in the code that answers it: only training can join them.
 TOPICS = {

@@ -20,6 +20,8 @@ from tests.conversations.conftest import ended
 from tests.stand_ins.responses_server import CONFIG
 from tests.support.agents import make_agent
 
+pytestmark = pytest.mark.door
+
 NAME = "codex_keeper"
 LIMITS = '\n[codeinfo]\ntools = ["VectorSearch"]\nrepositories = ["acme"]\n'
 

@@ -17,6 +17,8 @@ from tests.agents.rigs.codex import CodexWorld
 from tests.stand_ins.openai_scripts import Script, Stall
 from tests.stand_ins.responses_scripts import call, end, say, think
 
+pytestmark = pytest.mark.door
+
 PROVIDER = CodexProvider()
 Turn = Callable[..., None]
 

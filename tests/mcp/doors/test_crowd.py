@@ -13,6 +13,8 @@ from tests.browser.product import Product, running
 from tests.stand_ins.openai_scripts import Delta, Script, Stall, end, question, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 
+pytestmark = pytest.mark.door
+
 JSON = dict[str, Any]
 
 CALLERS = 100

@@ -57,6 +57,7 @@ async def test_an_archived_conversation(version: str, scripted: Scripted) -> Non
     assert "Conversation is archived and must be restored before use" in told
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("version", EVERY)
 async def test_a_conversation_with_a_run(version: str, scripted: Scripted) -> None:
     gate = Gate()
@@ -84,6 +85,7 @@ async def test_a_provider_of_the_callers_that_is_away(version: str, scripted: Sc
     assert "Leave out `provider`" in told
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize(
     "wrong",
@@ -150,6 +152,7 @@ async def test_a_repository_that_nobody_ingested(version: str, folder: Path) -> 
     assert "lighthouse" in failed(answer, version, "REPO_NOT_FOUND", 404)
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("version", EVERY)
 async def test_an_index_that_is_busy(version: str, folder: Path) -> None:
     await asyncio.to_thread(ingest_sample, folder)

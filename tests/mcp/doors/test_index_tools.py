@@ -13,7 +13,7 @@ from apps.mcp.search import SEARCH
 from tests.mcp.speech import STATELESS, ask, call
 from tests.support.ingested import ingest_sample
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 CALLS: dict[str, dict[str, Any]] = {
     "ListIngestedRepositories": {},

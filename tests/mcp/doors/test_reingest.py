@@ -16,7 +16,7 @@ from apps.mcp.reingest import REINGEST_REPOSITORY
 from tests.mcp.doors.conftest import Caller
 from tests.support.ingested import ingest_sample
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
 
 @pytest.fixture

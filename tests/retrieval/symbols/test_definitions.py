@@ -7,7 +7,7 @@ import pytest
 
 from tests.retrieval.symbols.conftest import Post
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 @pytest.fixture

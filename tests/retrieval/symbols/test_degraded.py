@@ -12,7 +12,7 @@ from apps.index.models import Root
 from apps.retrieval.tools import TOOLS
 from tests.retrieval.symbols.conftest import Post
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 REBUILT = "the words of harbour are being rebuilt"
 ASKED = {

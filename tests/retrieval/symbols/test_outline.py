@@ -10,7 +10,7 @@ from apps.retrieval.symbols.outline import nested
 from apps.retrieval.symbols.types import OutlineItem
 from tests.retrieval.symbols.conftest import Post
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 def tree(items: list[dict[str, Any]]) -> list[Any]:

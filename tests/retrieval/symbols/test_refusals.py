@@ -84,6 +84,7 @@ def test_without_an_index_an_ingest_is_required(post: Post, tool: str) -> None:
     assert not IndexLock.objects.exists()
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("tool", ALL)
 def test_an_unknown_repository_is_told_of_with_those_there_are(
     harbour: Path, post: Post, tool: str
@@ -93,12 +94,14 @@ def test_an_unknown_repository_is_told_of_with_those_there_are(
     assert answer["message"].endswith("Known ids: 'harbour', 'quay'.")
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("path", ["nowhere.py", "../harbour/notes.txt", "/etc/passwd", "src"])
 def test_a_file_that_is_not_ingested_is_not_found(harbour: Path, post: Post, path: str) -> None:
     status, answer = post("file-outline", repository="harbour", path=path)
     assert (status, answer["error"]) == (404, "FILE_NOT_FOUND")
 
 
+@pytest.mark.door
 def test_a_file_of_that_name_elsewhere_is_named(harbour: Path, post: Post) -> None:
     _, answer = post("file-outline", repository="harbour", path="client.py")
     assert answer["message"] == (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 
 def get(client: Client, **params: object) -> str:

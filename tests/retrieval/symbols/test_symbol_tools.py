@@ -9,7 +9,7 @@ from apps.core.errors import InvalidInput, NotFound
 from apps.retrieval.symbol_tools import FILE_OUTLINE, FIND_DEFINITIONS, FIND_REFERENCES
 from tests.retrieval.symbols.conftest import Post
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 NAMED = {"name", "repository", "path", "language", "limit"}
 
