@@ -1,7 +1,7 @@
 """Which addresses are open to every user; all others are for staff.
 
 Each app marks its own in its urls.py. This matters only where credentials are required
-(`access.requires_credentials`): elsewhere everyone counts as staff. `tests/access/test_rights.py`
+(`access.requires_credentials`): elsewhere everyone counts as staff. `tests/core/test_rights.py`
 lists every route of the product with what it answers to whom.
 """
 

@@ -18,8 +18,8 @@ from tests.agents.rigs import RIGS
 from tests.agents.rigs.base import Play, Rig, Stage
 from tests.agents.test_conformance import cases, each_rig
 from tests.agents.test_conformance import stage as stage
-from tests.conversations.conftest import ended
-from tests.conversations.conftest import nothing_left_running as nothing_left_running
+from tests.support.chat import ended
+from tests.support.chat import nothing_left_running as nothing_left_running
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 

@@ -11,9 +11,9 @@ from apps.agents.providers import registry
 from apps.agents.providers.openai import OpenAIProvider
 from apps.conversations import runner
 from apps.conversations.models import Turn
-from tests.conversations.conftest import ended, question
 from tests.conversations.test_page_socket import Tab
 from tests.stand_ins.raw_server import RawStandIn, http
+from tests.support.chat import ended, question
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
 HALF = b'data: {"choices": [{"delta": {"content": "Half an answer."}}]}\n\n'

@@ -8,7 +8,7 @@ from django.test import AsyncClient
 from django.utils import timezone
 
 from apps.conversations.models import Conversation
-from tests.conversations.conftest import conversation
+from tests.support.chat import conversation
 
 pytestmark = pytest.mark.usefixtures("transactional_db")
 

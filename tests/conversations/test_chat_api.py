@@ -16,7 +16,7 @@ from apps.conversations import chat_api, rows, runner
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
 from apps.core.errors import Unavailable
-from tests.conversations.conftest import PATIENCE, answers, conversation, ended, question, reached
+from tests.support.chat import PATIENCE, answers, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")

@@ -11,7 +11,7 @@ from apps.agents.events import TextDelta, TurnFinished
 from apps.conversations import rows, runner
 from apps.conversations.models import Conversation
 from apps.conversations.stream import live_runs
-from tests.conversations.conftest import answers, ended, question, reached
+from tests.support.chat import answers, ended, question, reached
 from tests.support.scripted import Gate
 
 pytestmark = [

@@ -10,7 +10,7 @@ from apps.agents.events import ToolCallRequested
 from apps.agents.messages import ToolCall
 from apps.conversations import runner
 from apps.conversations.stream import live_runs
-from tests.conversations.conftest import answers, ended
+from tests.support.chat import answers, ended
 from tests.support.entries import Entries
 from tests.support.scripted import Gate, ScriptedProvider
 

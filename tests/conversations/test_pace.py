@@ -14,7 +14,7 @@ from apps.conversations import rows, runner
 from apps.conversations.consumers import html
 from apps.core.hub import hub
 from codeinfo.asgi import application
-from tests.conversations.conftest import PATIENCE, answers, ended, question, reached
+from tests.support.chat import PATIENCE, answers, ended, question, reached
 from tests.support.scripted import ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")

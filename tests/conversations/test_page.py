@@ -16,7 +16,7 @@ from apps.agents.providers.base import Availability
 from apps.conversations import runner
 from apps.conversations.models import Conversation, Turn, now_ms
 from apps.conversations.stream import live_runs
-from tests.conversations.conftest import answers, conversation, ended, question, reached
+from tests.support.chat import answers, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]

@@ -19,8 +19,8 @@ from apps.conversations.consumers import html
 from apps.conversations.stream import RunLog
 from apps.core.hub import hub
 from codeinfo.asgi import application
-from tests.conversations.conftest import PATIENCE, ended, question, reached
 from tests.conversations.test_page import answered, page
+from tests.support.chat import PATIENCE, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")

@@ -11,8 +11,8 @@ from apps.conversations import runner
 from apps.conversations.models import Turn
 from apps.conversations.stream import RunLog
 from apps.core.errors import Unavailable
-from tests.conversations.conftest import ended, question
 from tests.conversations.test_page_socket import Tab
+from tests.support.chat import ended, question
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")

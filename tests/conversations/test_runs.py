@@ -25,7 +25,7 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import usage_wire
 from apps.core.errors import Conflict, InvalidInput, Unavailable
-from tests.conversations.conftest import answers, conversation, ended, question, reached
+from tests.support.chat import answers, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider, Stubborn
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")

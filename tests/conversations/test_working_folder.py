@@ -12,9 +12,9 @@ from django.test import AsyncClient
 from apps.agent_runs import commands
 from apps.conversations.models import Conversation
 from apps.conversations.stream import live_runs
-from tests.conversations.conftest import PATIENCE, ended
 from tests.mcp.speech import EARLY, call
 from tests.support.agents import command_text, make_agent
+from tests.support.chat import PATIENCE, ended
 from tests.support.scripted import ScriptedProvider
 
 Scripted = Callable[..., ScriptedProvider]

@@ -18,7 +18,7 @@ from apps.core.errors import Unavailable
 from apps.index.models import IngestRun
 from apps.index.stream import run_changed
 from codeinfo.asgi import application
-from tests.conversations.conftest import PATIENCE, conversation, ended, question, reached
+from tests.support.chat import PATIENCE, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")

@@ -14,7 +14,7 @@ from apps.index.vectors.store import reset_store
 from apps.ingest import services, tasks
 from apps.ingest.runs import queue
 from codeinfo.celery import app
-from tests.ingest.conftest import Server, drop_everything
+from tests.support.index import Server, drop_everything
 
 
 @pytest.fixture

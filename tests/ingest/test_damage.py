@@ -22,9 +22,9 @@ from apps.ingest.runs import integrity, mend, queue, sweep
 from apps.ingest.verification import verify
 from apps.site import health
 from apps.site.checks.asking import Asker
-from tests.ingest.conftest import Server
 from tests.support import damage
 from tests.support.damage import Harm
+from tests.support.index import Server
 from tests.support.ingested import SAMPLE, ingest, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]

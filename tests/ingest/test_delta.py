@@ -18,10 +18,10 @@ from apps.index.models import Root, SourceFile
 from apps.index.parsing import Chunker
 from apps.ingest.discovery import discovery, secrets
 from apps.ingest.runs import delta, queue
-from tests.ingest.conftest import everything, first_is_zero
-from tests.ingest.language_samples import SAMPLES
+from tests.code.language_samples import SAMPLES
 from tests.ingest.stages import Nth, hook
 from tests.ingest.test_discovery_secrets import key
+from tests.support.index import everything, first_is_zero
 from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

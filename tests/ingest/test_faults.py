@@ -24,8 +24,8 @@ from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import patience, queue, sweep
 from apps.ingest.runs.generation import Generation
-from tests.ingest.conftest import first_is_zero
 from tests.ingest.stages import Nth, hook
+from tests.support.index import first_is_zero
 from tests.support.ingested import ingest, outdate, run_ingest, write_files
 
 pytestmark = pytest.mark.door

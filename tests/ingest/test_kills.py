@@ -14,7 +14,7 @@ from apps.index import queries
 from apps.index.lexical import get_lexical, reset_lexical
 from apps.index.models import Root
 from apps.index.vectors.store import get_store, reset_store
-from tests.ingest.conftest import Server
+from tests.support.index import Server
 from tests.support.ingested import ingest, write_files
 
 pytestmark = pytest.mark.kill

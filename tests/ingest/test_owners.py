@@ -22,7 +22,7 @@ from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import orphans, queue, sweep
-from tests.ingest.conftest import Server
+from tests.support.index import Server
 from tests.support.ingested import ingest
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

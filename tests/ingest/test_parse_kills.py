@@ -16,7 +16,7 @@ from apps.index.models import Root
 from apps.index.parsing import Chunker
 from apps.index.parsing.process import ParseProcess
 from apps.ingest.runs import pipeline
-from tests.ingest import unruly_parser
+from tests.index import unruly_parser
 from tests.support.ingested import files_of, ingest, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.kill]

@@ -19,7 +19,7 @@ from apps.ingest import services
 from apps.ingest.runs import queue
 from apps.ingest.runs.job import Stopped
 from apps.ingest.verification import compare_all, verify
-from tests.ingest.test_lexical_files import spoil
+from tests.index.test_lexical_files import spoil
 from tests.support.ingested import ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

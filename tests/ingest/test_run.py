@@ -15,7 +15,7 @@ from apps.index.files import read_file
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest import services
 from apps.ingest.runs import queue
-from tests.ingest.conftest import everything
+from tests.support.index import everything
 from tests.support.ingested import SAMPLE, files_of, ingest, outdate, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

@@ -16,9 +16,9 @@ from apps.index.vectors.chroma import unavailable
 from apps.index.vectors.store import get_store
 from apps.ingest.runs.job import Stopped
 from apps.ingest.verification import rows, verify, verify_root
-from tests.ingest.conftest import first_is_zero
+from tests.index.test_lexical_files import spoil
 from tests.ingest.stages import Nth, hook
-from tests.ingest.test_lexical_files import spoil
+from tests.support.index import first_is_zero
 from tests.support.ingested import ingest, outdate, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

@@ -9,8 +9,8 @@ import pytest
 
 from apps.embedding import DEFAULT_MODEL
 from tests.browser.product import Product, running
-from tests.ingest.conftest import Server, server  # noqa: F401 - a fixture
 from tests.site.test_documented_commands import until_ingested
+from tests.support.index import Server, server  # noqa: F401 - a fixture
 from tests.support.ingested import SAMPLE, write_files
 
 pytestmark = pytest.mark.door

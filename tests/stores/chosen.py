@@ -22,6 +22,6 @@ CHOSEN = (
     # Search by vectors and words, on live rows only
     "tests/retrieval/test_api.py",
     # A refusal changes nothing; a NUL or half a character is no bug
-    "tests/access/test_refusals.py",
-    "tests/access/test_fuzz.py::test_no_field_however_odd_breaks_a_route",
+    "tests/core/test_refusals.py",
+    "tests/core/test_fuzz.py::test_no_field_however_odd_breaks_a_route",
 )

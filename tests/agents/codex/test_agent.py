@@ -16,9 +16,9 @@ from apps.conversations.stream import live_runs
 from apps.core.conf import knobs
 from tests.agents.cast import TOOLS
 from tests.agents.rigs.codex import FOUND, CodexWorld
-from tests.conversations.conftest import ended
 from tests.stand_ins.responses_server import CONFIG
 from tests.support.agents import make_agent
+from tests.support.chat import ended
 
 pytestmark = pytest.mark.door
 

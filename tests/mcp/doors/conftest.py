@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from apps.mcp.types import JSON, Call, McpTool
-from tests.conversations.conftest import nothing_left_running, scripted
+from tests.support.chat import nothing_left_running, scripted
 
 __all__ = ["caller", "nothing_left_running", "scripted"]
 

@@ -19,10 +19,10 @@ from apps.conversations.stream import live_runs
 from apps.core.errors import CodeinfoError, Conflict, Unavailable
 from apps.mcp.agents import AGENTS
 from apps.mcp.types import JSON, McpTool
-from tests.conversations.conftest import answers, conversation, ended, reached
 from tests.mcp.doors.conftest import PATIENCE, Caller
 from tests.mcp.speech import EARLY, EVERY, ask, call
 from tests.support.agents import command_text, make_agent
+from tests.support.chat import answers, conversation, ended, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 Scripted = Callable[..., ScriptedProvider]

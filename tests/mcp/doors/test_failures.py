@@ -13,8 +13,8 @@ from apps.core.errors import Unavailable
 from apps.index.models import IngestRun
 from apps.ingest import services as ingest
 from apps.mcp.reingest import REINGEST_REPOSITORY
-from tests.conversations.conftest import conversation, reached
 from tests.mcp.speech import EARLY, EVERY, STATELESS, Answer, ask, call
+from tests.support.chat import conversation, reached
 from tests.support.ingested import ingest_sample
 from tests.support.scripted import Gate, ScriptedProvider
 

@@ -15,8 +15,8 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, Unavailable
 from apps.mcp.question import CODEBASE_QUESTION
-from tests.conversations.conftest import answers, conversation, ended, reached
 from tests.mcp.doors.conftest import PATIENCE, Caller
+from tests.support.chat import answers, conversation, ended, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")

@@ -24,7 +24,7 @@ from apps.index.vectors.guarded import Guarded
 from apps.index.vectors.process import Embedded, Turns
 from apps.site.backup import copying
 from tests.house.sources import HOME
-from tests.ingest import verbs
+from tests.index import verbs
 
 pytestmark = pytest.mark.kill
 

@@ -9,7 +9,7 @@ import pytest
 from apps.index import behind
 from apps.index.lexical import get_lexical
 from apps.index.types import VectorRecord
-from tests.ingest.test_lexical_files import spoil
+from tests.index.test_lexical_files import spoil
 from tests.support.ingested import ingest, outdate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]

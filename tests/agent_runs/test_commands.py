@@ -15,7 +15,7 @@ from apps.conversations import leases, recovery, rows, runner, services
 from apps.conversations.models import CommandRun, Conversation, Turn
 from apps.conversations.types import AgentRun, StartTurn
 from apps.core.errors import Conflict, Unavailable
-from tests.conversations.conftest import PATIENCE, answers, question, reached
+from tests.support.chat import PATIENCE, answers, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 Scripted = Callable[..., ScriptedProvider]

@@ -7,7 +7,7 @@ import pytest
 from apps.code.syntax.pieces import MAX_DECLARATIONS
 from apps.code.values import Symbol
 from apps.index.parsing import Chunker
-from tests.ingest.language_samples import SAMPLES
+from tests.code.language_samples import SAMPLES
 
 pytestmark = pytest.mark.door
 

@@ -13,7 +13,7 @@ from apps.code.values import ChunkedFile
 from apps.core.errors import Unavailable
 from apps.index.parsing import Chunker
 from apps.index.parsing.pool import end_spares
-from tests.ingest import unruly_parser
+from tests.index import unruly_parser
 
 pytestmark = pytest.mark.door
 

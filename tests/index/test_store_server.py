@@ -14,7 +14,7 @@ from apps.index.types import VectorRecord
 from apps.index.vectors.chroma import open_server
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import VectorStore, get_store, reset_store
-from tests.ingest.conftest import Server
+from tests.support.index import Server
 
 pytestmark = pytest.mark.door
 

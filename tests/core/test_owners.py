@@ -17,14 +17,7 @@ from apps.conversations.stream import live_runs
 from apps.conversations.types import StartTurn
 from apps.core.principal import Principal, acting_as
 from codeinfo.asgi import application
-from tests.conversations.conftest import (  # noqa: F401 - fixtures
-    PATIENCE,
-    answers,
-    ended,
-    nothing_left_running,
-    reached,
-    scripted,
-)
+from tests.support.chat import PATIENCE, answers, ended, nothing_left_running, reached, scripted  # noqa: F401 - fixtures
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")

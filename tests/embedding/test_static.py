@@ -12,7 +12,7 @@ import pytest
 from apps.embedding import DEFAULT_MODEL, get_embedder, static
 from apps.embedding.types import EmbeddingText, Vectors
 from apps.embedding.words import RunCache, Runs, stems
-from tests.ingest import static_reference
+from tests.embedding import static_reference
 
 TEXTS: dict[str, list[Any]] = json.loads((Path(__file__).parent / "static_texts.json").read_text())
 

@@ -17,7 +17,7 @@ from apps.core import sqlite_files
 from apps.core.errors import Unavailable
 from apps.index.lexical import LexicalStore, schema, segments
 from apps.index.types import VectorRecord
-from tests.ingest.test_lexical import record
+from tests.index.test_lexical import record
 
 ROOT = uuid4()
 HOME = Path(__file__).resolve().parents[2]

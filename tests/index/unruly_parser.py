@@ -20,7 +20,7 @@ from apps.code.syntax.find import occurrences
 from apps.code.syntax.pieces import Cut, Occurrence
 from apps.code.syntax.trees import cut_along_tree
 
-COMMAND = (sys.executable, "-m", "tests.ingest.unruly_parser")
+COMMAND = (sys.executable, "-m", "tests.index.unruly_parser")
 
 
 def parse(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:

@@ -6,7 +6,7 @@ import pytest
 
 from apps.code.languages import language_of
 from apps.index.parsing.finder import Finder, SourceText
-from tests.ingest import unruly_parser
+from tests.index import unruly_parser
 
 pytestmark = pytest.mark.door
 

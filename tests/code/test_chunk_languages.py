@@ -7,7 +7,7 @@ import pytest
 from apps.code.languages import FILE_TYPES, language_of
 from apps.code.values import Chunk
 from apps.index.parsing import Chunker
-from tests.ingest.language_samples import SAMPLES, Sample
+from tests.code.language_samples import SAMPLES, Sample
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from django.test import AsyncClient
 
 from apps.core import access, authentication
 from apps.index.models import IngestRun
-from tests.access.test_owners import socket
-from tests.conversations.conftest import PATIENCE
+from tests.core.test_owners import socket
+from tests.support.chat import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

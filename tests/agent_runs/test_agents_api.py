@@ -14,10 +14,10 @@ from apps.agents.prompts import AGENT_RULES
 from apps.conversations import runner, services
 from apps.conversations.models import CommandRun, Conversation, Turn
 from apps.conversations.stream import live_runs
-from tests.conversations.conftest import PATIENCE, answers, conversation, ended, reached
 from tests.stand_ins.openai_scripts import Script, call, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.support.agents import command_text, make_agent
+from tests.support.chat import PATIENCE, answers, conversation, ended, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 Scripted = Callable[..., ScriptedProvider]

@@ -17,7 +17,7 @@ from apps.conversations.renderers.json import RunFrames
 from apps.conversations.stream import RunLog, Snapshot
 from apps.conversations.types import AgentRun
 from apps.core.errors import InvalidInput
-from tests.conversations.conftest import answers, conversation, ended, question
+from tests.support.chat import answers, conversation, ended, question
 from tests.support.scripted import ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")

@@ -13,8 +13,8 @@ from django.test import AsyncClient
 
 from apps.agent_runs import commands
 from apps.conversations.models import Conversation, Turn
-from tests.conversations.conftest import PATIENCE, conversation, reached
 from tests.support.agents import command_text, make_agent
+from tests.support.chat import PATIENCE, conversation, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
 Scripted = Callable[..., ScriptedProvider]

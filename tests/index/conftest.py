@@ -1,0 +1,5 @@
+"""Fixtures of an index: real files, the built-in embedder, the embedded store."""
+
+from tests.support.index import contents, repo, server, store, wire_ends
+
+__all__ = ["contents", "repo", "server", "store", "wire_ends"]

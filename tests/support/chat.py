@@ -1,0 +1,75 @@
+"""The cast: one conversation, a provider that plays a script, hands to ask and to watch with."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from django.test import AsyncClient
+
+from apps.agents.providers import registry
+from apps.conversations import runner
+from apps.conversations.models import Conversation, Turn
+from apps.conversations.stream import RunLog
+from apps.conversations.types import StartTurn
+from tests.support.scripted import ScriptedProvider, Step
+
+# A test that hangs must fail; nothing is ever waited for this long.
+PATIENCE = 60
+
+
+@pytest_asyncio.fixture
+async def nothing_left_running(transactional_db: None) -> AsyncIterator[None]:
+    yield
+    await asyncio.wait_for(runner.shutdown(), PATIENCE)
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ScriptedProvider]:
+    """scripted([...], [...]) makes the provider `openai` play these rounds."""
+
+    def use(*rounds: Sequence[Step], kind: type[ScriptedProvider] = ScriptedProvider) -> Any:
+        provider = kind(*rounds)
+        others = {name: one for name, one in registry.providers().items() if name != "openai"}
+        monkeypatch.setattr(registry, "providers", lambda: {"openai": provider, **others})
+        return provider
+
+    return use
+
+
+@pytest.fixture
+def ask(async_client: AsyncClient) -> Callable[..., Any]:
+    """ask(message=…) posts to /chat, for the scripted provider in conversation c1."""
+
+    async def post(accept: str = "application/json", **changes: Any) -> Any:
+        body = {"provider": "openai", "model": "m-1", "conversationId": "c1", "message": "Why?"}
+        return await async_client.post(
+            "/chat", body | changes, content_type="application/json", headers={"accept": accept}
+        )
+
+    return post
+
+
+def question(**changes: Any) -> StartTurn:
+    given: dict[str, Any] = {"conversation_id": "c1", "message": "Why?", "provider": "openai"}
+    return StartTurn(**{**given, "model": "m-1", **changes})
+
+
+async def ended(log: RunLog) -> None:
+    """Returns when the run is over and its row is saved."""
+    await asyncio.wait_for(log.wait(1 << 60), PATIENCE)
+
+
+async def reached(event: asyncio.Event) -> None:
+    await asyncio.wait_for(event.wait(), PATIENCE)
+
+
+async def answers(conversation_id: str = "c1") -> list[Turn]:
+    turns = Turn.objects.filter(conversation=conversation_id, role="assistant")
+    return [turn async for turn in turns.order_by("created_at")]
+
+
+async def conversation(**fields: Any) -> Conversation:
+    given = {"id": "c1", "provider": "openai", "model": "m-1"}
+    return await Conversation.objects.acreate(**{**given, **fields})

@@ -1,0 +1,111 @@
+"""Ingests are real here: real files, the built-in embedder, the embedded store."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from apps.embedding import DEFAULT_MODEL, get_embedder
+from apps.embedding.static import StaticCodeEmbedder
+from apps.embedding.wire import wire
+from apps.index import stores
+from apps.index.models import Root, SourceFile
+from apps.index.vectors.store import get_store
+from tests.ports import free_ports
+from tests.support.ingested import SAMPLE, write_files
+
+Contents = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def wire_ends() -> Iterator[None]:
+    """No thread or connection to an embedding server outlives a file's tests."""
+    yield
+    wire().stop()
+    wire.cache_clear()
+
+
+@pytest.fixture
+def repo(folder: Path) -> Path:
+    """The sample repository on disk, not ingested yet."""
+    return write_files(folder / "lighthouse", SAMPLE)
+
+
+@pytest.fixture
+def store() -> Iterator[Any]:
+    """The real store, empty, and so are the words: before the test and after it."""
+    drop_everything()
+    yield get_store()
+    # The test may have closed the one it was given.
+    drop_everything()
+
+
+def drop_everything() -> None:
+    """Other files' tests, too, may have left roots in this worker's folder."""
+    for root_id in stores.roots():
+        stores.drop_words(root_id)
+        stores.drop_vectors(root_id)
+
+
+@pytest.fixture
+def contents(store: Any) -> Callable[[Root], Contents]:
+    """What a root answers with: `relPath:index` → chunk hash, of the chunks whose file is live.
+
+    Two ingests of the same files have the same contents; ids differ by the run.
+    """
+
+    def read(root: Root) -> Contents:
+        live = {str(key) for key in SourceFile.objects.live().values_list("id", flat=True)}
+        return {
+            f"{match.metadata['relPath']}:{match.metadata['chunkIndex']}": str(
+                match.metadata["chunkHash"]
+            )
+            for match in everything(root)
+            if match.metadata["sourceFile"] in live
+        }
+
+    return read
+
+
+def everything(root: Root) -> list[Any]:
+    """Every match in the store, live or not."""
+    question = get_embedder(DEFAULT_MODEL).embed_query("anything")
+    return get_store().query(root.id, question, get_store().count(root.id))
+
+
+_embed = StaticCodeEmbedder.embed_documents
+
+
+def first_is_zero(self: StaticCodeEmbedder, texts: Any) -> Any:
+    """Instead of the embedder's own: the first text gets a vector without a direction."""
+    vectors = _embed(self, texts)
+    vectors[0] = 0
+    return vectors
+
+
+@dataclass(frozen=True)
+class Server:
+    url: str
+    process: subprocess.Popen[bytes]
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[Server]:
+    """Chroma's own server, as `CHROMA_URL` would name it."""
+    port = free_ports()
+    url = f"http://127.0.0.1:{port}"
+    with subprocess.Popen(
+        [Path(sys.executable).with_name("chroma"), "run", "--path", folder, "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        # It is tried until it listens, after pauses that grow to a minute in all.
+        with httpx.Client(transport=httpx.HTTPTransport(retries=8)) as client:
+            client.get(f"{url}/api/v2/heartbeat").raise_for_status()
+        yield Server(url, process)
+        process.kill()
