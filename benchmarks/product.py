@@ -28,7 +28,7 @@ START_SECONDS, STOP_SECONDS, LOOK_SECONDS = 180, 60, 0.05
 
 
 def environment(data: Path, folders: Sequence[Path]) -> dict[str, str]:
-    """Knobs of a product with all its state in `data`, which may ingest beneath `folders`."""
+    """Config of a product with all its state in `data`, which may ingest beneath `folders`."""
     ports = dict(zip(("PORT", "MCP_PORT", "AGENTS_MCP_PORT"), free_ports(3), strict=True))
     return {
         "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
@@ -85,10 +85,10 @@ def ingest(folder: Path, name: str) -> "IngestRun":
 def serving(data: Path, folders: Sequence[Path]) -> Iterator[httpx.Client]:
     """A client of a server of its own, which is stopped at the end. Raises RuntimeError where it
     does not start."""
-    knobs = environment(data, folders)
+    config = environment(data, folders)
     command = [sys.executable, str(HERE / "manage.py"), "serve"]
-    server = subprocess.Popen(command, env=os.environ | knobs, stdout=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{knobs['PORT']}"
+    server = subprocess.Popen(command, env=os.environ | config, stdout=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{config['PORT']}"
     try:
         with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
             _await(server, client)

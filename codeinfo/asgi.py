@@ -43,7 +43,7 @@ from django.urls import re_path
 
 from apps.conversations.urls import websocket_urlpatterns as conversation_sockets
 from apps.core.access import WebsocketGate
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.ports import PortRouter, only_path
 from apps.core.principal import ANONYMOUS, acting_as
 from apps.core.proxies import TrustedProxies
@@ -91,8 +91,8 @@ application = TrustedProxies(
     PortRouter(
         everything,
         {
-            knobs().mcp_port: only_path("/mcp/chat", http),
-            knobs().agents_mcp_port: only_path("/mcp/agents", http),
+            config().mcp_port: only_path("/mcp/chat", http),
+            config().agents_mcp_port: only_path("/mcp/agents", http),
         },
     )
 )

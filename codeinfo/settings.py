@@ -1,4 +1,4 @@
-"""Django settings: the only reader of the environment. Our own values are in `apps.core.conf`."""
+"""Django settings: the only reader of the environment. Our own values are in `apps.core.config`."""
 
 import os
 import re
@@ -18,16 +18,16 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.core import private_files, start_errors
 from apps.core.authentication import allowed_hosts
-from apps.core.conf import BASE_DIR, Knobs
+from apps.core.config import BASE_DIR, Config
 
 private_files.use_private_umask()  # before anything is written
 environ.Env.read_env(BASE_DIR / ".env")
-KNOBS = Knobs.read(os.environ)
-DATA_DIR = KNOBS.data_dir.absolute()
+CONFIG = Config.read(os.environ)
+DATA_DIR = CONFIG.data_dir.absolute()
 TESTING = "pytest" in sys.modules
 # Dotted path of the conformance suite's tools; the tests' own settings name it.
 MCP_TEST_TOOLS = ""
-if KNOBS.test_tools and not os.environ.get("DJANGO_SETTINGS_MODULE", "").startswith("tests."):
+if CONFIG.test_tools and not os.environ.get("DJANGO_SETTINGS_MODULE", "").startswith("tests."):
     raise ImproperlyConfigured("CODEINFO_TEST_TOOLS is for the tests' settings only: unset it")
 
 
@@ -53,10 +53,10 @@ def kept_secret(path: Path) -> str:
         ) from error
 
 
-SECRET_KEY = KNOBS.secret_key or kept_secret(DATA_DIR / "secret.key")
-DEBUG = KNOBS.debug
-ALLOWED_HOSTS = allowed_hosts(KNOBS)
-CSRF_TRUSTED_ORIGINS = list(KNOBS.allowed_origins)
+SECRET_KEY = CONFIG.secret_key or kept_secret(DATA_DIR / "secret.key")
+DEBUG = CONFIG.debug
+ALLOWED_HOSTS = allowed_hosts(CONFIG)
+CSRF_TRUSTED_ORIGINS = list(CONFIG.allowed_origins)
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -173,9 +173,9 @@ def sqlite_file(url: str) -> str:
     return unquote(parts.path[1:]) or ":memory:"
 
 
-DATABASES = {"default": database(KNOBS.database_url)}
+DATABASES = {"default": database(CONFIG.database_url)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-if KNOBS.database_url.startswith("mongodb"):
+if CONFIG.database_url.startswith("mongodb"):
     # Keys are ObjectIds there, those of Django's own apps too.
     DEFAULT_AUTO_FIELD = "django_mongodb_backend.fields.ObjectIdAutoField"
     MONGODB = {
@@ -201,9 +201,9 @@ CHANNEL_LAYERS: dict[str, object] = {
     "default": {
         # Of its two layers the one that loses nothing when a reader is slow, and whose groups last.
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [KNOBS.redis_url]},
+        "CONFIG": {"hosts": [CONFIG.redis_url]},
     }
-    if KNOBS.redis_url
+    if CONFIG.redis_url
     else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
 }
 
@@ -219,12 +219,12 @@ LOGIN_URL = "/login"
 LOGIN_REDIRECT_URL = "/"
 SESSION_COOKIE_SAMESITE = "Lax"
 # Behind a proxy with TLS (docs/operations.md). TrustedProxies keeps the header from all others.
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = KNOBS.secure_cookies
-SECURE_HSTS_SECONDS = KNOBS.hsts_seconds
-if KNOBS.secure_proxy_header:
-    name = KNOBS.secure_proxy_header.upper().replace("-", "_")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = CONFIG.secure_cookies
+SECURE_HSTS_SECONDS = CONFIG.hsts_seconds
+if CONFIG.secure_proxy_header:
+    name = CONFIG.secure_proxy_header.upper().replace("-", "_")
     SECURE_PROXY_SSL_HEADER = (f"HTTP_{name}", "https")
-    SECURE_SSL_REDIRECT = KNOBS.secure_cookies
+    SECURE_SSL_REDIRECT = CONFIG.secure_cookies
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 DEFAULT_EXCEPTION_REPORTER_FILTER = "apps.logs.debug_pages.SecretFilter"
@@ -256,14 +256,14 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "apps.core.error_map.drf_exception_handler",
 }
 
-LEVEL = {"warn": "WARNING"}.get(KNOBS.log_level, KNOBS.log_level.upper())
+LEVEL = {"warn": "WARNING"}.get(CONFIG.log_level, CONFIG.log_level.upper())
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"console": {"()": "apps.logs.formatting.ConsoleFormatter"}},
     "handlers": {
         # Numbers the entries, keeps the last of them, and writes the log file.
-        "store": {"()": "apps.logs.store.handler", "knobs": KNOBS},
+        "store": {"()": "apps.logs.store.handler", "config": CONFIG},
         "stderr": {
             "class": "logging.StreamHandler",
             "level": "WARNING",

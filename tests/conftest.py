@@ -1,4 +1,4 @@
-"""What every test stands on: a data folder of its own, and knobs that can be turned."""
+"""What every test stands on: a data folder of its own, and settings that can be turned."""
 
 import gc
 import os
@@ -124,11 +124,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, A
 
 
 @pytest.fixture
-def turn_knobs(settings: Any) -> Callable[..., None]:
-    """turn_knobs(port=1, ...) changes knobs for one test."""
+def configure(settings: Any) -> Callable[..., None]:
+    """configure(port=1, ...) changes settings for one test."""
 
     def turn(**changes: Any) -> None:
-        settings.KNOBS = replace(settings.KNOBS, **changes)
+        settings.CONFIG = replace(settings.CONFIG, **changes)
 
     return turn
 

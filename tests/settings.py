@@ -10,11 +10,11 @@ import tempfile
 from dataclasses import fields
 from pathlib import Path
 
-from apps.core.conf import Knobs
+from apps.core.config import Config
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 FOLDER = Path(tempfile.mkdtemp(prefix=f"codeinfo-test-{WORKER}-"))
-for _field in fields(Knobs):
+for _field in fields(Config):
     os.environ.pop(_field.metadata["env"], None)
 # `python -m tests.stores` names other stores than the defaults.
 for _name in ("DATABASE_URL", "REDIS_URL", "CHROMA_URL"):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput
 from apps.index.paths import CONTAINER_BASE
 from apps.ingest import folders
@@ -34,7 +34,7 @@ def working_folder(asked: str | None) -> Path | None:
 
 def _candidates(asked: str) -> Iterator[Path]:
     """Where it may be, the mounted place first."""
-    host = _slashed(knobs().host_ingest_dir)
+    host = _slashed(config().host_ingest_dir)
     given = _slashed(asked)
     if host and ".." not in PurePosixPath(given).parts:
         wanted = PurePosixPath(given)
@@ -59,7 +59,7 @@ def _allowed(path: Path) -> Path | None:
         folder = folders.real_path(str(path))
         # A name that is no UTF-8 cannot be told to Codex.
         str(folder).encode()
-        found = folder.is_dir() and not folder.is_relative_to(os.path.realpath(knobs().data_dir))
+        found = folder.is_dir() and not folder.is_relative_to(os.path.realpath(config().data_dir))
     except (InvalidInput, OSError, ValueError):
         # Outside, or a name that is too long or no name at all.
         return None

@@ -7,7 +7,7 @@ from apps.agent_runs import api, views
 from apps.core.rights import for_users
 
 api_urlpatterns: list[URLPattern] = [
-    path("agents", views.door),
+    path("agents", views.agents_view),
     path("agents/<str:agent>/commands", api.command_list),
     path("agents/<str:agent>/commands/run", api.run_command),
     path("agents/<str:agent>/run", api.run),

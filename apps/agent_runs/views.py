@@ -26,7 +26,7 @@ from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.stream import RunLog
 from apps.conversations.views import PAGE_KEYS
 from apps.core.access import wants_html
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput, Unavailable
 from apps.core.rate_limits import address_of, check_rate
@@ -38,7 +38,7 @@ ELSEWHERE = (
 
 
 @require_safe
-async def door(request: HttpRequest) -> HttpResponseBase:
+async def agents_view(request: HttpRequest) -> HttpResponseBase:
     """`GET /agents`: the page to those that name text/html, else the list as JSON."""
     response: HttpResponse = (
         await sync_to_async(_page)(request) if wants_html(request) else await api.listing(request)
@@ -64,7 +64,7 @@ def _page(request: HttpRequest) -> HttpResponse:
         "unreadable": away,
         "missing": missing,
         "asked_agent": asked,
-        "agents_home": knobs().agents_home,
+        "agents_home": config().agents_home,
         "page_keys": PAGE_KEYS,
         "untitled": "" if agent else "Agents",
         "page_address": f"/agents?{urlencode({'a': agent.name})}" if agent else "/agents",

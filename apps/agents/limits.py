@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from apps.agents.events import ReasoningDelta, TextDelta, ToolFinished, ToolStarted, Warned
 from apps.agents.messages import ToolCall, ToolResult, Usage
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.limits import MAX_NAME, Budget, cut, json_size, named, past
 
 # What is kept of arguments that are too long.
@@ -31,7 +31,7 @@ Said = TypeVar("Said", TextDelta, ReasoningDelta)
 
 def most_calls() -> int:
     """The calls of a round of which anything is kept, those that get an error included."""
-    return knobs().max_tool_calls + MAX_REFUSED
+    return config().max_tool_calls + MAX_REFUSED
 
 
 class AnswerLimits:
@@ -40,8 +40,8 @@ class AnswerLimits:
     def __init__(self, max_rounds: int) -> None:
         self.text = Budget("max_answer_bytes")
         self.reasoning = Budget("max_reasoning_bytes")
-        self._until = time.monotonic() + knobs().max_answer_seconds
-        self._own_calls_left = knobs().max_tool_calls * max(max_rounds, 1)
+        self._until = time.monotonic() + config().max_answer_seconds
+        self._own_calls_left = config().max_tool_calls * max(max_rounds, 1)
         self._warnings_left = MAX_WARNINGS
 
     def seconds_left(self) -> float:
@@ -79,7 +79,7 @@ def kept_short(call: ToolCall) -> ToolCall:
     Arguments that are too long are cut, and the call has an error that says so.
     """
     call = replace(call, id=call.id[:MAX_NAME], name=call.name[:MAX_NAME])
-    if argument_size(call.arguments) <= knobs().max_tool_argument_bytes:
+    if argument_size(call.arguments) <= config().max_tool_argument_bytes:
         return call
     return too_long(call, str(call.arguments))
 

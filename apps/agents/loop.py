@@ -32,6 +32,7 @@ from apps.agents.events import (
     Warned,
 )
 from apps.agents.history import tool_message
+from apps.agents.idle_timeout import IdleTimeout
 from apps.agents.limits import (
     AnswerLimits,
     fits,
@@ -43,12 +44,11 @@ from apps.agents.limits import (
 )
 from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.metering import Meter
-from apps.agents.pace import Voice, pace
-from apps.agents.patience import Patience
 from apps.agents.prompts import LAST_ROUND
 from apps.agents.providers.base import ModelRequest, Provider
+from apps.agents.stream_scheduler import ScheduledStream, stream_scheduler
 from apps.agents.tools import execute
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.limits import past
 from apps.core.telemetry import step
@@ -63,7 +63,7 @@ async def run(
     provider: Provider, request: ModelRequest, max_rounds: int, meter: Meter | None = None
 ) -> Events:
     """Stream the answer to `request`. After `max_rounds` rounds of tools it must come without."""
-    with pace.answer(request.conversation_id) as voice:
+    with stream_scheduler.answer(request.conversation_id) as voice:
         answer = _Answer(provider, request, max_rounds, meter or Meter(), voice)
         yield TurnStarted()
         try:
@@ -84,7 +84,7 @@ class _Answer:
         request: ModelRequest,
         max_rounds: int,
         meter: Meter,
-        voice: Voice,
+        voice: ScheduledStream,
     ) -> None:
         self.provider, self.request, self.max_rounds = provider, request, max_rounds
         self.meter, self.voice = meter, voice
@@ -120,9 +120,9 @@ class _Answer:
         """One round of the provider; leaves its text and its calls behind."""
         self.pieces, self.calls = [], []
         request = replace(self.request, messages=tuple(self.messages), tools=tools)
-        seconds, idle_seconds = knobs().first_byte_seconds, knobs().idle_seconds
-        async with aclosing(self.provider.stream(request)) as stream, Patience() as patience:
-            while (event := await self._next(stream, patience, seconds)) is not None:
+        seconds, idle_seconds = config().first_byte_seconds, config().idle_seconds
+        async with aclosing(self.provider.stream(request)) as stream, IdleTimeout() as idle_timeout:
+            while (event := await self._next(stream, idle_timeout, seconds)) is not None:
                 if not isinstance(event, ThreadNamed | Warned):
                     seconds = idle_seconds
                     self.meter.tick()
@@ -131,7 +131,7 @@ class _Answer:
                     yield shown
                 self.limits.text.check()
                 self.limits.reasoning.check()
-                await self.voice.breathe()
+                await self.voice.throttle()
         self.meter.end_round()
 
     def _heard(self, event: ModelEvent) -> ChatEvent | None:
@@ -162,7 +162,7 @@ class _Answer:
         return None
 
     async def _next(
-        self, stream: AsyncGenerator[ModelEvent, None], patience: Patience, seconds: float
+        self, stream: AsyncGenerator[ModelEvent, None], idle_timeout: IdleTimeout, seconds: float
     ) -> ModelEvent | None:
         """The next event, or None at the end.
 
@@ -171,7 +171,7 @@ class _Answer:
         """
         left = self.limits.seconds_left()
         try:
-            return await patience.wait(anext(stream, None), min(seconds, left))
+            return await idle_timeout.wait(anext(stream, None), min(seconds, left))
         except TimeoutError as error:
             if left <= seconds:
                 raise past("max_answer_seconds") from error
@@ -196,7 +196,7 @@ class _Answer:
     async def _run_tools(self) -> Events:
         """The round's calls, one after the other."""
         self.messages.append(Message("assistant", self.text, tuple(self.calls)))
-        most = knobs().max_tool_calls
+        most = config().max_tool_calls
         for number, call in enumerate(self.calls):
             yield ToolStarted(call)
             result = await self._result(call) if number < most else one_too_many(call)

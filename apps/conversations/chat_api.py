@@ -10,7 +10,7 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.agents.patience import Patience
+from apps.agents.idle_timeout import IdleTimeout
 from apps.agents.providers import registry
 from apps.agents.providers.base import Provider
 from apps.conversations import chat_body, runner
@@ -65,10 +65,10 @@ async def event_stream(log: RunLog, *, ends_with_stream: bool) -> AsyncIterator[
     after = 0
     yield sse.HEARTBEAT
     try:
-        async with Patience() as patience:
+        async with IdleTimeout() as idle_timeout:
             while not (log.finished and after == log.seq):
                 try:
-                    await patience.wait(log.wait(after), HEARTBEAT_SECONDS)
+                    await idle_timeout.wait(log.wait(after), HEARTBEAT_SECONDS)
                 except TimeoutError:
                     yield sse.HEARTBEAT
                 news = log.envelopes[after:]

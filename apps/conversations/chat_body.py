@@ -10,7 +10,7 @@ from apps.agents.providers.codex.flags import FLAGS
 from apps.conversations.models import ID_PATTERN
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.types import StartTurn
-from apps.core.conf import PROVIDERS, knobs
+from apps.core.config import PROVIDERS, config
 from apps.core.errors import InvalidInput
 
 logger = logging.getLogger("codeinfo.conversations")
@@ -24,7 +24,7 @@ def parse(raw: bytes) -> tuple[StartTurn, bool]:
 
     Raises InvalidInput with the code and message of the first rule that is broken.
     """
-    cap = knobs().log_max_client_bytes
+    cap = config().log_max_client_bytes
     if len(raw) > cap:
         raise InvalidInput(f"The body is larger than {cap} bytes.", code="PAYLOAD_TOO_LARGE")
     body = object_of(raw)

@@ -20,10 +20,10 @@ from apps.agents import loop
 from apps.agents.events import Terminal, ThreadNamed, TurnFailed, TurnStopped
 from apps.agents.messages import Message
 from apps.agents.metering import Meter
-from apps.agents.pace import pace
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers import registry
 from apps.agents.providers.base import ModelRequest, Provider
+from apps.agents.stream_scheduler import stream_scheduler
 from apps.agents.tools import toolset
 from apps.conversations import leases, memory, recovery, rows
 from apps.conversations.measures import measured
@@ -31,10 +31,10 @@ from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn, Store
 from apps.conversations.work import database, spawn
 from apps.core import disk
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.hub import hub
-from apps.logs.context import remember
+from apps.logs.context import bind_log_context
 from apps.retrieval.tools import Tool
 
 logger = logging.getLogger("codeinfo.conversations")
@@ -96,7 +96,7 @@ async def start(request: StartTurn) -> RunLog:
     PROVIDER_UNAVAILABLE (details.provider); then Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS.
     A caller that is cancelled meanwhile leaves either nothing or a whole run behind.
     """
-    pace.ask(request.conversation_id)
+    stream_scheduler.ask(request.conversation_id)
     provider = registry.get_provider(request.provider)
     availability = await provider.availability()
     if not availability.available:
@@ -128,7 +128,7 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
         owner_id=started.owner_id,
     )
     run = Run(log, store, provider, _request(request, started, provider, tools))
-    remember(
+    bind_log_context(
         conversationId=log.conversation_id,
         turnId=log.turn_id,
         provider=provider.id,
@@ -243,7 +243,7 @@ async def _supervise(run: Run) -> None:
 async def _answer(run: Run) -> Terminal:
     """Log the events of the loop, and bring back the last one unlogged: the row comes first."""
     try:
-        events = loop.run(run.provider, run.request, knobs().max_tool_rounds, run.meter)
+        events = loop.run(run.provider, run.request, config().max_tool_rounds, run.meter)
         async with aclosing(events):
             async for event in events:
                 if run.ended:

@@ -14,7 +14,7 @@ from rest_framework import serializers
 
 from apps.conversations.models import DEFAULT_TITLE, Source, Turn
 from apps.conversations.parts import Part
-from apps.core.conf import PROVIDERS
+from apps.core.config import PROVIDERS
 from apps.core.errors import InvalidInput
 
 # NUL and halves of characters: not every database and encoding can hold them.

@@ -13,7 +13,7 @@ from typing import Any
 from apps.conversations import queries
 from apps.conversations.models import DEFAULT_TITLE, Conversation, Source, Turn, now_ms
 from apps.core.authentication import requires_credentials
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.hub import hub
 from apps.core.principal import current
@@ -40,7 +40,7 @@ def _owners(ids: Sequence[str]) -> dict[str, Any]:
     Where no credentials are required everyone sees everything, and no row need be read.
     """
     owners: dict[str, Any] = dict.fromkeys(ids)
-    if requires_credentials(knobs()):
+    if requires_credentials(config()):
         owners |= dict(Conversation.objects.filter(pk__in=ids).values_list("pk", "owner_id"))
     return owners
 

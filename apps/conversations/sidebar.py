@@ -59,7 +59,7 @@ def context(query: SidebarQuery) -> dict[str, Any]:
     While the database is away there are none, and `away` says so.
     """
     # Before the rows are read: a change meanwhile has another mark.
-    shown = {"query": query, "states": STATE_WORDS, "mark": hub.mark(topic_of(current()))}
+    shown = {"query": query, "states": STATE_WORDS, "mark": hub.version(topic_of(current()))}
     try:
         return shown | _listed(query)
     except Error:

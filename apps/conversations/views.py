@@ -23,7 +23,7 @@ from apps.conversations.renderers import html
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.types import StartTurn
 from apps.core import disk
-from apps.core.conf import BASE_DIR
+from apps.core.config import BASE_DIR
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.core.rate_limits import address_of, check_rate

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from channels.db import database_sync_to_async
 
 from apps.core.principal import carry_into
-from apps.logs.context import carried
+from apps.logs.context import background_context
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,7 +33,7 @@ def spawn(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     The context holds what its log lines say, and for whom it acts, and nothing else: it must not
     use the thread of a request that may end first.
     """
-    task = asyncio.create_task(work, context=carry_into(carried()))
+    task = asyncio.create_task(work, context=carry_into(background_context()))
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
     return task

@@ -32,7 +32,7 @@ from apps.core.authentication import (
     principal_of,
     principal_of_scope,
 )
-from apps.core.conf import Knobs, knobs
+from apps.core.config import Config, config
 from apps.core.error_map import respond, typed
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound
 from apps.core.principal import Principal, acting_as, current, staff_only
@@ -62,7 +62,7 @@ MAX_BODY = 1 << 20
 MAX_PAGE_PATH = 1_000
 
 
-def check_exposure(k: Knobs) -> None:
+def check_exposure(k: Config) -> None:
     """Refuse to start where others can reach an unprotected server.
 
     Raises ImproperlyConfigured, naming the variables to set.
@@ -97,7 +97,7 @@ def check_exposure(k: Knobs) -> None:
 
 def origin_allowed(origin: str, host: str) -> bool:
     """Whether a web page of `origin` may talk to the server it calls `host`."""
-    if origin in knobs().allowed_origins:
+    if origin in config().allowed_origins:
         return True
     try:
         parts = urlsplit(origin)
@@ -135,7 +135,7 @@ def check_site(request: HttpRequest) -> None:
 
 
 def _is_of_allowed_origin(request: HttpRequest) -> bool:
-    return request.headers.get("Origin") in knobs().allowed_origins
+    return request.headers.get("Origin") in config().allowed_origins
 
 
 def _is_navigation(request: HttpRequest) -> bool:
@@ -152,7 +152,7 @@ def check_api(request: HttpRequest) -> None:
     if current().is_anonymous and request.path not in OPEN:
         raise InvalidInput("A bearer token or a login is needed.", code="UNAUTHORIZED")
     length = measured_length(request)
-    cap = knobs().log_max_client_bytes if request.path in ("/chat", "/logs") else MAX_BODY
+    cap = config().log_max_client_bytes if request.path in ("/chat", "/logs") else MAX_BODY
     if length > cap:
         raise InvalidInput(f"The body is larger than {cap} bytes.", code="PAYLOAD_TOO_LARGE")
     if request.method in UNSAFE and length and request.content_type != "application/json":
@@ -319,8 +319,8 @@ async def _while_known(known: Acquaintance, frames: Any) -> AsyncIterator[bytes]
 
 async def _principal_of(request: HttpRequest) -> Principal:
     if request.path in MCP:
-        return await principal_of(request, knobs().mcp_token)
-    return await principal_of(request, "" if is_page(request) else knobs().api_token)
+        return await principal_of(request, config().mcp_token)
+    return await principal_of(request, "" if is_page(request) else config().api_token)
 
 
 class WebsocketGate:

@@ -13,7 +13,7 @@ from django.contrib.auth import get_user
 from django.db import DatabaseError
 from django.http import HttpRequest
 
-from apps.core.conf import Knobs, knobs
+from apps.core.config import Config, config
 from apps.core.principal import ANONYMOUS, LOCAL, TOKEN, Principal, of_user
 
 # How long a socket or a stream may go on after its user has logged out or lost rights.
@@ -21,13 +21,13 @@ RECHECK_SECONDS = 15.0
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
-def allowed_hosts(k: Knobs) -> list[str]:
+def allowed_hosts(k: Config) -> list[str]:
     """Host names that are served: loopback, the bound address, and those configured."""
     bound = [] if k.bind in ("0.0.0.0", "::") else [k.bind]
     return [*LOOPBACK, *bound, *k.allowed_hosts]
 
 
-def requires_credentials(k: Knobs) -> bool:
+def requires_credentials(k: Config) -> bool:
     """Return True if API, MCP, pages and sockets ask everyone for a token or a login.
 
     So it is with CODEINFO_REQUIRE_LOGIN, and where host names beyond loopback are served: behind a
@@ -36,7 +36,7 @@ def requires_credentials(k: Knobs) -> bool:
     return k.require_login or (is_reachable(k) and not k.allow_open_access)
 
 
-def is_reachable(k: Knobs) -> bool:
+def is_reachable(k: Config) -> bool:
     """Return True if the settings let others than this machine reach the server."""
     return k.bind not in LOOPBACK or any(host not in LOOPBACK for host in k.allowed_hosts)
 
@@ -45,17 +45,17 @@ async def principal_of(request: HttpRequest, token: str) -> Principal:
     """Who sends a request, where the bearer `token` ("" for none) opens the door it came in by."""
     if token and is_bearer(request.headers.get("Authorization", ""), token):
         return TOKEN
-    if not (token or requires_credentials(knobs())):
+    if not (token or requires_credentials(config())):
         return LOCAL
     return await _user_of_session(request)
 
 
 async def principal_of_scope(scope: Mapping[str, Any], headers: Mapping[bytes, str]) -> Principal:
     """Who opens a websocket."""
-    token = knobs().api_token
+    token = config().api_token
     if token and is_bearer(headers.get(b"authorization", ""), token):
         return TOKEN
-    if not requires_credentials(knobs()):
+    if not requires_credentials(config()):
         return LOCAL
     return of_user(scope.get("user"))
 

@@ -9,11 +9,11 @@ import logging
 from celery import Celery
 from kombu.exceptions import OperationalError
 
-from apps.core.conf import knobs
+from apps.core.config import config
 
 logger = logging.getLogger("codeinfo.ingest")
 
-app = Celery("codeinfo", broker=knobs().celery_broker_url)
+app = Celery("codeinfo", broker=config().celery_broker_url)
 app.conf.update(
     # In the main process: a run starts processes of its own, and there is one run at a time.
     worker_pool="solo",

@@ -15,7 +15,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import OperationalError
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 
 CODE = "DISK_FULL"
@@ -47,13 +47,13 @@ class Space:
 
 def spaces() -> list[Space]:
     """The room in the data folder and, on disks of their own, of an SQLite database and the log."""
-    folders = [knobs().data_dir.absolute(), *_database_folder()]
-    return _spaces([*folders, knobs().log_file_path.absolute().parent])
+    folders = [config().data_dir.absolute(), *_database_folder()]
+    return _spaces([*folders, config().log_file_path.absolute().parent])
 
 
 def shortage() -> Space | None:
     """The disk among those that an ingest writes to which has less than the reserve free."""
-    found = _spaces([knobs().data_dir.absolute(), *_database_folder()])
+    found = _spaces([config().data_dir.absolute(), *_database_folder()])
     return next((space for space in found if space.is_short), None)
 
 
@@ -120,7 +120,7 @@ def _database_folder() -> list[Path]:
 
 def _spaces(folders: list[Path]) -> list[Space]:
     """The room of each disk, named by the first of `folders` that lies on it."""
-    wanted = max(knobs().disk_reserve_mb * 1_000_000, LEAST_BYTES)
+    wanted = max(config().disk_reserve_mb * 1_000_000, LEAST_BYTES)
     found: dict[int, Space] = {}
     for folder in folders:
         there = next(path for path in (folder, *folder.parents) if os.path.exists(path))

@@ -4,8 +4,8 @@ A notice carries a key and no data. The reader fetches the present state itself,
 misses nothing that still matters, and a burst of notices about one key costs it one read. (The
 channel layer cannot do this job: it drops messages silently after 100.)
 
-They wake readers of this process. Where several processes share the rows, `abroad` is told too and
-passes on what was said (apps/site/relay.py).
+They wake readers of this process. Where several processes share the rows, `broadcast` is
+told too and passes on what was said (apps/site/relay.py).
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class Subscription:
 class Hub:
     """Topics and who listens to them, in this process."""
 
-    abroad: Callable[[str, str], None] | None = None
+    broadcast: Callable[[str, str], None] | None = None
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,7 +61,7 @@ class Hub:
         self._notices: Counter[str] = Counter()
         self._begun = time.time_ns()
 
-    def mark(self, topic: str) -> str:
+    def version(self, topic: str) -> str:
         """Another one after every notice. For a reader that cannot listen yet, as a page before
         its socket is open: where the mark differs by then, it has missed something."""
         return f"{self._begun}-{self._notices[topic]}"
@@ -69,8 +69,8 @@ class Hub:
     def notify(self, topic: str, key: str = "") -> None:
         """Tell every subscriber of `topic` that `key` of the rows changed. Safe from any thread."""
         self.notify_here(topic, key)
-        if self.abroad is not None:
-            self.abroad(topic, key)
+        if self.broadcast is not None:
+            self.broadcast(topic, key)
 
     def notify_here(self, topic: str, key: str = "") -> None:
         """The same for what only this process has."""

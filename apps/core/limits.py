@@ -5,15 +5,15 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from apps.core.conf import Knobs, knobs
+from apps.core.config import Config, config
 from apps.core.errors import Unavailable
 
-_VARIABLES = {item.name: str(item.metadata["env"]) for item in fields(Knobs)}
+_VARIABLES = {item.name: str(item.metadata["env"]) for item in fields(Config)}
 
 
 def named(field: str) -> str:
     """A limit as people read of it: `CODEINFO_MAX_FRAME_BYTES (1000000)`."""
-    value = getattr(knobs(), field)
+    value = getattr(config(), field)
     shown = f"{value:g}" if isinstance(value, float) else value
     return f"{_VARIABLES[field]} ({shown})"
 
@@ -89,7 +89,7 @@ class Budget:
 
     def __init__(self, field: str) -> None:
         self.field = field
-        self._left: int = getattr(knobs(), field)
+        self._left: int = getattr(config(), field)
 
     def take(self, text: str) -> str:
         """The text, or as much of it as fits; `check` raises then."""

@@ -10,7 +10,7 @@ from typing import Literal
 from apps.core import peer_users
 from apps.core.addresses import read_ip
 from apps.core.authentication import requires_credentials
-from apps.core.conf import Knobs, knobs
+from apps.core.config import Config, config
 from apps.core.errors import InvalidInput
 from apps.core.peer_users import Endpoint
 
@@ -24,7 +24,7 @@ REFUSAL = (
 Rule = Literal["own", "any", "credentials", "unknown"]
 
 
-def rule(k: Knobs) -> Rule:
+def rule(k: Config) -> Rule:
     """Which local users are served.
 
     own: the one who runs codeinfo, and root. any: all, as it is set. credentials: those who have a
@@ -42,7 +42,7 @@ def check_connection(peer: Endpoint, local: Endpoint) -> None:
 
     A connection whose owner is not found, as it was closed meanwhile, is refused, too.
     """
-    if not is_loopback(peer[0]) or rule(knobs()) != "own":
+    if not is_loopback(peer[0]) or rule(config()) != "own":
         return
     try:
         uid = peer_users.uid_of(peer, local)

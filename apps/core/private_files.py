@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from apps.core import programs
-from apps.core.conf import Knobs
+from apps.core.config import Config
 
 OTHERS = 0o077
 # The folders of the data folder whose files are repaired, too; others need not be codeinfo's.
@@ -42,7 +42,7 @@ def use_private_umask() -> None:
         programs.user_umask = before
 
 
-def files_elsewhere(k: Knobs, database: str) -> list[Path]:
+def files_elsewhere(k: Config, database: str) -> list[Path]:
     """The files of codeinfo that may lie outside the data folder: log files and the database.
 
     `database` is the file of SQLite, empty for other databases.

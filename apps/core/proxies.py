@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from apps.core.addresses import IPAddress, read_ip
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.ports import Application
 
 FORWARDED_FOR = b"x-forwarded-for"
@@ -34,7 +34,7 @@ class TrustedProxies:
 def _believed(scope: dict[str, Any]) -> dict[str, Any]:
     address, _ = scope.get("client") or ("", 0)
     if not is_trusted(_parsed(address)):
-        secure = knobs().secure_proxy_header.lower().encode()
+        secure = config().secure_proxy_header.lower().encode()
         if not secure:
             return scope
         return {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != secure]}
@@ -61,7 +61,7 @@ def client_address(peer: str, forwarded: Iterable[str]) -> str:
 
 def is_trusted(address: IPAddress | None) -> bool:
     """Return True if an address is of a proxy that is believed."""
-    return address is not None and any(address in network for network in knobs().trusted_proxies)
+    return address is not None and any(address in network for network in config().trusted_proxies)
 
 
 def _forwarded(headers: Headers) -> Iterator[str]:

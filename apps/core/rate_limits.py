@@ -22,7 +22,7 @@ from django.http import HttpRequest
 
 from apps.core.addresses import read_ip
 from apps.core.authentication import is_reachable
-from apps.core.conf import Knobs, knobs
+from apps.core.config import Config, config
 from apps.core.errors import Conflict
 from apps.core.principal import current
 
@@ -37,14 +37,14 @@ MAX_NAME = 254
 _logins: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
-def limits_apply(k: Knobs) -> bool:
+def limits_apply(k: Config) -> bool:
     """Return True unless everybody who can reach the server sits at this machine."""
     return k.require_login or is_reachable(k) or bool(k.trusted_proxies)
 
 
 def check_rate(kind: Kind, address: str) -> None:
     """Count a request of the current principal, from `address`. Raises Conflict RATE_LIMITED."""
-    k = knobs()
+    k = config()
     limit = k.chat_rate if kind == "chat" else k.api_rate
     if not limit or not limits_apply(k):
         return
@@ -64,7 +64,7 @@ async def login_attempt(username: str, address: str) -> AsyncIterator[None]:
 
 
 def _check_login(username: str, address: str) -> None:
-    k = knobs()
+    k = config()
     if not k.login_failures or not limits_apply(k):
         return
     first, failures = cache.get(_login_key(username, address), (0.0, 0))

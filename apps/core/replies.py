@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import httpx
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.limits import named
 
 # What is read of the body of a refusal; sentences are short.
@@ -53,7 +53,7 @@ class ReplyCounter:
     def feed(self, chunk: bytes) -> bytes:
         self._left -= len(chunk)
         if self._left < 0:
-            whole = self._most >= knobs().max_reply_bytes
+            whole = self._most >= config().max_reply_bytes
             limit = named("max_reply_bytes") if whole else str(self._most)
             raise ReplyRefused(f"sent a reply of more than {limit} bytes")
         return chunk
@@ -65,8 +65,8 @@ class EventCounter:
     full = False
 
     def __init__(self) -> None:
-        self._reply = ReplyCounter(knobs().max_reply_bytes)
-        self._most = knobs().max_frame_bytes
+        self._reply = ReplyCounter(config().max_reply_bytes)
+        self._most = config().max_frame_bytes
         self._size = 0
         # The end of what came, where a blank line may have begun.
         self._tail = b""
@@ -148,7 +148,7 @@ def counted(
 
 
 def _of_request(response: httpx.Response) -> Counter:
-    most = knobs().max_reply_bytes
+    most = config().max_reply_bytes
     return ReplyCounter(min(most, response.request.extensions.get(MAX_BYTES, most)))
 
 

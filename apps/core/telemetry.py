@@ -34,7 +34,7 @@ STOP_SECONDS = 5.0
 
 
 class Settings(Protocol):
-    """The knobs of traces."""
+    """The settings of traces."""
 
     @property
     def otel_endpoint(self) -> str: ...

@@ -3,7 +3,7 @@
 import logging
 from functools import cache
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.embedding.cache import CachedEmbedder, VectorCache
 from apps.embedding.replies import model_missing
@@ -145,10 +145,10 @@ def get_embedder(model_id: str) -> Embedder:
         known = configured_server() is not None
         raise model_missing(model_id, "" if known else "CODEINFO_EMBEDDING_BASE_URL is not set")
     embedder = ServerEmbedder(server, model_id.removeprefix(server.prefix))
-    limit = knobs().embedding_cache_mb << 20
+    limit = config().embedding_cache_mb << 20
     if not limit:
         return embedder
-    path = knobs().data_dir.absolute() / "embedded.sqlite3"
+    path = config().data_dir.absolute() / "embedded.sqlite3"
     return CachedEmbedder(embedder, VectorCache(path, f"{server.base_url} {model_id}", limit))
 
 

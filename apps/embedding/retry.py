@@ -14,14 +14,14 @@ LONGEST_RETRY_AFTER = 60.0
 MAX_HEADER = 100
 
 
-class Attempts:
+class RetryPolicy:
     """The tries that one call has. `again` returns when the next may be made."""
 
     def __init__(self, tries: int) -> None:
         self._left = tries - 1
         self._pause = FIRST_PAUSE
 
-    async def again(self, error: Unavailable, retry_after: str | None) -> None:
+    async def wait_before_retry(self, error: Unavailable, retry_after: str | None) -> None:
         """Wait as the server asks, else longer each time; raise `error` where no try is left."""
         asked = seconds(retry_after)
         if not error.retryable or not self._left or (asked or 0) > LONGEST_RETRY_AFTER:

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import httpx
 import numpy as np
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.core.replies import MAX_BYTES
 from apps.embedding.replies import failure, most_bytes, read_vectors, unavailable
-from apps.embedding.retry import Attempts
+from apps.embedding.retry import RetryPolicy
 from apps.embedding.servers import UNREACHABLE, Server, ask_models, unreachable
 from apps.embedding.texts import estimate_tokens, head
 from apps.embedding.types import EmbeddingText, Vectors
@@ -60,10 +60,10 @@ class ServerEmbedder:
 
     @property
     def max_tokens(self) -> int:
-        """What the server tells of the model, else the knob, less the margin. Asked for once."""
+        """What the server tells of the model, else the setting, less the margin. Asked for once."""
         if self._limit is None:
-            context = self._context_length() or knobs().ingest_fallback_tokens
-            self._limit = math.floor(context * knobs().ingest_token_margin)
+            context = self._context_length() or config().ingest_fallback_tokens
+            self._limit = math.floor(context * config().ingest_token_margin)
         return self._limit
 
     def _context_length(self) -> int | None:
@@ -84,7 +84,7 @@ class ServerEmbedder:
                 raise InvalidInput(f"A text of {text.path} is longer than {self.id} takes")
         if not joined:
             return np.zeros((0, self._dimension or 0), np.float32)
-        size = knobs().embedding_batch
+        size = config().embedding_batch
         batches = [joined[start : start + size] for start in range(0, len(joined), size)]
         parts = self._run(self._embed_all(batches))
         return np.concatenate([self._checked(part) for part in parts])
@@ -120,7 +120,7 @@ class ServerEmbedder:
                 self._calls.discard(call)
 
     async def _embed_all(self, batches: Sequence[list[str]]) -> list[Vectors]:
-        gate = asyncio.Semaphore(knobs().embedding_concurrency)
+        gate = asyncio.Semaphore(config().embedding_concurrency)
 
         async def one(batch: list[str]) -> Vectors:
             async with gate:
@@ -135,7 +135,7 @@ class ServerEmbedder:
                 task.cancel()
 
     async def _embed(self, batch: list[str], patience: Patience) -> Vectors:
-        attempts = Attempts(patience.tries)
+        attempts = RetryPolicy(patience.tries)
         while True:
             retry_after = None
             try:
@@ -155,7 +155,7 @@ class ServerEmbedder:
                 setting = self._server.setting
                 error = failure(self.id, answer.status_code, answer.content, setting)
                 retry_after = answer.headers.get("Retry-After")
-            await attempts.again(error, retry_after)
+            await attempts.wait_before_retry(error, retry_after)
 
     def _checked(self, vectors: Vectors) -> Vectors:
         """The same dimension from the first answer to the last."""

@@ -1,4 +1,4 @@
-"""Which servers embed: the OpenAI-compatible one of the knobs, and LM Studio."""
+"""Which servers embed: the OpenAI-compatible one of the settings, and LM Studio."""
 
 import asyncio
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import httpx
 
 from apps.core.addresses import Address, bracketed
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.replies import MAX_BYTES, MAX_LIST, ReplyRefused
 from apps.embedding.replies import (
@@ -48,11 +48,11 @@ class Server:
 
 
 def configured_server() -> Server | None:
-    """The embedding server of the knobs, else the chat server, else None.
+    """The embedding server of the settings, else the chat server, else None.
 
     The chat server's key goes to no other address than its own.
     """
-    known = knobs()
+    known = config()
     if known.embedding_base_url not in ("", known.openai_base_url):
         return Server(known.embedding_base_url, known.embedding_api_key)
     if known.openai_base_url:
@@ -76,7 +76,7 @@ def lmstudio_server() -> Server:
         host = ip
     return Server(
         f"{address.scheme}://{bracketed(host)}:{address.port}/v1",
-        knobs().lmstudio_api_token,
+        config().lmstudio_api_token,
         LMSTUDIO_PREFIX,
         LMSTUDIO,
         address,
@@ -117,7 +117,7 @@ async def ask_models(server: Server) -> list[ServerModel]:
 async def downloaded_in(address: Address) -> tuple[Downloaded, ...]:
     """The models of an LM Studio, asked over its SDK, which knows their types."""
     try:
-        return await list_downloaded(address, LIST_SECONDS, knobs().lmstudio_api_token)
+        return await list_downloaded(address, LIST_SECONDS, config().lmstudio_api_token)
     except Unavailable as error:
         raise unavailable(error.message, retryable=error.retryable) from error
 

@@ -16,7 +16,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.courtesy import courtesy
+from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Numbers, Terms, expand
 from apps.embedding.types import EmbeddingText, Vectors
 from apps.embedding.words import LONGEST_WORD, runs, stems, stems_of
@@ -122,7 +122,7 @@ def _document_vectors(texts: Sequence[EmbeddingText]) -> Iterator[Vectors]:
     text, rows, amounts = _summands(weights, texts)
     ends = np.searchsorted(text, np.arange(len(texts) + 1)).tolist()
     for start, end in pairwise(ends):
-        courtesy.give_way()
+        ingest_throttle.yield_to_queries()
         yield _unit(weights.total(rows[start:end], amounts[start:end]))
 
 

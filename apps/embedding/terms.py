@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.courtesy import courtesy
+from apps.core.ingest_throttle import ingest_throttle
 
 Numbers = NDArray[np.integer[Any]]
 
@@ -48,7 +48,7 @@ class Terms:
         numbers: list[int] = []
         sizes: list[int] = []
         for text in texts:
-            courtesy.give_way()
+            ingest_throttle.yield_to_queries()
             numbers.extend(map(known.__getitem__, text))
             sizes.append(len(text))
         return cls(list(known), np.array(numbers, np.int32), np.array(sizes, np.int32))
@@ -56,14 +56,14 @@ class Terms:
     def split(self, into: Mapping[str, Sequence[str]]) -> Self:
         """The same texts in smaller terms: what each of `names` falls into."""
         parts = self.of(map(into.__getitem__, self.names))
-        courtesy.give_way()
+        ingest_throttle.yield_to_queries()
         places, sizes = expand(parts.sizes, self.numbers)
         ends = np.concatenate(([0], np.cumsum(sizes)))[np.cumsum(self.sizes)]
         return type(self)(parts.names, parts.numbers[places], np.diff(ends, prepend=0))
 
     def in_order(self) -> Self:
         """The same texts, with the terms numbered in alphabetical order."""
-        courtesy.give_way()
+        ingest_throttle.yield_to_queries()
         order = sorted(range(len(self.names)), key=self.names.__getitem__)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
@@ -95,7 +95,7 @@ def expand(sizes: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
 def _pairs(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """Each pair once, in order, and how often it was there."""
     base = int(second.max(initial=0)) + 1
-    courtesy.give_way()
+    ingest_throttle.yield_to_queries()
     keys, times = np.unique(first.astype(np.int64) * base + second, return_counts=True)
-    courtesy.give_way()
+    ingest_throttle.yield_to_queries()
     return *np.divmod(keys, base), times

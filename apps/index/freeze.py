@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from apps.index.types import Check, go_on
+from apps.index.types import Check, never_cancelled
 
 # Between two looks whether somebody has cancelled.
 LOOK_SECONDS = 0.2
@@ -42,7 +42,7 @@ class Freeze:
                 self._condition.notify_all()
 
     @contextmanager
-    def frozen(self, check: Check = go_on) -> Iterator[None]:
+    def frozen(self, check: Check = never_cancelled) -> Iterator[None]:
         """Nothing that is published changes inside, but by this thread. Waits for the changes under
         way; what `check` raises meanwhile ends that."""
         me = threading.get_ident()

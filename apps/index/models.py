@@ -38,7 +38,7 @@ class Root(models.Model):
     # Its files are found by a walk, whatever git knows of it.
     plain_folder = models.BooleanField(default=False)
     # What its chunks were made by (`runs.delta`); with another one they are all made again.
-    recipe = models.CharField(max_length=64, blank=True, default="", editable=False)
+    chunker_version = models.CharField(max_length=64, blank=True, default="", editable=False)
     generation = models.PositiveIntegerField(default=0)
     files = models.PositiveIntegerField(default=0)
     chunks = models.PositiveIntegerField(default=0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.index.models import Root
 
 CONTAINER_BASE = PurePosixPath("/data")
@@ -27,7 +27,7 @@ def map_path(root: Root, rel_path: str = "") -> MappedPath:
     Only the root is mapped, so that a root deeper than /data/<name>, or outside /data, keeps its
     whole path (contracts.md §4.5, decisions.md 15).
     """
-    k = knobs()
+    k = config()
     here, host = _mapped(root.path, k.host_ingest_dir)
     warning = UNMAPPED if k.in_container and not k.host_ingest_dir else None
     return MappedPath(_join(here, rel_path), _join(host, rel_path), warning)

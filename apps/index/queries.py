@@ -5,10 +5,10 @@ from uuid import UUID
 from apps.core.errors import NotFound
 from apps.index import endings
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
-from apps.index.spelt import Spelt
+from apps.index.query_cache import CachedQuery
 
-_published = Spelt(lambda: Root.objects.published().order_by())
-_locked = Spelt(lambda: IndexLock.objects.only("model"))
+_published = CachedQuery(lambda: Root.objects.published().order_by())
+_locked = CachedQuery(lambda: IndexLock.objects.only("model"))
 
 
 def published_roots() -> list[Root]:

@@ -13,7 +13,7 @@ from uuid import UUID
 from apps.core.errors import Unavailable
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
-from apps.index.types import Check, Origin, go_on
+from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.packing import origin_in
 from apps.index.vectors.store import get_store
 
@@ -74,19 +74,21 @@ def words_of(root_id: UUID) -> Origin | None:
         return None
 
 
-def delete_run(root_id: UUID, run_id: UUID, check: Check = go_on) -> None:
+def delete_run(root_id: UUID, run_id: UUID, check: Check = never_cancelled) -> None:
     """Delete what a run wrote; where `check` raises, the rest is left."""
     get_store().delete_run(root_id, run_id, check)
     get_lexical().delete_run(root_id, run_id, check)
 
 
-def delete_files(root_id: UUID, source_file_ids: Sequence[UUID], check: Check = go_on) -> None:
+def delete_files(
+    root_id: UUID, source_file_ids: Sequence[UUID], check: Check = never_cancelled
+) -> None:
     """Delete the chunks of some files; where `check` raises, the rest is left."""
     get_store().delete_files(root_id, source_file_ids, check)
     get_lexical().delete_files(root_id, source_file_ids, check)
 
 
-def drop(root_id: UUID, check: Check = go_on) -> None:
+def drop(root_id: UUID, check: Check = never_cancelled) -> None:
     """Delete all of a root that does not say it is another installation's; where `check` raises,
     some of its vectors are left."""
     own = installation_id()
@@ -104,7 +106,7 @@ def drop_words(root_id: UUID) -> None:
         _log(root_id, origin, words=count)
 
 
-def drop_vectors(root_id: UUID, check: Check = go_on) -> int | None:
+def drop_vectors(root_id: UUID, check: Check = never_cancelled) -> int | None:
     """Delete the vectors of a root, and say so in the log. How many there were; None where they
     were too broken to be counted."""
     origin, count = get_store().origin(root_id), _count(lambda: get_store().count(root_id))

@@ -28,7 +28,7 @@ TERMINAL_STATES: frozenset[str] = frozenset(
 )
 
 
-def go_on() -> None:
+def never_cancelled() -> None:
     """The check of what always goes on to its end."""
 
 

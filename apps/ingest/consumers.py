@@ -12,7 +12,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 
 from apps.core.hub import Subscription, hub
-from apps.index import stream
+from apps.index import changes
 from apps.ingest import panels
 
 MIN_SECONDS_BETWEEN = 0.2
@@ -47,7 +47,7 @@ class IngestPageConsumer(AsyncWebsocketConsumer):
     async def _follow(self) -> None:
         changed = self.changed
         changed.set()
-        with hub.subscribe(stream.RUNS) as runs, hub.subscribe(stream.ROOTS) as roots:
+        with hub.subscribe(changes.RUNS) as runs, hub.subscribe(changes.ROOTS) as roots:
             async with asyncio.TaskGroup() as group:
                 group.create_task(_flag(runs, changed))
                 group.create_task(_flag(roots, changed))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.ingest.discovery.own_data import refuse_own_data
 
@@ -22,7 +22,7 @@ class DirListing:
 
 def bases() -> tuple[Path, ...]:
     """The folders of CODEINFO_INGEST_BASE by real path, each once, in the order given."""
-    return tuple(dict.fromkeys(Path(os.path.realpath(base)) for base in knobs().ingest_base))
+    return tuple(dict.fromkeys(Path(os.path.realpath(base)) for base in config().ingest_base))
 
 
 def resolve(path: str) -> Path:

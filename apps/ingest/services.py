@@ -10,7 +10,7 @@ from django.utils import timezone
 from apps.core import disk
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput
 from apps.embedding import DEFAULT_MODEL, get_embedder, is_gone, resolve
-from apps.index import endings, freeze, queries, stream
+from apps.index import changes, endings, freeze, queries
 from apps.index.endings import Ending
 from apps.index.models import IngestRun, Root
 from apps.index.types import TERMINAL_STATES
@@ -20,7 +20,7 @@ from apps.ingest.runs.generation import name_taken
 from apps.logs.context import request_id
 
 # The slot of every request that wants the index for itself: it is unique, so one gets it.
-DOOR = "door"
+EXCLUSIVE_SLOT = "door"
 LONGEST_PATH = 1024
 
 
@@ -182,7 +182,7 @@ def cancel(
     if waiting.update(**gone, finished_at=timezone.now()):
         run.refresh_from_db()
         journal.ended(run)
-        stream.run_changed(run.id)
+        changes.run_changed(run.id)
         return "complete"
     if not IngestRun.objects.running().filter(id=run.id).update(cancel_requested=True):
         return "complete"
@@ -254,7 +254,7 @@ def _again(root: Root, model: str) -> dict[str, object]:
 def _enter(**fields: object) -> IngestRun:
     """A row for a run that is to be the only one. Raises Conflict BUSY."""
     finish.save()
-    run = None if endings.live().exists() else _insert(DOOR, **fields)
+    run = None if endings.live().exists() else _insert(EXCLUSIVE_SLOT, **fields)
     if run is None:
         if disk.has_no_room():
             raise disk.full_error()
@@ -269,6 +269,6 @@ def _insert(slot: str, **fields: object) -> IngestRun | None:
             run = IngestRun.objects.create(slot=slot, request_id=request_id.get(), **fields)
     except IntegrityError:
         return None
-    stream.run_changed(run.id)
+    changes.run_changed(run.id)
     queue.wake()
     return run

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from apps.index.types import RunState
 
 
-class Stamp(NamedTuple):
+class FileStat(NamedTuple):
     """What changes when somebody writes to a file. `ctime_ns`, which nobody can set back, is 0
     where it was so young that another write may not have changed it."""
 
@@ -15,8 +15,8 @@ class Stamp(NamedTuple):
     mtime_ns: int
     ctime_ns: int
 
-    def proves(self, other: "Stamp | None") -> bool:
-        """Whether a file that had the other stamp has not been written to since."""
+    def is_unchanged(self, other: "FileStat | None") -> bool:
+        """Whether a file that had the other state has not been written to since."""
         return self == other and self.ctime_ns != 0
 
 
@@ -25,7 +25,7 @@ class Candidate:
     """A file that discovery found worth ingesting. `path` is relative to the root, with slashes."""
 
     path: str
-    stamp: Stamp
+    stamp: FileStat
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.code import languages
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import CodeinfoError, NotFound
 from apps.embedding import available_models
 from apps.index import queries
@@ -209,9 +209,9 @@ def details(request: HttpRequest, root_id: str) -> HttpResponse:
         "active": queries.active_run(),
         "problems": queries.live_files(root).with_problem().count(),
         "unconfirmed": queries.unconfirmed_run(root),
-        "include": sorted(knobs().ingest_include or _known_names()),
+        "include": sorted(config().ingest_include or _known_names()),
         "exclude": sorted(
-            {*eligibility.EXCLUDED, *eligibility.EXCLUDED_WORDS, *knobs().ingest_exclude}
+            {*eligibility.EXCLUDED, *eligibility.EXCLUDED_WORDS, *config().ingest_exclude}
         ),
     }
     return render(request, "ingest/_details.html", context)

@@ -8,7 +8,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_http_methods
 
 from apps.core.addresses import Address
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.server import list_models
@@ -29,7 +29,7 @@ async def status(request: HttpRequest) -> JsonResponse:
     address = _named(request) or used
     token = ""
     if address == used:
-        token = knobs().lmstudio_api_token
+        token = config().lmstudio_api_token
     elif request.method == "POST":
         check_may_choose(request)
     else:

@@ -3,7 +3,7 @@
 import lmstudio
 
 from apps.core.addresses import Address
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.lmstudio.server import unavailable
 
@@ -46,7 +46,7 @@ def _quoted(error: lmstudio.LMStudioServerError) -> str:
     details = error.server_error
     said = [details.title, details.cause, details.suggestion] if details else [str(error)]
     text = " ".join(" ".join(part for part in said if part).split()) or "it gave no reason"
-    if token := knobs().lmstudio_api_token:
+    if token := config().lmstudio_api_token:
         for secret in (token, *token.removeprefix("sk-lm-").split(":")):
             text = text.replace(secret, "…")
     return text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"

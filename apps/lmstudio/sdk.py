@@ -22,11 +22,19 @@ from lmstudio.async_api import AsyncPredictionStream
 from lmstudio.json_api import PredictionFragmentEvent, PredictionRxEvent, PredictionToolCallEvent
 
 from apps.core.addresses import Address
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.lmstudio.failures import failure
 from apps.lmstudio.server import unavailable
-from apps.lmstudio.types import JSON, Asked, Busy, Ended, Heard, Question, Said
+from apps.lmstudio.types import (
+    JSON,
+    ModelLoading,
+    PredictionEnd,
+    PredictionEvent,
+    Question,
+    TextFragment,
+    ToolCallReceived,
+)
 from apps.lmstudio.websocket import Bounds, bounded, websocket
 
 Namespace = Literal["llm", "system"]
@@ -105,13 +113,13 @@ async def downloaded_models(address: Address, host: str, token: str) -> Any:
 
 async def predict(
     address: Address, host: str, model: str, compose: Callable[[int | None], Question]
-) -> AsyncGenerator[Heard, None]:
+) -> AsyncGenerator[PredictionEvent, None]:
     """One round of a model, loaded first if need be; ends with Ended. Raises Unavailable.
 
     `compose` makes the question for a model whose context has so many tokens (None: unknown).
     Closing the generator cancels what is generated, and closes the connection.
     """
-    token = knobs().lmstudio_api_token
+    token = config().lmstudio_api_token
     async with connected(address, host, "llm", token, Bounds.of_answer()) as client:
         loading = _Loading(client, model)
         async with aclosing(loading.signs()) as signs:
@@ -127,7 +135,7 @@ async def predict(
                 yield _heard(event)
         with told(address, token):
             stats = prediction.result().stats
-        yield Ended(
+        yield PredictionEnd(
             stats.stop_reason,
             stats.prompt_tokens_count,
             stats.predicted_tokens_count,
@@ -139,16 +147,16 @@ class _Loading:
     """A model on its way into memory, which may take minutes."""
 
     def __init__(self, client: Client, model: str) -> None:
-        self._progress: asyncio.Queue[Busy | None] = asyncio.Queue()
+        self._progress: asyncio.Queue[ModelLoading | None] = asyncio.Queue()
         self.done = asyncio.create_task(client.llm.model(model, on_load_progress=self._loaded))
         self.done.add_done_callback(lambda _: self._progress.put_nowait(None))
 
     def _loaded(self, progress: float) -> None:
         # One that was there all along is told as loaded too, which is no sign of life.
         if progress < 1:
-            self._progress.put_nowait(Busy())
+            self._progress.put_nowait(ModelLoading())
 
-    async def signs(self) -> AsyncGenerator[Busy, None]:
+    async def signs(self) -> AsyncGenerator[ModelLoading, None]:
         """A sign of life for each step of its progress, until it is there or has failed."""
         try:
             while sign := await self._progress.get():
@@ -200,11 +208,11 @@ async def _events(
             raise
 
 
-def _heard(event: PredictionRxEvent) -> Heard:
+def _heard(event: PredictionRxEvent) -> PredictionEvent:
     match event:
         case PredictionFragmentEvent(fragment):
-            return Said(fragment.content, fragment.reasoning_type)
+            return TextFragment(fragment.content, fragment.reasoning_type)
         case PredictionToolCallEvent(request):
-            return Asked(request.id, request.name, request.arguments)
+            return ToolCallReceived(request.id, request.name, request.arguments)
         case _:
-            return Busy()
+            return ModelLoading()

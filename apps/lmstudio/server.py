@@ -16,7 +16,7 @@ from apps.core.addresses import Address, bracketed
 from apps.core.errors import Unavailable
 from apps.core.heap import settled
 from apps.core.replies import ReplyRefused
-from apps.lmstudio.types import Downloaded, Heard, Question, read_models
+from apps.lmstudio.types import Downloaded, PredictionEvent, Question, read_models
 
 GREETING_SECONDS = 1.0
 MAX_GREETING = 10_000
@@ -91,7 +91,7 @@ async def list_models(address: Address, seconds: float, token: str) -> tuple[Dow
 
 async def predict(
     address: Address, model: str, compose: Callable[[int | None], Question]
-) -> AsyncGenerator[Heard, None]:
+) -> AsyncGenerator[PredictionEvent, None]:
     """One round of a model; see `sdk.predict`. Raises Unavailable."""
     host = await reach(address)
     sdk = await asyncio.to_thread(_import_sdk)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from django.db import DatabaseError
 
 from apps.core.addresses import Address
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def current() -> Address:
 
 
 def default() -> Address:
-    return Address.parse(knobs().lmstudio_base_url)
+    return Address.parse(config().lmstudio_base_url)
 
 
 def parse(text: str) -> Address:

@@ -45,7 +45,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Said:
+class TextFragment:
     """A fragment. `kind` is "none" (text), "reasoning", or the tag that begins or ends that."""
 
     text: str
@@ -53,7 +53,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ToolCallReceived:
     """A tool call, complete."""
 
     id: str | None
@@ -62,12 +62,12 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Busy:
+class ModelLoading:
     """A sign of life: the model is being loaded, or reads its question."""
 
 
 @dataclass(frozen=True)
-class Ended:
+class PredictionEnd:
     """Why the round is over, and its token counts."""
 
     reason: str
@@ -76,7 +76,7 @@ class Ended:
     total: int | None
 
 
-Heard = Said | Asked | Busy | Ended
+PredictionEvent = TextFragment | ToolCallReceived | ModelLoading | PredictionEnd
 
 
 def read_models(answer: Any) -> tuple[Downloaded, ...]:

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.core.addresses import Address
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.api import STATUS_SECONDS
@@ -94,7 +94,7 @@ async def _logged_in(request: HttpRequest) -> bool:
 
 async def _asked(address: Address, typed: str) -> Panel:
     try:
-        token = knobs().lmstudio_api_token
+        token = config().lmstudio_api_token
         return Panel(address, typed, models=await list_models(address, STATUS_SECONDS, token))
     except Unavailable as error:
         message = error.message or "Unable to reach LM Studio"

@@ -16,7 +16,7 @@ from httpx_ws._api import EndOfStream
 from wsproto.connection import Connection, ConnectionType
 from wsproto.events import Event, Message
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.limits import named, size
 from apps.core.replies import MAX_LIST
 
@@ -35,15 +35,15 @@ class Bounds:
 
     @classmethod
     def of_answer(cls) -> "Bounds":
-        k = knobs()
+        k = config()
         words = f"{named('max_frame_bytes')} bytes"
         return cls(k.max_frame_bytes, words, k.max_reply_bytes)
 
     @classmethod
     def of_list(cls) -> "Bounds":
-        most = min(MAX_LIST, knobs().max_reply_bytes)
+        most = min(MAX_LIST, config().max_reply_bytes)
         words = f"{most} bytes" if most == MAX_LIST else f"{named('max_reply_bytes')} bytes"
-        return cls(most, words, knobs().max_reply_bytes)
+        return cls(most, words, config().max_reply_bytes)
 
 
 _bounds: ContextVar[Bounds] = ContextVar("bounds")

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_GET
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput
 from apps.logs import stream
 from apps.logs.serializers import EntrySerializer
@@ -19,7 +19,7 @@ class Entries(APIView):
     """Entries in, one or many, all or none of them; entries out, by filters."""
 
     def post(self, request: Request) -> JsonResponse:
-        if len(request.body) > knobs().log_max_client_bytes:
+        if len(request.body) > config().log_max_client_bytes:
             raise InvalidInput("The body is too large.", code="PAYLOAD_TOO_LARGE")
         store = get_store()
         sequence = 0

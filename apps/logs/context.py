@@ -15,13 +15,13 @@ _NONE: Mapping[str, Any] = {}
 run_facts: ContextVar[Mapping[str, Any]] = ContextVar("run_facts", default=_NONE)
 
 
-def remember(**facts: Any) -> None:
+def bind_log_context(**facts: Any) -> None:
     """Every entry from here on, in this task or thread and in what it starts, has these facts."""
     run_facts.set({**run_facts.get(), **facts})
 
 
 @contextmanager
-def on_behalf_of(request: str, **facts: Any) -> Iterator[None]:
+def log_context(request: str, **facts: Any) -> Iterator[None]:
     """Entries of the block belong to a request that may have ended long ago, and have `facts`."""
     tokens = request_id.set(request), run_facts.set(facts)
     try:
@@ -31,14 +31,14 @@ def on_behalf_of(request: str, **facts: Any) -> Iterator[None]:
         run_facts.reset(tokens[1])
 
 
-def carrying(work: Callable[P, T]) -> Callable[P, T]:
+def with_context(work: Callable[P, T]) -> Callable[P, T]:
     """`work` for another thread, whose entries are to say what this one's do."""
     request, facts, above = request_id.get(), run_facts.get(), parent.get()
 
     def on_their_behalf(*args: P.args, **kwargs: P.kwargs) -> T:
         token = parent.set(above)
         try:
-            with on_behalf_of(request, **facts):
+            with log_context(request, **facts):
                 return work(*args, **kwargs)
         finally:
             parent.reset(token)
@@ -46,7 +46,7 @@ def carrying(work: Callable[P, T]) -> Callable[P, T]:
     return on_their_behalf
 
 
-def carried() -> Context:
+def background_context() -> Context:
     """A context for background work: empty but for the request id, the facts and the trace.
 
     The rest of a request's context, such as its thread for sync code, ends with the request.

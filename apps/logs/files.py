@@ -8,7 +8,7 @@ from logging.handlers import TimedRotatingFileHandler
 from pathlib import Path
 from typing import Any
 
-from apps.core.conf import Knobs
+from apps.core.config import Config
 
 DAYS_KEPT = 14
 # What is read again at most: more lines than the buffer holds in any usual log.
@@ -20,8 +20,8 @@ CLIENT_MARK = {"marker": "CLIENT_LOG"}
 class LogFile:
     """Lines in, lines out. What goes wrong with the file never reaches those who log."""
 
-    def __init__(self, knobs: Knobs) -> None:
-        self.path = knobs.log_file_path
+    def __init__(self, config: Config) -> None:
+        self.path = config.log_file_path
         self.problem: OSError | None = None
         # Whether the last line was cut off by a crash: the next must not continue it.
         self._torn = False
@@ -29,7 +29,7 @@ class LogFile:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             self.problem = error
-        self._handler = _handler(self.path, rotate=knobs.log_file_rotate)
+        self._handler = _handler(self.path, rotate=config.log_file_rotate)
         self._handler.handleError = self._failed  # type: ignore[method-assign]
 
     def write(self, line: str) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 import re2
 from django.conf import settings
 
-from apps.core.conf import Knobs, knobs
+from apps.core.config import Config, config
 from apps.core.surrogates import escaped
 
 REDACTED = "[redacted]"
@@ -125,14 +125,14 @@ def _spelled(letter: str) -> str:
 
 
 class _OwnSecrets:
-    """The knobs' secrets as one pattern, made anew when the knobs are others."""
+    """The settings' secrets as one pattern, made anew when the settings are others."""
 
     def __init__(self) -> None:
-        self._of: Knobs | None = None
+        self._of: Config | None = None
         self._pattern: re.Pattern[str] | None = None
 
     def pattern(self) -> re.Pattern[str] | None:
-        known = knobs()
+        known = config()
         if known is not self._of:
             forms = {
                 form for secret in _secrets(known) for form in (secret, quote(secret, safe=""))
@@ -143,8 +143,8 @@ class _OwnSecrets:
         return self._pattern
 
 
-def _secrets(known: Knobs) -> Iterator[str]:
-    """Values of knobs with telling names, passwords within addresses, and the secret key."""
+def _secrets(known: Config) -> Iterator[str]:
+    """Values of settings with telling names, passwords within addresses, and the secret key."""
     texts = {field.name: getattr(known, field.name) for field in fields(known)}
     for name, value in {**texts, "secret_key": settings.SECRET_KEY}.items():
         if not isinstance(value, str):

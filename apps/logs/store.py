@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
 
-from apps.core.conf import Knobs
+from apps.core.config import Config
 from apps.core.hub import hub
 from apps.logs.files import CLIENT_MARK, LogFile
 from apps.logs.formatting import entry_of, spelled
@@ -110,10 +110,10 @@ class StoreHandler(logging.Handler):
 _store: LogStore | None = None
 
 
-def handler(knobs: Knobs) -> StoreHandler:
+def handler(config: Config) -> StoreHandler:
     """For settings.LOGGING: makes the store of this process."""
     global _store
-    _store = LogStore(LogFile(knobs), knobs.log_buffer_max)
+    _store = LogStore(LogFile(config), config.log_buffer_max)
     return StoreHandler(_store)
 
 

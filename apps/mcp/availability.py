@@ -3,7 +3,7 @@
 import asyncio
 
 from apps.agents.providers import registry
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 
 CODE = "CODE_INFO_LLM_UNAVAILABLE"
@@ -11,7 +11,7 @@ CODE = "CODE_INFO_LLM_UNAVAILABLE"
 
 async def gate() -> None:
     """Raises Unavailable while CODEINFO_MCP_PROVIDER cannot answer; asked at each request."""
-    wanted = knobs().mcp_provider
+    wanted = config().mcp_provider
     reason = await reason_against(wanted)
     if reason is not None:
         raise await unavailable(wanted, reason)
@@ -32,7 +32,7 @@ async def reason_against(provider_id: str) -> str | None:
     provider = registry.providers().get(provider_id)
     if provider is None:
         return f"This version does not have the provider {provider_id!r} yet."
-    if provider_id == "codex" and knobs().mcp_force_codex == "true":
+    if provider_id == "codex" and config().mcp_force_codex == "true":
         return None
     state = await provider.availability()
     # Without its tools a model could only guess.

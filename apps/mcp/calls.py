@@ -11,7 +11,7 @@ from mcp_types import INVALID_PARAMS
 from apps.core.errors import Unavailable
 from apps.logs.context import request_id
 from apps.mcp.arguments import accepted
-from apps.mcp.era import Era
+from apps.mcp.protocol_version import ProtocolVersion
 from apps.mcp.types import JSON, Call, Contents, McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
 
@@ -34,12 +34,12 @@ class PreparedCall:
 
     tool: McpTool
     arguments: Mapping[str, Any]
-    era: Era
+    protocol: ProtocolVersion
 
     async def run(self, report: Report) -> JSON:
         """The result's own part of the answer. Raises what the tool raises, and Unavailable
         TIMED_OUT after CALL_SECONDS."""
-        call = Call(request_id.get(), self.era.version, report, self.era.capabilities)
+        call = Call(request_id.get(), self.protocol.version, report, self.protocol.capabilities)
         try:
             async with asyncio.timeout(CALL_SECONDS) as limit:
                 return _result(await self.tool.run(self.arguments, call))
@@ -50,10 +50,10 @@ class PreparedCall:
             raise Unavailable(told, code="TIMED_OUT", retryable=False) from error
 
 
-def prepare(tool: McpTool, message: Message, era: Era) -> PreparedCall:
+def prepare(tool: McpTool, message: Message, protocol: ProtocolVersion) -> PreparedCall:
     """Check the arguments. Raises InvalidInput VALIDATION_FAILED."""
     given = message.params.get("arguments") or {}
-    return PreparedCall(tool, accepted(tool.input_schema, given), era)
+    return PreparedCall(tool, accepted(tool.input_schema, given), protocol)
 
 
 def _result(value: JSON | Contents) -> JSON:
@@ -66,5 +66,5 @@ def _result(value: JSON | Contents) -> JSON:
     return {"content": [{"type": "text", "text": clean}], "structuredContent": structured}
 
 
-async def unheard(message: str, done: float | None, total: float | None) -> None:
+async def no_progress(message: str, done: float | None, total: float | None) -> None:
     """The report of a caller who did not ask for progress."""

@@ -8,7 +8,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CA
 
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput, Unavailable
-from apps.mcp.era import Era
+from apps.mcp.protocol_version import ProtocolVersion
 from apps.mcp.types import JSON
 from apps.mcp.wire import RpcError
 
@@ -47,9 +47,9 @@ HINTS = {
 }
 
 
-def tool_failure(error: CodeinfoError, era: Era, *, told: bool) -> JSON:
+def tool_failure(error: CodeinfoError, protocol: ProtocolVersion, *, told: bool) -> JSON:
     """A failed call as a result, where the model is to be `told`; else it is raised as RpcError."""
-    if error.code == MISSING_CAPABILITY and era.modern:
+    if error.code == MISSING_CAPABILITY and protocol.modern:
         raise RpcError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, data=error.details)
     if not told:
         raise rpc_error(error)
@@ -66,14 +66,14 @@ def rpc_error(error: CodeinfoError) -> RpcError:
     return RpcError(number, message or error.message, data=data)
 
 
-def gated(error: Unavailable, era: Era) -> RpcError:
+def gated(error: Unavailable, protocol: ProtocolVersion) -> RpcError:
     """A closed gate: -32001 where there are handshakes, 503 where there are none.
 
     The newest revision reserves -32001 for itself.
     """
     data = {"code": error.code, "reason": error.message, **error.details}
     return RpcError(
-        503 if era.modern else NUMBERS["CODE_INFO_LLM_UNAVAILABLE"], error.code, data=data
+        503 if protocol.modern else NUMBERS["CODE_INFO_LLM_UNAVAILABLE"], error.code, data=data
     )
 
 

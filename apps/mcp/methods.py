@@ -7,23 +7,23 @@ from mcp_types import INVALID_PARAMS, SERVER_INFO_META_KEY
 
 from apps.core import __version__
 from apps.core.errors import Unavailable
-from apps.mcp.era import NEWEST_FIRST, Era
 from apps.mcp.failures import gated
+from apps.mcp.protocol_version import NEWEST_FIRST, ProtocolVersion
 from apps.mcp.types import JSON, McpEndpoint
 from apps.mcp.wire import Message, RpcError
 
-Handler = Callable[[McpEndpoint, Era, Message], Awaitable[JSON]]
+Handler = Callable[[McpEndpoint, ProtocolVersion, Message], Awaitable[JSON]]
 
 # The list of tools is the same for everyone who may ask, but a token may be needed to ask.
 CACHING = {"ttlMs": 60_000, "cacheScope": "private"}
 
 
-async def pass_gate(endpoint: McpEndpoint, era: Era) -> None:
+async def pass_gate(endpoint: McpEndpoint, protocol: ProtocolVersion) -> None:
     """Raises RpcError while the endpoint's tools cannot be used."""
     try:
         await endpoint.gate()
     except Unavailable as error:
-        raise gated(error, era) from error
+        raise gated(error, protocol) from error
 
 
 def server_info(endpoint: McpEndpoint) -> JSON:
@@ -38,16 +38,16 @@ def in_modern_words(endpoint: McpEndpoint, result: JSON) -> JSON:
     } | result
 
 
-async def _initialize(endpoint: McpEndpoint, era: Era, message: Message) -> JSON:
+async def _initialize(endpoint: McpEndpoint, protocol: ProtocolVersion, message: Message) -> JSON:
     return {
-        "protocolVersion": era.version,
+        "protocolVersion": protocol.version,
         "capabilities": {"tools": {"listChanged": False}},
         "serverInfo": server_info(endpoint),
         "instructions": endpoint.instructions,
     }
 
 
-async def _discover(endpoint: McpEndpoint, era: Era, message: Message) -> JSON:
+async def _discover(endpoint: McpEndpoint, protocol: ProtocolVersion, message: Message) -> JSON:
     return {
         "supportedVersions": list(NEWEST_FIRST),
         "capabilities": {"tools": {"listChanged": False}},
@@ -56,8 +56,8 @@ async def _discover(endpoint: McpEndpoint, era: Era, message: Message) -> JSON:
     }
 
 
-async def _list_tools(endpoint: McpEndpoint, era: Era, message: Message) -> JSON:
-    await pass_gate(endpoint, era)
+async def _list_tools(endpoint: McpEndpoint, protocol: ProtocolVersion, message: Message) -> JSON:
+    await pass_gate(endpoint, protocol)
     if message.params.get("cursor") is not None:
         # All tools come at once, so no cursor was ever given out.
         raise RpcError(INVALID_PARAMS, "This cursor is not one of ours.")
@@ -65,7 +65,7 @@ async def _list_tools(endpoint: McpEndpoint, era: Era, message: Message) -> JSON
 
 
 def _always(result: JSON) -> Handler:
-    async def answer(endpoint: McpEndpoint, era: Era, message: Message) -> JSON:
+    async def answer(endpoint: McpEndpoint, protocol: ProtocolVersion, message: Message) -> JSON:
         return dict(result)
 
     return answer
@@ -86,11 +86,11 @@ EARLY: Mapping[str, Handler] = {
 STATELESS: Mapping[str, Handler] = {"server/discover": _discover, "tools/list": _list_tools}
 
 
-def methods_of(era: Era) -> Mapping[str, Handler]:
+def methods_of(protocol: ProtocolVersion) -> Mapping[str, Handler]:
     """The methods that a revision knows, tools/call apart."""
-    if era.modern:
+    if protocol.modern:
         return STATELESS
-    return HANDSHAKE if era.tells_the_model else EARLY
+    return HANDSHAKE if protocol.tool_errors_as_results else EARLY
 
 
 def progress_token(params: Mapping[str, Any]) -> int | str | None:

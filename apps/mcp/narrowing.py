@@ -19,4 +19,4 @@ def narrowed(endpoint: McpEndpoint, query: QueryDict) -> McpEndpoint:
     if not names and not repositories:
         return endpoint
     tools = tuple(map(adapted, toolset(repositories, names or None)))
-    return replace(endpoint, registry=lambda: tools, tells_the_model=True)
+    return replace(endpoint, registry=lambda: tools, tool_errors_as_results=True)

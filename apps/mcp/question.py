@@ -16,7 +16,7 @@ from apps.conversations.models import Source
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
-from apps.core.conf import PROVIDERS, knobs
+from apps.core.config import PROVIDERS, config
 from apps.core.errors import Unavailable
 from apps.mcp.answers import (
     ANSWER,
@@ -55,7 +55,7 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
 
 async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
     question = required_text(arguments, "question")
-    provider = arguments.get("provider") or knobs().mcp_provider
+    provider = arguments.get("provider") or config().mcp_provider
     return StartTurn(
         conversation_id=conversation_id(arguments) or str(uuid.uuid4()),
         message=question,
@@ -68,7 +68,7 @@ async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
 
 def _codex_flags() -> JSON:
     """What Codex is told when it answers here; a caller has no say in it."""
-    k = knobs()
+    k = config()
     return {
         flags.SANDBOX.name: k.mcp_codex_sandbox,
         flags.APPROVAL.name: k.mcp_codex_approval,
@@ -82,8 +82,8 @@ async def _model(provider_id: str, wanted: str | None) -> str:
     """The model asked for where there is a choice, else the provider's first."""
     if wanted and provider_id in CHOOSABLE:
         return UNREADABLE.sub("\ufffd", wanted)
-    if provider_id == CODEX and knobs().mcp_codex_model:
-        return knobs().mcp_codex_model
+    if provider_id == CODEX and config().mcp_codex_model:
+        return config().mcp_codex_model
     provider = registry.providers().get(provider_id)
     try:
         offered = await provider.models() if provider else ()
@@ -104,10 +104,10 @@ async def _start(turn: StartTurn) -> RunLog:
 
 
 async def _not_there(provider_id: str, reason: str) -> Unavailable:
-    if provider_id == knobs().mcp_provider:
+    if provider_id == config().mcp_provider:
         return await unavailable(provider_id, reason)
     return Unavailable(
-        f"{reason} Leave out `provider` to have {knobs().mcp_provider!r} answer.",
+        f"{reason} Leave out `provider` to have {config().mcp_provider!r} answer.",
         code="PROVIDER_UNAVAILABLE",
         details={"provider": provider_id},
     )

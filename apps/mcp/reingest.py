@@ -13,7 +13,7 @@ from channels.db import database_sync_to_async
 from apps.core.errors import Conflict
 from apps.core.hub import Subscription, hub
 from apps.core.principal import require_staff
-from apps.index import queries, stream
+from apps.index import changes, queries
 from apps.index.models import IngestRun
 from apps.index.types import TERMINAL_STATES
 from apps.ingest import services
@@ -73,7 +73,7 @@ async def _cancel(ingest: IngestRun) -> None:
 async def _ended(ingest: IngestRun, call: Call) -> RunStatus:
     """The run's end, with progress whenever its words change."""
     said = ""
-    with hub.subscribe(stream.RUNS) as runs:
+    with hub.subscribe(changes.RUNS) as runs:
         while True:
             status = status_of(await _database(queries.find_run, ingest.id))
             if status.state in TERMINAL_STATES:

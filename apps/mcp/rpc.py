@@ -36,9 +36,9 @@ from apps.core.errors import CodeinfoError
 from apps.core.rate_limits import address_of, check_rate
 from apps.logs.context import request_id
 from apps.mcp import failures, guard, sse, wire
-from apps.mcp.calls import prepare, tool_named, unheard
-from apps.mcp.era import Era, era_of
+from apps.mcp.calls import no_progress, prepare, tool_named
 from apps.mcp.methods import in_modern_words, methods_of, pass_gate, progress_token
+from apps.mcp.protocol_version import ProtocolVersion, protocol_version_of
 from apps.mcp.types import JSON, McpEndpoint, Report
 from apps.mcp.wire import Message, RpcError
 
@@ -81,7 +81,7 @@ class Exchange:
 
     endpoint: McpEndpoint
     message: Message | None = None
-    era: Era | None = None
+    protocol: ProtocolVersion | None = None
     tool: str = ""
     method: str = ""
     started: float = field(default_factory=time.perf_counter)
@@ -96,7 +96,7 @@ class Exchange:
             "endpoint": self.endpoint.title,
             "method": self.method,
             "tool": self.tool,
-            "version": self.era.version if self.era else "",
+            "version": self.protocol.version if self.protocol else "",
             "outcome": outcome,
             "code": code,
             "ms": round((time.perf_counter() - self.started) * 1000, 1),
@@ -118,7 +118,7 @@ def serve(endpoint: McpEndpoint, narrow: Narrow | None = None) -> View:
             return HttpResponse(status=202)
         token = _streams_to(exchange, request)
         if token is None:
-            return (await _reply(exchange, work, unheard)).as_response()
+            return (await _reply(exchange, work, no_progress)).as_response()
         return _stream(exchange, work, token)
 
     return view
@@ -131,44 +131,46 @@ async def _understand(exchange: Exchange, request: HttpRequest) -> Work | None:
     """
     body = guard.body_of(request)
     message = exchange.message = wire.parse(body)
-    era = exchange.era = era_of(message, request.headers)
+    protocol = exchange.protocol = protocol_version_of(message, request.headers)
     if message.is_notification:
         exchange.method = "notification"
         return None
-    if message.method != "tools/call" and message.method not in methods_of(era):
+    if message.method != "tools/call" and message.method not in methods_of(protocol):
         raise RpcError(METHOD_NOT_FOUND, "Method not found")
     exchange.method = message.method
-    _check_params(message, era)
+    _check_params(message, protocol)
     call = message.method == "tools/call"
     if call:
-        work = await _tool_call(exchange, message, era, address_of(request))
+        work = await _tool_call(exchange, message, protocol, address_of(request))
     else:
-        work = _lookup(exchange, message, era)
+        work = _lookup(exchange, message, protocol)
 
-    async def sealed(report: Report) -> JSON:
-        return _sealed(exchange, era, await work(report))
+    async def finalised(report: Report) -> JSON:
+        return _finalise(exchange, protocol, await work(report))
 
-    return sealed
+    return finalised
 
 
-def _lookup(exchange: Exchange, message: Message, era: Era) -> Work:
+def _lookup(exchange: Exchange, message: Message, protocol: ProtocolVersion) -> Work:
     async def answer(report: Report) -> JSON:
-        return await methods_of(era)[message.method](exchange.endpoint, era, message)
+        return await methods_of(protocol)[message.method](exchange.endpoint, protocol, message)
 
     return answer
 
 
-async def _tool_call(exchange: Exchange, message: Message, era: Era, address: str) -> Work:
-    await pass_gate(exchange.endpoint, era)
+async def _tool_call(
+    exchange: Exchange, message: Message, protocol: ProtocolVersion, address: str
+) -> Work:
+    await pass_gate(exchange.endpoint, protocol)
     tool = tool_named(exchange.endpoint, message)
     exchange.tool = tool.name
     check_rate("api", address)
-    return prepare(tool, message, era).run
+    return prepare(tool, message, protocol).run
 
 
-def _check_params(message: Message, era: Era) -> None:
+def _check_params(message: Message, protocol: ProtocolVersion) -> None:
     try:
-        methods.validate_client_request(message.method, era.version, message.params)
+        methods.validate_client_request(message.method, protocol.version, message.params)
     except KeyError:
         # A method of our own, which takes no parameters.
         return
@@ -207,12 +209,12 @@ async def _reply(exchange: Exchange, work: Work, report: Report) -> Reply:
     return reply
 
 
-def _sealed(exchange: Exchange, era: Era, result: JSON) -> JSON:
+def _finalise(exchange: Exchange, protocol: ProtocolVersion, result: JSON) -> JSON:
     """A result as its revision has it: what that does not know is left out."""
-    if era.modern:
+    if protocol.modern:
         result = in_modern_words(exchange.endpoint, result)
     try:
-        return methods.serialize_server_result(exchange.method, era.version, result)
+        return methods.serialize_server_result(exchange.method, protocol.version, result)
     except KeyError:
         return result
 
@@ -237,12 +239,12 @@ async def _attempt(exchange: Exchange, work: Awaitable[T]) -> T | Reply:
 
 def _failure(exchange: Exchange, error: CodeinfoError) -> Reply:
     """A failed tool is told as its revision wants it; anything else is a JSON-RPC error."""
-    if not exchange.tool or exchange.era is None:
+    if not exchange.tool or exchange.protocol is None:
         return _refusal(exchange, failures.rpc_error(error), error.code)
     try:
-        told = exchange.endpoint.tells_the_model or exchange.era.tells_the_model
-        failure = failures.tool_failure(error, exchange.era, told=told)
-        result = _sealed(exchange, exchange.era, failure)
+        told = exchange.endpoint.tool_errors_as_results or exchange.protocol.tool_errors_as_results
+        failure = failures.tool_failure(error, exchange.protocol, told=told)
+        result = _finalise(exchange, exchange.protocol, failure)
     except RpcError as refusal:
         return _refusal(exchange, refusal, error.code)
     exchange.end("failed", error.code)
@@ -258,6 +260,6 @@ def _refusal(exchange: Exchange, error: RpcError, word: str = "") -> Reply:
 def _status(exchange: Exchange, error: RpcError) -> int:
     if error.status is not None:
         return error.status
-    if exchange.era is not None and exchange.era.modern:
+    if exchange.protocol is not None and exchange.protocol.modern:
         return STATELESS_STATUS.get(error.code, 200)
     return 400 if error.code in ALWAYS_BAD else 200

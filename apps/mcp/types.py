@@ -104,4 +104,4 @@ class McpEndpoint:
     instructions: str
     registry: Callable[[], Sequence[McpTool]]
     gate: Callable[[], Awaitable[None]] = always_open
-    tells_the_model: bool = False
+    tool_errors_as_results: bool = False

@@ -1,10 +1,10 @@
 """The seam in front of the pipeline: which chunks of the index may answer a question, in order.
 
 Two ways to find them: `hybrid` (vectors and words, ranked) and `nearest` (vectors alone, by
-distance). The knob CODEINFO_RETRIEVAL_MODE says which.
+distance). The setting CODEINFO_RETRIEVAL_MODE says which.
 """
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.telemetry import span
 from apps.embedding import get_embedder
@@ -23,7 +23,7 @@ def candidates(query: SearchQuery, model_id: str) -> Found:
     where the words cannot answer alone).
     """
     roots = roots_for(query.repositories, model_id)
-    ranked = knobs().retrieval_mode == "hybrid"
+    ranked = config().retrieval_mode == "hybrid"
     try:
         vector = _embedded(query.text, model_id)
     except Unavailable as error:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from apps.core.errors import Unavailable
+from apps.index.changes import sweep_due
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
-from apps.index.stream import sweep_due
 from apps.retrieval.repositories import repo_id
 
 log = logging.getLogger("codeinfo.retrieval")

@@ -47,7 +47,7 @@ class Facet:
 
 
 @dataclass(frozen=True)
-class Spot:
+class ResultFile:
     """A result as facets count it."""
 
     repo: str
@@ -61,7 +61,7 @@ class Spot:
         return f"{first}/" if slash else ""
 
 
-def facets(query: PageQuery, spots: Sequence[Spot]) -> list[Facet]:
+def facets(query: PageQuery, spots: Sequence[ResultFile]) -> list[Facet]:
     """What was found by repository, language and folder; those that would not narrow are left out,
     but for a choice that is in force."""
     repos = Counter(spot.repo for spot in spots)
@@ -74,7 +74,7 @@ def facets(query: PageQuery, spots: Sequence[Spot]) -> list[Facet]:
     return [facet for facet in made if facet.values]
 
 
-def _counted(spots: Sequence[Spot], name: str) -> Counter[str]:
+def _counted(spots: Sequence[ResultFile], name: str) -> Counter[str]:
     return Counter(value for spot in spots if (value := getattr(spot, name)))
 
 

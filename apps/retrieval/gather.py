@@ -19,7 +19,7 @@ import numpy as np
 from apps.core.errors import Unavailable
 from apps.index.models import Root
 from apps.index.vectors.store import get_store
-from apps.logs.context import carrying
+from apps.logs.context import with_context
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import NOTHING, Candidates, Frequencies, Side, joined
 from apps.retrieval.degraded import lacks_words
@@ -124,7 +124,7 @@ def _asking(roots: Sequence[Root], asked: Asked, n: int) -> Callable[[], dict[UU
         found = store.nearest_each([root.id for root in roots], vector, n)
         return {root_id: side_of(rows, n) for root_id, rows in found.items()}
 
-    return _askers.submit(carrying(ask)).result
+    return _askers.submit(with_context(ask)).result
 
 
 def _best(found: Sequence[_Found], n: int) -> list[_Found]:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
+from apps.index.changes import sweep_due
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
-from apps.index.stream import sweep_due
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Candidate
 from apps.retrieval.degraded import WORDS_ONLY, lost_vectors, vectors_only, words_only

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from apps.code.chunking import decode, lines_of
 from apps.core.errors import CodeinfoError, NotFound, Unavailable
-from apps.index.files import read_file
 from apps.index.lexical import StoredChunk, get_lexical
 from apps.index.models import Root, SourceFile
+from apps.index.root_directory import read_file
 from apps.retrieval.repositories import repo_id
 
 MOST_NAMED = 5

@@ -17,10 +17,10 @@ from uuid import UUID
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.hub import hub
-from apps.index import queries, stream
+from apps.index import changes, queries
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.vectors.store import get_store
@@ -104,7 +104,7 @@ class Memory:
 
     def _begins(self, root: Root, dimension: int) -> bool:
         """Whether to try now to hold a root, which may fit."""
-        allowed = size(root.embedded, dimension) <= knobs().retrieval_memory_mb << 20
+        allowed = size(root.embedded, dimension) <= config().retrieval_memory_mb << 20
         if not allowed or not self._is_wanted(root):
             return False
         self._tried[root.id] = root.generation, self._clock()
@@ -169,7 +169,7 @@ class Memory:
 
     def _make_room(self, wish: _Wish) -> bool:
         """Whether a root fits, once what nobody asks for has gone."""
-        free = (knobs().retrieval_memory_mb << 20) - wish.bytes
+        free = (config().retrieval_memory_mb << 20) - wish.bytes
         # What it replaces goes when it is there.
         others = {i: shelf for i, shelf in self._shelves.items() if i != wish.root.id}
         free -= sum(shelf.bytes for shelf in others.values())
@@ -186,7 +186,7 @@ memory = Memory()
 
 async def follow() -> None:
     """Load what is published as soon as it is, for as long as this process serves."""
-    with hub.subscribe(stream.ROOTS) as notices:
+    with hub.subscribe(changes.ROOTS) as notices:
         async for _ in notices.batches():
             try:
                 await database_sync_to_async(_renew, thread_sensitive=False)()

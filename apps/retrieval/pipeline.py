@@ -8,7 +8,7 @@ import logging
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.retrieval.types import FileSummary, Match, Row
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -31,8 +31,8 @@ class Limits:
 
     @classmethod
     def in_force(cls) -> "Limits":
-        """What the knobs say now."""
-        k = knobs()
+        """What the settings say now."""
+        k = config()
         return cls(
             cutoff=None if k.retrieval_cutoff_disabled else k.retrieval_cutoff,
             fallback=k.retrieval_fallback_chunks,

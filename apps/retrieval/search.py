@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from apps.core.courtesy import courtesy
 from apps.core.errors import Unavailable
+from apps.core.ingest_throttle import ingest_throttle
 from apps.core.telemetry import span, tell
 from apps.retrieval import pipeline
 from apps.retrieval.candidates import candidates
@@ -14,12 +14,12 @@ from apps.retrieval.types import Match, Row, SearchQuery, SearchResult
 
 @span("search")
 def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
-    """What the index has on a question, under `limits` (None: those of the knobs).
+    """What the index has on a question, under `limits` (None: those of the settings).
 
     Raises, checked in this order: Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, Unavailable
     EMBED_MODEL_MISSING with details.modelId, Unavailable CHROMA_UNAVAILABLE for any other failure.
     """
-    with courtesy.question():
+    with ingest_throttle.foreground():
         return _answered(query, limits or Limits.in_force())
 
 

@@ -10,9 +10,9 @@ from django.utils.safestring import SafeString
 
 from apps.code.chunking import decode, lines_of
 from apps.core.errors import InvalidInput
-from apps.index.files import read_file
 from apps.index.models import SourceFile
 from apps.index.paths import map_path
+from apps.index.root_directory import read_file
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines
 from apps.retrieval.ingested import live_file
 from apps.retrieval.lines import Lines, source_url

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError
 from apps.index import queries
-from apps.retrieval.facets import Spot, facets, languages
+from apps.retrieval.facets import ResultFile, facets, languages
 from apps.retrieval.hits import Hit, hit_of
 from apps.retrieval.marks import words_of
 from apps.retrieval.page_query import PAGE_LIMITS, PageQuery
@@ -77,7 +77,7 @@ def _passages(query: PageQuery) -> dict[str, Any]:
     cutoff = Limits.in_force().cutoff
     marks = words_of(query.q)
     hits = [hit_of(match, cutoff, marks) for match in result.matches]
-    spots = [Spot(match.repo, match.rel_path, match.language) for match in result.matches]
+    spots = [ResultFile(match.repo, match.rel_path, match.language) for match in result.matches]
     return {"result": result, "hits": hits, "spots": spots} | _cutoff(result, hits, cutoff)
 
 
@@ -93,7 +93,7 @@ def _symbols(query: PageQuery) -> dict[str, Any]:
         "references": references,
         "definition_hits": [definition_hit(each) for each in definitions.results],
         "reference_files": reference_files(references.results, references.name),
-        "spots": [Spot(place.repo, place.path, place.language) for place in places],
+        "spots": [ResultFile(place.repo, place.path, place.language) for place in places],
     }
 
 

@@ -14,7 +14,7 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         """Make private what an older version left open, before any command or server uses it."""
-        for each in private_files.repair(settings.KNOBS.data_dir, elsewhere()):
+        for each in private_files.repair(settings.CONFIG.data_dir, elsewhere()):
             logger.warning("others may read %s: %s", each.path.name, each.reason)
 
 
@@ -22,4 +22,6 @@ def elsewhere() -> list[Path]:
     """Files of codeinfo that may lie outside the data folder."""
     database = settings.DATABASES["default"]
     of_sqlite = str(database["ENGINE"]).endswith("sqlite3")
-    return private_files.files_elsewhere(settings.KNOBS, str(database["NAME"]) if of_sqlite else "")
+    return private_files.files_elsewhere(
+        settings.CONFIG, str(database["NAME"]) if of_sqlite else ""
+    )

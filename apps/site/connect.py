@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.http.request import split_domain_port
 from django.utils.safestring import SafeString
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.retrieval.highlight import highlight_lines
 
 # The variable that a client's machine keeps the token in. Ours has the same name.
@@ -62,7 +62,7 @@ class Client:
 
 def endpoints(request: HttpRequest) -> tuple[Endpoint, ...]:
     """Our endpoints under the name by which the browser reached this server."""
-    token = bool(knobs().mcp_token)
+    token = bool(config().mcp_token)
     return (
         Endpoint(
             id="search",
@@ -80,7 +80,7 @@ def endpoints(request: HttpRequest) -> tuple[Endpoint, ...]:
             path="/mcp/chat",
             purpose="codeinfo searches and writes the answer, with its citations.",
             url=request.build_absolute_uri("/mcp/chat"),
-            also_at=_at_port(request, knobs().mcp_port),
+            also_at=_at_port(request, config().mcp_port),
             token_needed=token,
         ),
         Endpoint(
@@ -90,7 +90,7 @@ def endpoints(request: HttpRequest) -> tuple[Endpoint, ...]:
             path="/mcp/agents",
             purpose="Agents kept here carry out instructions, and commands in several steps.",
             url=request.build_absolute_uri("/mcp/agents"),
-            also_at=_at_port(request, knobs().agents_mcp_port),
+            also_at=_at_port(request, config().agents_mcp_port),
             token_needed=token,
         ),
     )

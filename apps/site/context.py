@@ -5,13 +5,13 @@ from typing import Any
 from django.http import HttpRequest
 
 from apps.conversations import sidebar
-from apps.core.conf import knobs
+from apps.core.config import config
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
     """The theme from its cookie, so that the first paint is right, and the newest conversations."""
     theme = request.COOKIES.get("theme", "")
-    known = knobs()
+    known = config()
     return {
         "theme": theme if theme in ("light", "dark") else "",
         # What the browser may send to the log at once, in bytes; 0: nothing.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.contrib.auth import get_user_model
 
-from apps.core.conf import BASE_DIR, Knobs
+from apps.core.config import BASE_DIR, Config
 from apps.core.errors import CodeinfoError
 from apps.embedding import DEFAULT_MODEL
 from apps.index.endings import INTERRUPTED
@@ -47,15 +47,15 @@ def unknown_roots() -> list[Orphan]:
         return []
 
 
-def ensure_first_root(knobs: Knobs) -> IngestRun | None:
+def ensure_first_root(config: Config) -> IngestRun | None:
     """Queue the ingest of CODEINFO_FIRST_ROOT if nothing was ever ingested here.
 
     An ingest of it that was cut off counts for nothing, so that it is tried again; one that
     somebody cancelled does not come back.
     """
-    if knobs.first_root.lower() == "none" or Root.objects.published().exists():
+    if config.first_root.lower() == "none" or Root.objects.published().exists():
         return None
-    folder = Path(knobs.first_root).expanduser().resolve()
+    folder = Path(config.first_root).expanduser().resolve()
     cut_off = {
         "path": str(folder),
         "operation": IngestRun.Operation.START,

@@ -7,7 +7,7 @@ from typing import Any
 from celery.signals import worker_init
 from channels.layers import get_channel_layer
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.hub import hub
 from apps.site.relay import Relay
 
@@ -15,7 +15,7 @@ from apps.site.relay import Relay
 @worker_init.connect
 def begin(**signal: Any) -> None:
     """A worker has no event loop of its own: this one ends with the process."""
-    if knobs().redis_url:
+    if config().redis_url:
         threading.Thread(target=asyncio.run, args=(_relay(),), name="relay", daemon=True).start()
 
 

@@ -8,7 +8,7 @@ from django.db.models import Sum
 
 from apps.conversations.models import Conversation
 from apps.core import __version__
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.index.models import Root
 from apps.retrieval.degraded import lost_vectors
 from apps.site.checks.parts import database_name, store_name
@@ -21,12 +21,12 @@ def storage() -> dict[str, str]:
     vectors = f"{store_name()}, {chunks:,} chunks"
     if lost := lost_vectors(list(Root.objects.all())):
         vectors += f" ({lost})"
-    if not knobs().chroma_url:
-        vectors += f", {folder_size(knobs().data_dir / 'chroma') / 1e6:,.1f} MB"
+    if not config().chroma_url:
+        vectors += f", {folder_size(config().data_dir / 'chroma') / 1e6:,.1f} MB"
     return {
         "Conversations": f"{database_name()}, {Conversation.objects.count():,} kept",
         "Vectors": vectors,
-        "Live updates": "Redis" if knobs().redis_url else "In memory",
+        "Live updates": "Redis" if config().redis_url else "In memory",
     }
 
 

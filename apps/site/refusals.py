@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from mcp_types import INVALID_REQUEST
 
 from apps.core.access import MAX_BODY, MCP, host_is_served
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.error_map import plain, respond, status_of
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.mcp.wire import RpcError
@@ -47,7 +47,7 @@ class RequestHead:
 
     @property
     def is_mcp(self) -> bool:
-        own_ports = (knobs().mcp_port, knobs().agents_mcp_port)
+        own_ports = (config().mcp_port, config().agents_mcp_port)
         return self.port in own_ports or self.path in MCP
 
 

@@ -36,11 +36,11 @@ class Relay:
     async def running(self) -> AsyncIterator[None]:
         """Speak and listen until the block ends."""
         tasks = [self._loop.create_task(work) for work in (self._speak(), self._listen())]
-        self._hub.abroad = self.send
+        self._hub.broadcast = self.send
         try:
             yield
         finally:
-            self._hub.abroad = None
+            self._hub.broadcast = None
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)

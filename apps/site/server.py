@@ -19,7 +19,7 @@ from twisted.internet.tcp import Port
 
 from apps.agent_runs import commands
 from apps.core import __version__, local_users, telemetry
-from apps.core.conf import Knobs, knobs
+from apps.core.config import Config, config
 from apps.core.heap import settled, trim
 from apps.core.hub import hub
 from apps.core.watchdog import Watchdog
@@ -53,29 +53,29 @@ def port_problem(address: str, port: int) -> str:
     return ""
 
 
-def ports(knobs: Knobs) -> dict[str, int]:
+def ports(config: Config) -> dict[str, int]:
     """The ports of this process by the variables that set them."""
     return {
-        "PORT": knobs.port,
-        "MCP_PORT": knobs.mcp_port,
-        "AGENTS_MCP_PORT": knobs.agents_mcp_port,
+        "PORT": config.port,
+        "MCP_PORT": config.mcp_port,
+        "AGENTS_MCP_PORT": config.agents_mcp_port,
     }
 
 
-def endpoints(knobs: Knobs) -> list[str]:
+def endpoints(config: Config) -> list[str]:
     """The ports of this process, as Twisted spells them.
 
     Raises CommandError, naming the variable to set, when one cannot be listened on.
     """
-    named = ports(knobs)
+    named = ports(config)
     if len(set(named.values())) < len(named):
         raise CommandError(f"These must differ: {named}")
     for variable, port in named.items():
-        if problem := port_problem(knobs.bind, port):
+        if problem := port_problem(config.bind, port):
             raise CommandError(
                 f"Port {port} cannot be used ({problem}): stop what is there, or set {variable}"
             )
-    address = knobs.bind.replace(":", r"\:")
+    address = config.bind.replace(":", r"\:")
     return [f"tcp:port={port}:interface={address}" for port in named.values()]
 
 
@@ -96,7 +96,7 @@ def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
     async def relay() -> None:
         holding = asyncio.create_task(memory.follow())
         while_serving.callback(holding.cancel)
-        if knobs().redis_url:
+        if config().redis_url:
             from apps.site.relay import Relay  # noqa: PLC0415 - needs a package that is an extra
 
             await while_serving.enter_async_context(Relay(hub, get_channel_layer()).running())
@@ -106,7 +106,7 @@ def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
 
 def facts() -> dict[str, object]:
     """What the log tells of this process when it starts."""
-    known = knobs()
+    known = config()
     return {
         "version": __version__,
         "bind": known.bind,
@@ -122,7 +122,7 @@ def facts() -> dict[str, object]:
 def _watchdog() -> Watchdog:
     """The watchdog of a server that listens; while the loop is stalled it answers on PORT."""
     listeners = (each for each in reactor.getReaders() if isinstance(each, Port))
-    main = next(each for each in listeners if each.getHost().port == knobs().port)
+    main = next(each for each in listeners if each.getHost().port == config().port)
     return Watchdog(reactor._asyncioEventloop, standby.Standby(main.socket).answer)
 
 
@@ -139,7 +139,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     sys.setswitchinterval(SWITCH_SECONDS)
     requests.install()
     sockets.install()
-    telemetry.start(knobs())
+    telemetry.start(config())
     server = BoundedServer(
         application=application,
         endpoints=list(listen_on),
@@ -164,7 +164,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     reactor.addSystemEventTrigger("before", "shutdown", ending, while_serving)
     logger.info("server start", extra={"context": facts()})
     queue.start_worker()
-    control = Control(knobs().data_dir)
+    control = Control(config().data_dir)
     control.start()
     gc.collect()
     settled()

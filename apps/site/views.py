@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from apps.agent_runs.definitions import all_agents
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index import queries
 from apps.index.models import Root
@@ -34,7 +34,7 @@ def home(request: HttpRequest) -> HttpResponse:
             "versions": versions,
             "report": overview.report({**versions, **storage}),
             "uptime": timedelta(seconds=health.uptime_seconds()),
-            "data_dir": knobs().data_dir,
+            "data_dir": config().data_dir,
         },
     )
 

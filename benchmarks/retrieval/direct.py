@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from django.test import override_settings
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from benchmarks import product
 from benchmarks.retrieval.metric import Place
 from benchmarks.retrieval.questions import Question, Repository, folder_of
@@ -54,8 +54,8 @@ def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> 
     from apps.retrieval.search import search
     from apps.retrieval.types import SearchQuery
 
-    in_force = override_settings(KNOBS=replace(knobs(), retrieval_mode=mode))
-    # No knob: only here may a signal be switched off.
+    in_force = override_settings(CONFIG=replace(config(), retrieval_mode=mode))
+    # No setting: only here may a signal be switched off.
     weighted = partial(rank, weights=replace(Weights(), **(weights or {})))
 
     def ask(repository: Repository, question: Question) -> Sequence[Place]:

@@ -31,9 +31,9 @@ async def nothing_left(transactional_db: None) -> AsyncIterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, turn_knobs: Callable[..., None]) -> Path:
+def home(tmp_path: Path, configure: Callable[..., None]) -> Path:
     """Two agents that can be run, and one that cannot."""
-    turn_knobs(agents_home=tmp_path)
+    configure(agents_home=tmp_path)
     make_agent(
         tmp_path,
         "reviewer",
@@ -99,9 +99,9 @@ async def test_commands_are_listed_with_what_is_wrong(async_client: AsyncClient)
 
 
 async def test_without_their_folder_the_routes_say_so(
-    async_client: AsyncClient, turn_knobs: Callable[..., None], home: Path, post: Any
+    async_client: AsyncClient, configure: Callable[..., None], home: Path, post: Any
 ) -> None:
-    turn_knobs(agents_home=home / "nowhere")
+    configure(agents_home=home / "nowhere")
     for answer, word in (
         (await async_client.get("/agents"), "agents_unavailable"),
         (await async_client.get("/agents/reviewer/commands"), "agent_commands_failed"),
@@ -133,10 +133,10 @@ async def test_an_instruction_is_answered_in_a_conversation_of_the_agent(
 
 
 @pytest.fixture
-def model(turn_knobs: Callable[..., None]) -> Iterator[OpenAIStandIn]:
+def model(configure: Callable[..., None]) -> Iterator[OpenAIStandIn]:
     """A real server of a model, which follows a script."""
     with OpenAIStandIn() as server:
-        turn_knobs(openai_base_url=server.url)
+        configure(openai_base_url=server.url)
         yield server
 
 
@@ -356,12 +356,12 @@ async def test_a_path_of_the_host_is_found_where_it_is_mounted(
     post: Any,
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
-    turn_knobs: Callable[..., None],
+    configure: Callable[..., None],
 ) -> None:
     provider = scripted()
     (folder / "mounted" / "shop").mkdir(parents=True)
     monkeypatch.setattr("apps.agent_runs.folders.CONTAINER_BASE", folder / "mounted")
-    turn_knobs(host_ingest_dir="C:\\src", agents_home=folder)
+    configure(host_ingest_dir="C:\\src", agents_home=folder)
     asked = {
         "C:\\src\\shop": folder / "mounted" / "shop",
         "C:/src/shop/": folder / "mounted" / "shop",

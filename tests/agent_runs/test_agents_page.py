@@ -32,8 +32,8 @@ async def nothing_left(transactional_db: None) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-def home(tmp_path: Path, turn_knobs: Callable[..., None]) -> Path:
-    turn_knobs(agents_home=tmp_path)
+def home(tmp_path: Path, configure: Callable[..., None]) -> Path:
+    configure(agents_home=tmp_path)
     return tmp_path
 
 
@@ -118,10 +118,10 @@ async def test_the_first_agent_shown_is_one_that_can_be_run(home: Path, page: An
 
 
 async def test_without_agents_the_page_teaches_how_to_add_one(
-    home: Path, page: Any, turn_knobs: Callable[..., None]
+    home: Path, page: Any, configure: Callable[..., None]
 ) -> None:
     assert "No agents yet" in await page()
-    turn_knobs(agents_home=home / "nowhere")
+    configure(agents_home=home / "nowhere")
     shown = await page()
     assert "No agents yet" in shown
     assert "cannot be read" in shown

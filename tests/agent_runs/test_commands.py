@@ -73,13 +73,13 @@ async def test_steps_are_turns_in_order_with_the_commands_name_and_number(
 async def test_between_two_steps_nobody_else_may_begin(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    between, go_on = asyncio.Event(), asyncio.Event()
+    between, never_cancelled = asyncio.Event(), asyncio.Event()
     begin = runner.start
 
     async def slowly(request: StartTurn) -> Any:
         if request.command and request.command["stepIndex"] == 2:
             between.set()
-            await go_on.wait()
+            await never_cancelled.wait()
         return await begin(request)
 
     monkeypatch.setattr(runner, "start", slowly)
@@ -91,7 +91,7 @@ async def test_between_two_steps_nobody_else_may_begin(
         with pytest.raises(Conflict) as refused:
             await begin(other)
         assert refused.value.code == "RUN_IN_PROGRESS"
-    go_on.set()
+    never_cancelled.set()
     assert (await over(execution)).status == "ok"
     assert len(await answers()) == 2
 

@@ -11,7 +11,7 @@ import pytest
 from apps.agent_runs.definitions import Agent, agent_named, all_agents
 from apps.agent_runs.definitions.config import KEYS
 from apps.agent_runs.definitions.folders import MAX_BYTES
-from apps.core.conf import BASE_DIR, Knobs
+from apps.core.config import BASE_DIR, Config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from tests.support.agents import make_agent, step
 
@@ -19,8 +19,8 @@ STEP = step([" Look. ", "Then tell."])
 
 
 @pytest.fixture
-def home(tmp_path: Path, turn_knobs: Callable[..., None]) -> Path:
-    turn_knobs(agents_home=tmp_path, codex_home=tmp_path / ".codex", data_dir=tmp_path / ".data")
+def home(tmp_path: Path, configure: Callable[..., None]) -> Path:
+    configure(agents_home=tmp_path, codex_home=tmp_path / ".codex", data_dir=tmp_path / ".data")
     return tmp_path
 
 
@@ -112,12 +112,12 @@ def test_the_sandbox_is_what_the_rights_grant_whatever_the_file_asks_for(
 
 
 def test_the_chats_login_is_copied_once_into_a_home_in_the_data_folder(
-    home: Path, turn_knobs: Callable[..., None]
+    home: Path, configure: Callable[..., None]
 ) -> None:
     chat, data = home / ".codex", home / ".data"
     chat.mkdir()
     (chat / "auth.json").write_text("first")
-    turn_knobs(codex_home=chat, data_dir=data, codex_workdir=home / ".work")
+    configure(codex_home=chat, data_dir=data, codex_workdir=home / ".work")
     folder = make_agent(home, "one")
     assert agent_named("one").warnings == ()
     copied = data / "codex" / "agents" / "one" / "auth.json"
@@ -129,10 +129,10 @@ def test_the_chats_login_is_copied_once_into_a_home_in_the_data_folder(
 
 
 def test_a_home_that_cannot_be_made_is_a_warning(
-    home: Path, turn_knobs: Callable[..., None]
+    home: Path, configure: Callable[..., None]
 ) -> None:
     (home / ".data").write_text("a file")
-    turn_knobs(data_dir=home / ".data", codex_workdir=home / ".work")
+    configure(data_dir=home / ".data", codex_workdir=home / ".work")
     agent = read(home, "")
     assert agent.problem == ""
     assert "cannot be made ready" in agent.warnings[0]
@@ -258,9 +258,9 @@ def test_an_unknown_agent_is_not_found(home: Path, name: str) -> None:
 
 
 def test_a_missing_home_is_unavailable_with_its_path(
-    tmp_path: Path, turn_knobs: Callable[..., None]
+    tmp_path: Path, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(agents_home=tmp_path / "nowhere")
+    configure(agents_home=tmp_path / "nowhere")
     with pytest.raises(Unavailable, match="nowhere") as away:
         all_agents()
     assert (away.value.code, away.value.retryable) == ("AGENTS_UNAVAILABLE", False)
@@ -308,13 +308,13 @@ def test_a_command_is_found_refused_or_missing(home: Path) -> None:
 
 
 def test_the_sources_name_of_the_folder_works_too() -> None:
-    assert Knobs.read({"CODEINFO_CODEX_AGENT_HOME": "/x"}).agents_home == Path("/x")
+    assert Config.read({"CODEINFO_CODEX_AGENT_HOME": "/x"}).agents_home == Path("/x")
     both = {"CODEINFO_CODEX_AGENT_HOME": "/x", "CODEINFO_AGENTS_HOME": "/y"}
-    assert Knobs.read(both).agents_home == Path("/y")
+    assert Config.read(both).agents_home == Path("/y")
 
 
-def test_the_examples_work_at_once(turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(agents_home=BASE_DIR / "agents")
+def test_the_examples_work_at_once(configure: Callable[..., None]) -> None:
+    configure(agents_home=BASE_DIR / "agents")
     found = {agent.name: agent for agent in all_agents()}
     assert {"code_tour", "risk_finder"} <= set(found)
     for agent in found.values():

@@ -14,10 +14,10 @@ from tests.stand_ins.openai_server import OpenAIStandIn
 
 
 @pytest.fixture
-def server(turn_knobs: Callable[..., None]) -> Iterator[OpenAIStandIn]:
+def server(configure: Callable[..., None]) -> Iterator[OpenAIStandIn]:
     """A scripted OpenAI-compatible server, set as the one to use."""
     with OpenAIStandIn() as server:
-        turn_knobs(openai_base_url=server.url)
+        configure(openai_base_url=server.url)
         yield server
 
 
@@ -27,10 +27,10 @@ def openai_stage(server: OpenAIStandIn) -> Stage:
 
 
 @pytest.fixture
-def lmstudio(db: None, turn_knobs: Callable[..., None]) -> Iterator[LMStudioStandIn]:
+def lmstudio(db: None, configure: Callable[..., None]) -> Iterator[LMStudioStandIn]:
     """A scripted LM Studio, set as the one to use."""
     with LMStudioStandIn() as server:
-        turn_knobs(lmstudio_base_url=server.url)
+        configure(lmstudio_base_url=server.url)
         yield server
 
 
@@ -47,9 +47,9 @@ def codex_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodexWorld]
 
 
 @pytest.fixture
-def codex_stage(codex_home: CodexWorld, turn_knobs: Callable[..., None]) -> CodexWorld:
+def codex_stage(codex_home: CodexWorld, configure: Callable[..., None]) -> CodexWorld:
     """Codex, set as one that can be used."""
-    turn_knobs(mcp_force_codex="", codex_home=codex_home.home, mcp_url=codex_home.mcp.url)
+    configure(mcp_force_codex="", codex_home=codex_home.home, mcp_url=codex_home.mcp.url)
     return codex_home
 
 

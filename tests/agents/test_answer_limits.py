@@ -44,9 +44,9 @@ def search(number: int = 1, **arguments: Any) -> ToolCallRequested:
 
 @pytest.mark.parametrize("piece", ["x", "é", "x" * 300, "x" * 2_000])
 async def test_an_answer_past_its_limit_fails_and_keeps_what_fits(
-    piece: str, turn_knobs: Turn
+    piece: str, configure: Turn
 ) -> None:
-    turn_knobs(max_answer_bytes=1_000)
+    configure(max_answer_bytes=1_000)
     puppet = Puppet([[TextDelta(piece)] * 2_000])
     heard = await hear(puppet, asked("m"))
     assert names_limit(heard, "CODEINFO_MAX_ANSWER_BYTES", "1000")
@@ -55,15 +55,15 @@ async def test_an_answer_past_its_limit_fails_and_keeps_what_fits(
     assert puppet.closed == 1
 
 
-async def test_the_text_of_all_rounds_counts(turn_knobs: Turn) -> None:
-    turn_knobs(max_answer_bytes=1_000)
+async def test_the_text_of_all_rounds_counts(configure: Turn) -> None:
+    configure(max_answer_bytes=1_000)
     heard = await hear(Puppet([[TextDelta("x" * 400), search()]]), asked("m"))
     assert names_limit(heard, "CODEINFO_MAX_ANSWER_BYTES", "1000")
     assert len(heard.text) == 1_000
 
 
-async def test_reasoning_past_its_limit_fails_and_keeps_what_fits(turn_knobs: Turn) -> None:
-    turn_knobs(max_reasoning_bytes=1_000)
+async def test_reasoning_past_its_limit_fails_and_keeps_what_fits(configure: Turn) -> None:
+    configure(max_reasoning_bytes=1_000)
     heard = await hear(Puppet([[TextDelta("Well."), *[ReasoningDelta("hm ")] * 2_000]]), asked("m"))
     assert names_limit(heard, "CODEINFO_MAX_REASONING_BYTES", "1000")
     assert heard.text == "Well."
@@ -85,9 +85,9 @@ class Endless(Puppet):
 
 @pytest.mark.parametrize("event", [Heartbeat(), Warned("Reconnecting... 1/9"), TextDelta("")])
 async def test_events_that_say_nothing_do_not_keep_an_answer_alive_for_ever(
-    event: ModelEvent, turn_knobs: Turn
+    event: ModelEvent, configure: Turn
 ) -> None:
-    turn_knobs(max_answer_seconds=0.2)
+    configure(max_answer_seconds=0.2)
     puppet = Endless([[event]])
     async with asyncio.timeout(60):
         heard = await hear(puppet, asked("m"))
@@ -95,8 +95,10 @@ async def test_events_that_say_nothing_do_not_keep_an_answer_alive_for_ever(
     assert puppet.closed == 1
 
 
-async def test_a_model_that_sends_without_a_pause_leaves_time_for_others(turn_knobs: Turn) -> None:
-    turn_knobs(max_answer_seconds=30.0)
+async def test_a_model_that_sends_without_a_pause_leaves_time_for_others(
+    configure: Turn,
+) -> None:
+    configure(max_answer_seconds=30.0)
     endless = asyncio.create_task(hear(Endless([[Heartbeat()]]), asked("m")))
     for _ in range(20):
         await asyncio.sleep(0.001)
@@ -105,7 +107,7 @@ async def test_a_model_that_sends_without_a_pause_leaves_time_for_others(turn_kn
     await asyncio.gather(endless, return_exceptions=True)
 
 
-async def test_a_warning_is_passed_on_a_hundred_times_at_most(turn_knobs: Turn) -> None:
+async def test_a_warning_is_passed_on_a_hundred_times_at_most(configure: Turn) -> None:
     warnings = [Warned(f"Reconnecting... {n}/9999") for n in range(5_000)]
     heard = await hear(Puppet([[*warnings, TextDelta("So.")]]), asked("m"))
     assert sum(isinstance(event, Warned) for event in heard.events) == 100
@@ -126,8 +128,8 @@ def stuck() -> Iterator[Tool]:
     release.set()
 
 
-async def test_the_time_of_an_answer_counts_while_its_tools_run(turn_knobs: Turn) -> None:
-    turn_knobs(max_answer_seconds=0.2)
+async def test_the_time_of_an_answer_counts_while_its_tools_run(configure: Turn) -> None:
+    configure(max_answer_seconds=0.2)
     with stuck() as tool:
         async with asyncio.timeout(50):
             events = [event async for event in run(Puppet([[search()]]), asked("m", (tool,)), 5)]
@@ -135,13 +137,13 @@ async def test_the_time_of_an_answer_counts_while_its_tools_run(turn_knobs: Turn
     assert names_limit(heard, "CODEINFO_MAX_ANSWER_SECONDS", "0.2")
 
 
-async def test_the_time_of_an_answer_counts_while_the_model_is_silent(turn_knobs: Turn) -> None:
+async def test_the_time_of_an_answer_counts_while_the_model_is_silent(configure: Turn) -> None:
     class Silent(Puppet):
         async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
             yield TextDelta("Half")
             await asyncio.Event().wait()
 
-    turn_knobs(max_answer_seconds=0.2, idle_seconds=600.0)
+    configure(max_answer_seconds=0.2, idle_seconds=600.0)
     async with asyncio.timeout(60):
         heard = await hear(Silent([[]]), asked("m"))
     assert names_limit(heard, "CODEINFO_MAX_ANSWER_SECONDS", "0.2")
@@ -208,9 +210,9 @@ async def test_token_counts_that_cannot_be_right_are_left_out() -> None:
 
 
 async def test_calls_that_a_provider_runs_itself_are_counted_and_kept_short(
-    turn_knobs: Turn,
+    configure: Turn,
 ) -> None:
-    turn_knobs(max_tool_calls=2)
+    configure(max_tool_calls=2)
     said: list[ModelEvent] = []
     for number in range(1_000):
         call = ToolCall(f"c{number}", "shell", {"command": LONG})

@@ -12,7 +12,7 @@ from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.builtin import ADVICE, MAX_LINES, BuiltinProvider, inline, quoted
 from apps.agents.tools import toolset
-from apps.core.conf import knobs
+from apps.core.config import config
 from tests.agents.cast import JSON, TOOLS, asked, found, hear, match, tool
 
 LINE = st.text(alphabet="ab `~#<>|\t*_[]é", max_size=12)
@@ -43,9 +43,9 @@ def test_a_passage_is_quoted_line_for_line(lines: list[str], start: int) -> None
 
 @pytest.mark.parametrize("size", [1, 5, 18, 19, 40])
 def test_a_passage_that_the_search_has_cut_is_quoted_up_to_its_last_whole_line(
-    size: int, turn_knobs: Turn
+    size: int, configure: Turn
 ) -> None:
-    turn_knobs(tool_chunk_max_chars=size)
+    configure(tool_chunk_max_chars=size)
     lines = ["first line", "second", "third"]
     reference, text = shown(quoted(match(chunk="\n".join(lines)[:size])))
     start, end = map(int, reference.rpartition(":")[2].split("-"))
@@ -84,10 +84,10 @@ async def test_the_answer_arrives_in_pieces() -> None:
     assert [event.kind for event in heard.events].count("text") == 3
 
 
-async def test_it_says_how_to_connect_a_model_unless_one_is_connected(turn_knobs: Turn) -> None:
+async def test_it_says_how_to_connect_a_model_unless_one_is_connected(configure: Turn) -> None:
     heard = await hear(BuiltinProvider(), asked("search"))
     assert "set `CODEINFO_OPENAI_BASE_URL`" in heard.text
-    turn_knobs(openai_base_url="http://127.0.0.1:9/v1")
+    configure(openai_base_url="http://127.0.0.1:9/v1")
     heard = await hear(BuiltinProvider(), asked("search"))
     assert "CODEINFO_OPENAI_BASE_URL" not in heard.text
     assert "Choose another provider" in heard.text
@@ -110,4 +110,4 @@ async def test_it_is_always_there() -> None:
 
 def test_it_asks_for_a_tool_that_there_is() -> None:
     assert "VectorSearch" in [tool.name for tool in toolset()]
-    assert knobs().tool_chunk_max_chars > 0
+    assert config().tool_chunk_max_chars > 0

@@ -40,8 +40,8 @@ def stage(rig: Rig, request: pytest.FixtureRequest) -> Stage:
         made.offer(play.offered)
         if play.end == "PROVIDER_TIMEOUT":
             # Little patience with a provider that is to fall silent.
-            patience = {"first_byte_seconds": 60.0 if play.text else 0.5, "idle_seconds": 2.0}
-            request.getfixturevalue("turn_knobs")(**patience)
+            idle_timeout = {"first_byte_seconds": 60.0 if play.text else 0.5, "idle_seconds": 2.0}
+            request.getfixturevalue("configure")(**idle_timeout)
     return made
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from apps.agent_runs.definitions import commands, config, folders
-from apps.core.conf import BASE_DIR, PROVIDERS
+from apps.core.config import BASE_DIR, PROVIDERS
 from apps.retrieval.tools import TOOLS
 
 DOC = (BASE_DIR / "docs" / "agents.md").read_text()

@@ -15,7 +15,7 @@ from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.builtin import BuiltinProvider
 from apps.agents.tools import toolset
 from apps.code.chunking import decode, lines_of
-from apps.core.conf import BASE_DIR
+from apps.core.config import BASE_DIR
 from apps.index.vectors.store import reset_store
 from tests.agents.cast import hear
 from tests.support.ingested import ingest

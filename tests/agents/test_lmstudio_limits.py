@@ -43,9 +43,9 @@ async def test_a_message_past_its_limit_ends_the_answer_and_keeps_what_was_said(
     ids=["tags", "signs of life", "messages to nobody"],
 )
 async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_what_was_said(
-    step: Step, lmstudio: LMStudioStandIn, turn_knobs: Turn
+    step: Step, lmstudio: LMStudioStandIn, configure: Turn
 ) -> None:
-    turn_knobs(max_reply_bytes=500_000)
+    configure(max_reply_bytes=500_000)
     lmstudio.scripts["endless"] = Script([[*say("Half"), *[step] * 2_000, Stall()]])
     heard = await hear(LMStudioProvider(), asked("endless"))
     assert heard.text == "Half"
@@ -54,9 +54,9 @@ async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_what_was_said(
 
 
 async def test_text_and_thinking_past_their_limits_end_the_answer(
-    lmstudio: LMStudioStandIn, turn_knobs: Turn
+    lmstudio: LMStudioStandIn, configure: Turn
 ) -> None:
-    turn_knobs(max_answer_bytes=2_000, max_reasoning_bytes=1_000)
+    configure(max_answer_bytes=2_000, max_reasoning_bytes=1_000)
     lmstudio.scripts["wordy"] = Script([[*say("word " * 2_000), Stall()]])
     lmstudio.scripts["thinker"] = Script(
         [[*say("Well."), *say("hm " * 2_000, kind="reasoning"), Stall()]]

@@ -78,22 +78,22 @@ async def test_many_who_want_to_know_ask_once(
 async def test_says_what_is_missing(
     provider: LMStudioProvider,
     lmstudio: LMStudioStandIn,
-    turn_knobs: Callable[..., None],
+    configure: Callable[..., None],
 ) -> None:
     lmstudio.models = [embedder("e")]
     assert await why(provider) == "LM Studio has no chat model: download one there."
     lmstudio.token = TOKEN
     assert "asks for an API token" in await why(LMStudioProvider())
     url = f"http://127.0.0.1:{free_ports(1)}"
-    turn_knobs(lmstudio_base_url=url)
+    configure(lmstudio_base_url=url)
     assert f"Nothing answers at {url}: start LM Studio's server" in await why(provider)
 
 
 async def test_a_token_is_handed_over_and_told_nobody(
-    lmstudio: LMStudioStandIn, turn_knobs: Callable[..., None], caplog: pytest.LogCaptureFixture
+    lmstudio: LMStudioStandIn, configure: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    turn_knobs(lmstudio_api_token=TOKEN)
+    configure(lmstudio_api_token=TOKEN)
     lmstudio.token = TOKEN
     assert (await hear(LMStudioProvider(), asked("plain"))).text == PLAIN
     lmstudio.scripts["tells"] = Script([[Send({"type": "error", "error": {"title": TOKEN}})]])
@@ -117,9 +117,9 @@ async def test_nothing_of_what_is_said_is_logged(
 
 @pytest.mark.django_db(transaction=True)
 async def test_the_saved_address_is_the_one_that_answers(
-    provider: LMStudioProvider, lmstudio: LMStudioStandIn, turn_knobs: Callable[..., None]
+    provider: LMStudioProvider, lmstudio: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(lmstudio_base_url="http://127.0.0.1:9")
+    configure(lmstudio_base_url="http://127.0.0.1:9")
     await asyncio.to_thread(services.save, Address.parse(lmstudio.url))
     assert (await hear(provider, asked("plain"))).text == PLAIN
 

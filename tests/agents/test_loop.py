@@ -191,10 +191,10 @@ class Silent(Puppet):
 
 @pytest.mark.parametrize("said", [[], [TextDelta("Half")], [Heartbeat()]])
 async def test_silence_ends_in_a_timeout(
-    said: list[ModelEvent], turn_knobs: Callable[..., None]
+    said: list[ModelEvent], configure: Callable[..., None]
 ) -> None:
     # The first wait and the later ones are separate: the other one would outlast the test.
-    turn_knobs(first_byte_seconds=600.0 if said else 0.01, idle_seconds=0.01 if said else 600.0)
+    configure(first_byte_seconds=600.0 if said else 0.01, idle_seconds=0.01 if said else 600.0)
     puppet = Silent([said])
     heard = await hear(puppet, asked("m"))
     assert (heard.failure.code, heard.failure.retryable) == ("PROVIDER_TIMEOUT", True)

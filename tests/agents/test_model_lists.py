@@ -48,29 +48,29 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("reply", REFUSED)
-async def test_a_list_that_cannot_be_taken_is_said_so(reply: str, turn_knobs: Turn) -> None:
+async def test_a_list_that_cannot_be_taken_is_said_so(reply: str, configure: Turn) -> None:
     head, says = REFUSED[reply]
     with RawStandIn(head) as server:
-        turn_knobs(openai_base_url=server.url)
+        configure(openai_base_url=server.url)
         assert says in await refusal(OpenAIProvider())
 
 
-async def test_the_limit_on_replies_is_named(turn_knobs: Turn) -> None:
+async def test_the_limit_on_replies_is_named(configure: Turn) -> None:
     with RawStandIn(http(b"[" + b" " * 5_000)) as server:
-        turn_knobs(openai_base_url=server.url, max_reply_bytes=2_000)
+        configure(openai_base_url=server.url, max_reply_bytes=2_000)
         assert "CODEINFO_MAX_REPLY_BYTES (2000)" in await refusal(OpenAIProvider())
 
 
-async def test_a_list_that_comes_drop_by_drop_is_given_up(turn_knobs: Turn) -> None:
+async def test_a_list_that_comes_drop_by_drop_is_given_up(configure: Turn) -> None:
     with RawStandIn(http(b"["), b" ", 600, drips=0.1) as server:
-        turn_knobs(openai_base_url=server.url)
+        configure(openai_base_url=server.url)
         assert "does not answer in time" in await refusal(OpenAIProvider())
 
 
-async def test_models_that_no_page_could_name_are_left_out(turn_knobs: Turn) -> None:
+async def test_models_that_no_page_could_name_are_left_out(configure: Turn) -> None:
     ids = ["good", "x" * 300, "half \ud800", "nul \0", 7, None, *(f"m{n}" for n in range(5_000))]
     with RawStandIn(http(listing(*ids))) as server:
-        turn_knobs(openai_base_url=server.url)
+        configure(openai_base_url=server.url)
         keys = [model.key for model in await OpenAIProvider().models()]
     assert keys[:2] == ["good", "m0"]
     assert len(keys) == 1_000
@@ -80,10 +80,10 @@ async def test_models_that_no_page_could_name_are_left_out(turn_knobs: Turn) -> 
     "id", ["half \ud800", "nul \0", "x" * 100_000], ids=["half a character", "NUL", "long"]
 )
 async def test_the_page_and_the_api_stand_a_list_with_odd_names(
-    id: str, turn_knobs: Turn, async_client: AsyncClient, transactional_db: None
+    id: str, configure: Turn, async_client: AsyncClient, transactional_db: None
 ) -> None:
     with RawStandIn(http(listing(id, "good"))) as server:
-        turn_knobs(openai_base_url=server.url, chat_provider="openai")
+        configure(openai_base_url=server.url, chat_provider="openai")
         page = await async_client.get("/ui/chat/picker?provider=openai")
         models = await async_client.get("/chat/models?provider=openai")
     assert (page.status_code, models.status_code) == (200, 200)
@@ -123,8 +123,8 @@ async def test_the_status_page_stands_an_odd_lm_studio(
     ids=["long", "nested", "a long number"],
 )
 async def test_a_greeting_that_cannot_be_taken_is_no_lm_studio(
-    reply: bytes, turn_knobs: Turn, transactional_db: None
+    reply: bytes, configure: Turn, transactional_db: None
 ) -> None:
     with RawStandIn(reply) as server:
-        turn_knobs(lmstudio_base_url=server.url)
+        configure(lmstudio_base_url=server.url)
         assert "Something else than LM Studio" in await refusal(LMStudioProvider())

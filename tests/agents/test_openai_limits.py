@@ -25,8 +25,8 @@ STREAM = "text/event-stream"
 HALF = b'data: {"choices": [{"delta": {"content": "Half"}}]}\n\n'
 
 
-async def answer(turn_knobs: Turn, server: RawStandIn) -> Heard:
-    turn_knobs(openai_base_url=f"{server.url}/v1")
+async def answer(configure: Turn, server: RawStandIn) -> Heard:
+    configure(openai_base_url=f"{server.url}/v1")
     return await hear(OpenAIProvider(), asked("m"))
 
 
@@ -36,11 +36,11 @@ async def answer(turn_knobs: Turn, server: RawStandIn) -> Heard:
     ids=["one line", "many lines of data", "comments", "other lines", "carriage returns"],
 )
 async def test_an_event_past_its_limit_ends_the_answer_and_keeps_what_was_said(
-    piece: bytes, turn_knobs: Turn
+    piece: bytes, configure: Turn
 ) -> None:
-    turn_knobs(max_frame_bytes=50_000)
+    configure(max_frame_bytes=50_000)
     with RawStandIn(http(HALF, 200, STREAM), piece, 1_000_000) as server:
-        heard = await answer(turn_knobs, server)
+        heard = await answer(configure, server)
         assert server.client_left.wait(30)
     assert heard.text == "Half"
     assert heard.failure.code == "PROVIDER_ERROR"
@@ -53,11 +53,11 @@ async def test_an_event_past_its_limit_ends_the_answer_and_keeps_what_was_said(
     ids=["empty frames", "comments", "carriage returns", "blank lines"],
 )
 async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_what_was_said(
-    event: bytes, turn_knobs: Turn
+    event: bytes, configure: Turn
 ) -> None:
-    turn_knobs(max_frame_bytes=50_000, max_reply_bytes=500_000)
+    configure(max_frame_bytes=50_000, max_reply_bytes=500_000)
     with RawStandIn(http(HALF, 200, STREAM), event * 1_000, 1_000_000) as server:
-        heard = await answer(turn_knobs, server)
+        heard = await answer(configure, server)
         assert server.client_left.wait(30)
     assert heard.text == "Half"
     assert heard.failure.code == "PROVIDER_ERROR"
@@ -66,13 +66,13 @@ async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_what_was_said(
 
 @pytest.mark.parametrize("ends", [b"\n\n", b"\r\n\r\n", b"\r\r"])
 async def test_events_within_the_limit_are_all_heard_wherever_they_are_split(
-    ends: bytes, turn_knobs: Turn
+    ends: bytes, configure: Turn
 ) -> None:
-    turn_knobs(max_frame_bytes=1_000)
+    configure(max_frame_bytes=1_000)
     frame = b'data: {"choices": [{"delta": {"content": "%b"}}]}' % (b"x" * 900) + ends
     done = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}' + ends
     with RawStandIn(http(frame * 200 + done, 200, STREAM)) as server:
-        heard = await answer(turn_knobs, server)
+        heard = await answer(configure, server)
     assert (len(heard.text), heard.end.kind) == (180_000, "finished")
 
 
@@ -86,7 +86,7 @@ from django.conf import settings
 from apps.agents.providers.openai import OpenAIProvider
 from tests.agents.cast import asked, hear
 def ask(url):
-    settings.KNOBS = replace(settings.KNOBS, openai_base_url=url)
+    settings.CONFIG = replace(settings.CONFIG, openai_base_url=url)
     return asyncio.run(hear(OpenAIProvider(), asked("m")))
 ask(sys.argv[1])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -118,12 +118,12 @@ def test_a_line_of_200_mb_is_not_kept_in_memory(status: int) -> None:
 
 @pytest.mark.parametrize("status", [200, 401, 500])
 async def test_a_compressed_answer_is_refused_before_it_is_unpacked(
-    status: int, turn_knobs: Turn
+    status: int, configure: Turn
 ) -> None:
     bomb = gzip.compress(b"\0" * 300_000_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with RawStandIn(http(bomb, status, STREAM, "Content-Encoding: gzip")) as server:
-        heard = await answer(turn_knobs, server)
+        heard = await answer(configure, server)
         assert b"accept-encoding: identity" in server.requests[0].lower()
     assert "compressed" in heard.failure.message
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
@@ -131,11 +131,11 @@ async def test_a_compressed_answer_is_refused_before_it_is_unpacked(
 
 @pytest.mark.parametrize("charset", ["zlib", "bz2", "idna", "punycode", "utf-7", "nonsense"])
 async def test_the_charset_of_an_error_is_not_the_servers_to_choose(
-    charset: str, turn_knobs: Turn
+    charset: str, configure: Turn
 ) -> None:
     body = json.dumps({"error": {"message": "no room left"}}).encode()
     with RawStandIn(http(body, 500, f"application/json; charset={charset}")) as server:
-        heard = await answer(turn_knobs, server)
+        heard = await answer(configure, server)
     assert heard.failure.code == "PROVIDER_ERROR"
     assert "no room left" in heard.failure.message
 

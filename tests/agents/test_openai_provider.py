@@ -60,12 +60,12 @@ async def test_a_crowd_shares_one_question_to_the_server(server: OpenAIStandIn) 
     assert len(server.exchanges) == 1
 
 
-async def test_another_server_is_asked_anew(server: OpenAIStandIn, turn_knobs: Turn) -> None:
+async def test_another_server_is_asked_anew(server: OpenAIStandIn, configure: Turn) -> None:
     provider = OpenAIProvider()
     await provider.models()
     with OpenAIStandIn() as other:
         other.models = ["other"]
-        turn_knobs(openai_base_url=other.url)
+        configure(openai_base_url=other.url)
         assert [model.key for model in await provider.models()] == ["other"]
 
 
@@ -73,35 +73,35 @@ async def test_without_an_address_it_says_what_to_set() -> None:
     assert "Set CODEINFO_OPENAI_BASE_URL" in await reason()
 
 
-async def test_it_says_when_nothing_answers(turn_knobs: Turn) -> None:
+async def test_it_says_when_nothing_answers(configure: Turn) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    turn_knobs(openai_base_url=f"http://user:{SECRET}@127.0.0.1:{port}/v1")
+    configure(openai_base_url=f"http://user:{SECRET}@127.0.0.1:{port}/v1")
     assert await reason() == f"Nothing answers at http://127.0.0.1:{port}."
     heard = await hear(OpenAIProvider(), asked("m"))
     assert SECRET not in heard.failure.message
     assert heard.failure.retryable
 
 
-async def test_it_says_when_the_key_is_missing_or_wrong(turn_knobs: Turn) -> None:
+async def test_it_says_when_the_key_is_missing_or_wrong(configure: Turn) -> None:
     with OpenAIStandIn(key="right") as server:
-        turn_knobs(openai_base_url=server.url)
+        configure(openai_base_url=server.url)
         assert "set CODEINFO_OPENAI_API_KEY" in await reason()
-        turn_knobs(openai_api_key=SECRET)
+        configure(openai_api_key=SECRET)
         assert "refused the key: check CODEINFO_OPENAI_API_KEY" in await reason()
-        turn_knobs(openai_api_key="right")
+        configure(openai_api_key="right")
         assert (await OpenAIProvider().availability()).available
 
 
 @pytest.mark.parametrize("key", ["schlüssel", "a\nb"])
-async def test_a_key_that_cannot_be_one_is_said_so(key: str, turn_knobs: Turn) -> None:
-    turn_knobs(openai_base_url="http://127.0.0.1:9/v1", openai_api_key=key)
+async def test_a_key_that_cannot_be_one_is_said_so(key: str, configure: Turn) -> None:
+    configure(openai_base_url="http://127.0.0.1:9/v1", openai_api_key=key)
     assert "CODEINFO_OPENAI_API_KEY" in await reason()
 
 
-async def test_an_address_without_v1_is_suspected(server: OpenAIStandIn, turn_knobs: Turn) -> None:
-    turn_knobs(openai_base_url=server.url.removesuffix("/v1"))
+async def test_an_address_without_v1_is_suspected(server: OpenAIStandIn, configure: Turn) -> None:
+    configure(openai_base_url=server.url.removesuffix("/v1"))
     assert "end in /v1?" in await reason()
 
 
@@ -110,17 +110,17 @@ async def test_a_server_without_chat_models_says_so(server: OpenAIStandIn) -> No
     assert "offers no chat model" in await reason()
 
 
-async def test_something_else_on_that_port_is_no_server(turn_knobs: Turn) -> None:
+async def test_something_else_on_that_port_is_no_server(configure: Turn) -> None:
     with OpenAIStandIn() as server:
-        turn_knobs(openai_base_url=server.url.replace("/v1", "/elsewhere"))
+        configure(openai_base_url=server.url.replace("/v1", "/elsewhere"))
         assert "no list of models there" in await reason()
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 429, 500])
 async def test_the_key_is_nowhere_in_what_is_said_or_logged(
-    code: int, server: OpenAIStandIn, turn_knobs: Turn, caplog: pytest.LogCaptureFixture
+    code: int, server: OpenAIStandIn, configure: Turn, caplog: pytest.LogCaptureFixture
 ) -> None:
-    turn_knobs(openai_api_key=SECRET)
+    configure(openai_api_key=SECRET)
     server.scripts["echo"] = Script([[Status(code, f"Your key {SECRET} is no good.")]])
     with caplog.at_level("DEBUG"):
         assert await OpenAIProvider().models()
@@ -207,9 +207,9 @@ async def test_a_conversation_is_sent_with_its_tools_and_results(server: OpenAIS
 
 
 async def test_a_long_history_is_cut_to_what_the_server_may_take(
-    server: OpenAIStandIn, turn_knobs: Turn
+    server: OpenAIStandIn, configure: Turn
 ) -> None:
-    turn_knobs(openai_context=1_000)
+    configure(openai_context=1_000)
     old = [Message("user", "old? " * 100), Message("assistant", "old. " * 100)]
     request = ModelRequest("plain", (Message("system", "s"), *old, Message("user", "new?")))
     await hear(OpenAIProvider(), request)
@@ -222,16 +222,16 @@ async def test_without_tools_none_are_mentioned(server: OpenAIStandIn) -> None:
 
 
 async def test_a_model_that_thinks_unseen_is_given_the_longer_time(
-    server: OpenAIStandIn, turn_knobs: Turn
+    server: OpenAIStandIn, configure: Turn
 ) -> None:
     """Frames that show nothing count: only silence on the wire uses up the patience."""
-    turn_knobs(first_byte_seconds=600.0, idle_seconds=0.2)
+    configure(first_byte_seconds=600.0, idle_seconds=0.2)
     server.scripts["thinker"] = Script([[Delta({"role": "assistant", "content": ""}), Stall()]])
     heard = await hear(OpenAIProvider(), asked("thinker"))
     assert heard.failure.code == "PROVIDER_TIMEOUT"
 
 
-async def test_models_raises_what_availability_says(turn_knobs: Turn) -> None:
+async def test_models_raises_what_availability_says(configure: Turn) -> None:
     with pytest.raises(Unavailable) as raised:
         await OpenAIProvider().models()
     assert raised.value.code == "PROVIDER_UNAVAILABLE"
@@ -252,9 +252,11 @@ def _frames(script: Script) -> list[bytes]:
     return [frame(step, "brusque") for step in steps]
 
 
-async def test_a_name_and_password_in_the_address_go_with_every_request(turn_knobs: Turn) -> None:
+async def test_a_name_and_password_in_the_address_go_with_every_request(
+    configure: Turn,
+) -> None:
     with OpenAIStandIn() as server:
-        turn_knobs(openai_base_url=server.url.replace("://", "://me:p%40ss@"))
+        configure(openai_base_url=server.url.replace("://", "://me:p%40ss@"))
         await hear(OpenAIProvider(), asked("plain"))
         await OpenAIProvider().models()
         basic = "Basic " + b64encode(b"me:p@ss").decode()

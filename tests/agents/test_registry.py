@@ -34,11 +34,11 @@ async def test_a_server_that_answers_is_preferred(server: OpenAIStandIn) -> None
 
 
 async def test_the_configured_provider_is_preselected_even_if_it_is_away(
-    turn_knobs: Callable[..., None], server: OpenAIStandIn
+    configure: Callable[..., None], server: OpenAIStandIn
 ) -> None:
-    turn_knobs(chat_provider="builtin")
+    configure(chat_provider="builtin")
     assert await preselected() == "builtin"
-    turn_knobs(chat_provider="openai", openai_base_url="")
+    configure(chat_provider="openai", openai_base_url="")
     assert await preselected() == "openai"
 
 

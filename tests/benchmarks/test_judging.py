@@ -54,9 +54,9 @@ def repository(folder: Path) -> Repository:
 
 @pytest.fixture
 def ingested(
-    folder: Path, repository: Repository, transactional_db: None, turn_knobs: Callable[..., None]
+    folder: Path, repository: Repository, transactional_db: None, configure: Callable[..., None]
 ) -> Iterator[Repository]:
-    turn_knobs(ingest_base=(folder,))
+    configure(ingest_base=(folder,))
     direct.ingest_all([repository], folder, again=False)
     yield repository
     reset_store()

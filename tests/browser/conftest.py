@@ -44,8 +44,8 @@ def product(tmp_path_factory: pytest.TempPathFactory, stand_in: OpenAIStandIn) -
     folder = tmp_path_factory.mktemp("product")
     # The examples, and what tests put beside them.
     agents = shutil.copytree(HOME / "agents", folder / "agents")
-    knobs = {"CODEINFO_OPENAI_BASE_URL": stand_in.url, "CODEINFO_AGENTS_HOME": str(agents)}
-    with running(folder, **knobs) as served:
+    config = {"CODEINFO_OPENAI_BASE_URL": stand_in.url, "CODEINFO_AGENTS_HOME": str(agents)}
+    with running(folder, **config) as served:
         yield served
 
 

@@ -1,4 +1,4 @@
-"""The real product in a process of its own, with its ports, data folder and knobs."""
+"""The real product in a process of its own, with its ports, data folder and settings."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ def running(
 ) -> Iterator[Product]:
     """Serve from `folder`/data, with `folder`/repos as the ingest base, until the block ends.
 
-    Further knobs come by their variables' names. Nothing of this process's environment leaks in.
+    Further settings come by their variables' names. Nothing of this process's environment leaks in.
     `home` is where the product's files are, `command` what serves.
     """
     port = free_ports(3)

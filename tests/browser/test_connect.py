@@ -69,8 +69,8 @@ def test_every_endpoint_is_asked_in_both_eras_from_the_pages_own_origin(
 def test_with_a_token_the_test_sends_the_one_that_was_typed(
     browser: Browser, tmp_path: Path
 ) -> None:
-    knobs = {"CODEINFO_MCP_TOKEN": "the-secret", "CODEINFO_MCP_PROVIDER": "builtin"}
-    with running(tmp_path, **knobs) as guarded:
+    config = {"CODEINFO_MCP_TOKEN": "the-secret", "CODEINFO_MCP_PROVIDER": "builtin"}
+    with running(tmp_path, **config) as guarded:
         page = browser.new_page(base_url=guarded.url)
         page.goto("/connect")
         run_test(page)

@@ -21,14 +21,14 @@ LIMIT = "CODEINFO_MAX_FRAME_BYTES (1000000)"
 
 
 @pytest.fixture(autouse=True)
-def model(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Iterator[RawStandIn]:
+def model(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Iterator[RawStandIn]:
     """Says half an answer, then a line of 50 MB."""
     head = http(HALF, 200, "text/event-stream")
     others = registry.providers() | {"openai": OpenAIProvider()}
     monkeypatch.setattr(registry, "providers", lambda: others)
     monkeypatch.setattr(OpenAIProvider, "models", _no_list)
     with RawStandIn(head, b"x" * 65_536, 800) as server:
-        turn_knobs(openai_base_url=f"{server.url}/v1")
+        configure(openai_base_url=f"{server.url}/v1")
         yield server
 
 

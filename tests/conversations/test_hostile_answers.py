@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from apps.core.conf import Knobs
+from apps.core.config import Config
 from tests.support.killable import output_of
 
 pytestmark = pytest.mark.door
 
-LONGEST = Knobs.read({}).max_answer_bytes
+LONGEST = Config.read({}).max_answer_bytes
 # What a reload shows, and what a page is sent while the answer comes, in ten pieces.
 SHOW = """
 import json, sys

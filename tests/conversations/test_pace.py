@@ -74,7 +74,7 @@ async def test_a_page_is_sent_at_most_twenty_updates_a_second(
     monkeypatch.setattr(html, "pause", clock.pause)
     page = WebsocketCommunicator(application, "/ws/ui/chat/c1", headers=HEADERS)
     assert (await page.connect())[0]
-    await page.send_json_to({"turns": {}, "list": hub.mark("sidebar")})
+    await page.send_json_to({"turns": {}, "list": hub.version("sidebar")})
     await page.receive_from(timeout=PATIENCE)
     log = await runner.start(question())
     updates: list[str] = []

@@ -40,7 +40,7 @@ class Tab:
         self.messages: list[str] = []
 
     async def open(self, *, mark: str = "", **turns: str) -> None:
-        await self.say(turns=turns, list=mark or hub.mark("sidebar"))
+        await self.say(turns=turns, list=mark or hub.version("sidebar"))
 
     async def say(self, **shown: Any) -> None:
         connected, _ = await self.socket.connect()

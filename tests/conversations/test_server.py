@@ -143,18 +143,18 @@ def test_the_end_of_the_server_is_the_end_of_its_answers(
     model: OpenAIStandIn, tmp_path: Path
 ) -> None:
     data = tmp_path / "1" / "data"
-    knobs = {"CODEINFO_OPENAI_BASE_URL": model.url, "CODEINFO_DATA_DIR": str(data)}
+    config = {"CODEINFO_OPENAI_BASE_URL": model.url, "CODEINFO_DATA_DIR": str(data)}
     for name in "123":
         (tmp_path / name).mkdir()
-    with running(tmp_path / "1", **knobs) as first:
+    with running(tmp_path / "1", **config) as first:
         half_said(first, "killed")
         with closing(sqlite3.connect(data / "codeinfo.sqlite3")) as rows:
             query = "SELECT owner FROM conversations_turn WHERE status = 'running'"
             ((owner,),) = rows.execute(query).fetchall()
         os.kill(int(owner.split("/")[1]), signal.SIGKILL)
-    with running(tmp_path / "2", **knobs) as second:
+    with running(tmp_path / "2", **config) as second:
         interrupted(second, "killed")
         half_said(second, "stopped")
-    with running(tmp_path / "3", **knobs) as third:
+    with running(tmp_path / "3", **config) as third:
         # In order: all that was said is kept.
         assert interrupted(third, "stopped")["content"] == "half"

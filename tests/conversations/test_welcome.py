@@ -4,7 +4,7 @@ import pytest
 from django.test import AsyncClient
 
 from apps.conversations.views import OWN_EXAMPLES, examples
-from apps.core.conf import BASE_DIR
+from apps.core.config import BASE_DIR
 from apps.index.models import Root
 from tests.conversations.test_page import page
 

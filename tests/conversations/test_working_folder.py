@@ -29,14 +29,14 @@ async def nothing_left(transactional_db: None) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-def places(folder: Path, turn_knobs: Callable[..., None]) -> dict[str, str]:
+def places(folder: Path, configure: Callable[..., None]) -> dict[str, str]:
     """Folders to name: outside the one base, in every way that could lead there."""
     base, outside, data = folder / "base", folder / "outside", folder / "base" / "data"
     for made in (base / "inside", outside / "sub", data):
         made.mkdir(parents=True)
     (base / "link").symlink_to(outside)
     (base / "file").write_text("no folder")
-    turn_knobs(ingest_base=(base,), agents_home=folder / "agents", data_dir=data)
+    configure(ingest_base=(base,), agents_home=folder / "agents", data_dir=data)
     make_agent(folder / "agents", "reviewer", REVIEWER, commands={"check": command_text("One?")})
     return {
         "an existing folder outside": str(outside),

@@ -15,8 +15,8 @@ from apps.agents.messages import ToolCall, Usage
 from apps.conversations import runner, services
 from apps.conversations.models import Conversation
 from apps.core.errors import Unavailable
+from apps.index.changes import run_changed
 from apps.index.models import IngestRun
-from apps.index.stream import run_changed
 from codeinfo.asgi import application
 from tests.support.chat import PATIENCE, conversation, ended, question, reached
 from tests.support.scripted import Gate, ScriptedProvider

@@ -93,12 +93,12 @@ def test_chat_has_a_smaller_cap_and_its_own_words(browser: Client) -> None:
 
 
 def test_an_origin_that_is_configured_may_call_and_is_told_so(
-    browser: Client, turn_knobs: Callable[..., None]
+    browser: Client, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(allowed_origins=("https://tool.example",))
+    configure(allowed_origins=("https://tool.example",))
     answer = browser.get("/version", headers={"origin": "https://tool.example"})
     assert answer["Access-Control-Allow-Origin"] == "https://tool.example"
-    turn_knobs(allowed_origins=("https://tool.example",), api_token="key-1")
+    configure(allowed_origins=("https://tool.example",), api_token="key-1")
     preflight = browser.options("/chat", headers={"origin": "https://tool.example"})
     assert (preflight.status_code, "POST" in preflight["Access-Control-Allow-Methods"]) == (
         204,
@@ -161,9 +161,9 @@ def test_a_link_elsewhere_leads_here(browser: Client, path: str) -> None:
 
 
 def test_an_origin_that_is_configured_may_fetch_across_sites(
-    browser: Client, turn_knobs: Callable[..., None]
+    browser: Client, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(allowed_origins=("https://tool.example",))
+    configure(allowed_origins=("https://tool.example",))
     headers = {**IMAGE, "sec-fetch-mode": "cors", "origin": "https://tool.example"}
     assert browser.get("/version", headers=headers).status_code == 200
 
@@ -180,8 +180,8 @@ def test_pages_carry_a_policy_without_unsafe_inline(browser: Client) -> None:
 
 class TestWithLoginAndTokens:
     @pytest.fixture(autouse=True)
-    def guarded(self, turn_knobs: Callable[..., None]) -> None:
-        turn_knobs(require_login=True, api_token="key-1")
+    def guarded(self, configure: Callable[..., None]) -> None:
+        configure(require_login=True, api_token="key-1")
 
     @pytest.mark.parametrize("path", ["/", "/chat?c=x&y=1", "/ingest", "/search"])
     def test_a_page_leads_to_the_login_and_back(self, browser: Client, path: str) -> None:
@@ -223,11 +223,11 @@ class TestWithLoginAndTokens:
     ],
 )
 async def test_a_client_cannot_say_that_the_server_is_mounted_elsewhere(
-    mount: str, path: str, turn_knobs: Callable[..., None]
+    mount: str, path: str, configure: Callable[..., None]
 ) -> None:
     """Daphne takes it from a header of anybody's; the doors would go by another path than the
     routes do."""
-    turn_knobs(require_login=True, api_token="key-1", mcp_token="key-2")
+    configure(require_login=True, api_token="key-1", mcp_token="key-2")
     door = HttpCommunicator(application, "GET", mount + path, headers=[(b"host", b"localhost")])
     door.scope["root_path"] = mount
     answer = await door.get_response(timeout=10)

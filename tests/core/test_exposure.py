@@ -15,7 +15,7 @@ from django.views.debug import technical_500_response
 
 from apps.core.access import check_exposure
 from apps.core.authentication import allowed_hosts
-from apps.core.conf import Knobs
+from apps.core.config import Config
 from tests.house.sources import HOME
 
 GUARDS = {
@@ -27,19 +27,19 @@ GUARDS = {
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "::1"])
 def test_loopback_needs_nothing(address: str) -> None:
-    check_exposure(Knobs.read({"CODEINFO_BIND": address}))
+    check_exposure(Config.read({"CODEINFO_BIND": address}))
 
 
 @pytest.mark.parametrize("missing", GUARDS)
 def test_any_other_address_needs_every_guard(missing: str) -> None:
     known = {name: value for name, value in GUARDS.items() if name != missing}
     with pytest.raises(ImproperlyConfigured, match=missing):
-        check_exposure(Knobs.read({"CODEINFO_BIND": "0.0.0.0", **known}))
+        check_exposure(Config.read({"CODEINFO_BIND": "0.0.0.0", **known}))
 
 
 def test_all_guards_or_an_explicit_word_are_enough() -> None:
-    check_exposure(Knobs.read({"CODEINFO_BIND": "0.0.0.0", **GUARDS}))
-    check_exposure(Knobs.read({"CODEINFO_BIND": "0.0.0.0", "CODEINFO_ALLOW_OPEN_ACCESS": "true"}))
+    check_exposure(Config.read({"CODEINFO_BIND": "0.0.0.0", **GUARDS}))
+    check_exposure(Config.read({"CODEINFO_BIND": "0.0.0.0", "CODEINFO_ALLOW_OPEN_ACCESS": "true"}))
 
 
 @pytest.mark.parametrize(
@@ -47,16 +47,16 @@ def test_all_guards_or_an_explicit_word_are_enough() -> None:
     [{"CODEINFO_BIND": "0.0.0.0", **GUARDS}, {"CODEINFO_ALLOWED_HOSTS": "code.example"}],
 )
 def test_debug_pages_are_not_for_others(reachable: dict[str, str]) -> None:
-    check_exposure(Knobs.read({"CODEINFO_DEBUG": "true"}))
+    check_exposure(Config.read({"CODEINFO_DEBUG": "true"}))
     with pytest.raises(ImproperlyConfigured, match="CODEINFO_DEBUG"):
-        check_exposure(Knobs.read({"CODEINFO_DEBUG": "true", **reachable}))
+        check_exposure(Config.read({"CODEINFO_DEBUG": "true", **reachable}))
 
 
 @pytest.mark.parametrize("how", [GUARDS, {"CODEINFO_ALLOW_OPEN_ACCESS": "true"}])
 def test_an_address_for_others_names_its_hosts(how: dict[str, str]) -> None:
     anyone = {"CODEINFO_BIND": "0.0.0.0", "CODEINFO_ALLOWED_HOSTS": "*", **how}
     with pytest.raises(ImproperlyConfigured, match="CODEINFO_ALLOWED_HOSTS"):
-        check_exposure(Knobs.read(anyone))
+        check_exposure(Config.read(anyone))
 
 
 PROXIED: list[dict[str, str]] = [
@@ -74,16 +74,16 @@ def test_behind_a_proxy_of_this_machine_nothing_is_open(
     client: Client, settings: Any, environ: dict[str, str], path: str
 ) -> None:
     """Every request comes from loopback there."""
-    settings.KNOBS = replace(
-        settings.KNOBS,
+    settings.CONFIG = replace(
+        settings.CONFIG,
         require_login="CODEINFO_REQUIRE_LOGIN" in environ,
-        allowed_hosts=Knobs.read(environ).allowed_hosts,
+        allowed_hosts=Config.read(environ).allowed_hosts,
     )
     if path == "/mcp":
         assert client.post(path, {}, content_type="application/json").status_code == 401
     else:
         assert client.get(path).status_code == 401
-    settings.KNOBS = replace(settings.KNOBS, require_login=False, allow_open_access=True)
+    settings.CONFIG = replace(settings.CONFIG, require_login=False, allow_open_access=True)
     if path != "/mcp":
         assert client.get(path).status_code == 200
 
@@ -104,12 +104,12 @@ SECRETS = {
 
 
 def test_no_secret_stands_in_the_settings_as_they_are_printed() -> None:
-    assert "canary" not in repr(Knobs.read(SECRETS))
+    assert "canary" not in repr(Config.read(SECRETS))
 
 
 def test_no_secret_stands_on_a_debug_page(settings: Any, rf: Any) -> None:
     """Django hides settings by their names alone."""
-    settings.KNOBS = Knobs.read(SECRETS)
+    settings.CONFIG = Config.read(SECRETS)
     settings.DEBUG = True
     settings.SECRET_KEY = "canary-secret-key"
     settings.CHANNEL_LAYERS = {"default": {"CONFIG": {"hosts": [SECRETS["REDIS_URL"]]}}}
@@ -120,7 +120,7 @@ def test_no_secret_stands_on_a_debug_page(settings: Any, rf: Any) -> None:
         page = technical_500_response(rf.get("/"), *sys.exc_info()).content.decode()
     # What stands before them shows the lines of this test.
     shown = page.partition('id="settings-info"')[2]
-    assert "KNOBS" in shown and "canary" not in shown
+    assert "CONFIG" in shown and "canary" not in shown
 
 
 @pytest.mark.door
@@ -137,6 +137,6 @@ def test_behind_a_proxy_with_tls_django_has_nothing_to_warn_of(tmp_path: Path) -
 
 
 def test_the_bound_address_is_a_host_we_answer_to() -> None:
-    known = Knobs.read({"CODEINFO_BIND": "10.0.0.5", "CODEINFO_ALLOWED_HOSTS": "code.example"})
+    known = Config.read({"CODEINFO_BIND": "10.0.0.5", "CODEINFO_ALLOWED_HOSTS": "code.example"})
     assert {"10.0.0.5", "code.example", "localhost"} <= set(allowed_hosts(known))
-    assert "0.0.0.0" not in allowed_hosts(Knobs.read({"CODEINFO_BIND": "0.0.0.0"}))
+    assert "0.0.0.0" not in allowed_hosts(Config.read({"CODEINFO_BIND": "0.0.0.0"}))

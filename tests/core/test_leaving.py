@@ -19,9 +19,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def guarded(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+def guarded(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Looked after ten times a second."""
-    turn_knobs(require_login=True, api_token="key-1")
+    configure(require_login=True, api_token="key-1")
     for module in (access, authentication):
         monkeypatch.setattr(module, "RECHECK_SECONDS", 0.1)
 

@@ -28,8 +28,8 @@ BODY = {"provider": "openai", "model": "m-1", "conversationId": "c1", "message":
 
 
 @pytest.fixture(autouse=True)
-def guarded(turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(require_login=True, api_token="key-1")
+def guarded(configure: Callable[..., None]) -> None:
+    configure(require_login=True, api_token="key-1")
 
 
 async def user(name: str, *, staff: bool = False) -> AsyncClient:

@@ -13,9 +13,9 @@ PROXY = "127.0.0.1"
 
 
 @pytest.fixture(autouse=True)
-def behind_a_proxy(turn_knobs: Callable[..., None]) -> None:
+def behind_a_proxy(configure: Callable[..., None]) -> None:
     networks = tuple(map(ip_network, (PROXY, "10.0.0.0/8", "fd00::/8")))
-    turn_knobs(trusted_proxies=networks, secure_proxy_header="X-Forwarded-Proto")
+    configure(trusted_proxies=networks, secure_proxy_header="X-Forwarded-Proto")
 
 
 async def seen(peer: str, **headers: str) -> tuple[str, dict[str, str]]:

@@ -19,11 +19,11 @@ TOKEN = {"authorization": "Bearer key-1"}
 
 
 @pytest.fixture(autouse=True)
-def guarded(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def guarded(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Three requests and two questions a minute, in a minute that does not end."""
     monkeypatch.setattr(rate_limits.time, "time", lambda: 600.0)
     limits = {"api_rate": 3, "chat_rate": 2, "login_failures": 5}
-    turn_knobs(require_login=True, api_token="key-1", mcp_token="key-1", **limits)
+    configure(require_login=True, api_token="key-1", mcp_token="key-1", **limits)
     cache.clear()
     yield
     cache.clear()
@@ -173,11 +173,11 @@ def test_a_login_that_succeeds_forgets_the_failures(client: Client) -> None:
 
 
 def test_on_this_machine_alone_nothing_is_limited(
-    client: Client, turn_knobs: Callable[..., None]
+    client: Client, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(require_login=False, api_token="", mcp_token="")
+    configure(require_login=False, api_token="", mcp_token="")
     assert {ask(client).status_code for _ in range(10)} == {200}
-    turn_knobs(allowed_hosts=("code.example",), allow_open_access=True)
+    configure(allowed_hosts=("code.example",), allow_open_access=True)
     assert [ask(client).status_code for _ in range(4)] == [200, 200, 200, 429]
 
 

@@ -182,9 +182,9 @@ def test_no_route_is_forgotten() -> None:
 
 
 @pytest.fixture
-def people(turn_knobs: Callable[..., None]) -> dict[str, Client]:
+def people(configure: Callable[..., None]) -> dict[str, Client]:
     """Everyone by name. Ada has a conversation."""
-    turn_knobs(require_login=True)
+    configure(require_login=True)
     known = {
         "ada": User.objects.create_user("ada"),
         "bob": User.objects.create_user("bob"),

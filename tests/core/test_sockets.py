@@ -38,9 +38,9 @@ class TestEverySocket:
         assert not await accepted(path, host=host, origin=f"http://{host}")
 
     async def test_is_refused_without_a_login_where_one_is_required(
-        self, path: str, turn_knobs: Callable[..., None]
+        self, path: str, configure: Callable[..., None]
     ) -> None:
-        turn_knobs(require_login=True, api_token="key-1")
+        configure(require_login=True, api_token="key-1")
         assert not await accepted(path)
         assert not await accepted(path, authorization="Bearer key-2")
         assert await accepted(path, authorization="Bearer key-1")

@@ -23,11 +23,11 @@ KEPT = 40  # vectors of a file that is written until it is full
 
 
 @pytest.fixture
-def server(turn_knobs: Callable[..., None], tmp_path: Path) -> Iterator[EmbeddingsServer]:
+def server(configure: Callable[..., None], tmp_path: Path) -> Iterator[EmbeddingsServer]:
     """An embedding server, and a cache that nobody has used."""
     (tmp_path / "data").mkdir()
     with EmbeddingsServer() as running:
-        turn_knobs(embedding_base_url=running.url, embedding_cache_mb=1, data_dir=tmp_path / "data")
+        configure(embedding_base_url=running.url, embedding_cache_mb=1, data_dir=tmp_path / "data")
         yield running
 
 
@@ -123,10 +123,10 @@ def test_a_broken_file_is_made_anew(server: EmbeddingsServer, tmp_path: Path) ->
 
 
 def test_what_cannot_be_written_is_embedded_all_the_same(
-    server: EmbeddingsServer, tmp_path: Path, turn_knobs: Callable[..., None]
+    server: EmbeddingsServer, tmp_path: Path, configure: Callable[..., None]
 ) -> None:
     (tmp_path / "file").touch()
-    turn_knobs(data_dir=tmp_path / "file" / "below")
+    configure(data_dir=tmp_path / "file" / "below")
     assert embed("one") == embed("one") == right("one")
     assert asked(server) == ["one", "one"]
 
@@ -143,9 +143,9 @@ def test_nobody_waits_for_long_for_a_file_that_another_writes(
 
 
 def test_without_megabytes_nothing_is_kept(
-    server: EmbeddingsServer, tmp_path: Path, turn_knobs: Callable[..., None]
+    server: EmbeddingsServer, tmp_path: Path, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(embedding_cache_mb=0)
+    configure(embedding_cache_mb=0)
     assert embed("one") == embed("one")
     assert asked(server) == ["one", "one"]
     assert not (tmp_path / "data" / FILE).exists()

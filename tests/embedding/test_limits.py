@@ -27,9 +27,9 @@ def vectors(value: str) -> bytes:
     return http(b'{"data": [{"index": 0, "embedding": ' + value.encode() + b"}]}")
 
 
-def refusal(turn_knobs: Turn, answer: RawStandIn) -> Unavailable:
+def refusal(configure: Turn, answer: RawStandIn) -> Unavailable:
     with answer as running:
-        turn_knobs(embedding_base_url=running.url)
+        configure(embedding_base_url=running.url)
         with pytest.raises(Unavailable) as raised:
             get_embedder("openai:m").embed_documents([EmbeddingText("body", path="a.py")])
     return raised.value
@@ -49,42 +49,42 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-def test_a_reply_that_cannot_be_taken_is_said_so(reply: str, turn_knobs: Turn) -> None:
-    assert refusal(turn_knobs, RawStandIn(REPLIES[reply])).code == "EMBEDDER_UNAVAILABLE"
+def test_a_reply_that_cannot_be_taken_is_said_so(reply: str, configure: Turn) -> None:
+    assert refusal(configure, RawStandIn(REPLIES[reply])).code == "EMBEDDER_UNAVAILABLE"
 
 
-def test_a_reply_past_its_limit_is_not_collected(turn_knobs: Turn) -> None:
-    turn_knobs(max_reply_bytes=100_000)
+def test_a_reply_past_its_limit_is_not_collected(configure: Turn) -> None:
+    configure(max_reply_bytes=100_000)
     answer = RawStandIn(http(b"["), b" " * 65_536, 16_000)
-    error = refusal(turn_knobs, answer)
+    error = refusal(configure, answer)
     assert "CODEINFO_MAX_REPLY_BYTES (100000)" in error.message
     assert answer.sent < 50_000_000
 
 
-def test_a_reply_is_no_longer_than_vectors_of_its_texts_can_be(turn_knobs: Turn) -> None:
+def test_a_reply_is_no_longer_than_vectors_of_its_texts_can_be(configure: Turn) -> None:
     answer = RawStandIn(http(b"["), b" " * 65_536, 16_000)
-    assert "more than" in refusal(turn_knobs, answer).message
+    assert "more than" in refusal(configure, answer).message
     assert answer.sent < 50_000_000
 
 
-def test_a_compressed_reply_is_refused_before_it_is_unpacked(turn_knobs: Turn) -> None:
+def test_a_compressed_reply_is_refused_before_it_is_unpacked(configure: Turn) -> None:
     bomb = http(gzip.compress(b" " * 300_000_000), 200, "text/plain", "Content-Encoding: gzip")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert "compressed" in refusal(turn_knobs, RawStandIn(bomb)).message
+    assert "compressed" in refusal(configure, RawStandIn(bomb)).message
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
 def test_a_reply_that_comes_drop_by_drop_is_given_up(
-    turn_knobs: Turn, monkeypatch: pytest.MonkeyPatch
+    configure: Turn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "FOR_DOCUMENTS", server.Patience(server.FOR_QUERY.timeout, 1, 0.5))
-    error = refusal(turn_knobs, RawStandIn(http(b"["), b" ", 600, drips=0.1))
+    error = refusal(configure, RawStandIn(http(b"["), b" ", 600, drips=0.1))
     assert "did not answer in time" in error.message
 
 
-def test_cookies_of_a_server_are_not_kept(turn_knobs: Turn) -> None:
+def test_cookies_of_a_server_are_not_kept(configure: Turn) -> None:
     with RawStandIn(http(b"x", 500, "text/plain", "Set-Cookie: a=b; Path=/")) as running:
-        turn_knobs(embedding_base_url=running.url)
+        configure(embedding_base_url=running.url)
         for _ in range(2):
             with pytest.raises(Unavailable):
                 get_embedder("openai:m").embed_query("x")
@@ -98,17 +98,17 @@ def test_cookies_of_a_server_are_not_kept(turn_knobs: Turn) -> None:
     ids=["nested", "a long number", "long"],
 )
 @pytest.mark.django_db
-def test_a_list_that_cannot_be_taken_offers_nothing(body: bytes, turn_knobs: Turn) -> None:
+def test_a_list_that_cannot_be_taken_offers_nothing(body: bytes, configure: Turn) -> None:
     with RawStandIn(http(body)) as running:
-        turn_knobs(embedding_base_url=running.url)
+        configure(embedding_base_url=running.url)
         assert [model.id for model in available_models() if model.id.startswith("openai:")] == []
 
 
 @pytest.mark.django_db
-def test_models_that_no_page_could_name_are_left_out(turn_knobs: Turn) -> None:
+def test_models_that_no_page_could_name_are_left_out(configure: Turn) -> None:
     ids = ["good", "x" * 300, "half \ud800", "nul \0", *(f"m{n}" for n in range(5_000))]
     with RawStandIn(http(json.dumps({"data": [{"id": id} for id in ids]}).encode())) as running:
-        turn_knobs(embedding_base_url=running.url)
+        configure(embedding_base_url=running.url)
         found = [model.id for model in available_models() if model.id.startswith("openai:")]
     assert found[:2] == ["openai:good", "openai:m0"]
     assert len(found) == 1_000

@@ -23,9 +23,9 @@ TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
 
 
 @pytest.fixture
-def server(turn_knobs: Callable[..., None]) -> Iterator[LMStudioStandIn]:
+def server(configure: Callable[..., None]) -> Iterator[LMStudioStandIn]:
     with LMStudioStandIn() as running:
-        turn_knobs(lmstudio_base_url=running.url)
+        configure(lmstudio_base_url=running.url)
         yield running
 
 
@@ -37,15 +37,15 @@ def test_its_embedding_models_follow_and_no_others(server: LMStudioStandIn) -> N
     assert second.display_name == f"{EMBEDDER} (LM Studio)"
 
 
-def test_an_lm_studio_that_is_away_leaves_the_others(turn_knobs: Callable[..., None]) -> None:
+def test_an_lm_studio_that_is_away_leaves_the_others(configure: Callable[..., None]) -> None:
     assert [model.id for model in available_models()] == [MODEL_ID]
 
 
 def test_texts_go_out_in_batches_and_the_token_with_them(
-    server: LMStudioStandIn, turn_knobs: Callable[..., None]
+    server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     server.token = TOKEN
-    turn_knobs(lmstudio_api_token=TOKEN, embedding_batch=2)
+    configure(lmstudio_api_token=TOKEN, embedding_batch=2)
     model = get_embedder(FULL)
     assert model.id == FULL
     assert model.max_tokens == int(2048 * 0.85)
@@ -58,9 +58,9 @@ def test_texts_go_out_in_batches_and_the_token_with_them(
 
 
 def test_the_saved_address_is_the_one_that_embeds(
-    server: LMStudioStandIn, turn_knobs: Callable[..., None]
+    server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(lmstudio_base_url="http://127.0.0.1:9")
+    configure(lmstudio_base_url="http://127.0.0.1:9")
     services.save(Address.parse(server.url))
     assert get_embedder(FULL).embed_query("x").shape == (DIMENSION,)
 
@@ -71,17 +71,17 @@ def test_a_refused_token_is_told_with_its_own_name(server: LMStudioStandIn) -> N
         get_embedder(FULL).embed_query("x")
 
 
-def test_a_server_that_is_gone_is_unavailable(turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(lmstudio_base_url=f"http://127.0.0.1:{free_ports(1)}")
+def test_a_server_that_is_gone_is_unavailable(configure: Callable[..., None]) -> None:
+    configure(lmstudio_base_url=f"http://127.0.0.1:{free_ports(1)}")
     with pytest.raises(Unavailable, match="is away") as caught:
         get_embedder(FULL).embed_query("x")
     assert caught.value.code == "EMBEDDER_UNAVAILABLE"
 
 
 def test_a_name_that_leads_to_a_metadata_service_is_not_asked(
-    turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turn_knobs(lmstudio_base_url="http://models.example:1234")
+    configure(lmstudio_base_url="http://models.example:1234")
     answer = [(2, 1, 6, "", ("169.254.169.254", 1234))]
     monkeypatch.setattr("socket.getaddrinfo", lambda *name, **more: answer)
     with pytest.raises(Unavailable, match="must not lead to a link-local"):
@@ -89,13 +89,13 @@ def test_a_name_that_leads_to_a_metadata_service_is_not_asked(
 
 
 def test_a_bare_id_is_answered_in_full_unless_two_offer_it(
-    server: LMStudioStandIn, turn_knobs: Callable[..., None]
+    server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     assert resolve(EMBEDDER) == FULL
     assert resolve("lmstudio:not-listed") == "lmstudio:not-listed"
     assert not is_gone(FULL)
     with EmbeddingsServer() as other:
-        turn_knobs(embedding_base_url=other.url)
+        configure(embedding_base_url=other.url)
         other.models = [{"id": EMBEDDER}]
         with pytest.raises(InvalidInput, match=f"openai:{EMBEDDER} or lmstudio:{EMBEDDER}"):
             resolve(EMBEDDER)

@@ -15,9 +15,9 @@ Turn = Callable[..., None]
 
 
 @pytest.fixture
-def server(turn_knobs: Turn) -> Iterator[EmbeddingsServer]:
+def server(configure: Turn) -> Iterator[EmbeddingsServer]:
     with EmbeddingsServer() as running:
-        turn_knobs(embedding_base_url=running.url)
+        configure(embedding_base_url=running.url)
         yield running
 
 
@@ -58,16 +58,16 @@ def test_a_failing_server_leaves_the_built_in_model(server: EmbeddingsServer, re
     assert ids() == [MODEL_ID]
 
 
-def test_the_chat_server_stands_in_with_its_key(server: EmbeddingsServer, turn_knobs: Turn) -> None:
-    turn_knobs(embedding_base_url="", openai_base_url=server.url, openai_api_key="sesame")
+def test_the_chat_server_stands_in_with_its_key(server: EmbeddingsServer, configure: Turn) -> None:
+    configure(embedding_base_url="", openai_base_url=server.url, openai_api_key="sesame")
     assert ids() == [MODEL_ID, "openai:text-embedding-small"]
     assert server.requests[0].headers["Authorization"] == "Bearer sesame"
 
 
 def test_the_chat_servers_key_goes_to_no_other_server(
-    server: EmbeddingsServer, turn_knobs: Turn
+    server: EmbeddingsServer, configure: Turn
 ) -> None:
-    turn_knobs(openai_base_url="http://127.0.0.1:9/v1", openai_api_key="sesame")
+    configure(openai_base_url="http://127.0.0.1:9/v1", openai_api_key="sesame")
     assert "openai:text-embedding-small" in ids()
     assert "Authorization" not in server.requests[0].headers
 

@@ -21,9 +21,9 @@ Turn = Callable[..., None]
 
 
 @pytest.fixture
-def server(turn_knobs: Turn) -> Iterator[EmbeddingsServer]:
+def server(configure: Turn) -> Iterator[EmbeddingsServer]:
     with EmbeddingsServer() as running:
-        turn_knobs(embedding_base_url=running.url, embedding_api_key="sesame")
+        configure(embedding_base_url=running.url, embedding_api_key="sesame")
         yield running
 
 
@@ -48,9 +48,9 @@ def texts(count: int) -> list[EmbeddingText]:
 
 
 def test_each_text_gets_its_own_vector_across_batches(
-    server: EmbeddingsServer, turn_knobs: Turn
+    server: EmbeddingsServer, configure: Turn
 ) -> None:
-    turn_knobs(embedding_batch=3)
+    configure(embedding_batch=3)
     vectors = model().embed_documents(texts(8))
     assert vectors.tolist() == [vector_of(text.joined()) for text in texts(8)]
     assert vectors.dtype == np.float32
@@ -70,9 +70,9 @@ def test_a_question_goes_out_as_it_is(server: EmbeddingsServer) -> None:
 
 
 def test_as_many_requests_are_in_flight_as_the_knob_says(
-    server: EmbeddingsServer, turn_knobs: Turn
+    server: EmbeddingsServer, configure: Turn
 ) -> None:
-    turn_knobs(embedding_batch=1, embedding_concurrency=3)
+    configure(embedding_batch=1, embedding_concurrency=3)
     # Nobody is answered before three have come: fewer at a time would break the barrier.
     barrier = threading.Barrier(3, timeout=30)
     embedder = model()
@@ -217,10 +217,10 @@ def test_a_redirect_is_not_followed(server: EmbeddingsServer) -> None:
         assert elsewhere.requests == []
 
 
-def test_a_server_that_is_away_is_named(turn_knobs: Turn, pauses: list[float]) -> None:
+def test_a_server_that_is_away_is_named(configure: Turn, pauses: list[float]) -> None:
     with EmbeddingsServer() as server:
         address = server.url
-    turn_knobs(embedding_base_url=address)
+    configure(embedding_base_url=address)
     with pytest.raises(Unavailable, match=address) as caught:
         model().embed_query("x")
     assert caught.value.retryable
@@ -290,9 +290,9 @@ def test_the_limit_is_what_the_server_tells_less_the_margin(
 
 
 def test_the_limit_of_a_silent_server_is_the_knob_less_the_margin(
-    server: EmbeddingsServer, turn_knobs: Turn
+    server: EmbeddingsServer, configure: Turn
 ) -> None:
-    turn_knobs(ingest_fallback_tokens=1_000)
+    configure(ingest_fallback_tokens=1_000)
     assert model().max_tokens == 850
     server.script.append(Reply(500, {}))
     assert model().max_tokens == 850

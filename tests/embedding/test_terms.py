@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from apps.core.courtesy import courtesy
+from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Counts, Terms, expand
 
 TEXTS = ["b a b", "", "c_a b c_a c_a", "a"]
@@ -70,7 +70,7 @@ def test_lists_are_expanded_by_their_numbers() -> None:
 
 def test_counting_gives_way_between_two_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     happened: list[str] = []
-    monkeypatch.setattr(courtesy, "give_way", lambda: happened.append("way"))
+    monkeypatch.setattr(ingest_throttle, "yield_to_queries", lambda: happened.append("way"))
 
     def read(text: str) -> list[str]:
         happened.append(text)

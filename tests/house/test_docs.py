@@ -1,18 +1,18 @@
-"""The documents say what is true: every knob, every command, every link."""
+"""The documents say what is true: every setting, every command, every link."""
 
 import re
 from dataclasses import fields
 
-from apps.core.conf import Knobs
+from apps.core.config import Config
 from tests.house.sources import HOME, name_of, tracked
 
-ENV_NAMES = [field.metadata["env"] for field in fields(Knobs)]
+ENV_NAMES = [field.metadata["env"] for field in fields(Config)]
 MARKDOWN = [file for file in tracked() if file.suffix == ".md"]
 
 
 def test_every_knob_is_documented_with_its_meaning() -> None:
     table = (HOME / "docs/configuration.md").read_text()
-    for field in fields(Knobs):
+    for field in fields(Config):
         row = next((r for r in table.splitlines() if f"`{field.metadata['env']}`" in r), "")
         assert field.metadata["doc"].rstrip(".") in row, field.metadata["env"]
 

@@ -22,18 +22,20 @@ NESTED = "/data/team/service"
     ],
 )
 def test_only_what_lies_in_data_is_mapped(
-    turn_knobs: Callable[..., None], root: str, host_dir: str, container: str, host: str
+    configure: Callable[..., None], root: str, host_dir: str, container: str, host: str
 ) -> None:
-    turn_knobs(host_ingest_dir=host_dir)
+    configure(host_ingest_dir=host_dir)
     assert map_path(Root(path=root), "src/a.py") == MappedPath(container, host)
 
 
-def test_the_warning_is_for_containers_that_were_not_told(turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(in_container=True, host_ingest_dir="")
+def test_the_warning_is_for_containers_that_were_not_told(
+    configure: Callable[..., None],
+) -> None:
+    configure(in_container=True, host_ingest_dir="")
     assert map_path(Root(path="/data/repo"), "a.py").warning == UNMAPPED
-    turn_knobs(in_container=True, host_ingest_dir="/home/me")
+    configure(in_container=True, host_ingest_dir="/home/me")
     assert map_path(Root(path="/data/repo"), "a.py").warning is None
-    turn_knobs(in_container=False, host_ingest_dir="")
+    configure(in_container=False, host_ingest_dir="")
     assert map_path(Root(path="/data/repo"), "a.py").warning is None
 
 

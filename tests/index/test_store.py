@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import numpy as np
 import pytest
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding.static import MODEL_ID
 from apps.embedding.types import Vectors
@@ -68,7 +68,7 @@ def fill(store: VectorStore, root: UUID, count: int, run: str = FIRST) -> Vector
 
 
 def chroma_folder() -> Path:
-    return knobs().data_dir / "chroma"
+    return config().data_dir / "chroma"
 
 
 def index_folders() -> set[str]:
@@ -386,9 +386,9 @@ HOLD = (
 
 @pytest.mark.door
 def test_a_second_process_is_refused_until_the_first_is_killed(
-    folder: Path, turn_knobs: Callable[..., None]
+    folder: Path, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(data_dir=folder)
+    configure(data_dir=folder)
     reset_store()
     first = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(folder / "chroma")],
@@ -412,9 +412,9 @@ def test_a_second_process_is_refused_until_the_first_is_killed(
 
 
 def test_a_broken_store_is_told_and_may_be_mended(
-    folder: Path, turn_knobs: Callable[..., None]
+    folder: Path, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(data_dir=folder)
+    configure(data_dir=folder)
     reset_store()
     (folder / "chroma").mkdir()
     database = folder / "chroma" / "chroma.sqlite3"

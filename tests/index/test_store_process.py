@@ -17,7 +17,7 @@ import pytest
 
 from apps.core.errors import Unavailable
 from apps.core.sqlite_files import open_file
-from apps.index.types import go_on
+from apps.index.types import never_cancelled
 from apps.index.vectors import aside, process
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.guarded import Guarded
@@ -254,7 +254,7 @@ def test_others_are_answered_while_a_copy_of_the_database_is_checked(
 
     held = Held(lambda: None)
     monkeypatch.setattr(copying, "open_file", connect)
-    copied = beside.submit(copying._copy_chroma, folder / "copy", go_on)
+    copied = beside.submit(copying._copy_chroma, folder / "copy", never_cancelled)
     try:
         assert held.begun.wait(60)
         with ThreadPoolExecutor(1) as other:

@@ -29,8 +29,8 @@ def own_store() -> Iterator[None]:
     reset_store()
 
 
-def test_a_server_keeps_finds_and_deletes(server: Server, turn_knobs: Turn) -> None:
-    turn_knobs(chroma_url=server.url)
+def test_a_server_keeps_finds_and_deletes(server: Server, configure: Turn) -> None:
+    configure(chroma_url=server.url)
     store, root = get_store(), uuid4()
     records = [
         VectorRecord(
@@ -52,12 +52,12 @@ def test_a_server_keeps_finds_and_deletes(server: Server, turn_knobs: Turn) -> N
     assert store.query(root, vectors[0], 3) == []
 
 
-def test_what_another_process_dropped_is_made_anew(server: Server, turn_knobs: Turn) -> None:
+def test_what_another_process_dropped_is_made_anew(server: Server, configure: Turn) -> None:
     def fill(count: int) -> None:
         records = [VectorRecord(f"r:{n}", "text", {"runId": "r"}) for n in range(count)]
         store.add(root, MODEL_ID, records, np.ones((count, 8), np.float32))
 
-    turn_knobs(chroma_url=server.url)
+    configure(chroma_url=server.url)
     store, other, root = (
         get_store(),
         VectorStore(Collections(open_server(server.url)), PREFIX),
@@ -74,7 +74,7 @@ def test_what_another_process_dropped_is_made_anew(server: Server, turn_knobs: T
     other.close()
 
 
-def test_no_connection_outlives_the_store(server: Server, turn_knobs: Turn) -> None:
+def test_no_connection_outlives_the_store(server: Server, configure: Turn) -> None:
     def connected() -> int:
         # By its type: to ask some objects for their class is to wake them.
         sockets = [each for each in gc.get_objects() if issubclass(type(each), socket.socket)]
@@ -86,15 +86,15 @@ def test_no_connection_outlives_the_store(server: Server, turn_knobs: Turn) -> N
         except (OSError, IndexError):  # closed, not connected, or of another kind
             return False
 
-    turn_knobs(chroma_url=server.url)
+    configure(chroma_url=server.url)
     assert get_store().collections() == set()
     assert connected() == 1
     reset_store()
     assert connected() == 0
 
 
-def test_a_server_that_goes_away_is_an_error_of_its_own(server: Server, turn_knobs: Turn) -> None:
-    turn_knobs(chroma_url=server.url)
+def test_a_server_that_goes_away_is_an_error_of_its_own(server: Server, configure: Turn) -> None:
+    configure(chroma_url=server.url)
     store = get_store()
     server.process.kill()
     server.process.wait()

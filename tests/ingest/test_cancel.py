@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Conflict
 from apps.embedding.static import MODEL_ID
 from apps.index import queries, stores
@@ -268,18 +268,18 @@ def worker() -> Iterator[None]:
 def test_cancel_returns_when_the_worker_has_stopped(
     client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, worker: None
 ) -> None:
-    reached, go_on = threading.Event(), threading.Event()
+    reached, never_cancelled = threading.Event(), threading.Event()
 
     def wait() -> None:
         reached.set()
-        assert go_on.wait(20)
+        assert never_cancelled.wait(20)
 
     hook("storing", Nth(1, wait), monkeypatch.setattr)
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     assert reached.wait(20)
     assert client.get(f"/ingest/status/{run.id}").json()["state"] == "embedding"
     assert services.cancel(run.id, patience=0) == "pending"
-    go_on.set()
+    never_cancelled.set()
     answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
     assert answer.json() == {"status": "ok", "cleanup": "complete"}
     run.refresh_from_db()
@@ -329,7 +329,7 @@ def test_a_flag_set_by_another_process_is_seen(
         (job,) = queue._jobs.values()
         assert job._cancelled.wait(20)
 
-    monkeypatch.setattr("apps.ingest.runs.heart.BEAT_SECONDS", 0.01)
+    monkeypatch.setattr("apps.ingest.runs.heartbeat.BEAT_SECONDS", 0.01)
     hook("chunking", Nth(1, chunk_for_ever), monkeypatch.setattr)
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     assert reached.wait(20)
@@ -347,17 +347,17 @@ def test_stopping_the_server_interrupts_the_run_and_keeps_the_queue(
     second = ingest(write_files(folder / "other", {"o.py": "o = 1\n"}), "other")
     outdate(first)
     outdate(second)
-    reached, go_on = threading.Event(), threading.Event()
+    reached, never_cancelled = threading.Event(), threading.Event()
 
     def wait() -> None:
         reached.set()
-        assert go_on.wait(20)
+        assert never_cancelled.wait(20)
 
     hook("embedding", Nth(1, wait), monkeypatch.setattr)
     active, waiting = services.queue_reembeds([first.id, second.id])
     queue.start_worker()
     assert reached.wait(20)
-    threading.Timer(0.05, go_on.set).start()
+    threading.Timer(0.05, never_cancelled.set).start()
     queue.stop_worker()
     active.refresh_from_db()
     waiting.refresh_from_db()
@@ -371,4 +371,4 @@ def test_stopping_the_server_interrupts_the_run_and_keeps_the_queue(
 
 def index_folders() -> list[Path]:
     """What Chroma keeps on disk for collections: a folder each."""
-    return [entry for entry in (knobs().data_dir / "chroma").iterdir() if entry.is_dir()]
+    return [entry for entry in (config().data_dir / "chroma").iterdir() if entry.is_dir()]

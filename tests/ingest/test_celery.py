@@ -7,7 +7,7 @@ import pytest
 from celery.contrib.testing.worker import start_worker
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.core.conf import Knobs
+from apps.core.config import Config
 from apps.embedding.static import MODEL_ID
 from apps.index.models import IngestRun
 from apps.index.vectors.store import reset_store
@@ -18,8 +18,8 @@ from tests.support.index import Server, drop_everything
 
 
 @pytest.fixture
-def broker(turn_knobs: Callable[..., None]) -> Iterator[None]:
-    turn_knobs(chroma_url="http://127.0.0.1:1", celery_broker_url="memory://")
+def broker(configure: Callable[..., None]) -> Iterator[None]:
+    configure(chroma_url="http://127.0.0.1:1", celery_broker_url="memory://")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(app.conf, "broker_url", "memory://")
         patch.setattr(tasks, "worker", queue.Worker())
@@ -29,10 +29,10 @@ def broker(turn_knobs: Callable[..., None]) -> Iterator[None]:
 @pytest.mark.door
 @pytest.mark.django_db(transaction=True)
 def test_the_worker_ingests_what_this_process_only_queues(
-    repo: Path, broker: None, server: Server, turn_knobs: Callable[..., None]
+    repo: Path, broker: None, server: Server, configure: Callable[..., None]
 ) -> None:
     reset_store()
-    turn_knobs(chroma_url=server.url)
+    configure(chroma_url=server.url)
     queue.start_worker()
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     assert IngestRun.objects.get(id=run.id).state == "queued"
@@ -65,4 +65,4 @@ def test_without_a_broker_the_run_is_queued_all_the_same(
 
 def test_it_needs_a_server_for_chroma() -> None:
     with pytest.raises(ImproperlyConfigured, match="CELERY_BROKER_URL needs CHROMA_URL"):
-        Knobs.read({"CELERY_BROKER_URL": "redis://127.0.0.1:6379/0"})
+        Config.read({"CELERY_BROKER_URL": "redis://127.0.0.1:6379/0"})

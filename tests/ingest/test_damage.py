@@ -18,7 +18,8 @@ from apps.index.vectors import chroma, guarded, process
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
-from apps.ingest.runs import integrity, mend, queue, sweep
+from apps.ingest.runs import integrity, queue, sweep
+from apps.ingest.runs import reindex as reindex
 from apps.ingest.verification import verify
 from apps.site import health
 from apps.site.checks.asking import Asker
@@ -29,19 +30,19 @@ from tests.support.ingested import SAMPLE, ingest, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
-Knobs = Callable[..., None]
+Config = Callable[..., None]
 HARMS = (*damage.OF_THE_STORE, *damage.OF_A_ROOT)
 
 
 @pytest.fixture
-def data(turn_knobs: Knobs, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def data(configure: Config, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The data folder of an installation of its own, which asks before it ingests again."""
     monkeypatch.setattr(health, "_asker", Asker())
     monkeypatch.setattr(health, "LIMIT_SECONDS", 60)
     monkeypatch.setattr(health, "FRESH_SECONDS", 0)
     reset_store()
     reset_lexical()
-    turn_knobs(data_dir=folder / "data", retrieval_memory_mb=0, ingest_repair="ask")
+    configure(data_dir=folder / "data", retrieval_memory_mb=0, ingest_repair="ask")
     yield folder / "data"
     reset_store()
     reset_lexical()
@@ -169,10 +170,10 @@ def test_half_of_a_collection_is_missed(
     assert row["damage"] == "225 of 450 vectors are missing"
     assert ask(client, "sail_17").json()["degraded"] == "ships: 225 of 450 vectors are missing"
     # Words that are complete are not made of what is left.
-    assert mend.wanting() == []
+    assert reindex.roots_needing_rebuild() == []
     assert get_lexical().count(ships.id) == 450
     with pytest.raises(Unavailable, match="vectors are missing"):
-        mend.rebuild(ships, stop=lambda: False)
+        reindex.rebuild(ships, stop=lambda: False)
     assert get_lexical().count(ships.id) == 450
 
 
@@ -182,9 +183,9 @@ def test_mode_vector_says_what_is_missing_instead_of_nothing(
     ships: Root,
     lighthouse: Root,
     worker: queue.Worker,
-    turn_knobs: Knobs,
+    configure: Config,
 ) -> None:
-    turn_knobs(retrieval_mode="vector")
+    configure(retrieval_mode="vector")
     harm(damage.vectors_flipped, data, ships)
     # Before anything has looked at it, the other one answers all the same.
     answer = ask(client, "backoff delay").json()
@@ -214,9 +215,9 @@ def test_one_broken_root_costs_the_others_nothing(
     "how", [damage.chroma_deleted, damage.database_overwritten, damage.vectors_flipped]
 )
 def test_it_is_ingested_again_by_itself_once(
-    data: Path, ships: Root, worker: queue.Worker, turn_knobs: Knobs, how: Harm
+    data: Path, ships: Root, worker: queue.Worker, configure: Config, how: Harm
 ) -> None:
-    turn_knobs(ingest_repair="auto")
+    configure(ingest_repair="auto")
     harm(how, data, ships)
     work(worker)
     ships.refresh_from_db()
@@ -230,9 +231,9 @@ def test_it_is_ingested_again_by_itself_once(
 
 
 def test_what_is_broken_is_kept_and_only_the_newest_two_of_it(
-    data: Path, ships: Root, worker: queue.Worker, turn_knobs: Knobs
+    data: Path, ships: Root, worker: queue.Worker, configure: Config
 ) -> None:
-    turn_knobs(ingest_repair="auto")
+    configure(ingest_repair="auto")
     for how in (damage.vectors_flipped, damage.database_truncated, damage.header_flipped):
         harm(how, data, ships)
         chroma.failed.set()
@@ -246,9 +247,9 @@ def test_what_is_broken_is_kept_and_only_the_newest_two_of_it(
 
 
 def test_a_repair_that_fails_is_not_tried_again_by_itself(
-    data: Path, ships: Root, worker: queue.Worker, turn_knobs: Knobs
+    data: Path, ships: Root, worker: queue.Worker, configure: Config
 ) -> None:
-    turn_knobs(ingest_repair="auto")
+    configure(ingest_repair="auto")
     harm(damage.chroma_deleted, data, ships)
     os.rename(ships.path, f"{ships.path}.away")
     for _ in range(3):
@@ -361,10 +362,10 @@ def test_what_is_broken_on_a_server_is_told_and_left_as_it_is(
     folder: Path,
     server: Server,
     worker: queue.Worker,
-    turn_knobs: Knobs,
+    configure: Config,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    turn_knobs(chroma_url=server.url, ingest_repair="auto")
+    configure(chroma_url=server.url, ingest_repair="auto")
     lighthouse = ingest(write_files(folder / "lighthouse", SAMPLE), "lighthouse")
 
     def fails(self: guarded.Guarded, name: str) -> None:
@@ -443,9 +444,9 @@ def test_a_sound_store_that_is_put_back_while_it_runs_is_used(
 
 
 def test_a_repair_that_is_interrupted_twice_is_left_alone(
-    data: Path, ships: Root, turn_knobs: Knobs
+    data: Path, ships: Root, configure: Config
 ) -> None:
-    turn_knobs(ingest_repair="auto")
+    configure(ingest_repair="auto")
     get_store().drop(ships.id)
     queued = []
     for _ in range(4):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apps.core.errors import InvalidInput
-from apps.index.files import MAX_DEPTH, TOO_DEEP, read_file
+from apps.index.root_directory import MAX_DEPTH, TOO_DEEP, read_file
 from apps.ingest.discovery.discovery import discover
 from tests.ingest.test_discovery_walk import names, reasons
 from tests.support.git import commit_all, git, init

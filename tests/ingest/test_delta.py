@@ -153,13 +153,13 @@ def test_files_that_nobody_wrote_to_are_not_even_opened(
 ) -> None:
     ingest(repo)
     opened: list[str] = []
-    real = discovery.Beneath.open
+    real = discovery.RootDirectory.open
 
-    def noting(self: discovery.Beneath, path: str) -> Any:
+    def noting(self: discovery.RootDirectory, path: str) -> Any:
         opened.append(path)
         return real(self, path)
 
-    monkeypatch.setattr(discovery.Beneath, "open", noting)
+    monkeypatch.setattr(discovery.RootDirectory, "open", noting)
     write_files(repo, {"new.md": "# New\n"})
     run_ingest(repo)
     assert set(opened) == {"new.md"}
@@ -214,11 +214,11 @@ def test_what_cannot_stay_is_made_anew(
 
 
 def test_other_rules_of_what_is_ingested_make_all_anew(
-    repo: Path, store: Any, embedded: list[str], turn_knobs: Callable[..., None]
+    repo: Path, store: Any, embedded: list[str], configure: Callable[..., None]
 ) -> None:
     ingest(repo)
     embedded.clear()
-    turn_knobs(ingest_include=("py", "md"))
+    configure(ingest_include=("py", "md"))
     root = ingest(repo)
     assert set(embedded) == {"README.md", "src/retry.py"}
     assert root.files == 2
@@ -236,12 +236,16 @@ def test_files_that_an_earlier_version_chose_are_looked_into_once_more(
     with monkeypatch.context() as earlier:
         earlier.setattr(secrets, "holds_secret", lambda path, data: False)
         root = ingest(repo, "lighthouse")
-    cut = delta.recipe().rpartition("/")[0]
-    Root.objects.filter(id=root.id).update(recipe=cut)
+    cut = delta.chunker_version().rpartition("/")[0]
+    Root.objects.filter(id=root.id).update(chunker_version=cut)
     embedded.clear()
     assert run_ingest(repo, "lighthouse").message == "Removed vectors for 1 deleted file(s)"
     again = queries.find_root(str(repo))
-    assert (embedded, again.files, again.recipe) == ([], root.files - 1, delta.recipe())
+    assert (embedded, again.files, again.chunker_version) == (
+        [],
+        root.files - 1,
+        delta.chunker_version(),
+    )
     assert not any("key.md" in match.id for match in everything(again))
 
 
@@ -321,4 +325,4 @@ def test_who_changes_how_files_are_cut_raises_the_number_of_it() -> None:
     with Chunker(parse_seconds=30) as chunker:
         cut = chunker.chunk_many([(sample.path, sample.source.encode()) for sample in SAMPLES])
     digest = sha256(repr(cut).encode()).hexdigest()[:16]
-    assert {delta.CUT: digest} == {1: "6f1ead0394ce2ff2"}
+    assert {delta.CHUNKER_VERSION: digest} == {1: "6f1ead0394ce2ff2"}

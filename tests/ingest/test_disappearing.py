@@ -11,9 +11,9 @@ import pytest
 from django.test import Client
 
 from apps.index import queries
-from apps.index.files import Unreadable, read_file
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, Root
+from apps.index.root_directory import Unreadable, read_file
 from apps.ingest.discovery import discovery
 from apps.ingest.runs import batches, queue
 from tests.ingest.stages import Nth, hook
@@ -34,9 +34,9 @@ def told(client: Client, run: IngestRun) -> dict[str, Any]:
 
 
 @pytest.fixture
-def small_pieces(monkeypatch: pytest.MonkeyPatch, turn_knobs: Callable[..., None]) -> None:
+def small_pieces(monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]) -> None:
     """Files are read and embedded four at a time."""
-    turn_knobs(ingest_flush_every=1)
+    configure(ingest_flush_every=1)
     monkeypatch.setattr(batches, "READ_AT_ONCE", 4)
     monkeypatch.setattr(batches, "ROWS_PER_WRITE", 1)
 

@@ -99,11 +99,11 @@ FILES = {"a.py": "x", "state/b.py": "x", "state/deep/c.py": "x", "logs-of/d.py":
 
 
 @pytest.mark.door
-def test_our_own_data_folder_is_left_out_whatever_its_name(folder: Path, turn_knobs: Turn) -> None:
-    """By its real path: the knob may name it through a link."""
+def test_our_own_data_folder_is_left_out_whatever_its_name(folder: Path, configure: Turn) -> None:
+    """By its real path: the setting may name it through a link."""
     write_files(folder / "root", FILES)
     (folder / "link").symlink_to(folder / "root/state")
-    turn_knobs(data_dir=folder / "link")
+    configure(data_dir=folder / "link")
     walked = discover(folder / "root")
     assert names(walked) == ["a.py", "logs-of/d.py"]
     assert reasons(walked) == {"state/": "Data of codeinfo"}
@@ -111,9 +111,9 @@ def test_our_own_data_folder_is_left_out_whatever_its_name(folder: Path, turn_kn
     assert discover(folder / "root") == walked
 
 
-def test_so_are_the_home_of_codex_and_the_log(folder: Path, turn_knobs: Turn) -> None:
+def test_so_are_the_home_of_codex_and_the_log(folder: Path, configure: Turn) -> None:
     root = write_files(folder, FILES | {"logs-of/server.txt": "x", "logs-of/server.txt.1": "x"})
-    turn_knobs(codex_home=root / "state/deep", log_file_path=root / "logs-of/server.txt")
+    configure(codex_home=root / "state/deep", log_file_path=root / "logs-of/server.txt")
     found = discover(root)
     assert names(found) == ["a.py", "logs-of/d.py", "state/b.py"]
     assert reasons(found) == {
@@ -126,10 +126,10 @@ def test_so_are_the_home_of_codex_and_the_log(folder: Path, turn_knobs: Turn) ->
 @pytest.mark.door
 @pytest.mark.parametrize("inside", ["state", "state/deep"])
 def test_a_folder_in_our_own_data_is_refused(
-    client: Client, db: Any, folder: Path, turn_knobs: Turn, inside: str
+    client: Client, db: Any, folder: Path, configure: Turn, inside: str
 ) -> None:
     write_files(folder, FILES)
-    turn_knobs(data_dir=folder / "state")
+    configure(data_dir=folder / "state")
     body = {"path": str(folder / inside), "name": "own", "model": DEFAULT_MODEL}
     answer = client.post("/ingest/start", json.dumps(body), content_type="application/json")
     assert (answer.status_code, answer.json()["code"]) == (400, "OWN_DATA")

@@ -144,9 +144,9 @@ def test_an_excluded_folder_is_one_entry(folder: Path) -> None:
 
 
 def test_ingest_exclude_adds_names_folders_and_suffixes(
-    folder: Path, turn_knobs: Callable[..., None]
+    folder: Path, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(ingest_exclude=("fixtures", "secret_plan.md", "*.spec.ts"))
+    configure(ingest_exclude=("fixtures", "secret_plan.md", "*.spec.ts"))
     write(
         folder, {"a/fixtures/b.py": "x", "secret_plan.md": "x", "a/b.spec.ts": "x", "a/b.ts": "x"}
     )
@@ -162,17 +162,17 @@ def test_ingest_exclude_adds_names_folders_and_suffixes(
 
 
 def test_ingest_include_replaces_the_table_but_lets_no_secret_in(
-    folder: Path, turn_knobs: Callable[..., None]
+    folder: Path, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(ingest_include=("csv", ".XYZ", "Dockerfile", "env"))
+    configure(ingest_include=("csv", ".XYZ", "Dockerfile", "env"))
     write(folder, {"a.csv": "x", "b.xyz": "x", "Dockerfile": "x", "c.py": "x", ".env": "x"})
     found = discover(folder)
     assert names(found) == ["Dockerfile", "a.csv", "b.xyz"]
     assert reasons(found) == {"c.py": "Not a known type", ".env": "Secret"}
 
 
-def test_the_size_cap_is_a_knob(folder: Path, turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(ingest_max_file_bytes=1_500)
+def test_the_size_cap_is_a_knob(folder: Path, configure: Callable[..., None]) -> None:
+    configure(ingest_max_file_bytes=1_500)
     write(folder, {"a.py": "#" * 1_500, "b.py": "#" * 1_501})
     found = discover(folder)
     assert reasons(found)["b.py"] == "Too large: over 1.5 kB"

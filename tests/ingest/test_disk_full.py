@@ -123,8 +123,8 @@ def test_a_disk_that_fills_up_in_mid_run_ends_the_run_and_everything_says_why(
 ) -> None:
     with small_disk(folder / "data", 160) as full:
         url = filling(lambda: fill(full))
-        knobs = {"CODEINFO_OPENAI_BASE_URL": url, "CODEINFO_DISK_RESERVE_MB": "0"}
-        with running(folder, **knobs) as product:
+        config = {"CODEINFO_OPENAI_BASE_URL": url, "CODEINFO_DISK_RESERVE_MB": "0"}
+        with running(folder, **config) as product:
             repo = write_repo(product.repos / "repo")
             run_id = start(product, repo).json()["runId"]
             status = end_of(product, run_id)
@@ -163,14 +163,14 @@ def test_a_disk_that_fills_up_in_mid_run_ends_the_run_and_everything_says_why(
 
 
 def test_a_run_ends_before_the_reserve_is_used_up_and_the_old_answers_stay(
-    client: Client, folder: Path, turn_knobs: Callable[..., None], db: None, store: Any
+    client: Client, folder: Path, configure: Callable[..., None], db: None, store: Any
 ) -> None:
     repo = write_files(folder / "repo", {"a.py": "a = 1\n"})
     run = run_ingest(repo)
     assert run.state == "completed", run.last_error
     outdate(queries.find_root(str(repo)))
     free = disk.spaces()[0].free
-    turn_knobs(disk_reserve_mb=free // 1_000_000 * 2)
+    configure(disk_reserve_mb=free // 1_000_000 * 2)
     run = run_ingest(repo)
     assert (run.state, run.error_code, run.message) == ("error", "DISK_FULL", "Disk full")
     assert str(disk.spaces()[0].folder) in run.last_error
@@ -179,7 +179,7 @@ def test_a_run_ends_before_the_reserve_is_used_up_and_the_old_answers_stay(
     assert run_ingest(repo, dry_run=True).state == "completed"
     page = client.get("/ingest").content.decode()
     assert f"<strong>The disk of {disk.spaces()[0].folder} has" in page
-    turn_knobs(disk_reserve_mb=0)
+    configure(disk_reserve_mb=0)
     assert "<strong>The disk of" not in client.get("/ingest").content.decode()
 
 

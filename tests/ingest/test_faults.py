@@ -22,7 +22,8 @@ from apps.index import queries
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.vectors.store import get_store
 from apps.ingest import services
-from apps.ingest.runs import patience, queue, sweep
+from apps.ingest.runs import queue, sweep
+from apps.ingest.runs import retry as patience
 from apps.ingest.runs.generation import Generation
 from tests.ingest.stages import Nth, hook
 from tests.support.index import first_is_zero

@@ -12,7 +12,7 @@ from tests.support.ingested import write_files
 
 
 @pytest.fixture
-def base(folder: Path, turn_knobs: Callable[..., None]) -> Path:
+def base(folder: Path, configure: Callable[..., None]) -> Path:
     """The only base: it has a few folders, a file, and a neighbour whose name begins alike."""
     inside = folder / "base"
     write_files(
@@ -26,7 +26,7 @@ def base(folder: Path, turn_knobs: Callable[..., None]) -> Path:
             "base-secret/s.py": "s = 1\n",
         },
     )
-    turn_knobs(ingest_base=(inside,))
+    configure(ingest_base=(inside,))
     return inside
 
 
@@ -56,9 +56,9 @@ def test_a_folder_inside_is_listed_with_the_base_that_holds_it(client: Client, b
 
 
 def test_of_nested_bases_the_nearest_is_told(
-    client: Client, base: Path, turn_knobs: Callable[..., None]
+    client: Client, base: Path, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(ingest_base=(base, base / "alpha", base))
+    configure(ingest_base=(base, base / "alpha", base))
     _, body = dirs(client, str(base / "alpha" / "deep"))
     assert body["base"] == str(base / "alpha")
     assert body["bases"] == [str(base), str(base / "alpha")]

@@ -244,26 +244,26 @@ def give(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
 
 @pytest.mark.parametrize("given", [".", ".git"])
 def test_a_repository_of_another_user_is_refused_unless_its_folder_is_trusted(
-    repo: Path, given: str, give: Callable[[Path], None], turn_knobs: Callable[..., None]
+    repo: Path, given: str, give: Callable[[Path], None], configure: Callable[..., None]
 ) -> None:
     give(repo / given)
     told = refusal(repo)
     assert "belongs to another user" in told and "CODEINFO_TRUSTED_FOLDERS" in told
     assert "belongs to another user" in refusal(repo / "sub")
-    turn_knobs(trusted_folders=(repo.parent / "elsewhere", repo))
+    configure(trusted_folders=(repo.parent / "elsewhere", repo))
     assert names(discover(repo)) == sorted(FILES)
 
 
 @pytest.mark.parametrize(("user", "refused"), [(0, False), (54321, True)])
 def test_root_reads_the_repositories_of_the_user_who_called_sudo(
     repo: Path,
-    turn_knobs: Callable[..., None],
+    configure: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
     user: int,
     refused: bool,
 ) -> None:
     """Every other user reads only their own."""
-    turn_knobs(sudo_uid=os.geteuid())
+    configure(sudo_uid=os.geteuid())
     monkeypatch.setattr(os, "geteuid", lambda: user)
     if refused:
         assert "belongs to another user" in refusal(repo)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.index.files import Beneath
+from apps.index.root_directory import RootDirectory
 from apps.ingest.discovery import gitignore
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.types import Skipped
@@ -189,14 +189,14 @@ def test_a_folder_whose_gitignore_cannot_be_read_is_not_gone_into(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_files(tmp_path, {"a/.gitignore": "left.py\n", "a/left.py": "1\n", "b.py": "1\n"})
-    real = Beneath.open
+    real = RootDirectory.open
 
-    def refused(self: Beneath, path: str) -> tuple[int, os.stat_result]:
+    def refused(self: RootDirectory, path: str) -> tuple[int, os.stat_result]:
         if path == "a/.gitignore":
             raise PermissionError(errno.EACCES, "Permission denied")
         return real(self, path)
 
-    monkeypatch.setattr(Beneath, "open", refused)
+    monkeypatch.setattr(RootDirectory, "open", refused)
     found = discover(tmp_path)
     assert names(found) == ["b.py"]
     assert found.skipped == (Skipped("a/", "Its .gitignore cannot be read", 0, unreadable=True),)

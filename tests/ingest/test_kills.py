@@ -32,11 +32,11 @@ killing.main(Path(sys.argv[1]), int(sys.argv[2]))
 
 
 @pytest.fixture
-def own_stores(server: Server, turn_knobs: Callable[..., None]) -> Iterator[None]:
+def own_stores(server: Server, configure: Callable[..., None]) -> Iterator[None]:
     """A server for Chroma: to fork with, since an embedded one takes a second to open."""
     reset_store()
     reset_lexical()
-    turn_knobs(chroma_url=server.url)
+    configure(chroma_url=server.url)
     yield
     reset_store()
 

@@ -20,9 +20,9 @@ def ask(client: Client, path: str, request: str, body: Any = None) -> Any:
 
 
 def test_every_line_of_a_run_tells_the_run_and_the_request(
-    client: Client, repo: Path, store: Any, turn_knobs: Callable[..., None]
+    client: Client, repo: Path, store: Any, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(log_progress_ms=0)
+    configure(log_progress_ms=0)
     with Entries() as entries:
         body = {"path": str(repo), "name": "lighthouse", "model": MODEL_ID}
         run = ask(client, "/ingest/start", "asked-1", body)["runId"]

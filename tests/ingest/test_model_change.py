@@ -23,9 +23,9 @@ HTMX = {"HX-Request": "true"}
 
 
 @pytest.fixture
-def server(turn_knobs: Callable[..., None]) -> Iterator[EmbeddingsServer]:
+def server(configure: Callable[..., None]) -> Iterator[EmbeddingsServer]:
     with EmbeddingsServer() as running:
-        turn_knobs(embedding_base_url=running.url)
+        configure(embedding_base_url=running.url)
         yield running
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.embedding.static import MODEL_ID
 from apps.index import stores
 from apps.index.installation import installation_id
@@ -142,7 +142,7 @@ def truncate(root_id: UUID, origin: Origin | None) -> None:
     facts = {"runId": "r", "sourceFile": "s", "root": "/elsewhere/ships", "relPath": "a.py"}
     records = [VectorRecord(f"r:a.py:{number}", "text", facts) for number in range(1_500)]
     vectors = np.random.default_rng(1).normal(size=(1_500, 256)).astype(np.float32)
-    chroma_folder = knobs().data_dir / "chroma"
+    chroma_folder = config().data_dir / "chroma"
     before = set(chroma_folder.iterdir())
     get_store().add(root_id, MODEL_ID, records, vectors, origin)
     reset_store()
@@ -189,10 +189,10 @@ def test_folders_are_ingested_again_from_what_the_index_names(repo: Path, store:
 
 @pytest.mark.door
 def test_two_installations_on_one_chroma_server_leave_each_other_alone(
-    repo: Path, store: Any, server: Server, turn_knobs: Callable[..., None]
+    repo: Path, store: Any, server: Server, configure: Callable[..., None]
 ) -> None:
     reset_store()
-    turn_knobs(chroma_url=server.url)
+    configure(chroma_url=server.url)
     root, theirs = ingest(repo), uuid4()
     fill(theirs, ELSEWHERE, words=False)
     sweep.sweep()
@@ -209,10 +209,10 @@ def test_two_installations_on_one_chroma_server_leave_each_other_alone(
 
 @pytest.mark.door
 def test_what_is_dropped_beside_a_running_worker_is_told_no_longer(
-    store: Any, server: Server, turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    store: Any, server: Server, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reset_store()
-    turn_knobs(chroma_url=server.url)
+    configure(chroma_url=server.url)
     orphan = uuid4()
     fill(orphan, None)
     worker = queue.Worker()

@@ -11,8 +11,8 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.embedding.static import MODEL_ID
+from apps.index.changes import run_changed
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
-from apps.index.stream import run_changed
 from apps.ingest import panels, skips
 from apps.ingest.consumers import IngestPageConsumer
 

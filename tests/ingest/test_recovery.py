@@ -248,9 +248,9 @@ def running(owner: str, **values: object) -> IngestRun:
     ],
 )
 def test_beside_a_chroma_server_a_live_worker_of_another_process_is_left_alone(
-    turn_knobs: Callable[..., None], owner: str, seconds_silent: int, ended: bool
+    configure: Callable[..., None], owner: str, seconds_silent: int, ended: bool
 ) -> None:
-    turn_knobs(chroma_url="http://127.0.0.1:1")
+    configure(chroma_url="http://127.0.0.1:1")
     run = running(owner, heartbeat_at=timezone.now() - timedelta(seconds=seconds_silent))
     recovery.recover()
     run.refresh_from_db()

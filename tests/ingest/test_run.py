@@ -11,8 +11,8 @@ from django.test import Client
 from apps.core.errors import InvalidInput, NotFound
 from apps.embedding.static import MODEL_ID, StaticCodeEmbedder
 from apps.index import queries
-from apps.index.files import read_file
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index.root_directory import read_file
 from apps.ingest import services
 from apps.ingest.runs import queue
 from tests.support.index import everything
@@ -203,9 +203,9 @@ def test_a_file_that_goes_between_discovery_and_reading_is_skipped_with_its_reas
 
 
 def test_many_batches_are_one_generation(
-    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch, turn_knobs: Callable[..., None]
+    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(ingest_flush_every=3)
+    configure(ingest_flush_every=3)
     monkeypatch.setattr("apps.ingest.runs.batches.ROWS_PER_WRITE", 1)
     monkeypatch.setattr("apps.ingest.runs.batches.READ_AT_ONCE", 1)
     adds: list[int] = []

@@ -8,8 +8,8 @@ from tests.stand_ins.lmstudio_server import LMStudioStandIn
 
 
 @pytest.fixture
-def server(turn_knobs: Callable[..., None]) -> Iterator[LMStudioStandIn]:
+def server(configure: Callable[..., None]) -> Iterator[LMStudioStandIn]:
     """A scripted LM Studio, set as the one to use."""
     with LMStudioStandIn() as server:
-        turn_knobs(lmstudio_base_url=server.url)
+        configure(lmstudio_base_url=server.url)
         yield server

@@ -38,9 +38,9 @@ def test_nobody_is_asked_until_a_button_is_pressed(client: Client, server: LMStu
 
 
 def test_check_status_uses_the_field_and_keeps_it(
-    client: Client, server: LMStudioStandIn, turn_knobs: Callable[..., None]
+    client: Client, server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(lmstudio_base_url="http://127.0.0.1:9")
+    configure(lmstudio_base_url="http://127.0.0.1:9")
     server.models = [llm("plain"), {"type": "llm", "modelKey": "<b>bold</b>"}]
     shown = press(client, "check", typed=f" {server.url}/v1 ")
     assert f"Connected to {server.url} (2 models)" in shown

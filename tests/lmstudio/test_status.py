@@ -69,10 +69,10 @@ def test_only_the_socket_that_is_needed_is_opened(client: Client, server: LMStud
 
 
 def test_the_saved_address_comes_first_and_a_named_one_before_it(
-    client: Client, server: LMStudioStandIn, turn_knobs: Callable[..., None]
+    client: Client, server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     services.save(Address.parse(server.url))
-    turn_knobs(lmstudio_base_url="http://127.0.0.1:9")
+    configure(lmstudio_base_url="http://127.0.0.1:9")
     assert status(client, 200)["baseUrl"] == server.url
     with LMStudioStandIn() as other:
         other.models = []
@@ -95,11 +95,11 @@ def test_an_anonymous_visitor_from_elsewhere_names_no_address(
     client: Client,
     server: LMStudioStandIn,
     headers: dict[str, str],
-    turn_knobs: Callable[..., None],
+    configure: Callable[..., None],
 ) -> None:
     assert client.post(**asking("http://192.168.1.1"), **headers).status_code == 403
     assert client.post(**asking(server.url), **headers).status_code == 200
-    turn_knobs(api_token="secret")
+    configure(api_token="secret")
     headers |= {"HTTP_AUTHORIZATION": "Bearer secret"}
     other_name = server.url.replace("127.0.0.1", "localhost")
     assert client.post(**asking(other_name), **headers).status_code == 200
@@ -114,10 +114,10 @@ def asking(url: str) -> dict[str, Any]:
     "headers", [{}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "image"}]
 )
 def test_a_page_elsewhere_cannot_have_the_token_sent_to_it(
-    client: Client, headers: dict[str, str], turn_knobs: Callable[..., None]
+    client: Client, headers: dict[str, str], configure: Callable[..., None]
 ) -> None:
     """Without any script, a page may put an address of ours into an <img>."""
-    turn_knobs(lmstudio_api_token=TOKEN)
+    configure(lmstudio_api_token=TOKEN)
     with LMStudioStandIn() as attacker:
         answer = client.get("/lmstudio/status", {"baseUrl": attacker.url}, headers=headers)
         assert answer.status_code in (400, 403)
@@ -125,9 +125,9 @@ def test_a_page_elsewhere_cannot_have_the_token_sent_to_it(
 
 
 def test_the_token_goes_to_the_address_in_use_alone(
-    client: Client, server: LMStudioStandIn, turn_knobs: Callable[..., None]
+    client: Client, server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(lmstudio_api_token=TOKEN)
+    configure(lmstudio_api_token=TOKEN)
     with LMStudioStandIn(token=TOKEN) as other:
         refused = client.post(**asking(other.url))
         assert (refused.status_code, "asks for an API token" in refused.json()["error"]) == (
@@ -183,15 +183,15 @@ def test_an_address_with_tls_is_told_to_be_of_no_use(client: Client) -> None:
 
 
 def test_a_token_that_is_asked_for(
-    client: Client, server: LMStudioStandIn, turn_knobs: Callable[..., None]
+    client: Client, server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     server.token = TOKEN
     assert "set CODEINFO_LMSTUDIO_API_TOKEN" in refusal(client, 502)
-    turn_knobs(lmstudio_api_token=TOKEN.replace("abcd", "dcba"))
+    configure(lmstudio_api_token=TOKEN.replace("abcd", "dcba"))
     assert refusal(client, 502) == (
         "LM Studio refused the API token: check CODEINFO_LMSTUDIO_API_TOKEN."
     )
-    turn_knobs(lmstudio_api_token=TOKEN)
+    configure(lmstudio_api_token=TOKEN)
     assert status(client, 200)["models"]
 
 

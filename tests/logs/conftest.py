@@ -23,8 +23,8 @@ def make_store(tmp_path: Path) -> Iterator[MakeStore]:
 
     def make(most: int = 5_000, **options: Any) -> LogStore:
         path = options.pop("path", tmp_path / "logs" / "server.log")
-        knobs = replace(settings.KNOBS, log_file_path=path)
-        made.append(LogStore(LogFile(knobs), most, **options))
+        config = replace(settings.CONFIG, log_file_path=path)
+        made.append(LogStore(LogFile(config), most, **options))
         return made[-1]
 
     yield make

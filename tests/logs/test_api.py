@@ -145,9 +145,9 @@ def test_requests_for_logs_and_health_leave_no_entry(client: Client, logged: Log
 
 @pytest.mark.django_db
 def test_pages_forward_with_their_own_token_only(
-    store: LogStore, turn_knobs: Callable[..., None]
+    store: LogStore, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(api_token="needed-by-programs")
+    configure(api_token="needed-by-programs")
     browser = Client(enforce_csrf_checks=True)
     kind = "application/json"
     body = json.dumps(RIGHT)
@@ -164,11 +164,11 @@ def test_pages_forward_with_their_own_token_only(
 
 @pytest.mark.django_db
 def test_pages_are_told_whether_and_how_much_to_forward(
-    client: Client, turn_knobs: Callable[..., None]
+    client: Client, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(client_log_bytes=5_000)
+    configure(client_log_bytes=5_000)
     assert '<meta name="log-forward" content="5000">' in client.get("/login").content.decode()
-    turn_knobs(client_log=False)
+    configure(client_log=False)
     assert "log-forward" not in client.get("/login").content.decode()
 
 

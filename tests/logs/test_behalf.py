@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from channels.testing import WebsocketCommunicator
 
-from apps.logs.context import carried, on_behalf_of, remember, request_id
+from apps.logs.context import background_context, bind_log_context, log_context, request_id
 from apps.logs.middleware import SocketLog
 from apps.logs.store import LogStore
 from apps.logs.types import LogQuery
@@ -35,7 +35,7 @@ def told(store: LogStore, text: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_a_block_on_behalf_of_a_request_ends_with_it(logged: LogStore) -> None:
-    with on_behalf_of("r-1", runId="run-1"):
+    with log_context("r-1", runId="run-1"):
         logger.warning("mine inside", extra={"context": {"a": 1}})
     logger.warning("mine outside")
     assert told(logged, "mine inside") == [("r-1", {"runId": "run-1", "a": 1})]
@@ -46,11 +46,11 @@ async def test_background_work_keeps_the_id_and_the_facts_and_nothing_else(
     logged: LogStore,
 ) -> None:
     async def work() -> None:
-        remember(turnId="t")
+        bind_log_context(turnId="t")
         await asyncio.to_thread(logger.warning, "mine in the background")
 
-    with on_behalf_of("r-2", conversationId="c"):
-        task = asyncio.create_task(work(), context=carried())
+    with log_context("r-2", conversationId="c"):
+        task = asyncio.create_task(work(), context=background_context())
         logger.warning("mine before")
     await task
     assert told(logged, "mine in the background") == [
@@ -58,11 +58,11 @@ async def test_background_work_keeps_the_id_and_the_facts_and_nothing_else(
     ]
     assert told(logged, "mine before") == [("r-2", {"conversationId": "c"})]
     with requests_own():
-        assert carried().get(_own, None) is None
+        assert background_context().get(_own, None) is None
 
 
 def test_other_threads_are_not_touched(logged: LogStore) -> None:
-    with on_behalf_of("r-3"):
+    with log_context("r-3"):
         thread = threading.Thread(target=logger.warning, args=("mine elsewhere",))
         thread.start()
         thread.join()

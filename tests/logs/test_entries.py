@@ -82,16 +82,16 @@ def test_secrets_are_redacted_however_deep(value: object) -> None:
 
 
 def test_secrets_of_this_installation_are_redacted_wherever_they_stand(
-    turn_knobs: Callable[..., None],
+    configure: Callable[..., None],
 ) -> None:
-    turn_knobs(
+    configure(
         openai_api_key="a plain+word",
         mcp_token="other-word",
         database_url="postgres://u:in-the-url@h/d",
     )
     said = f"a plain+word a%20plain%2Bword other-word in-the-url {settings.SECRET_KEY}"
     assert json.loads(line(said))["message"] == " ".join(["[redacted]"] * 5)
-    turn_knobs(openai_api_key="", mcp_token="", database_url="")
+    configure(openai_api_key="", mcp_token="", database_url="")
     assert "other-word" in line("other-word")
 
 

@@ -10,10 +10,10 @@ from tests.mcp.settings import MCP_TEST_TOOLS
 
 
 @pytest.fixture
-def suite_tools(settings: Any, turn_knobs: Callable[..., None]) -> None:
+def suite_tools(settings: Any, configure: Callable[..., None]) -> None:
     """Offer the suite's tools on /mcp, in this process."""
     settings.MCP_TEST_TOOLS = MCP_TEST_TOOLS
-    turn_knobs(test_tools=True)
+    configure(test_tools=True)
 
 
 @pytest.fixture(scope="session")

@@ -57,35 +57,35 @@ def test_nothing_fails_but_what_we_do_not_offer(
 
 
 def inspect(
-    served: Product, folder: Path, era: str, *arguments: str, endpoint: str = "/mcp"
+    served: Product, folder: Path, protocol: str, *arguments: str, endpoint: str = "/mcp"
 ) -> Any:
-    server = (f"{served.url}{endpoint}", "--transport", "http", "--protocol-era", era)
+    server = (f"{served.url}{endpoint}", "--transport", "http", "--protocol-era", protocol)
     done = node("mcp-inspector", "--cli", *server, *arguments, cwd=folder)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("protocol", ERAS)
 @pytest.mark.parametrize(
     ("endpoint", "tool"), [("/mcp", "VectorSearch"), ("/mcp/agents", "run_command")]
 )
 def test_the_inspector_finds_the_tools_and_their_schemas_sound(
-    served: Product, tmp_path: Path, era: str, endpoint: str, tool: str
+    served: Product, tmp_path: Path, protocol: str, endpoint: str, tool: str
 ) -> None:
     listing = ("--method", "tools/list", "--strict", "--format", "json")
-    code, found = inspect(served, tmp_path, era, *listing, endpoint=endpoint)
+    code, found = inspect(served, tmp_path, protocol, *listing, endpoint=endpoint)
     assert code == 0
     assert tool in {tool["name"] for tool in found["result"]["tools"]}
 
 
-@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("protocol", ERAS)
 def test_the_inspector_calls_a_tool_and_sees_its_failure(
-    served: Product, tmp_path: Path, era: str
+    served: Product, tmp_path: Path, protocol: str
 ) -> None:
     listing = ("--method", "tools/call", "--tool-name", "ListIngestedRepositories")
-    code, found = inspect(served, tmp_path, era, *listing, "--format", "json")
+    code, found = inspect(served, tmp_path, protocol, *listing, "--format", "json")
     assert (code, found["result"]["structuredContent"]["repos"]) == (0, [])
     search = ("--method", "tools/call", "--tool-name", "VectorSearch", "--format", "json")
-    code, found = inspect(served, tmp_path, era, *search, "--tool-args-json", '{"query": "x"}')
+    code, found = inspect(served, tmp_path, protocol, *search, "--tool-args-json", '{"query": "x"}')
     assert code == 5
     assert "INGEST_REQUIRED" in json.dumps(found)

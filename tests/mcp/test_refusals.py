@@ -61,9 +61,9 @@ async def test_a_page_of_our_own_may_ask(host: str) -> None:
 
 
 async def test_an_origin_that_is_configured_may_ask_and_is_told_so(
-    turn_knobs: Callable[..., None],
+    configure: Callable[..., None],
 ) -> None:
-    turn_knobs(allowed_origins=("https://tool.example",))
+    configure(allowed_origins=("https://tool.example",))
     preflight = await asked(b"", "OPTIONS", origin="https://tool.example")
     assert preflight.status == 204
     assert "mcp-protocol-version" in preflight.headers["access-control-allow-headers"]
@@ -82,9 +82,9 @@ async def test_an_origin_that_is_configured_may_ask_and_is_told_so(
     ],
 )
 async def test_a_token_is_asked_for_where_one_is_set(
-    turn_knobs: Callable[..., None], path: str, given: str, status: int
+    configure: Callable[..., None], path: str, given: str, status: int
 ) -> None:
-    turn_knobs(mcp_token="key-1")
+    configure(mcp_token="key-1")
     answer = await asked(path=path, authorization=given)
     assert answer.status == status
     if status == 401:
@@ -92,8 +92,8 @@ async def test_a_token_is_asked_for_where_one_is_set(
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
-async def test_the_token_of_the_api_opens_nothing_here(turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(mcp_token="key-1", api_token="key-2")
+async def test_the_token_of_the_api_opens_nothing_here(configure: Callable[..., None]) -> None:
+    configure(mcp_token="key-1", api_token="key-2")
     refused(await asked(authorization="Bearer key-2"), 401)
 
 
@@ -178,9 +178,9 @@ async def test_an_id_comes_back_as_it_was(id: Any) -> None:
     assert (await asked(PING | {"id": id})).json["id"] == id
 
 
-async def test_what_is_looked_at_first_decides(turn_knobs: Callable[..., None]) -> None:
+async def test_what_is_looked_at_first_decides(configure: Callable[..., None]) -> None:
     """Each request is wrong in everything from one step of the ladder on."""
-    turn_knobs(mcp_token="key-1")
+    configure(mcp_token="key-1")
     wrong = {
         "host": "evil.example",
         "origin": "null",

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.door
 def started(settings: str) -> subprocess.CompletedProcess[str]:
     own = {"PATH": os.environ["PATH"], "CODEINFO_DATA_DIR": os.environ["CODEINFO_DATA_DIR"]}
     own |= {"DJANGO_SETTINGS_MODULE": settings, "CODEINFO_TEST_TOOLS": "true"}
-    script = "from django.conf import settings; print(settings.KNOBS.test_tools)"
+    script = "from django.conf import settings; print(settings.CONFIG.test_tools)"
     command = [sys.executable, "-c", script]
     return subprocess.run(command, cwd=HOME, env=own, capture_output=True, text=True, check=False)
 
@@ -34,10 +34,10 @@ def test_the_settings_of_the_tests_accept_them() -> None:
 
 
 def test_they_are_offered_only_when_asked_for(
-    settings: Any, turn_knobs: Callable[..., None]
+    settings: Any, configure: Callable[..., None]
 ) -> None:
     own = tools()
     settings.MCP_TEST_TOOLS = "tests.mcp.suite_tools.TOOLS"
     assert [tool.name for tool in tools()] == [tool.name for tool in own]
-    turn_knobs(test_tools=True)
+    configure(test_tools=True)
     assert tools()[len(own) :] == TOOLS

@@ -101,10 +101,10 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(db: None, monkeypatch: pytest.MonkeyPatch, turn_knobs: Callable[..., None]) -> Shelf:
+def shelf(db: None, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]) -> Shelf:
     """An index that is locked and empty, asked in mode `vector`: the rules of docs/retrieval.md
     that go by distance are told there. Those of mode `hybrid` have a stage of their own."""
-    turn_knobs(retrieval_mode="vector")
+    configure(retrieval_mode="vector")
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Shelf()
     monkeypatch.setattr("apps.retrieval.nearest.get_store", lambda: made)

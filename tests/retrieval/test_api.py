@@ -270,8 +270,8 @@ def test_a_repository_that_is_being_ingested_again_says_so(shelf: Shelf, client:
     assert {repo["id"]: repo.get("state") for repo in listed} == {"one": "embedding", "two": None}
 
 
-def test_an_unmapped_root_is_told_of(shelf: Shelf, client: Client, turn_knobs) -> None:
-    turn_knobs(in_container=True)
+def test_an_unmapped_root_is_told_of(shelf: Shelf, client: Client, configure) -> None:
+    configure(in_container=True)
     shelf.root()
     [repo] = client.get("/tools/ingested-repos").json()["repos"]
     assert repo["hostPathWarning"] == "HOST_INGEST_DIR not set; using container path base"

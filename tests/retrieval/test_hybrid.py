@@ -15,7 +15,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index.lexical import get_lexical, reset_lexical
@@ -229,12 +229,12 @@ def test_each_match_tells_what_found_it_and_its_true_distance(
     }
 
 
-def test_words_lift_what_vectors_alone_would_put_second(stage: Stage, ask: Ask, turn_knobs) -> None:
+def test_words_lift_what_vectors_alone_would_put_second(stage: Stage, ask: Ask, configure) -> None:
     stage.put("a.py", "def wait(): pass", 0.50)
     stage.put("b.py", "class ExponentialBackoff: pass", 0.52, names="ExponentialBackoff")
     stage.put("c.py", "nothing of the kind", 1.2)
     assert paths(ask(query="ExponentialBackoff"))[0] == "b.py"
-    turn_knobs(retrieval_mode="vector")
+    configure(retrieval_mode="vector")
     assert paths(ask(query="ExponentialBackoff"))[0] == "a.py"
 
 
@@ -335,8 +335,8 @@ def test_an_empty_root_lacks_no_words(stage: Stage, ask: Ask) -> None:
     assert ask(query="backoff") == {"results": [], "files": [], "modelId": MODEL}
 
 
-def test_in_mode_vector_no_words_are_missed(stage: Stage, ask: Ask, turn_knobs) -> None:
-    turn_knobs(retrieval_mode="vector")
+def test_in_mode_vector_no_words_are_missed(stage: Stage, ask: Ask, configure) -> None:
+    configure(retrieval_mode="vector")
     stage.put("b.py", "backoff", 0.3, words=False)
     assert "degraded" not in ask(query="backoff")
 
@@ -360,7 +360,7 @@ def test_the_page_says_so_where_nothing_was_found(stage: Stage, client: Client) 
 def _break(root: Root) -> None:
     """Make its word index something else."""
     reset_lexical()
-    path = knobs().data_dir / "lexical" / f"{root.id.hex}.sqlite3"
+    path = config().data_dir / "lexical" / f"{root.id.hex}.sqlite3"
     path.write_bytes(b"no database at all, but long enough to be read as one" * 100)
     for ending in ("-wal", "-shm"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
@@ -405,9 +405,9 @@ def test_while_both_are_away_the_failure_is_the_stores(stage: Stage, client: Cli
 
 
 def test_in_mode_vector_nothing_stands_in_for_the_vectors(
-    stage: Stage, client: Client, turn_knobs, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, client: Client, configure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turn_knobs(retrieval_mode="vector")
+    configure(retrieval_mode="vector")
     stage.put("a.py", "backoff", 0.3)
     stage.away = AWAY
     assert error_of(client) == (502, "CHROMA_UNAVAILABLE")
@@ -485,9 +485,9 @@ def tree(stage: Stage) -> Stage:
 )  # fmt: skip
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
 def test_filters_leave_only_the_files_that_fit(
-    tree: Stage, ask: Ask, turn_knobs, mode: str, filters: dict, found: set[str]
+    tree: Stage, ask: Ask, configure, mode: str, filters: dict, found: set[str]
 ) -> None:
-    turn_knobs(retrieval_mode=mode)
+    configure(retrieval_mode=mode)
     assert set(paths(ask(query="backoff", **filters))) == found
 
 

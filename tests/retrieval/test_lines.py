@@ -80,10 +80,10 @@ def harbour(folder: Path, transactional_db: None) -> Iterator[Path]:
 
 
 def test_each_match_is_found_at_its_lines(
-    harbour: Path, client: Client, turn_knobs, subtests=None
+    harbour: Path, client: Client, configure, subtests=None
 ) -> None:
     # Everything the index has is an answer, however far from the question.
-    turn_knobs(retrieval_cutoff_disabled=True)
+    configure(retrieval_cutoff_disabled=True)
     seen: set[str] = set()
     count = parts = 0
     for question in QUESTIONS:
@@ -114,9 +114,9 @@ def check(root: Path, match: dict) -> bool:
 
 
 def test_a_cut_match_is_the_beginning_of_its_lines(
-    harbour: Path, client: Client, turn_knobs
+    harbour: Path, client: Client, configure
 ) -> None:
-    turn_knobs(tool_chunk_max_chars=40, retrieval_cutoff_disabled=True)
+    configure(tool_chunk_max_chars=40, retrieval_cutoff_disabled=True)
     cut = 0
     for question in QUESTIONS:
         body = {"query": question, "limit": 20}
@@ -149,9 +149,9 @@ def test_a_match_opens_in_the_viewer_at_its_lines(harbour: Path, client: Client)
 
 
 def test_a_question_that_the_embedder_cannot_place_finds_nothing_nearby(
-    harbour: Path, client: Client, turn_knobs
+    harbour: Path, client: Client, configure
 ) -> None:
-    turn_knobs(retrieval_mode="vector")
+    configure(retrieval_mode="vector")
     body = {"query": "港"}
     response = client.post("/tools/vector-search", body, content_type="application/json")
     assert (response.status_code, response.json()["results"]) == (200, [])

@@ -14,13 +14,14 @@ from django.test import Client
 
 from apps.core.errors import NotFound, Unavailable
 from apps.core.hub import hub
-from apps.index import stores, stream
+from apps.index import changes, stores
 from apps.index.lexical import Contents, Postings, get_lexical
 from apps.index.models import Root
 from apps.index.types import Filters
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
-from apps.ingest.runs import mend, queue
+from apps.ingest.runs import queue
+from apps.ingest.runs import reindex as reindex
 from apps.retrieval import memory as memory_module
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Side
@@ -70,9 +71,9 @@ class Told:
 
 @pytest.fixture
 def told(
-    transactional_db: None, turn_knobs: Turn, monkeypatch: pytest.MonkeyPatch, ask: Ask
+    transactional_db: None, configure: Turn, monkeypatch: pytest.MonkeyPatch, ask: Ask
 ) -> Iterator[Told]:
-    turn_knobs(retrieval_memory_mb=16)
+    configure(retrieval_memory_mb=16)
     for root_id in stores.roots():
         stores.drop_words(root_id)
         stores.drop_vectors(root_id)
@@ -163,15 +164,15 @@ def test_a_word_index_that_is_built_again_changes_nothing_of_what_is_held(
     told()
     results, held = told()
     assert held
-    mend.rebuild(root, lambda: False)
+    reindex.rebuild(root, lambda: False)
     assert told() == (results, True)
 
 
 @pytest.mark.door
 def test_answers_are_marked_while_the_words_are_rebuilt_and_no_longer(
-    told: Told, folder: Path, ask: Ask, client: Client, turn_knobs: Turn
+    told: Told, folder: Path, ask: Ask, client: Client, configure: Turn
 ) -> None:
-    turn_knobs(retrieval_memory_mb=0)
+    configure(retrieval_memory_mb=0)
     root = ingest_sample(folder / "lighthouse")
     assert "degraded" not in ask(query=QUESTION)
     get_lexical().drop(root.id)
@@ -187,8 +188,8 @@ def test_answers_are_marked_while_the_words_are_rebuilt_and_no_longer(
     ).json()
     assert told_by_mcp["result"]["structuredContent"]["degraded"] == marked
 
-    for gone_on in mend.wanting():
-        mend.rebuild(gone_on, stop=lambda: False)
+    for gone_on in reindex.roots_needing_rebuild():
+        reindex.rebuild(gone_on, stop=lambda: False)
     assert "degraded" not in ask(query=QUESTION)
 
 
@@ -218,7 +219,7 @@ def test_a_notice_of_roots_has_them_renewed(
         monkeypatch.setattr(memory_module.memory, "renew", renew)
         following = asyncio.create_task(memory_module.follow())
         await asyncio.sleep(0)  # it listens now
-        hub.notify(stream.ROOTS)
+        hub.notify(changes.ROOTS)
         try:
             return await asyncio.wait_for(told, SECONDS)
         finally:
@@ -275,8 +276,8 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(turn_knobs: Turn, monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    turn_knobs(retrieval_memory_mb=4)
+def shelf(configure: Turn, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    configure(retrieval_memory_mb=4)
     return Shelf(monkeypatch)
 
 
@@ -308,8 +309,8 @@ def test_what_is_larger_than_the_room_is_left_to_the_stores(shelf: Shelf) -> Non
     assert shelf.loaded == []
 
 
-def test_nothing_is_held_where_no_memory_is_given(shelf: Shelf, turn_knobs: Turn) -> None:
-    turn_knobs(retrieval_memory_mb=0)
+def test_nothing_is_held_where_no_memory_is_given(shelf: Shelf, configure: Turn) -> None:
+    configure(retrieval_memory_mb=0)
     assert not any(shelf.asks(shelf.root("a")) for _ in range(3))
     assert shelf.loaded == []
 

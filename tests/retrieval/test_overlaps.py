@@ -62,27 +62,27 @@ EACH_ONCE = sorted(
 )
 
 
-def by_vectors(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    turn_knobs(retrieval_mode="vector", retrieval_cutoff_disabled=True)
+def by_vectors(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    configure(retrieval_mode="vector", retrieval_cutoff_disabled=True)
 
 
-def by_both(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    turn_knobs(retrieval_memory_mb=0, retrieval_cutoff_disabled=True)
+def by_both(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    configure(retrieval_memory_mb=0, retrieval_cutoff_disabled=True)
 
 
-def from_memory(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    turn_knobs(retrieval_memory_mb=16, retrieval_cutoff_disabled=True)
+def from_memory(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    configure(retrieval_memory_mb=16, retrieval_cutoff_disabled=True)
     held = Memory()
     monkeypatch.setattr("apps.retrieval.sources.memory", held)
     VECTOR_SEARCH.run({"query": QUESTION})
     assert held.wait(30)
 
 
-def by_words(turn_knobs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+def by_words(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*_: object) -> None:
         raise Unavailable("Chroma is away", code="CHROMA_UNAVAILABLE")
 
-    turn_knobs(retrieval_memory_mb=0)
+    configure(retrieval_memory_mb=0)
     monkeypatch.setattr(type(get_store()), "nearest_each", away)
 
 
@@ -91,11 +91,11 @@ def test_each_passage_is_told_once_at_every_door(
     nested: Path,
     ask: Ask,
     client: Client,
-    turn_knobs: Callable[..., None],
+    configure: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
     mode: Callable[..., None],
 ) -> None:
-    mode(turn_knobs, monkeypatch)
+    mode(configure, monkeypatch)
     answer = ask(query=QUESTION, limit=20)
     assert sorted(places(answer)) == EACH_ONCE
     assert len(answer["files"]) == len(EACH_ONCE)

@@ -128,9 +128,9 @@ def test_nothing_within_the_cutoff_is_said_so(client: Client, shelf: Shelf) -> N
 
 
 def test_with_the_cutoff_disabled_nothing_is_called_weak(
-    client: Client, shelf: Shelf, turn_knobs
+    client: Client, shelf: Shelf, configure
 ) -> None:
-    turn_knobs(retrieval_cutoff_disabled=True)
+    configure(retrieval_cutoff_disabled=True)
     shelf.put(3.0)
     html = get(client, q="x")
     assert html.count('<article class="hit"') == 1

@@ -120,18 +120,18 @@ def test_a_row_without_a_score_does_not_pass_the_cutoff(shelf: Shelf, ask: Ask) 
     assert ids(ask()) == ["near"]
 
 
-def test_the_cutoff_is_a_knob_read_at_each_call(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+def test_the_cutoff_is_a_knob_read_at_each_call(shelf: Shelf, ask: Ask, configure) -> None:
     shelf.put(0.0, "a.py", chunk="same")
     shelf.put(0.7, "b.py", chunk="near")
     assert ids(ask()) == ["same", "near"]
-    turn_knobs(retrieval_cutoff=0.5)
+    configure(retrieval_cutoff=0.5)
     assert ids(ask()) == ["same"]
-    turn_knobs(retrieval_cutoff=0.0)
+    configure(retrieval_cutoff=0.0)
     assert ids(ask()) == ["same"]
 
 
-def test_a_disabled_cutoff_keeps_all_rows_scored_or_not(shelf: Shelf, ask: Ask, turn_knobs) -> None:
-    turn_knobs(retrieval_cutoff_disabled=True)
+def test_a_disabled_cutoff_keeps_all_rows_scored_or_not(shelf: Shelf, ask: Ask, configure) -> None:
+    configure(retrieval_cutoff_disabled=True)
     shelf.put(3.9, "a.py", chunk="far")
     shelf.put(None, "b.py", chunk="unknown")
     assert ids(ask()) == ["far", "unknown"]
@@ -157,12 +157,12 @@ def test_one_row_within_the_cutoff_is_not_topped_up(shelf: Shelf, ask: Ask) -> N
     assert ids(ask()) == ["near"]
 
 
-def test_the_fallback_count_is_a_knob_read_at_each_call(shelf: Shelf, ask: Ask, turn_knobs) -> None:
+def test_the_fallback_count_is_a_knob_read_at_each_call(shelf: Shelf, ask: Ask, configure) -> None:
     for name in "abc":
         shelf.put(2.0, f"{name}.py", chunk=name)
-    turn_knobs(retrieval_fallback_chunks=1)
+    configure(retrieval_fallback_chunks=1)
     assert ids(ask()) == ["a"]
-    turn_knobs(retrieval_fallback_chunks=3)
+    configure(retrieval_fallback_chunks=3)
     assert ids(ask()) == ["a", "b", "c"]
 
 
@@ -211,8 +211,8 @@ def test_duplicates_in_other_files_and_repositories_stay(shelf: Shelf, ask: Ask)
     assert len(ids(ask())) == 3
 
 
-def test_duplicates_are_told_by_the_whole_text(shelf: Shelf, ask: Ask, turn_knobs) -> None:
-    turn_knobs(tool_chunk_max_chars=3)
+def test_duplicates_are_told_by_the_whole_text(shelf: Shelf, ask: Ask, configure) -> None:
+    configure(tool_chunk_max_chars=3)
     shelf.put(0.1, text="abc one")
     shelf.put(0.2, text="abc two")
     assert [result["chunk"] for result in ask()["results"]] == ["abc", "abc"]
@@ -224,8 +224,8 @@ def test_a_file_gives_its_two_nearest_in_their_own_order(shelf: Shelf, ask: Ask)
     assert ids(ask()) == ["b", "d"]
 
 
-def test_of_equals_in_one_file_the_earlier_stay(shelf: Shelf, ask: Ask, turn_knobs) -> None:
-    turn_knobs(retrieval_cutoff_disabled=True)
+def test_of_equals_in_one_file_the_earlier_stay(shelf: Shelf, ask: Ask, configure) -> None:
+    configure(retrieval_cutoff_disabled=True)
     for name in "abc":
         shelf.put(None, chunk=name)
     assert ids(ask()) == ["a", "b"]
@@ -235,47 +235,47 @@ def test_of_equals_in_one_file_the_earlier_stay(shelf: Shelf, ask: Ask, turn_kno
 
 
 def test_a_chunk_is_cut_to_its_cap_and_its_lines_counted_after(
-    shelf: Shelf, ask: Ask, turn_knobs
+    shelf: Shelf, ask: Ask, configure
 ) -> None:
-    turn_knobs(tool_chunk_max_chars=5)
+    configure(tool_chunk_max_chars=5)
     shelf.put(0.1, text="ab\ncd\nef")
     [result] = ask()["results"]
     assert (result["chunk"], result["lineCount"]) == ("ab\ncd", 2)
 
 
 def test_the_total_cap_stops_at_the_first_that_would_pass_it(
-    shelf: Shelf, ask: Ask, turn_knobs
+    shelf: Shelf, ask: Ask, configure
 ) -> None:
-    turn_knobs(tool_max_chars=10)
+    configure(tool_max_chars=10)
     for name, length in [("a", 6), ("b", 5), ("c", 1)]:
         shelf.put(0.1, f"{name}.py", name * length, chunk=name)
     assert ids(ask()) == ["a"]
 
 
-def test_a_total_that_is_just_reached_is_within_the_cap(shelf: Shelf, ask: Ask, turn_knobs) -> None:
-    turn_knobs(tool_max_chars=10)
+def test_a_total_that_is_just_reached_is_within_the_cap(shelf: Shelf, ask: Ask, configure) -> None:
+    configure(tool_max_chars=10)
     shelf.put(0.1, "a.py", "aaaaa", chunk="a")
     shelf.put(0.1, "b.py", "bbbbb", chunk="b")
     assert ids(ask()) == ["a", "b"]
 
 
 @pytest.mark.door
-def test_the_caps_may_leave_nothing(shelf: Shelf, ask: Ask, turn_knobs) -> None:
-    turn_knobs(tool_max_chars=3)
+def test_the_caps_may_leave_nothing(shelf: Shelf, ask: Ask, configure) -> None:
+    configure(tool_max_chars=3)
     shelf.put(0.1, text="four")
     answer = ask()
     assert (answer["results"], answer["files"]) == ([], [])
 
 
-def test_the_total_counts_the_text_after_the_cut(shelf: Shelf, ask: Ask, turn_knobs) -> None:
-    turn_knobs(tool_max_chars=6, tool_chunk_max_chars=3)
+def test_the_total_counts_the_text_after_the_cut(shelf: Shelf, ask: Ask, configure) -> None:
+    configure(tool_max_chars=6, tool_chunk_max_chars=3)
     shelf.put(0.1, "a.py", "aaaaaa", chunk="a")
     shelf.put(0.1, "b.py", "bbbbbb", chunk="b")
     assert ids(ask()) == ["a", "b"]
 
 
-def test_caps_count_characters_not_bytes(shelf: Shelf, ask: Ask, turn_knobs) -> None:
-    turn_knobs(tool_chunk_max_chars=2)
+def test_caps_count_characters_not_bytes(shelf: Shelf, ask: Ask, configure) -> None:
+    configure(tool_chunk_max_chars=2)
     shelf.put(0.1, text="😀😀😀")
     assert ask()["results"][0]["chunk"] == "😀😀"
 
@@ -313,8 +313,8 @@ def test_files_name_the_least_distance_of_each(shelf: Shelf, ask: Ask) -> None:
     ]
 
 
-def test_files_are_those_of_the_capped_rows_only(shelf: Shelf, ask: Ask, turn_knobs) -> None:
-    turn_knobs(tool_max_chars=4)
+def test_files_are_those_of_the_capped_rows_only(shelf: Shelf, ask: Ask, configure) -> None:
+    configure(tool_max_chars=4)
     shelf.put(0.4, "b.py", "four")
     shelf.put(0.1, "b.py", "more")
     shelf.put(0.1, "a.py", "more")
@@ -329,9 +329,9 @@ def test_files_are_sorted_by_code_point(shelf: Shelf, ask: Ask) -> None:
 
 
 def test_an_unmapped_host_path_is_told_of_in_results_and_files(
-    shelf: Shelf, ask: Ask, turn_knobs
+    shelf: Shelf, ask: Ask, configure
 ) -> None:
-    turn_knobs(in_container=True)
+    configure(in_container=True)
     shelf.put(0.1)
     answer = ask()
     text = "HOST_INGEST_DIR not set; using container path base"
@@ -342,8 +342,8 @@ def test_an_unmapped_host_path_is_told_of_in_results_and_files(
 # --- shape and edges ------------------------------------------------------------------------------
 
 
-def test_a_result_has_exactly_these_fields(shelf: Shelf, ask: Ask, turn_knobs) -> None:
-    turn_knobs(host_ingest_dir="/home/me/src")
+def test_a_result_has_exactly_these_fields(shelf: Shelf, ask: Ask, configure) -> None:
+    configure(host_ingest_dir="/home/me/src")
     root = shelf.root("deep", path="/data/group/deep")
     shelf.put(
         0.5, "lib/a.py", "x = 1", repo="deep", chunk="abc", startLine=7, endLine=7, symbol="A.b",

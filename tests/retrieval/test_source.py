@@ -214,9 +214,9 @@ def test_a_folder_that_became_a_link_is_not_followed(client: Client, ingested, f
     assert refused(part(client, path="lib/a.py")) == (400, "NOT_READABLE")
 
 
-def test_a_file_that_outgrew_the_cap_is_not_read(client: Client, ingested, turn_knobs) -> None:
+def test_a_file_that_outgrew_the_cap_is_not_read(client: Client, ingested, configure) -> None:
     ingested("a.py", "x" * 100)
-    turn_knobs(ingest_max_file_bytes=99)
+    configure(ingest_max_file_bytes=99)
     assert refused(part(client, path="a.py")) == (400, "TOO_LARGE")
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.index import freeze
-from apps.index.types import go_on
+from apps.index.types import never_cancelled
 from apps.ingest.runs.job import Stopped
 from apps.site.backup import archive, copying, making, manifest, restoring
 from apps.site.backup.making import make
@@ -174,12 +174,12 @@ def test_of_two_restores_to_a_folder_one_is_refused_and_harms_nothing(tmp_path: 
     def second(message: str) -> None:
         if message.startswith("bringing"):
             with pytest.raises(Conflict, match="another restore"):
-                restoring.restore(packed, data, check=go_on, tell=lambda told: None)
+                restoring.restore(packed, data, check=never_cancelled, tell=lambda told: None)
             there.append((data / restoring.UNFINISHED / manifest.DATABASE).exists())
             raise Stopped
 
     with pytest.raises(Stopped):
-        restoring.restore(packed, data, check=go_on, tell=second)
+        restoring.restore(packed, data, check=never_cancelled, tell=second)
     assert there == [True]
 
 
@@ -231,10 +231,10 @@ def test_a_backup_is_never_written_over_what_it_is_of(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = write_files(tmp_path / "data", {name: "mine"})
-    monkeypatch.setattr(making, "knobs", lambda: SimpleNamespace(data_dir=data))
+    monkeypatch.setattr(making, "settings", lambda: SimpleNamespace(data_dir=data))
     monkeypatch.setattr(copying, "database_path", lambda: data / "codeinfo.sqlite3")
     with pytest.raises(InvalidInput, match="codeinfo's own data"):
-        make(data / name, force=True, check=go_on, tell=lambda told: None)
+        make(data / name, force=True, check=never_cancelled, tell=lambda told: None)
     assert (data / name).read_text() == "mine"
 
 
@@ -445,7 +445,7 @@ def test_a_disk_without_the_space_is_named_before_anything_is_written(
 ) -> None:
     monkeypatch.setattr(archive, "free_bytes", lambda folder: 1_000)
     with pytest.raises(Unavailable, match="too little space") as refused:
-        make(tmp_path / "x.tar.gz", force=False, check=go_on, tell=lambda message: None)
+        make(tmp_path / "x.tar.gz", force=False, check=never_cancelled, tell=lambda message: None)
     assert refused.value.code == "DISK_FULL"
     assert list(tmp_path.iterdir()) == []
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from apps.core.access import check_exposure
-from apps.core.conf import ALIASES, Knobs
+from apps.core.config import ALIASES, Config
 from apps.embedding import DEFAULT_MODEL
 from tests.browser.product import running
 from tests.house.sources import HOME
@@ -88,10 +88,10 @@ def test_nothing_is_published_but_on_loopback(services: dict[str, Any]) -> None:
 
 
 def test_the_product_accepts_every_variable_it_is_given(services: dict[str, Any]) -> None:
-    known = {item.metadata["env"] for item in fields(Knobs)} | set(ALIASES.values())
+    known = {item.metadata["env"] for item in fields(Config)} | set(ALIASES.values())
     given = services["web"]["environment"]
     assert {name for name in given if not THEIRS.fullmatch(name)} <= known
-    read = Knobs.read(given)
+    read = Config.read(given)
     check_exposure(read)
     exposed = [int(port["target"]) for port in services["web"]["ports"]]
     assert exposed == [read.port, read.mcp_port, read.agents_mcp_port]
@@ -124,7 +124,7 @@ def test_the_documented_way_to_serve_others_asks_who_comes(tmp_path: Path) -> No
     tokens = {"CODEINFO_API_TOKEN": "a", "CODEINFO_MCP_TOKEN": "m"}
     web = composed(FILES[0], tmp_path / "override.yml", **tokens)["web"]
     assert [port["published"] for port in web["ports"]] == ["5010"]
-    known = Knobs.read(web["environment"])
+    known = Config.read(web["environment"])
     check_exposure(known)
     assert known.require_login and not known.allow_open_access
 

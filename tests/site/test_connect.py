@@ -76,29 +76,29 @@ def test_addresses_are_those_by_which_the_browser_came(
     assert f"codeinfo-{endpoint}" in copied
 
 
-def test_the_port_of_its_own_is_told(client: Client, turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(mcp_port=7001, agents_mcp_port=7002)
+def test_the_port_of_its_own_is_told(client: Client, configure: Callable[..., None]) -> None:
+    configure(mcp_port=7001, agents_mcp_port=7002)
     page = client.get("/connect", headers={"host": "localhost:7777"}).content.decode()
     assert "http://localhost:7001/" in page
     assert "http://localhost:7002/" in page
 
 
 def test_the_card_of_the_agents_says_how_many_can_be_run(
-    client: Client, turn_knobs: Callable[..., None], tmp_path: Path
+    client: Client, configure: Callable[..., None], tmp_path: Path
 ) -> None:
-    turn_knobs(agents_home=tmp_path)
+    configure(agents_home=tmp_path)
     assert "No agents" in client.get("/connect").content.decode()
     make_agent(tmp_path, "one", "[codeinfo]\nprovider = 'builtin'\n")
     make_agent(tmp_path, "broken", "x = [")
     assert "<span>1 agent</span>" in client.get("/connect").content.decode()
-    turn_knobs(agents_home=tmp_path / "nowhere")
+    configure(agents_home=tmp_path / "nowhere")
     assert "folder cannot be read" in client.get("/connect").content.decode()
 
 
 def test_where_a_token_is_asked_for_each_client_sends_it_its_own_way(
-    snippets: Snippets, turn_knobs: Callable[..., None]
+    snippets: Snippets, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(mcp_token="the-secret")
+    configure(mcp_token="the-secret")
     command, table = snippets("codex")
     assert command.endswith(" --bearer-token-env-var CODEINFO_MCP_TOKEN")
     assert 'bearer_token_env_var = "CODEINFO_MCP_TOKEN"' in table
@@ -119,9 +119,9 @@ def header(text: str) -> str:
 
 @pytest.mark.parametrize("of", CLIENTS)
 def test_the_token_itself_is_never_on_the_page(
-    client: Client, turn_knobs: Callable[..., None], of: str
+    client: Client, configure: Callable[..., None], of: str
 ) -> None:
-    turn_knobs(mcp_token="the-secret")
+    configure(mcp_token="the-secret")
     page = client.get("/connect", {"client": of}).content.decode()
     assert "the-secret" not in page
     assert 'type="password"' in page
@@ -143,11 +143,11 @@ def test_an_empty_index_is_told_with_the_way_on(client: Client, shelf: Shelf) ->
 
 @pytest.mark.door
 def test_the_question_endpoint_says_whether_a_model_can_answer(
-    client: Client, turn_knobs: Callable[..., None]
+    client: Client, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(mcp_provider="builtin")
+    configure(mcp_provider="builtin")
     assert "Ready" in client.get("/ui/site/question").content.decode()
-    turn_knobs(mcp_provider="codex")
+    configure(mcp_provider="codex")
     away = client.get("/ui/site/question").content.decode()
     assert "No model" in away
     assert "CODEINFO_MCP_PROVIDER" in away

@@ -37,8 +37,8 @@ Doctor = Callable[..., tuple[bool, dict[str, Any]]]
 
 
 @pytest.fixture
-def doctor(turn_knobs: Callable[..., None], folder: Path) -> Iterator[Doctor]:
-    """doctor(knob=…): whether all is well in a new installation with these knobs, and each finding
+def doctor(configure: Callable[..., None], folder: Path) -> Iterator[Doctor]:
+    """doctor(setting=…): whether all is well in a new installation with these, and each finding
     by its id."""
     reset_store()
     port = free_ports(3)
@@ -51,9 +51,9 @@ def doctor(turn_knobs: Callable[..., None], folder: Path) -> Iterator[Doctor]:
         "agents_mcp_port": port + 2,
     }
 
-    def ask(**knobs: Any) -> tuple[bool, dict[str, Any]]:
+    def ask(**config: Any) -> tuple[bool, dict[str, Any]]:
         """In this process: its sockets, files and servers are real."""
-        turn_knobs(**usual | knobs)
+        configure(**usual | config)
         out = io.StringIO()
         failed = False
         try:

@@ -27,7 +27,7 @@ def test_an_administrator_is_made_once_and_can_log_in(tmp_path: Path, client: Cl
 @pytest.mark.django_db
 def test_the_first_root_is_queued_once(settings: Any, folder: Path) -> None:
     (folder / "a.py").write_text("def f(): pass\n")
-    known = replace(settings.KNOBS, first_root=str(folder))
+    known = replace(settings.CONFIG, first_root=str(folder))
     run = first_start.ensure_first_root(known)
     assert run is not None and run.path == str(folder) and run.state == "queued"
     assert first_start.ensure_first_root(known) is None
@@ -37,7 +37,7 @@ def test_the_first_root_is_queued_once(settings: Any, folder: Path) -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("first_root", ["none", "NONE", "/no/such/folder", "/etc"])
 def test_no_first_root_keeps_nothing_from_starting(settings: Any, first_root: str) -> None:
-    assert first_start.ensure_first_root(replace(settings.KNOBS, first_root=first_root)) is None
+    assert first_start.ensure_first_root(replace(settings.CONFIG, first_root=first_root)) is None
 
 
 def killed(run: IngestRun, **changes: Any) -> None:
@@ -51,7 +51,7 @@ def killed(run: IngestRun, **changes: Any) -> None:
 @pytest.mark.django_db
 def test_a_first_ingest_that_was_cut_off_is_tried_again(settings: Any, folder: Path) -> None:
     (folder / "a.py").write_text("def f(): pass\n")
-    known = replace(settings.KNOBS, first_root=str(folder))
+    known = replace(settings.CONFIG, first_root=str(folder))
     for _ in range(2):
         run = first_start.ensure_first_root(known)
         assert run is not None and run.state == "queued"
@@ -68,7 +68,7 @@ def test_a_first_ingest_that_was_cut_off_is_tried_again(settings: Any, folder: P
 @pytest.mark.django_db
 def test_what_somebody_ended_does_not_come_back(settings: Any, folder: Path) -> None:
     (folder / "a.py").write_text("def f(): pass\n")
-    known = replace(settings.KNOBS, first_root=str(folder))
+    known = replace(settings.CONFIG, first_root=str(folder))
     run = first_start.ensure_first_root(known)
     assert run is not None
     services.cancel(run.id)
@@ -80,7 +80,7 @@ def test_a_run_killed_while_it_was_being_cancelled_does_not_come_back(
     settings: Any, folder: Path
 ) -> None:
     (folder / "a.py").write_text("def f(): pass\n")
-    known = replace(settings.KNOBS, first_root=str(folder))
+    known = replace(settings.CONFIG, first_root=str(folder))
     run = first_start.ensure_first_root(known)
     assert run is not None
     killed(run, cancel_requested=True)
@@ -94,4 +94,4 @@ def test_a_dead_ingest_of_another_folder_is_not_the_first_root(settings: Any, fo
         each.mkdir()
         (each / "a.py").write_text("def f(): pass\n")
     killed(services.start_run(path=str(other), name="other", model=MODEL_ID))
-    assert first_start.ensure_first_root(replace(settings.KNOBS, first_root=str(first))) is None
+    assert first_start.ensure_first_root(replace(settings.CONFIG, first_root=str(first))) is None

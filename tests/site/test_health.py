@@ -55,10 +55,10 @@ def test_health_stays_200_when_the_database_is_away(client: Client) -> None:
 
 
 def test_the_store_is_not_opened_by_those_who_only_ask_how_it_is(
-    client: Client, db: None, turn_knobs: Callable[..., None], folder: Path
+    client: Client, db: None, configure: Callable[..., None], folder: Path
 ) -> None:
     reset_store()
-    turn_knobs(data_dir=folder)
+    configure(data_dir=folder)
     told = client.get("/health").json()["parts"]["chroma"]
     assert (told["state"], told["word"]) == ("ok", "Closed")
     assert not is_open()
@@ -144,9 +144,9 @@ async def test_whatever_a_part_raises_is_a_finding() -> None:
 
 
 async def test_nothing_is_told_of_keys_or_of_more_than_an_origin(
-    turn_knobs: Callable[..., None],
+    configure: Callable[..., None],
 ) -> None:
-    turn_knobs(openai_api_key="canary-own-key")
+    configure(openai_api_key="canary-own-key")
     text = "No http://u:canary-pw@h:1/canary/v1?k=canary. Key canary-own-key, sk-canary-0123."
 
     async def ask() -> Finding:
@@ -158,10 +158,10 @@ async def test_nothing_is_told_of_keys_or_of_more_than_an_origin(
 
 
 async def test_details_are_for_those_who_may_call_the_api(
-    async_client: AsyncClient, parts_are: Callable[..., None], turn_knobs: Callable[..., None]
+    async_client: AsyncClient, parts_are: Callable[..., None], configure: Callable[..., None]
 ) -> None:
     parts_are()
-    turn_knobs(api_token="needed-for-more")
+    configure(api_token="needed-for-more")
     stranger = (await async_client.get("/health")).json()
     assert stranger["parts"]["database"] == {"state": "ok", "word": "Connected"}
     known = {"authorization": "Bearer needed-for-more"}

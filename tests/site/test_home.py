@@ -95,7 +95,7 @@ def test_it_survives_a_database_that_is_away(
     assert "The database does not answer." in html
 
 
-async def test_each_provider_says_why_it_cannot_be_used(turn_knobs: Callable[..., None]) -> None:
+async def test_each_provider_says_why_it_cannot_be_used(configure: Callable[..., None]) -> None:
     async def told(provider: FakeProvider) -> Finding:
         return await parts.provider_check(provider).ask()
 
@@ -107,7 +107,7 @@ async def test_each_provider_says_why_it_cannot_be_used(turn_knobs: Callable[...
         "Not available",
         "Set CODEINFO_FAKE.",
     )
-    turn_knobs(chat_provider="fake")
+    configure(chat_provider="fake")
     assert (await told(away)).level == "bad"
     broken = await told(FakeProvider(Availability(True)))
     assert (broken.level, broken.detail) == ("warn", "The server hung up.")
@@ -117,9 +117,9 @@ async def test_each_provider_says_why_it_cannot_be_used(turn_knobs: Callable[...
 
 @pytest.mark.door
 async def test_the_fragment_names_every_part(
-    async_client: AsyncClient, turn_knobs: Callable[..., None]
+    async_client: AsyncClient, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(openai_base_url="")
+    configure(openai_base_url="")
     response = await async_client.get("/ui/site/connected")
     html = response.content.decode()
     for name in ("Database", "Search and embedding", "Vector store", "Search only"):

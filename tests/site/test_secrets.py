@@ -112,13 +112,13 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     """A server through which every canary has gone, by ways that end well and ways that do not."""
     with OpenAIStandIn() as model:
         model.scripts["whole"] = Script([[*say("an answer"), *end()]])
-        knobs = {
+        config = {
             "CODEINFO_OPENAI_BASE_URL": model.url,
             "CODEINFO_OPENAI_API_KEY": KEY,
             "CODEINFO_API_TOKEN": TOKEN,
             "LOG_LEVEL": "debug",
         }
-        with running(tmp_path_factory.mktemp("secrets"), **knobs) as product:
+        with running(tmp_path_factory.mktemp("secrets"), **config) as product:
             caller = Caller(product.url)
             use(caller, product.repos)
             for knock in DOORS.values():

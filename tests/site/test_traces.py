@@ -11,7 +11,7 @@ from django.test import AsyncClient, Client
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from apps.core import telemetry
-from apps.core.conf import Knobs
+from apps.core.config import Config
 from apps.embedding import DEFAULT_MODEL
 from tests.browser.product import HOME, running
 from tests.site.test_documented_commands import until_ingested
@@ -122,11 +122,11 @@ def test_nothing_of_anybodys_is_told(traced: Receiver) -> None:
 
 
 @pytest.fixture
-def tracing(turn_knobs: Callable[..., None], settings: Any) -> Iterator[Receiver]:
+def tracing(configure: Callable[..., None], settings: Any) -> Iterator[Receiver]:
     """Traces of this process; they have been sent when `telemetry.stop` returns."""
     with receiving() as receiver:
-        turn_knobs(otel_traces_endpoint=f"{receiver.url}/v1/traces", otel_service_name="here")
-        assert telemetry.start(settings.KNOBS)
+        configure(otel_traces_endpoint=f"{receiver.url}/v1/traces", otel_service_name="here")
+        assert telemetry.start(settings.CONFIG)
         yield receiver
         telemetry.stop()
 
@@ -159,14 +159,14 @@ async def test_a_path_of_no_route_is_not_told(tracing: Receiver) -> None:
     ],
 )
 def test_it_is_off_unless_the_variables_want_it(environ: dict[str, str]) -> None:
-    assert not telemetry.start(Knobs.read(environ))
+    assert not telemetry.start(Config.read(environ))
 
 
 @pytest.mark.door
 def test_while_it_is_off_opentelemetry_is_not_imported() -> None:
     code = (
         "import sys, django; django.setup(); import codeinfo.asgi; from apps.core import telemetry;"
-        "from apps.core.conf import knobs; telemetry.start(knobs())\n"
+        "from apps.core.config import settings; telemetry.start(config())\n"
         "with telemetry.span('step', x=1) as step: step.set(y=2)\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
@@ -186,7 +186,7 @@ def test_metrics_are_figures_for_prometheus(client: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_metrics_ask_for_the_apis_token(client: Client, turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(api_token="t0ken")
+def test_metrics_ask_for_the_apis_token(client: Client, configure: Callable[..., None]) -> None:
+    configure(api_token="t0ken")
     assert client.get("/metrics").status_code == 401
     assert client.get("/metrics", headers={"Authorization": "Bearer t0ken"}).status_code == 200

@@ -44,8 +44,8 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def provider(url: str, turn_knobs: Callable[..., None]) -> OpenAIProvider:
-    turn_knobs(openai_base_url=url)
+def provider(url: str, configure: Callable[..., None]) -> OpenAIProvider:
+    configure(openai_base_url=url)
     return OpenAIProvider()
 
 

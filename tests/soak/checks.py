@@ -10,8 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from apps.core.errors import CodeinfoError
-from apps.index.files import read_file
 from apps.index.parsing import Chunker
+from apps.index.root_directory import read_file
 from apps.ingest.discovery.discovery import discover
 from apps.site.control.client import ask
 from tests.soak.server import Server

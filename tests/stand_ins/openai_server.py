@@ -3,7 +3,7 @@
 In a test:
 
     with OpenAIStandIn() as server:            # pace 0: as fast as it can
-        turn_knobs(openai_base_url=server.url)
+        configure(openai_base_url=server.url)
         ...                                    # ask model "tool", "think", "cut-40", …
         server.exchanges[-1].body              # what it was sent
         server.exchanges[-1].client_left.wait(5)   # True once the client hung up before the end

@@ -12,7 +12,7 @@ import httpx
 import psycopg
 import redis
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from tests.ports import free_ports
 
 START_SECONDS = 60
@@ -53,12 +53,12 @@ def create_database(url: str, name: str) -> None:
 
 def stores_called(name: str) -> dict[str, str]:
     """The settings of a product on these servers, in a database that the tests do not use."""
-    base, _, _ = knobs().database_url.rpartition("/")
+    base, _, _ = config().database_url.rpartition("/")
     create_database(f"{base}/postgres", name)
     return {
         "DATABASE_URL": f"{base}/{name}",
-        "CHROMA_URL": knobs().chroma_url,
-        "REDIS_URL": knobs().redis_url,
+        "CHROMA_URL": config().chroma_url,
+        "REDIS_URL": config().redis_url,
         "INGEST_COLLECTION": name,
     }
 

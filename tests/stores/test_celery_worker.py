@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from websockets.sync.client import connect
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.embedding import DEFAULT_MODEL
 from tests.browser.product import HOME, Product, running
 from tests.stores.servers import stores_called
@@ -27,7 +27,7 @@ def stores() -> dict[str, str]:
     """With a broker beside the notices."""
     return {
         **stores_called("worked"),
-        "CELERY_BROKER_URL": knobs().redis_url.replace("/0", "/1"),
+        "CELERY_BROKER_URL": config().redis_url.replace("/0", "/1"),
     }
 
 

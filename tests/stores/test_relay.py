@@ -9,7 +9,7 @@ import pytest
 from channels_redis.pubsub import RedisPubSubChannelLayer
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.hub import Hub
 from apps.site import relay
 from apps.site.relay import Relay
@@ -19,7 +19,7 @@ PATIENCE = 30
 
 @pytest.fixture
 def url() -> str:
-    return knobs().redis_url
+    return config().redis_url
 
 
 @asynccontextmanager

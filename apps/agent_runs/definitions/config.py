@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from apps.agent_runs.definitions.types import JSON, Rights
-from apps.core.conf import PROVIDERS
+from apps.core.config import PROVIDERS
 from apps.core.errors import InvalidInput
 from apps.retrieval.tools import TOOLS
 

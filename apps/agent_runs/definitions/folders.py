@@ -4,12 +4,13 @@ import os
 import re
 from pathlib import Path
 
-from apps.agent_runs.definitions import commands, config
+from apps.agent_runs.definitions import commands
+from apps.agent_runs.definitions.config import parse as parse_config
 from apps.agent_runs.definitions.homes import with_home
 from apps.agent_runs.definitions.types import Agent, Command
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
-from apps.index.files import read_file, reason_of
+from apps.index.root_directory import read_file, reason_of
 
 CONFIG, DESCRIPTION, PROMPT = "config.toml", "description.md", "system_prompt.txt"
 COMMANDS, COMMAND = "commands", ".json"
@@ -24,7 +25,7 @@ def home() -> Path:
 
     Raises Unavailable AGENTS_UNAVAILABLE where there is none or it cannot be read.
     """
-    wanted = knobs().agents_home
+    wanted = config().agents_home
     try:
         real = wanted.resolve(strict=True)
         os.scandir(real).close()
@@ -70,7 +71,7 @@ def _read(folder: Path) -> Agent:
 
 
 def _agent(name: str, folder: Path) -> Agent:
-    given = config.parse(text_of(folder, CONFIG))
+    given = parse_config(text_of(folder, CONFIG))
     return Agent(
         name=name,
         description=_optional(folder, DESCRIPTION),

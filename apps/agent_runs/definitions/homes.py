@@ -5,14 +5,14 @@ from pathlib import Path
 
 from apps.agent_runs.definitions.types import Agent
 from apps.agents.providers.codex.home import prepare
-from apps.core.conf import knobs
+from apps.core.config import config
 
 
 def home_of(agent: Agent) -> Path | None:
     """Where Codex keeps this agent's threads and login; None for another provider's agent."""
     if agent.provider != "codex":
         return None
-    return knobs().data_dir.absolute() / "codex" / "agents" / agent.name
+    return config().data_dir.absolute() / "codex" / "agents" / agent.name
 
 
 def with_home(agent: Agent) -> Agent:

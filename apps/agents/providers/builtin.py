@@ -12,7 +12,7 @@ from apps.agents.events import ModelEvent, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall, ToolResult
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.quoting import place
-from apps.core.conf import knobs
+from apps.core.config import config
 
 JSON = dict[str, Any]
 SEARCH = Model("search", "Search only (no language model)", "search")
@@ -99,7 +99,7 @@ def answer(result: ToolResult) -> Iterator[str]:
         yield f"\n\n{quoted(match)}"
     if rest := matches[MAX_QUOTED:]:
         yield "\n\nAlso found: " + ", ".join(inline(reference(match)) for match in rest) + "."
-    yield "\n\n" + (OTHER_MODEL if knobs().openai_base_url else NO_MODEL)
+    yield "\n\n" + (OTHER_MODEL if config().openai_base_url else NO_MODEL)
 
 
 def reference(match: JSON) -> str:
@@ -132,7 +132,7 @@ def quotable(lines: list[str], match: JSON) -> tuple[list[str], bool]:
     Where the search has cut the text to its cap, the last line may be a piece of one: left out.
     """
     start, end = match.get("startLine"), match.get("endLine")
-    cut = len(match["chunk"]) >= knobs().tool_chunk_max_chars
+    cut = len(match["chunk"]) >= config().tool_chunk_max_chars
     if start is not None and end is not None:
         cut = cut or len(lines) < end - start + 1
     if cut and len(lines) > 1:

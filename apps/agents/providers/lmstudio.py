@@ -15,7 +15,7 @@ from apps.agents.providers.listing import Listing, available
 from apps.agents.providers.lmstudio_frames import Round
 from apps.agents.providers.lmstudio_messages import question
 from apps.core.addresses import Address
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.server import list_models, predict
@@ -69,7 +69,7 @@ async def _address() -> Address:
 
 async def _list(address: Address) -> Sequence[Model]:
     try:
-        found = await list_models(address, LIST_SECONDS, knobs().lmstudio_api_token)
+        found = await list_models(address, LIST_SECONDS, config().lmstudio_api_token)
     except Unavailable as error:
         raise _away(error.message, error.retryable) from error
     models = [Model(model.key, model.name, model.type) for model in found if not model.embeds]

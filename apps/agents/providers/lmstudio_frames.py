@@ -9,7 +9,13 @@ from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.calls import checked
 from apps.agents.providers.characters import Characters, clean
 from apps.agents.reasoning import MarkerParser
-from apps.lmstudio.types import Asked, Busy, Ended, Heard, Said
+from apps.lmstudio.types import (
+    ModelLoading,
+    PredictionEnd,
+    PredictionEvent,
+    TextFragment,
+    ToolCallReceived,
+)
 
 BEGIN, END = "<think>", "</think>"
 
@@ -35,24 +41,24 @@ class Round:
         self._characters = Characters()
         self._thinking = False
         self._calls: list[ToolCall] = []
-        self._ended: Ended | None = None
+        self._ended: PredictionEnd | None = None
 
-    def feed(self, heard: Heard) -> Sequence[ModelEvent]:
+    def feed(self, heard: PredictionEvent) -> Sequence[ModelEvent]:
         match heard:
-            case Said():
+            case TextFragment():
                 return self._said(heard)
-            case Asked():
+            case ToolCallReceived():
                 if len(self._calls) < most_calls():
                     self._calls.append(_call(heard))
                 return [Heartbeat()]
-            case Busy():
+            case ModelLoading():
                 return [Heartbeat()]
-            case Ended():
+            case PredictionEnd():
                 self._ended = heard
                 usage = Usage(heard.prompt, heard.predicted, heard.total)
                 return [] if usage == Usage() else [UsageReported(usage)]
 
-    def _said(self, said: Said) -> Sequence[ModelEvent]:
+    def _said(self, said: TextFragment) -> Sequence[ModelEvent]:
         """Models whose thinking LM Studio does not know put markers into their text; where it does,
         the fragments say so, and markers are put between them: one parser for both."""
         if said.kind not in ("none", "reasoning"):
@@ -77,6 +83,6 @@ class Round:
         return UNFINISHED.get(self._ended.reason) if self._ended else None
 
 
-def _call(asked: Asked) -> ToolCall:
+def _call(asked: ToolCallReceived) -> ToolCall:
     id, name = clean(asked.id or "") or f"call_{uuid4().hex[:24]}", clean(asked.name)
     return kept_short(checked(ToolCall(id, name), asked.arguments))

@@ -6,7 +6,7 @@ from typing import Any, assert_never
 from apps.agents.history import fit
 from apps.agents.messages import Message, ToolCall
 from apps.agents.providers.base import ModelRequest
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.lmstudio.types import JSON, Question
 from apps.retrieval.tools import Tool
 
@@ -19,7 +19,7 @@ MAX_ANSWER_TOKENS = 4_096
 def question(request: ModelRequest, context: int | None) -> Question:
     """What to ask a model whose context has so many tokens; older turns are left out first."""
     tools = [_tool(tool) for tool in request.tools]
-    room = knobs().openai_context
+    room = config().openai_context
     if context is not None:
         tokens = context - min(context // 4, MAX_ANSWER_TOKENS)
         room = min(room, tokens * CHARS_PER_TOKEN - len(json.dumps(tools)))

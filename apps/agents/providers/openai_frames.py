@@ -20,7 +20,7 @@ from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.calls import checked
 from apps.agents.providers.characters import Characters, clean
 from apps.agents.reasoning import MarkerParser
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.limits import MAX_NAME, size
 
 JSON = dict[str, Any]
@@ -90,7 +90,7 @@ class _Call:
 
     def add(self, arguments: str) -> None:
         """More of the arguments; what goes beyond the limit is dropped, and only counted."""
-        if arguments and self.size <= knobs().max_tool_argument_bytes:
+        if arguments and self.size <= config().max_tool_argument_bytes:
             self.pieces.append(arguments)
         self.size += size(arguments)
 
@@ -147,7 +147,7 @@ class CallAssembler:
 def _read(call: _Call) -> ToolCall:
     id, name = clean(call.id) or f"call_{uuid4().hex[:24]}", clean(call.name)
     text = "".join(call.pieces)
-    if call.size > knobs().max_tool_argument_bytes:
+    if call.size > config().max_tool_argument_bytes:
         return too_long(ToolCall(id, name), clean(text))
     try:
         arguments = json.loads(text.strip() or "{}", parse_constant=_no_number, parse_float=_finite)

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 from apps.agents.history import fit
 from apps.agents.messages import Message, ToolCall
 from apps.agents.providers.base import ModelRequest
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.retrieval.tools import Tool
 
 JSON = dict[str, Any]
@@ -15,7 +15,7 @@ JSON = dict[str, Any]
 
 def body_of(request: ModelRequest) -> JSON:
     """The request's body, its history cut to CODEINFO_OPENAI_CONTEXT_CHARS."""
-    messages = fit(request.messages, knobs().openai_context)
+    messages = fit(request.messages, config().openai_context)
     body: JSON = {
         "model": request.model,
         "messages": [_message(message) for message in messages],

@@ -1,11 +1,11 @@
-"""Where the OpenAI-compatible server is and how it is asked, as the knobs say."""
+"""Where the OpenAI-compatible server is and how it is asked, as the settings say."""
 
 import ssl
 from dataclasses import dataclass
 from functools import cache
 from urllib.parse import unquote, urlsplit
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 
 NOT_SET = (
@@ -31,7 +31,7 @@ class Server:
     @classmethod
     def configured(cls) -> "Server":
         """Raises Unavailable (not retryable) that says which variable is missing or wrong."""
-        k = knobs()
+        k = config()
         if not k.openai_base_url:
             raise unavailable(NOT_SET)
         if not (k.openai_api_key.isascii() and k.openai_api_key.isprintable()):

@@ -7,7 +7,7 @@ from apps.agents.providers.builtin import BuiltinProvider
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.lmstudio import LMStudioProvider
 from apps.agents.providers.openai import OpenAIProvider
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput
 
 
@@ -34,8 +34,8 @@ def get_provider(id: str) -> Provider:
 async def preselected() -> str:
     """The provider that pages begin with: the configured one, else the first that is available."""
     known = providers()
-    if knobs().chat_provider in known:
-        return knobs().chat_provider
+    if config().chat_provider in known:
+        return config().chat_provider
     for id, provider in known.items():
         if (await provider.availability()).available:
             return id

@@ -159,7 +159,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         """Tell the page to fetch its list anew, as it is filtered there, and its title with it."""
         topic = topic_of(current())
         with hub.subscribe(topic) as changes:
-            if mark != hub.mark(topic):
+            if mark != hub.version(topic):
                 changes.wake(self.conversation_id)
             async for _ in changes.batches():
                 await self.send(render_to_string("conversations/_pulse.html"))

@@ -9,7 +9,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.courtesy import courtesy
+from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Numbers, Terms
 from apps.index.lexical.scoring import FIELDS, HIT, Hits, spread
 from apps.index.lexical.words import is_identifier, runs, words_of
@@ -88,7 +88,7 @@ def _joined(
     """A row for each key of these, which are in its order, with the hits of all of its rows."""
     for key, group in groupby(rows, _KEY):
         check()
-        courtesy.give_way()
+        ingest_throttle.yield_to_queries()
         yield segment, key, b"".join(hits for _, hits in group)
 
 
@@ -110,7 +110,7 @@ def _postings(words: Terms, first: int) -> tuple[Numbers, Hits]:
     text, word, times = words.by_term()
     chunk, field = np.divmod(text, len(FIELDS))
     fresh = np.diff(word, prepend=-1).astype(bool) | np.diff(chunk, prepend=-1).astype(bool)
-    courtesy.give_way()
+    ingest_throttle.yield_to_queries()
     hits = np.zeros(np.count_nonzero(fresh), HIT)
     hits["chunk"] = first + chunk[fresh]
     hits["times"][np.cumsum(fresh) - 1, field] = np.minimum(times, _MOST_TIMES)
@@ -133,7 +133,7 @@ def _rows(
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
     bounds = pairwise((*(starts * size).tolist(), len(blob)))
     for owner, (start, end) in zip(owners[starts].tolist(), bounds, strict=True):
-        courtesy.give_way()
+        ingest_throttle.yield_to_queries()
         yield segment, names[owner], blob[start:end]
 
 
@@ -221,7 +221,7 @@ def _thin_out(
     )
     changed, emptied = [], []
     while some := rows.fetchmany(ROWS_AT_ONCE):
-        courtesy.give_way()
+        ingest_throttle.yield_to_queries()
         words, blobs = zip(*some, strict=True)
         hits = np.frombuffer(b"".join(blobs), _KINDS[table])
         stays = kept[hits["chunk"] - first]

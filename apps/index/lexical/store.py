@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 from apps.code.values import ChunkedFile
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.index.lexical import reading, scoring, segments, writing
 from apps.index.lexical.files import Files
 from apps.index.lexical.types import (
@@ -26,12 +26,12 @@ from apps.index.lexical.types import (
     StoredChunk,
     StoredSymbol,
 )
-from apps.index.types import Check, Filters, Origin, VectorRecord, go_on
+from apps.index.types import Check, Filters, Origin, VectorRecord, never_cancelled
 
 if TYPE_CHECKING:
     from apps.index.models import SourceFile
 
-Asked = ParamSpec("Asked")
+P = ParamSpec("P")
 Result = TypeVar("Result")
 
 # Rows of one segment: what is counted in memory at once, and one transaction holds.
@@ -121,20 +121,20 @@ class LexicalStore:
         line."""
         return self._read(root_id, reading.naming, identifier, n) or []
 
-    def settle(self, root_id: UUID, check: Check = go_on) -> None:
+    def settle(self, root_id: UUID, check: Check = never_cancelled) -> None:
         """Put in order what many writes have left, so that questions are answered faster. `check`
         is called often; where it raises, the parts that are done stay done."""
         for group in self._read(root_id, segments.to_merge, MOST_SEGMENTS) or []:
             with self._files.writing(root_id) as database:
                 segments.merge(database, group, check)
 
-    def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = go_on) -> int:
+    def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = never_cancelled) -> int:
         """Delete what a run wrote; how many chunks there were. All of it or, where `check` raises
         meanwhile, nothing."""
         return self._delete(root_id, "run = ?", str(run_id), check)
 
     def delete_files(
-        self, root_id: UUID, source_file_ids: Sequence[UUID | str], check: Check = go_on
+        self, root_id: UUID, source_file_ids: Sequence[UUID | str], check: Check = never_cancelled
     ) -> int:
         """Delete the chunks and symbols of some files; how many chunks there were."""
         names = json.dumps([str(each) for each in source_file_ids])
@@ -218,9 +218,9 @@ class LexicalStore:
     def _read(
         self,
         root_id: UUID,
-        work: Callable[Concatenate[sqlite3.Connection, Asked], Result],
-        *args: Asked.args,
-        **options: Asked.kwargs,
+        work: Callable[Concatenate[sqlite3.Connection, P], Result],
+        *args: P.args,
+        **options: P.kwargs,
     ) -> Result | None:
         """What is read of a root's index; None where there is none."""
         with self._files.reading(root_id) as database:
@@ -254,12 +254,12 @@ def get_lexical() -> LexicalStore:
     global _store
     with _opening:
         if _store is None:
-            _store = LexicalStore(knobs().data_dir.absolute() / "lexical")
+            _store = LexicalStore(config().data_dir.absolute() / "lexical")
         return _store
 
 
 def reset_lexical() -> None:
-    """Let go of all files; the next `get_lexical` goes by the knobs of then."""
+    """Let go of all files; the next `get_lexical` goes by the settings of then."""
     global _store
     with _opening:
         if _store is not None:

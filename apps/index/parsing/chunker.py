@@ -7,7 +7,7 @@ from typing import Self
 from apps.code.chunking import MAX_CHARS, DecodedFile, chunk_file
 from apps.code.syntax.pieces import Cut
 from apps.code.values import ChunkedFile
-from apps.core.courtesy import courtesy
+from apps.core.ingest_throttle import ingest_throttle
 from apps.index.parsing.pool import ParseFailure, ParsePool
 from apps.index.parsing.process import IN_BACKGROUND, Command, ParseProcess, Source
 from apps.index.problems import PARSING_FAILED, PARSING_TOO_LONG
@@ -65,7 +65,7 @@ class Chunker:
         return process.cut(sources, max_chars=self._max_chars, seconds=self._parse_seconds)
 
     def _chunked(self, file: DecodedFile, cut: Cut | ParseFailure | None) -> ChunkedFile:
-        courtesy.give_way()
+        ingest_throttle.yield_to_queries()
         if isinstance(cut, ParseFailure):
             return chunk_file(file, None, max_chars=self._max_chars, problem=PROBLEMS[cut])
         return chunk_file(file, cut, max_chars=self._max_chars)

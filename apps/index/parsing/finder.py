@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from apps.code.syntax.pieces import Occurrence, declared_by_words, whole_word
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.index.parsing.pool import ParseFailure, ParsePool
 from apps.index.parsing.process import COMMAND, Command, ParseProcess, Source
 
@@ -20,7 +20,7 @@ class SourceText:
 
 
 @dataclass(frozen=True)
-class Sighting:
+class NameMatches:
     """Where a file has the name, in order. `parsed`: comments and strings are left out; else each
     whole word counts."""
 
@@ -34,10 +34,10 @@ class Finder:
     def __init__(self, *, processes: int = 0, command: Command = COMMAND) -> None:
         self._pool = ParsePool(processes=processes, command=command)
 
-    def find(self, name: str, files: Sequence[SourceText]) -> list[Sighting]:
+    def find(self, name: str, files: Sequence[SourceText]) -> list[NameMatches]:
         """Where each file has this name. A file without a grammar, or whose parse is given up, is
         searched for the whole word."""
-        seconds = knobs().ingest_parse_seconds
+        seconds = config().ingest_parse_seconds
 
         def ask(process: ParseProcess, sources: Sequence[Source]) -> Iterator[list[Occurrence]]:
             return process.find(sources, name=name, seconds=seconds)
@@ -52,9 +52,9 @@ class Finder:
 
 def _sighting(
     name: str, file: SourceText, parsed: list[Occurrence] | ParseFailure | None
-) -> Sighting:
+) -> NameMatches:
     if isinstance(parsed, list):
-        return Sighting(parsed, parsed=True)
+        return NameMatches(parsed, parsed=True)
     word = whole_word(name)
     declared = {each.start - 1 for each in declared_by_words(file.lines) if each.name == name}
     found = [
@@ -62,7 +62,7 @@ def _sighting(
         for row, line in enumerate(file.lines)
         for match in word.finditer(line)
     ]
-    return Sighting(found, parsed=False)
+    return NameMatches(found, parsed=False)
 
 
 _finder: Finder | None = None

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 from apps.core.errors import Unavailable
 from apps.index.parsing.process import COMMAND, Command, ParseProcess, ProcessGone, Source
-from apps.logs.context import carrying
+from apps.logs.context import with_context
 
 log = logging.getLogger("codeinfo.ingest")
 
@@ -78,7 +78,7 @@ class ParsePool:
             return self._of_batch(batch, ask)
 
         try:
-            for answers in self._threads.map(carrying(of_batch), _batches(files)):
+            for answers in self._threads.map(with_context(of_batch), _batches(files)):
                 yield from answers
         except (RuntimeError, CancelledError) as error:
             if not self._closed.is_set():

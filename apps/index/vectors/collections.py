@@ -18,7 +18,7 @@ from apps.core.telemetry import span, tell
 from apps.embedding.types import Vectors
 from apps.index.vectors import chroma
 
-Asked = ParamSpec("Asked")
+P = ParamSpec("P")
 Result = TypeVar("Result")
 Facts = Mapping[str, Any]
 
@@ -45,9 +45,9 @@ class Collections:
     @span("chroma")
     def ask(
         self,
-        verb: Callable[Concatenate["Collections", Asked], Result],
-        *args: Asked.args,
-        **options: Asked.kwargs,
+        verb: Callable[Concatenate["Collections", P], Result],
+        *args: P.args,
+        **options: P.kwargs,
     ) -> Result:
         """Do one verb here, as `process.Embedded` has it done elsewhere."""
         tell(verb=verb.__name__)

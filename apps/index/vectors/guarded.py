@@ -17,7 +17,7 @@ from apps.index.vectors.chroma import BROKEN, CRASHED, failed, unavailable
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.process import may_be_malformed, sqlite_code
 
-Asked = ParamSpec("Asked")
+P = ParamSpec("P")
 Result = TypeVar("Result")
 # The name of a collection, and what else a verb is called with.
 Call = tuple[Any, ...]
@@ -38,9 +38,9 @@ class Client(Protocol):
 
     def ask(
         self,
-        verb: Callable[Concatenate[Collections, Asked], Result],
-        *args: Asked.args,
-        **options: Asked.kwargs,
+        verb: Callable[Concatenate[Collections, P], Result],
+        *args: P.args,
+        **options: P.kwargs,
     ) -> Result: ...
 
     def renew(self) -> None:
@@ -76,9 +76,9 @@ class Guarded:
 
     def ask(
         self,
-        verb: Callable[Concatenate[Collections, Asked], Result],
-        *args: Asked.args,
-        **options: Asked.kwargs,
+        verb: Callable[Concatenate[Collections, P], Result],
+        *args: P.args,
+        **options: P.kwargs,
     ) -> Result:
         """What a verb answers."""
         try:

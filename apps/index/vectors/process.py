@@ -23,7 +23,7 @@ from apps.index.vectors.chroma import CALL_SECONDS, CRASHED, broken, crashed, fa
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.pipe import Pipe
 
-Asked = ParamSpec("Asked")
+P = ParamSpec("P")
 Result = TypeVar("Result")
 
 COMMAND = (sys.executable, "-P", "-m", "apps.index.vectors.child")
@@ -71,9 +71,9 @@ class Embedded:
     @span("chroma")
     def ask(
         self,
-        verb: Callable[Concatenate[Collections, Asked], Result],
-        *args: Asked.args,
-        **options: Asked.kwargs,
+        verb: Callable[Concatenate[Collections, P], Result],
+        *args: P.args,
+        **options: P.kwargs,
     ) -> Result:
         """What a verb of Collections answers, or the Unavailable it raises."""
         tell(verb=verb.__name__)

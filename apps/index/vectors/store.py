@@ -6,7 +6,7 @@ Chroma 1.5 makes a row and two index entries of every key, and a trigram index o
 that nobody asks for: with a document and a key for each fact 800 chunks a second went in where this
 way 2,200 do, and a query took twice as long.
 
-Chroma does one thing at a time. Writes are therefore cut into slices (`courtesy`).
+Chroma does one thing at a time. Writes are therefore cut into slices (`ingest_throttle`).
 
 A collection can break without the others: then it fails alone. `examine` tells whether it has,
 `set_aside` takes it out of the way, and `set_store_aside` does so with a store that is broken as a
@@ -22,11 +22,11 @@ from uuid import UUID
 
 import numpy as np
 
-from apps.core.conf import knobs
-from apps.core.courtesy import courtesy
+from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.types import Vectors
-from apps.index.types import Check, Origin, StoredMatch, VectorRecord, go_on
+from apps.index.types import Check, Origin, StoredMatch, VectorRecord, never_cancelled
 from apps.index.vectors import aside, chroma
 from apps.index.vectors.chroma import failed
 from apps.index.vectors.collections import Collections, pages
@@ -34,7 +34,7 @@ from apps.index.vectors.guarded import Client, Guarded, are_true
 from apps.index.vectors.packing import description, match, origin_in, packed, unit_rows
 from apps.index.vectors.process import Embedded
 
-Asked = ParamSpec("Asked")
+P = ParamSpec("P")
 Result = TypeVar("Result")
 
 READ_SLICE = 5_000
@@ -77,7 +77,7 @@ class VectorStore:
         kept = [record for record, fine in zip(records, good, strict=True) if fine]
         units = units[good]
         name, about = self._name(root_id), description(root_id, model, units.shape[1], origin)
-        for part in courtesy.slices(len(kept)):
+        for part in ingest_throttle.write_slices(len(kept)):
             ids = [record.id for record in kept[part]]
             facts = [packed(record) for record in kept[part]]
             self._client.ask(Collections.add, name, about, ids, units[part], facts)
@@ -175,7 +175,7 @@ class VectorStore:
         named = [(name, *calls[root_id]) for name, root_id in roots.items()]
         if not named:
             return {}
-        with courtesy.call():
+        with ingest_throttle.foreground_call():
             found = self._client.each(verb, named)
         return {roots[name]: answer for name, answer in found.items()}
 
@@ -209,13 +209,13 @@ class VectorStore:
             part = list(ids[start : start + RECORDS_SLICE])
             self._client.ask(Collections.delete, self._name(root_id), part)
 
-    def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = go_on) -> int:
+    def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = never_cancelled) -> int:
         """Delete what a run wrote; how many there were. `check` is called between slices: a
         hundred thousand rows take minutes."""
         return self._delete(root_id, {"runId": str(run_id)}, check)
 
     def delete_files(
-        self, root_id: UUID, source_file_ids: Sequence[UUID | str], check: Check = go_on
+        self, root_id: UUID, source_file_ids: Sequence[UUID | str], check: Check = never_cancelled
     ) -> int:
         """Delete the chunks of some files; how many there were."""
         names = [str(each) for each in source_file_ids]
@@ -228,7 +228,7 @@ class VectorStore:
     def count(self, root_id: UUID) -> int:
         return self._client.ask(Collections.count, self._name(root_id))
 
-    def drop(self, root_id: UUID, check: Check = go_on) -> None:
+    def drop(self, root_id: UUID, check: Check = never_cancelled) -> None:
         """Delete all of a root, and its index files."""
         name = self._name(root_id)
         # A collection that is broken cannot be counted. It can be dropped all the same.
@@ -292,7 +292,7 @@ class VectorStore:
         name, deleted = self._name(root_id), 0
         # To ask anew for every slice took a third of the time.
         while ids := self._client.ask(Collections.ids, name, READ_SLICE, where=where):
-            for part in courtesy.slices(len(ids)):
+            for part in ingest_throttle.write_slices(len(ids)):
                 check()
                 self._client.ask(Collections.delete, name, ids[part])
             deleted += len(ids)
@@ -342,16 +342,16 @@ def claim_store() -> None:
         if _lock is not None and not _lock.holds():
             _lock.close()
             _lock = None
-        if _lock is None and not knobs().chroma_url:
+        if _lock is None and not config().chroma_url:
             _lock = chroma.FolderLock(_folder())
 
 
 def _folder() -> Path:
-    return knobs().data_dir.absolute() / "chroma"
+    return config().data_dir.absolute() / "chroma"
 
 
 def _open() -> VectorStore:
-    url, prefix = knobs().chroma_url, knobs().ingest_collection
+    url, prefix = config().chroma_url, config().ingest_collection
     client = Collections(chroma.open_server(url)) if url else Embedded(_folder())
     return VectorStore(client, prefix)
 
@@ -360,7 +360,7 @@ def set_store_aside() -> Path | None:
     """Move all of the embedded store away, for it is broken; the next `get_store` opens a new one.
     Where to, or None where nothing was left. Raises Unavailable where another process has it."""
     global _store
-    if knobs().chroma_url:
+    if config().chroma_url:
         raise chroma.unavailable("The files of a Chroma server are its own", retryable=False)
     with _opening:
         if _store is not None:
@@ -371,7 +371,7 @@ def set_store_aside() -> Path | None:
 
 
 def reset_store() -> None:
-    """Close the store and let go of its folder; the next `get_store` goes by the knobs of then."""
+    """Close the store and let go of its folder; the next `get_store` reads the settings."""
     global _store, _lock
     with _opening:
         if _store is not None:

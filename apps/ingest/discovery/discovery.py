@@ -14,26 +14,26 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
-from apps.index.files import (
+from apps.index.root_directory import (
     SPECIAL,
     SYMBOLIC_LINK,
     UNREADABLE,
-    Beneath,
+    RootDirectory,
     SpecialFile,
     is_unreadable,
     read_file,
     read_up_to,
     reason_of,
 )
-from apps.index.types import Check, go_on
+from apps.index.types import Check, never_cancelled
 from apps.ingest.discovery.eligibility import LOOK_BYTES, Rules
 from apps.ingest.discovery.git_index import tracked_files, why_nothing
 from apps.ingest.discovery.own_data import OwnData, refuse_own_data
 from apps.ingest.discovery.repository import find_repository
 from apps.ingest.discovery.walk import Found, from_git, walk
-from apps.ingest.types import Candidate, Discovery, Skipped, Stamp
+from apps.ingest.types import Candidate, Discovery, FileStat, Skipped
 
 __all__ = ["discover", "read_file"]
 
@@ -47,8 +47,8 @@ _PATH = attrgetter("path")
 
 def discover(
     root: Path,
-    known: Mapping[str, Stamp] | None = None,
-    check: Check = go_on,
+    known: Mapping[str, FileStat] | None = None,
+    check: Check = never_cancelled,
     *,
     plain: bool = False,
 ) -> Discovery:
@@ -75,12 +75,12 @@ def discover(
         return _sorted(judge.verdicts(found, check))
 
 
-def open_root(root: Path) -> Beneath:
+def open_root(root: Path) -> RootDirectory:
     """A folder held open. Raises NotFound and InvalidInput (NOT_DIRECTORY, NOT_READABLE)."""
     try:
         if root.is_dir() and not os.access(root, os.R_OK | os.X_OK):
             raise PermissionError(errno.EACCES, UNREADABLE)
-        return Beneath(root)
+        return RootDirectory(root)
     except FileNotFoundError:
         raise NotFound(f"There is no folder {root}") from None
     except NotADirectoryError:
@@ -90,7 +90,7 @@ def open_root(root: Path) -> Beneath:
 
 
 def _rules(root: Path, *, from_git: bool) -> Rules:
-    settings = knobs()
+    settings = config()
     return Rules.of(
         include=settings.ingest_include,
         exclude=settings.ingest_exclude,
@@ -117,9 +117,9 @@ def _sorted(judged: Iterable[Candidate | Skipped]) -> Discovery:
 class _Judge:
     """Decides on one file after the other; `young` is the time from which on a file is so."""
 
-    beneath: Beneath
+    beneath: RootDirectory
     rules: Rules
-    known: Mapping[str, Stamp]
+    known: Mapping[str, FileStat]
     young: int
 
     def verdicts(self, found: Iterable[Found], check: Check) -> Iterator[Candidate | Skipped]:
@@ -145,7 +145,7 @@ class _Judge:
         if reason:
             return Skipped(shown, reason, status.st_size)
         stamp = self._stamp(status)
-        if stamp.proves(self.known.get(found.path)):
+        if stamp.is_unchanged(self.known.get(found.path)):
             return Candidate(found.path, stamp)
         return self._by_content(found.path)
 
@@ -166,9 +166,9 @@ class _Judge:
             return Skipped(path, reason, status.st_size)
         return Candidate(path, self._stamp(status))
 
-    def _stamp(self, status: os.stat_result) -> Stamp:
+    def _stamp(self, status: os.stat_result) -> FileStat:
         changed = status.st_ctime_ns
-        return Stamp(status.st_size, status.st_mtime_ns, changed if changed < self.young else 0)
+        return FileStat(status.st_size, status.st_mtime_ns, changed if changed < self.young else 0)
 
 
 def _refuse_kind(status: os.stat_result) -> str | None:

@@ -14,8 +14,8 @@ from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Any
 
-from apps.index.files import Beneath, read_up_to, reason_of
-from apps.index.types import Check, go_on
+from apps.index.root_directory import RootDirectory, read_up_to, reason_of
+from apps.index.types import Check, never_cancelled
 from apps.ingest.discovery.refusal import refused
 from apps.ingest.discovery.repository import Repository, has_objects
 
@@ -44,7 +44,7 @@ NOTHING_TRACKED = "nothing tracked by git. `git add` the files, or ingest it as 
 INDEX_MISSING = "git index missing: nothing is checked out. `git reset` makes the index again"
 
 
-def tracked_files(repository: Repository, root: Path, check: Check = go_on) -> list[str]:
+def tracked_files(repository: Repository, root: Path, check: Check = never_cancelled) -> list[str]:
     """The tracked paths beneath `root`, relative to it, each once. One that ends with a slash is a
     folder that a sparse checkout left out; "" says so of `root` itself.
 
@@ -74,7 +74,7 @@ def _beneath(prefix: bytes, name: bytes) -> bytes | None:
 
 def _content(git_dir: Path) -> bytes | None:
     try:
-        with Beneath(git_dir) as folder:
+        with RootDirectory(git_dir) as folder:
             descriptor, _ = folder.open("index")
             try:
                 data = read_up_to(descriptor, MAX_INDEX_BYTES + 1)

@@ -16,7 +16,7 @@ import re2
 from dulwich.ignore import read_ignore_patterns
 from dulwich.wildmatch import MalformedPattern, translate
 
-from apps.index.files import Beneath, is_unreadable, read_up_to
+from apps.index.root_directory import RootDirectory, is_unreadable, read_up_to
 
 NAME = ".gitignore"
 
@@ -171,7 +171,7 @@ class Ignores:
         return self._rules[max(said)].ignores if said else None
 
 
-def read_ignores(beneath: Beneath, folder: str, above: Ignores | None) -> Ignores | None:
+def read_ignores(beneath: RootDirectory, folder: str, above: Ignores | None) -> Ignores | None:
     """Those that speak for `folder` ("" or with a slash at its end); those above where it has no
     file of its own, but a link or a folder of that name. Raises OSError where it cannot be read."""
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput
 
 REASON = "Data of codeinfo"
@@ -14,7 +14,7 @@ REASON = "Data of codeinfo"
 
 def _folders() -> list[Path]:
     """Database, vectors, caches, keys and tokens; credentials and threads of Codex."""
-    known = knobs()
+    known = config()
     return [Path(os.path.realpath(folder)) for folder in (known.data_dir, known.codex_home)]
 
 
@@ -34,7 +34,7 @@ class OwnData:
     @classmethod
     def beneath(cls, root: Path) -> Self:
         folders = [own.relative_to(root) for own in _folders() if own.is_relative_to(root)]
-        log = Path(os.path.realpath(knobs().log_file_path))
+        log = Path(os.path.realpath(config().log_file_path))
         return cls(
             frozenset(map(str, folders)),
             str(log.relative_to(root)) if log.is_relative_to(root) else "",

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.core.conf import knobs
-from apps.index.files import Beneath, read_up_to
+from apps.core.config import config
+from apps.index.root_directory import RootDirectory, read_up_to
 from apps.ingest.discovery.refusal import refused
 
 POINTER = b"gitdir: "
@@ -94,7 +94,7 @@ def _pointed_to(dot_git: Path, work_tree: Path) -> Path:
 
 def _content(path: Path) -> bytes:
     try:
-        with Beneath(path.parent) as folder:
+        with RootDirectory(path.parent) as folder:
             descriptor, _ = folder.open(path.name)
             try:
                 return read_up_to(descriptor, MAX_POINTER_BYTES + 1)
@@ -166,9 +166,9 @@ def _check_head(git_dir: Path) -> None:
 def _check_owner(*paths: Path) -> None:
     """git's own guard against repositories that another user has put in the way."""
     users = {os.geteuid()}
-    if 0 in users and knobs().sudo_uid >= 0:
-        users.add(knobs().sudo_uid)
-    trusted = [os.path.realpath(folder) for folder in knobs().trusted_folders]
+    if 0 in users and config().sudo_uid >= 0:
+        users.add(config().sudo_uid)
+    trusted = [os.path.realpath(folder) for folder in config().trusted_folders]
     for path in paths:
         owner = path.lstat().st_uid
         if owner not in users and not any(path.is_relative_to(folder) for folder in trusted):

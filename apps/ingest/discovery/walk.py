@@ -7,16 +7,16 @@ out. A pruned folder is one `Found` whose path ends with a slash.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from apps.index.files import (
+from apps.index.root_directory import (
     MAX_DEPTH,
     SYMBOLIC_LINK,
     TOO_DEEP,
-    Beneath,
     Entry,
+    RootDirectory,
     is_unreadable,
     reason_of,
 )
-from apps.index.types import Check, go_on
+from apps.index.types import Check, never_cancelled
 from apps.ingest.discovery import gitignore
 from apps.ingest.discovery.eligibility import Rules
 from apps.ingest.discovery.gitignore import Ignores
@@ -53,7 +53,7 @@ def from_git(paths: list[str], rules: Rules) -> Iterator[Found]:
             yield Found(path, NOT_CHECKED_OUT if path.endswith("/") or not path else "")
 
 
-def walk(beneath: Beneath, rules: Rules, check: Check = go_on) -> Iterator[Found]:
+def walk(beneath: RootDirectory, rules: Rules, check: Check = never_cancelled) -> Iterator[Found]:
     """Every file below a root, links and special files with their reason, never followed. `check`
     is called for each folder."""
     folders: list[tuple[str, Ignores | None]] = [("", None)]

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from apps.code.values import ChunkedFile
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.embedding import fit
-from apps.index.files import Unreadable, read_file
 from apps.index.parsing import Chunker
+from apps.index.root_directory import Unreadable, read_file
 from apps.ingest.runs.job import Job
 from apps.ingest.types import Candidate, Skipped
 
@@ -75,7 +75,7 @@ def batches(
         with job.timed("chunking"):
             piece = _chunked(root, files[start : start + READ_AT_ONCE], chunker, max_tokens)
             gathered += sort_out(piece)
-        if len(gathered) >= knobs().ingest_flush_every and gathered.chunk_count >= ROWS_PER_WRITE:
+        if len(gathered) >= config().ingest_flush_every and gathered.chunk_count >= ROWS_PER_WRITE:
             yield gathered
             gathered = Batch()
     if len(gathered):

@@ -13,20 +13,20 @@ from typing import NamedTuple, Self
 from uuid import UUID
 
 from apps.code.values import ChunkedFile
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.index import problems, queries
-from apps.index.files import read_file
 from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
+from apps.index.root_directory import read_file
 from apps.index.types import Check
 from apps.ingest.runs import integrity
 from apps.ingest.runs.batches import Batch
 from apps.ingest.runs.guards import above, count_disappeared
-from apps.ingest.types import Candidate, Discovery, Skipped, Stamp
+from apps.ingest.types import Candidate, Discovery, FileStat, Skipped
 
 # Raised by whoever changes how files are cut or what is kept of a chunk: every root is then
 # ingested anew when its turn comes.
-CUT = 1
+CHUNKER_VERSION = 1
 # Raised by whoever changes which files are left out for their content: files that have not changed
 # are then looked into once more, and stay where they may.
 JUDGED = 1
@@ -34,10 +34,10 @@ JUDGED = 1
 FEW = 500
 
 
-def recipe() -> str:
+def chunker_version() -> str:
     """What the chunks of a root are made by; its row keeps it."""
-    included = " ".join(sorted(knobs().ingest_include))
-    return f"{CUT}/{sha256(included.encode()).hexdigest()[:8]}/{JUDGED}"
+    included = " ".join(sorted(config().ingest_include))
+    return f"{CHUNKER_VERSION}/{sha256(included.encode()).hexdigest()[:8]}/{JUDGED}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class _Row(NamedTuple):
     """What of a published SourceFile tells whether it may stay."""
 
     path: str
-    stamp: Stamp
+    stamp: FileStat
     sha256: str
     skip_reason: str
     chunks: int
@@ -82,7 +82,7 @@ class _Row(NamedTuple):
             "path", "size", "mtime_ns", "ctime_ns", "sha256", "skip_reason", "chunks", "problem"
         )
         return [
-            cls(path, Stamp(size, mtime, ctime), digest, reason, chunks, problem)
+            cls(path, FileStat(size, mtime, ctime), digest, reason, chunks, problem)
             for path, size, mtime, ctime, digest, reason, chunks, problem in fields
         ]
 
@@ -118,10 +118,10 @@ class Published:
         lost chunks they may be this file's."""
         return self._root is not None and self._root.model == self._run.model and self._is_whole
 
-    def stamps(self) -> dict[str, Stamp]:
+    def stamps(self) -> dict[str, FileStat]:
         """By path, those of the files whose chunks may stay, where they were chosen by the rules in
         force."""
-        if self._root is None or self._root.recipe != recipe():
+        if self._root is None or self._root.chunker_version != chunker_version():
             return {}
         return {path: row.stamp for path, row in self._staying.items() if not row.skip_reason}
 
@@ -174,7 +174,7 @@ class Published:
         row = self._staying.get(found.path)
         if row is None or row.skip_reason or problems.is_tried_again(row.problem):
             return False
-        return found.stamp.proves(row.stamp) or row.sha256 == self._hash_of(found.path)
+        return found.stamp.is_unchanged(row.stamp) or row.sha256 == self._hash_of(found.path)
 
     def _hash_of(self, path: str) -> str:
         try:
@@ -262,9 +262,9 @@ def _fits(root: Root, run: IngestRun) -> bool:
 
 def makes_the_same_chunks(root: Root) -> bool:
     """Whether the files of a root would be cut today as they were for its index."""
-    return _cut(root.recipe) == _cut(recipe())
+    return _cut(root.chunker_version) == _cut(chunker_version())
 
 
-def _cut(recipe: str) -> list[str]:
+def _cut(chunker_version: str) -> list[str]:
     """What of a recipe tells how files are cut."""
-    return recipe.split("/")[:2]
+    return chunker_version.split("/")[:2]

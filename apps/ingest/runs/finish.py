@@ -8,11 +8,11 @@ from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from apps.index import stream
+from apps.index import changes
 from apps.index.endings import Ending, changes_of, unsaved
 from apps.index.models import IngestRun, Root
 from apps.ingest.runs import journal
-from apps.ingest.runs.patience import patiently
+from apps.ingest.runs.retry import retry_on_locked
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -21,14 +21,14 @@ def end(run_id: UUID, ending: Ending) -> None:
     """End a run, if nobody else has; where its row cannot be written, in this process alone."""
     at = timezone.now()
     try:
-        patiently(lambda: finish(run_id, ending, at))
+        retry_on_locked(lambda: finish(run_id, ending, at))
     except DatabaseError as error:
         unsaved[run_id] = ending, at
         facts = {"runId": str(run_id), "state": ending.state, "reason": str(error)}
         facts |= {"lastError": ending.last_error}
         logger.error("end of an ingest not saved yet", extra={"context": facts})
-        stream.run_changed(run_id)
-        stream.roots_changed()
+        changes.run_changed(run_id)
+        changes.roots_changed()
 
 
 def save() -> None:
@@ -45,8 +45,8 @@ def finish(run_id: UUID, ending: Ending, at: datetime | None = None) -> bool:
     if run is None:
         return False
     journal.ended(run)
-    stream.run_changed(run_id)
-    stream.roots_changed()
+    changes.run_changed(run_id)
+    changes.roots_changed()
     return True
 
 

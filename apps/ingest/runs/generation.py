@@ -13,14 +13,14 @@ from django.utils import timezone
 
 from apps.code.values import ChunkedFile
 from apps.core.errors import Conflict
-from apps.index import freeze, stores, stream
+from apps.index import changes, freeze, stores
 from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
 from apps.index.queries import find_root
-from apps.index.types import Check, go_on
+from apps.index.types import Check, never_cancelled
 from apps.ingest.runs import sweep
-from apps.ingest.runs.delta import Delta, recipe
+from apps.ingest.runs.delta import Delta, chunker_version
 from apps.ingest.runs.job import Stopped
-from apps.ingest.runs.patience import patiently
+from apps.ingest.runs.retry import retry_on_locked
 from apps.ingest.types import Candidate, Counts, Skipped
 
 ROWS_PER_INSERT = 500
@@ -37,11 +37,11 @@ class Generation:
 
     root: Root
     run: IngestRun
-    check: Check = go_on
+    check: Check = never_cancelled
 
     @classmethod
     @freeze.index.changing()
-    def begin(cls, run: IngestRun, check: Check = go_on) -> "Generation":
+    def begin(cls, run: IngestRun, check: Check = never_cancelled) -> "Generation":
         """Find or make the root of a run, cleared of what a dead run left in it: that would be
         published with this one's, for it bears the same number.
 
@@ -93,7 +93,7 @@ class Generation:
     def add_files(self, rows: Sequence[SourceFile]) -> None:
         """Save the rows of files that are about to get vectors; the rows come first, so that after
         a crash they tell which vectors to sweep."""
-        patiently(lambda: SourceFile.objects.bulk_create(rows))
+        retry_on_locked(lambda: SourceFile.objects.bulk_create(rows))
 
     def add_skipped(self, skipped: Sequence[Skipped]) -> None:
         keep_skipped(self.run, skipped, root=self.root, since=self.number)
@@ -110,15 +110,17 @@ class Generation:
             self.check()
             # Still live for readers: this takes effect with the generation.
             some = delta.gone[start : start + ROWS_PER_INSERT]
-            patiently(partial(SourceFile.objects.filter(id__in=some).update, until=self.number))
+            retry_on_locked(
+                partial(SourceFile.objects.filter(id__in=some).update, until=self.number)
+            )
         try:
-            published = patiently(lambda: self._advance(delta))
+            published = retry_on_locked(lambda: self._advance(delta))
         except IntegrityError:
             raise name_taken(self.run.name) from None
         if not published:
             self._explain()
         self.root.refresh_from_db()
-        stream.roots_changed()
+        changes.roots_changed()
 
     @transaction.atomic
     def _advance(self, delta: Delta) -> int:
@@ -131,7 +133,7 @@ class Generation:
             description=self.run.description,
             model=self.run.model,
             plain_folder=self.run.plain_folder,
-            recipe=recipe(),
+            chunker_version=chunker_version(),
             **changed,
             last_run_id=self.run.id,
             last_state="completed",
@@ -188,4 +190,4 @@ def keep_skipped(
             )
             for item in skipped[start : start + ROWS_PER_INSERT]
         ]
-        patiently(partial(SourceFile.objects.bulk_create, rows))
+        retry_on_locked(partial(SourceFile.objects.bulk_create, rows))

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from apps.core.errors import Unavailable
-from apps.index.files import MISSING, Beneath, reason_of
+from apps.index.root_directory import MISSING, RootDirectory, reason_of
 from apps.ingest.discovery.discovery import WHOLE_ROOT, open_root
 from apps.ingest.types import Candidate, Discovery
 
@@ -30,7 +30,7 @@ class Guard:
     """The root of one run, held open from discovery to publishing, so that its inode cannot come to
     be another folder's; and how many of its files were lost meanwhile."""
 
-    def __init__(self, path: Path, held: Beneath) -> None:
+    def __init__(self, path: Path, held: RootDirectory) -> None:
         self._path = path
         self._held = held
         self._found = 0
@@ -62,7 +62,7 @@ class Guard:
 
     def _problem(self) -> str:
         try:
-            with Beneath(self._path) as now:
+            with RootDirectory(self._path) as now:
                 if now.identity() != self._held.identity():
                     return "has become another folder during the ingest"
                 now.look()

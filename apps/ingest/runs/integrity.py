@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.index import freeze, queries, stream
+from apps.index import changes, freeze, queries
 from apps.index.endings import INTERRUPTED
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, Root
-from apps.index.types import Check, go_on
+from apps.index.types import Check, never_cancelled
 from apps.index.vectors.chroma import BROKEN, failed
 from apps.index.vectors.store import get_store, set_store_aside
 
@@ -70,7 +70,7 @@ def is_whole(root: Root) -> bool:
     return not damage and words >= root.embedded
 
 
-def check(before_each: Check = go_on) -> None:
+def check(before_each: Check = never_cancelled) -> None:
     """Look at every published root that is not under way, write down what it lacks, and have it
     ingested again.
 
@@ -103,10 +103,10 @@ def _in_a_usable_store(work: Callable[[], Result]) -> Result:
     return work()
 
 
-def _look_after(roots: Sequence[Root], before_each: Check = go_on) -> list[str]:
+def _look_after(roots: Sequence[Root], before_each: Check = never_cancelled) -> list[str]:
     """The damage of each root, with what is broken set aside. A root that cannot be judged keeps
     the others from nothing: what it raised is raised at the end."""
-    ours = not knobs().chroma_url
+    ours = not config().chroma_url
     get_store().collections()  # says whether the store as a whole can be used, without a root too
     states: list[tuple[Root, State]] = []
     unjudged: Unavailable | None = None
@@ -129,7 +129,7 @@ def _look_after(roots: Sequence[Root], before_each: Check = go_on) -> list[str]:
     elif broken:
         _tell_broken(broken, None)
     for root, state in after:
-        mendable = state.damage(root) and not state.problem and knobs().ingest_repair == "auto"
+        mendable = state.damage(root) and not state.problem and config().ingest_repair == "auto"
         if mendable and (root in new or _is_untried(root)):
             _queue(root)
     if unjudged:
@@ -158,7 +158,7 @@ def _write_down(root: Root, damage: str) -> bool:
     facts = {"root": root.path, "damage": damage or None}
     level = logging.WARNING if damage else logging.INFO
     logger.log(level, "vectors of a folder checked", extra={"context": facts})
-    stream.roots_changed()
+    changes.roots_changed()
     return bool(damage) and not root.damage
 
 

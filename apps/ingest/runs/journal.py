@@ -6,7 +6,7 @@ from uuid import UUID
 
 from apps.core.metrics import CHUNKS, INGEST_RUNS
 from apps.index.models import IngestRun
-from apps.logs.context import on_behalf_of
+from apps.logs.context import log_context
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -30,7 +30,7 @@ def _log(run: IngestRun, what: str) -> None:
     verb = "ingest remove" if run.operation == IngestRun.Operation.REMOVE else "ingest"
     failed = run.state in ("error", "needs_confirmation")
     level = logging.WARNING if failed else logging.INFO
-    with on_behalf_of(run.request_id):
+    with log_context(run.request_id):
         logger.log(level, "%s %s", verb, what, extra={"context": _facts(run)})
 
 

@@ -6,7 +6,7 @@ from django.db.models import Exists
 
 from apps.core.errors import Conflict
 from apps.embedding import DEFAULT_MODEL, is_gone
-from apps.index import stream
+from apps.index import changes
 from apps.index.models import IndexLock, IngestRun, Root
 
 
@@ -33,7 +33,7 @@ def take(model: str, dimension: int) -> None:
         id=1, defaults={"model": model, "dimension": dimension}
     )
     if created:
-        stream.roots_changed()
+        changes.roots_changed()
     if lock.model != model:
         raise locked(lock.model)
     if lock.dimension != dimension:
@@ -49,7 +49,7 @@ def move(model: str, dimension: int) -> None:
     """Lock the index to another model. Roots embedded with the one before answer nothing until
     they have been embedded again."""
     IndexLock.objects.update_or_create(id=1, defaults={"model": model, "dimension": dimension})
-    stream.roots_changed()
+    changes.roots_changed()
 
 
 def release(ending: UUID | None = None) -> bool:
@@ -67,5 +67,5 @@ def release(ending: UUID | None = None) -> bool:
         .delete()
     )
     if released:
-        stream.roots_changed()
+        changes.roots_changed()
     return bool(released)

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.index import stores, stream
+from apps.index import changes, stores
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import RemovedRoot, Root
@@ -77,7 +77,7 @@ def removed_of(root_ids: Iterable[UUID]) -> set[UUID]:
 
 def orphan_of(held: Held, own: str) -> Orphan:
     # Words are in files of our own data folder: where there are some, it is an index of this place.
-    elsewhere = bool(knobs().chroma_url) and not held.words and held.is_anothers(own)
+    elsewhere = bool(config().chroma_url) and not held.words and held.is_anothers(own)
     if origin := held.origin:
         return Orphan(held.root_id, origin.path, origin.name, held.model, elsewhere)
     path = _folder_of(held.root_id) if held.vectors else ""
@@ -96,7 +96,7 @@ def _folder_of(root_id: UUID) -> str:
 def look_again() -> None:
     """Forget what was dropped from a Chroma server beside this process. Raises Unavailable as
     `find` does."""
-    if knobs().chroma_url and any(not each.elsewhere for each in _known):
+    if config().chroma_url and any(not each.elsewhere for each in _known):
         remember(find())
 
 
@@ -112,7 +112,7 @@ def remember(found: Iterable[Orphan]) -> None:
                 "index of a root that the database does not know", extra={"context": facts}
             )
     if before != {each.root_id for each in _known}:
-        stream.roots_changed()
+        changes.roots_changed()
 
 
 def find_at_start() -> list[Orphan]:
@@ -128,5 +128,5 @@ def find_at_start() -> list[Orphan]:
 
 def _has_vectors() -> bool:
     """Whether there may be vectors, without opening an embedded store that was never used."""
-    known_knobs = knobs()
+    known_knobs = config()
     return bool(known_knobs.chroma_url) or (known_knobs.data_dir / "chroma/chroma.sqlite3").exists()

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from apps.core import disk
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
@@ -76,7 +76,7 @@ def _ingest(
             guard.lose(len(piece.skipped), piece.skipped[0].reason)
         return late.sort_out(piece)
 
-    cutter = Chunker(parse_seconds=knobs().ingest_parse_seconds)
+    cutter = Chunker(parse_seconds=config().ingest_parse_seconds)
     with job.closing(get_embedder(run.model)) as embedder, job.closing(cutter) as chunker:
         chunked = batches(Path(run.path), delta.files, chunker, embedder.max_tokens, job, sort_out)
         if run.dry_run:

@@ -8,8 +8,8 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from apps.core import disk
-from apps.core.conf import knobs
-from apps.index import stream
+from apps.core.config import config
+from apps.index import changes
 from apps.index.endings import NO_COUNTS
 from apps.index.models import IngestRun
 from apps.index.types import RunState
@@ -78,17 +78,17 @@ class Progress:
 
     def _write(self) -> None:
         self._written = self._clock()
-        changes = {**self._row, **self._counts, "heartbeat_at": timezone.now()}
+        row = {**self._row, **self._counts, "heartbeat_at": timezone.now()}
         run = IngestRun.objects.running().filter(id=self._run_id, cancel_requested=False)
         try:
-            written = run.update(**changes)
+            written = run.update(**row)
         except OperationalError as error:
             if disk.is_full(error):
                 raise
             # Locked for longer than we wait: the next write brings all of it.
             return
         if written:
-            stream.run_changed(self._run_id)
+            changes.run_changed(self._run_id)
             self._tell()
         else:
             # Cancelled from another process, or given up for dead by one.
@@ -97,7 +97,7 @@ class Progress:
 
     def _tell(self) -> None:
         """A line in the log now and then, for those who follow a long run there."""
-        if self._written - self._told < knobs().log_progress_ms / 1000:
+        if self._written - self._told < config().log_progress_ms / 1000:
             return
         self._told = self._written
         journal.goes_on(self._run_id, self._row.get("file_index"), self._counts)

@@ -17,27 +17,18 @@ from django.db import DatabaseError, close_old_connections, connections
 from django.utils import timezone
 
 from apps.core import disk
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.core.telemetry import span, tell
 from apps.index import endings, queries
 from apps.index.endings import CANCELLED, INTERRUPTED, Ending
 from apps.index.models import IngestRun, Root
 from apps.index.vectors.chroma import failed as store_failed
-from apps.ingest.runs import (
-    finish,
-    integrity,
-    journal,
-    lock,
-    mend,
-    orphans,
-    pipeline,
-    recovery,
-    sweep,
-)
-from apps.ingest.runs.heart import Heartbeat
+from apps.ingest.runs import finish, integrity, journal, lock, orphans, pipeline, recovery, sweep
+from apps.ingest.runs import reindex as reindex
+from apps.ingest.runs.heartbeat import Heartbeat
 from apps.ingest.runs.job import Job, Stopped
-from apps.logs.context import on_behalf_of
+from apps.logs.context import log_context
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -75,10 +66,10 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
     """Do a claimed run and write down how it ended. Never raises for what a run may meet."""
     job = _jobs[run.id] = Job(run.id)
     try:
-        with on_behalf_of(run.request_id, runId=str(run.id)):
+        with log_context(run.request_id, runId=str(run.id)):
             journal.began(run)
             with Heartbeat(job) if beating else nullcontext():
-                ending = recovery.truth(run, _perform(run, job))
+                ending = recovery.final_state(run, _perform(run, job))
             job.left_behind = not _tidy(run)
             finish.end(run.id, ending)
     finally:
@@ -271,9 +262,9 @@ class Worker(threading.Thread):
         try:
             integrity.check(self._give_way)
         except Unavailable:
-            self._to_mend = mend.wanting()
+            self._to_mend = reindex.roots_needing_rebuild()
             raise
-        self._to_mend = mend.wanting()
+        self._to_mend = reindex.roots_needing_rebuild()
 
     def _give_way(self) -> None:
         """Raises Stopped where there is something better to do."""
@@ -288,8 +279,8 @@ class Worker(threading.Thread):
             return False  # when there is room again
         root = self._to_mend.pop()
         try:
-            mend.rebuild(root, stop=self._wake.is_set)
-        except mend.GivenUp:
+            reindex.rebuild(root, stop=self._wake.is_set)
+        except reindex.Interrupted:
             self._to_mend.append(root)
         except CodeinfoError as error:
             facts = {"root": root.path, "reason": error.message}
@@ -303,7 +294,7 @@ _worker: Worker | None = None
 def start_worker() -> None:
     """Begin to take runs, in a thread of this process, unless Celery's workers do."""
     global _worker
-    if _worker is None and not knobs().celery_broker_url:
+    if _worker is None and not config().celery_broker_url:
         _worker = Worker()
         _worker.start()
 
@@ -329,7 +320,7 @@ def wake() -> None:
     """A row was queued. Without a worker here, the one elsewhere finds it when it looks."""
     if _worker is not None:
         _worker.wake()
-    elif knobs().celery_broker_url:
+    elif config().celery_broker_url:
         # Celery is an extra, which only those who name a broker have installed.
         from apps.core.celery import send  # noqa: PLC0415
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from django.utils import timezone
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.index import endings
 from apps.index.endings import COMPLETED, INTERRUPTED, Ending
 from apps.index.models import IngestRun, Root
@@ -34,18 +34,18 @@ def recover() -> None:
     """
     for run in IngestRun.objects.running().exclude(owner=OWNER):
         if _owner_is_gone(run):
-            finish(run.id, truth(run, INTERRUPTED))
+            finish(run.id, final_state(run, INTERRUPTED))
 
 
 def end_stale() -> None:
     """While serving: end the runs whose worker has not been heard of for half a minute."""
     long_ago = timezone.now() - STALE
     for run in endings.running().filter(heartbeat_at__lt=long_ago):
-        if finish(run.id, truth(run, INTERRUPTED)):
+        if finish(run.id, final_state(run, INTERRUPTED)):
             sweep.due.set()
 
 
-def truth(run: IngestRun, ending: Ending) -> Ending:
+def final_state(run: IngestRun, ending: Ending) -> Ending:
     """`ending`, unless the rows say that the run did what it was for."""
     if ending.state in ("completed", "skipped"):
         return ending
@@ -58,7 +58,7 @@ def truth(run: IngestRun, ending: Ending) -> Ending:
 
 def _owner_is_gone(run: IngestRun) -> bool:
     # An embedded store has one process, and that is this one.
-    if not knobs().chroma_url:
+    if not config().chroma_url:
         return True
     heard = run.heartbeat_at or run.started_at
     if heard is None or heard < timezone.now() - STALE:

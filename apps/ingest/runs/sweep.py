@@ -13,25 +13,25 @@ from django.db.models import Sum
 from django.db.models.functions import Coalesce
 
 from apps.core.errors import Unavailable
-from apps.index import freeze, stores, stream
+from apps.index import changes, freeze, stores
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.index.stores import Held, is_anothers
-from apps.index.types import Check, Origin, go_on
+from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.chroma import BROKEN
 from apps.index.vectors.store import get_store
 from apps.ingest.runs import lock, orphans
 
 logger = logging.getLogger("codeinfo.ingest")
 
-due = stream.sweep_due
+due = changes.sweep_due
 # Chunks that are taken away while somebody waits, within a second; of more, all is left behind.
 MOST_TAKEN_BACK = 2_000
 
 
 @freeze.index.changing()
-def sweep(check: Check = go_on) -> None:
+def sweep(check: Check = never_cancelled) -> None:
     """Everything that crashed, cancelled or failed runs have left, and the lock of an empty index.
 
     Raises Unavailable while the store is away, and what `check` raises, which is called between the
@@ -139,7 +139,7 @@ def revive(root: Root) -> None:
 
 
 @freeze.index.changing()
-def sweep_root(root: Root, check: Check = go_on) -> None:
+def sweep_root(root: Root, check: Check = never_cancelled) -> None:
     """Delete the dead rows of a published root, their vectors and words."""
     files = SourceFile.objects.filter(root=root).order_by()
     dead_runs = set(files.dead().values_list("run_id", flat=True).distinct())

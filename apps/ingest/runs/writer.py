@@ -12,7 +12,7 @@ from apps.index.models import SourceFile
 from apps.index.types import Origin, VectorRecord
 from apps.index.vectors.store import get_store
 from apps.ingest.runs.job import Job
-from apps.logs.context import carrying
+from apps.logs.context import with_context
 
 # Rows between two looks whether the run was cancelled.
 STEP = 500
@@ -58,8 +58,8 @@ class Writer:
     ) -> None:
         """Hand over a batch; `wait` must have been called since the last one."""
         self._pending = (
-            self._threads.submit(carrying(self._write_vectors), records, vectors),
-            self._threads.submit(carrying(self._write_words), files, records),
+            self._threads.submit(with_context(self._write_vectors), records, vectors),
+            self._threads.submit(with_context(self._write_words), files, records),
         )
 
     def _write_vectors(self, records: Sequence[VectorRecord], vectors: Vectors) -> int:

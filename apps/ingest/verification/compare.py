@@ -12,7 +12,7 @@ from django.db.models import Q
 from apps.core.errors import NotFound
 from apps.index import queries, stores
 from apps.index.models import IngestRun, Root
-from apps.index.types import Check, go_on
+from apps.index.types import Check, never_cancelled
 from apps.ingest.runs import orphans
 from apps.ingest.verification import rows, source, stored
 from apps.ingest.verification.types import Compared, Difference
@@ -22,7 +22,7 @@ TRIES = 3
 
 
 def verify(
-    *, source: bool = False, roots: Collection[str] = (), check: Check = go_on
+    *, source: bool = False, roots: Collection[str] = (), check: Check = never_cancelled
 ) -> list[Difference]:
     """Compare these roots, by path or name, or all of them and what they share. `source`: also read
     their folders. `check` is called between the steps; what it raises ends the comparison.
@@ -49,7 +49,7 @@ def chosen(roots: Collection[str]) -> list[Root]:
     return found
 
 
-def verify_root(root: Root, *, source: bool = False, check: Check = go_on) -> Compared:
+def verify_root(root: Root, *, source: bool = False, check: Check = never_cancelled) -> Compared:
     """Compare one root. Raises Unavailable where a whole store is away."""
     for _ in range(TRIES):
         before = rows.Moment.of(root)

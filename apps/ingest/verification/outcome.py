@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.index.models import IngestRun, Root
-from apps.index.types import Check, go_on
+from apps.index.types import Check, never_cancelled
 from apps.ingest import services
 from apps.ingest.runs import queue
 from apps.ingest.verification.compare import chosen, verify_root, verify_shared
@@ -52,7 +52,7 @@ def compare(
     source: bool = False,
     roots: Collection[str] = (),
     mending: bool = False,
-    check: Check = go_on,
+    check: Check = never_cancelled,
     tell: Tell = lambda message: None,
 ) -> Outcome:
     """Compare, and mend what differs where asked to; then compare again what was mended. Raises

@@ -12,7 +12,8 @@ from apps.index.models import IndexLock, Root
 from apps.index.types import Check
 from apps.index.vectors.store import get_store
 from apps.ingest.folders import resolve
-from apps.ingest.runs import lock, mend, sweep
+from apps.ingest.runs import lock, sweep
+from apps.ingest.runs import reindex as reindex
 from apps.ingest.verification import rows
 from apps.ingest.verification.types import Compared, Difference, Kind, slices
 
@@ -75,10 +76,10 @@ def _mend(root: Root, kinds: set[Kind], check: Check) -> bool:
         if "vectors_unreadable" in kinds:
             # Where even that fails, the run has another store to write to, or says why not.
             _attempt(root.path, partial(get_store().drop, root.id, check))
-        Root.objects.filter(id=root.id).update(recipe="")
+        Root.objects.filter(id=root.id).update(chunker_version="")
         return True
     if kinds & _WORDS:
-        mend.rebuild(root, stop=_stopping(check))
+        reindex.rebuild(root, stop=_stopping(check))
     return bool(kinds & _CHANGED)
 
 

@@ -6,13 +6,13 @@ from hashlib import sha256
 from pathlib import Path
 
 from apps.code.values import Chunk, ChunkedFile, Symbol
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.embedding import fit, get_embedder
-from apps.index.files import read_file
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.parsing import Chunker
+from apps.index.root_directory import read_file
 from apps.index.types import Check
 from apps.index.vectors.records import chunk_hash
 from apps.ingest.discovery.discovery import discover
@@ -102,7 +102,7 @@ def _compare_chunks(root: Root, rows: Sequence[FileRow], found: Compared, check:
     longest = embedder.max_tokens
     embedder.close()
     chunks, symbols = Named(), Named()
-    with Chunker(parse_seconds=knobs().ingest_parse_seconds) as chunker:
+    with Chunker(parse_seconds=config().ingest_parse_seconds) as chunker:
         for start in range(0, len(rows), FILES_AT_ONCE):
             check()
             some = [row for row in rows[start : start + FILES_AT_ONCE] if not row.problem]

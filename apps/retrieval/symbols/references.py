@@ -7,7 +7,7 @@ from typing import NamedTuple
 from apps.code.languages import FILE_TYPES
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
-from apps.index.parsing.finder import Sighting, SourceText, get_finder
+from apps.index.parsing.finder import NameMatches, SourceText, get_finder
 from apps.retrieval.degraded import symbols_of
 from apps.retrieval.ingested import ingested_lines
 from apps.retrieval.live import live_files
@@ -83,7 +83,7 @@ def _grammar(language: str) -> str:
     return kind.grammar if kind else ""
 
 
-def _lines(place: Place, lines: Sequence[str], sighting: Sighting) -> Iterator[Reference]:
+def _lines(place: Place, lines: Sequence[str], sighting: NameMatches) -> Iterator[Reference]:
     for row, group in groupby(sighting.occurrences, key=lambda each: each.row):
         here = list(group)
         yield Reference(

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Conflict, Unavailable
 from apps.core.sqlite_files import open_file
 from apps.index import freeze, queries
@@ -46,7 +46,7 @@ def refuse_other_stores() -> None:
             "stopped, together with that of Chroma and of lexical/ in the data folder.",
             code="NOT_EMBEDDED",
         )
-    if knobs().chroma_url:
+    if config().chroma_url:
         raise Conflict(
             "CHROMA_URL is set: back up the Chroma server's own folder, with codeinfo and that "
             "server stopped, together with the data folder.",
@@ -56,7 +56,7 @@ def refuse_other_stores() -> None:
 
 def size() -> int:
     """About how many bytes a copy takes."""
-    folder = knobs().data_dir.absolute()
+    folder = config().data_dir.absolute()
     files = [database_path(), *(folder / "lexical").glob("*.sqlite3*")]
     files += (folder / "chroma").rglob("*")
     return sum(path.stat().st_size for path in files if path.is_file())
@@ -78,7 +78,7 @@ def copy_all(target: Path, check: Check, tell: Tell) -> list[RootCounts]:
         tell("copying the database")
         copy_database(database_path(), target / DATABASE)
         roots = list(Root.objects.order_by("path"))
-    key = knobs().data_dir.absolute() / SECRET
+    key = config().data_dir.absolute() / SECRET
     if key.is_file():
         copy_file(key, target / SECRET)
     return [_counts(root, vectors.get(root.id, 0), words.get(root.id, 0)) for root in roots]

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.core.times import wire_time
 from apps.index.types import Check
@@ -108,7 +108,7 @@ def _is_own(file: Path) -> bool:
     database = copying.database_path().absolute()
     if place == database.parent.resolve() and file.name.startswith(database.name):
         return True
-    data = knobs().data_dir.resolve()
+    data = config().data_dir.resolve()
     if place == data:
         return not file.name.endswith(".tar.gz")
     return data in place.parents

@@ -13,7 +13,7 @@ from typing import Any
 from django.db.migrations.loader import MigrationLoader
 
 from apps.core import __version__
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput
 
 FORMAT = 1
@@ -168,7 +168,7 @@ def migrations_of(database: Path) -> list[tuple[str, str]]:
 
 
 def collection() -> str:
-    return knobs().ingest_collection
+    return config().ingest_collection
 
 
 def _numbers(version: str) -> list[int]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.core import programs
-from apps.core.conf import BASE_DIR
+from apps.core.config import BASE_DIR
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.index.types import Check
 from apps.site.backup import archive

@@ -8,7 +8,7 @@ from django.db import DatabaseError, connection
 
 from apps.agents.providers.base import Provider
 from apps.core import disk, start_errors
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import CodeinfoError
 from apps.index import queries
 from apps.index.vectors.chroma import BROKEN
@@ -47,7 +47,7 @@ def database_name() -> str:
 
 
 def store_name() -> str:
-    return f"Chroma at {knobs().chroma_url}" if knobs().chroma_url else "Chroma embedded"
+    return f"Chroma at {config().chroma_url}" if config().chroma_url else "Chroma embedded"
 
 
 def _database() -> Finding:
@@ -90,7 +90,7 @@ def _embedder() -> Finding:
     embedder = get_embedder(lock.model if lock else DEFAULT_MODEL)
     own = ":" not in embedder.id
     embedder.close()
-    if knobs().embedding_base_url or not own:
+    if config().embedding_base_url or not own:
         reach(embedder.id)
     where = "built in" if own else "over the network"
     return Finding("embedder", "Search and embedding", "ok", "Ready", f"{embedder.id}, {where}")
@@ -115,7 +115,7 @@ def _vectors() -> Finding:
 def _vectors_if_open() -> Finding:
     from apps.index.vectors.store import is_open  # noqa: PLC0415 - as above
 
-    if knobs().chroma_url or is_open():
+    if config().chroma_url or is_open():
         return _vectors()
     if damaged := _damaged(queries.damages()):
         return damaged
@@ -148,7 +148,7 @@ def _damaged(damages: dict[str, str]) -> Finding | None:
 
 def _way_out() -> str:
     """What mends vectors that are broken or lost."""
-    if knobs().ingest_repair == "auto":
+    if config().ingest_repair == "auto":
         return (
             "codeinfo ingests these folders again while it runs; the Ingest page tells if it fails."
         )
@@ -200,7 +200,7 @@ async def _provider(provider: Provider) -> Finding:
 
 def is_wanted(provider_id: str) -> bool:
     """Whether somebody has set this provider up: that it is away is then no choice."""
-    known = knobs()
+    known = config()
     set_up = {known.chat_provider} | ({"openai"} if known.openai_base_url else set())
     return provider_id in set_up
 

@@ -20,8 +20,8 @@ from django.db.migrations.executor import MigrationExecutor
 from apps.core import local_users, private_files, start_errors
 from apps.core.access import check_exposure
 from apps.core.authentication import requires_credentials
-from apps.core.conf import knobs
-from apps.index import behind
+from apps.core.config import config
+from apps.index import missing_runs as behind
 from apps.site import schema
 from apps.site.apps import elsewhere
 from apps.site.checks.asking import Check, in_thread
@@ -49,7 +49,7 @@ def checks(served: bool) -> list[Check]:
         ("schema", "Database schema", _schema),
         ("behind", "Database and index", _behind),
     ]
-    if knobs().redis_url:
+    if config().redis_url:
         table.append(("redis", "Redis", _redis))
     return [
         Check(id, name, partial(in_thread, partial(_named, id, name, work)))
@@ -70,7 +70,7 @@ def _found(level: Level, detail: str, fix: str = "") -> Finding:
 
 def own_server() -> dict[str, Any] | None:
     """What `/health` says on our PORT, if it is a codeinfo that answers there."""
-    known = knobs()
+    known = config()
     host = "127.0.0.1" if known.bind in ("0.0.0.0", "::") else known.bind
     address = f"http://{f'[{host}]' if ':' in host else host}:{known.port}/health"
     headers = {"Authorization": f"Bearer {known.api_token}"} if known.api_token else {}
@@ -98,7 +98,7 @@ def _versions() -> Finding:
 
 
 def _access() -> Finding:
-    known = knobs()
+    known = config()
     try:
         check_exposure(known)
     except ImproperlyConfigured as error:
@@ -121,7 +121,7 @@ def _access() -> Finding:
 
 def _local_users() -> Finding:
     tokens = "Set CODEINFO_REQUIRE_LOGIN, CODEINFO_API_TOKEN and CODEINFO_MCP_TOKEN"
-    match local_users.rule(knobs()):
+    match local_users.rule(config()):
         case "own":
             return _found("ok", "Connections of this user and of root are served.")
         case "credentials":
@@ -135,7 +135,7 @@ def _local_users() -> Finding:
 
 
 def _data_folder() -> Finding:
-    folder = knobs().data_dir.absolute()
+    folder = config().data_dir.absolute()
     if problem := start_errors.data_folder_problem(folder):
         return _found("bad", problem)
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
@@ -148,7 +148,7 @@ def _data_folder() -> Finding:
 
 def _private_files() -> Finding:
     """The start of `doctor` has repaired what it could; this is what is left."""
-    found = private_files.open_to_others(knobs().data_dir, elsewhere())
+    found = private_files.open_to_others(config().data_dir, elsewhere())
     if not found:
         return _found("ok", "Readable by their owner only.")
     named = ", ".join(f"{each.path} ({each.reason})" for each in found[:SHOWN])
@@ -158,7 +158,7 @@ def _private_files() -> Finding:
 
 
 def _log_file() -> Finding:
-    path = knobs().log_file_path
+    path = config().log_file_path
     folder = path.parent
     writable = os.access(path if path.exists() else folder, os.W_OK)
     if not folder.is_dir() or not writable or path.is_dir():
@@ -171,7 +171,7 @@ def _log_file() -> Finding:
 
 
 def _ingest_bases() -> Iterator[tuple[str, str, Callable[[], Finding]]]:
-    for number, base in enumerate(knobs().ingest_base, 1):
+    for number, base in enumerate(config().ingest_base, 1):
         yield f"base:{number}", "Ingest base", partial(_ingest_base, base)
 
 
@@ -186,12 +186,12 @@ def _ingest_base(base: Path) -> Finding:
 
 
 def _ports(served: bool) -> Iterator[tuple[str, str, Callable[[], Finding]]]:
-    for variable, port in ports(knobs()).items():
+    for variable, port in ports(config()).items():
         yield f"port:{variable}", f"{variable} {port}", partial(_port, variable, port, served)
 
 
 def _port(variable: str, port: int, served: bool) -> Finding:
-    known = knobs()
+    known = config()
     same = [name for name, other in ports(known).items() if other == port and name != variable]
     if same:
         return _found("bad", f"The same as {', '.join(same)}.", f"Give {variable} its own.")
@@ -239,8 +239,10 @@ def _redis() -> Finding:
 
     fix = "Start it, or correct REDIS_URL."
     try:
-        with redis.from_url(knobs().redis_url, socket_timeout=3, socket_connect_timeout=3) as asked:
+        with redis.from_url(
+            config().redis_url, socket_timeout=3, socket_connect_timeout=3
+        ) as asked:
             asked.ping()
     except redis.RedisError as error:
-        return _found("bad", f"{knobs().redis_url} does not answer: {type(error).__name__}.", fix)
-    return _found("ok", knobs().redis_url)
+        return _found("bad", f"{config().redis_url} does not answer: {type(error).__name__}.", fix)
+    return _found("ok", config().redis_url)

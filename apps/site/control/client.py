@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.index.lexical import reset_lexical
-from apps.index.types import go_on
+from apps.index.types import never_cancelled
 from apps.index.vectors.store import claim_store, reset_store
 from apps.site.control.address import connect
 from apps.site.control.lines import Lines
@@ -28,11 +28,11 @@ def perform(verb: str, options: Options, tell: Tell) -> dict[str, Any]:
     Raises CodeinfoError: the server's own, or Unavailable where another process has the stores and
     does not answer.
     """
-    result = ask(knobs().data_dir, verb, options, tell)
+    result = ask(config().data_dir, verb, options, tell)
     if result is not None:
         return result
     with _own_stores():
-        return VERBS[verb](options, go_on, tell)
+        return VERBS[verb](options, never_cancelled, tell)
 
 
 def ask(folder: Path, verb: str, options: Options, tell: Tell) -> dict[str, Any] | None:
@@ -64,7 +64,7 @@ def _own_stores() -> Iterator[None]:
         claim_store()
     except Unavailable as error:
         raise Unavailable(
-            f"Another process uses the stores in {knobs().data_dir}, and does not answer on its "
+            f"Another process uses the stores in {config().data_dir}, and does not answer on its "
             "control socket: stop it, then try again.",
             retryable=False,
         ) from error

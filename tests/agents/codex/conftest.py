@@ -14,9 +14,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodexWorld]:
 
 
 @pytest.fixture
-def codex(world: CodexWorld, turn_knobs: Callable[..., None], tmp_path: Path) -> CodexWorld:
+def codex(world: CodexWorld, configure: Callable[..., None], tmp_path: Path) -> CodexWorld:
     """Set as the Codex to use."""
-    turn_knobs(
+    configure(
         mcp_force_codex="",
         codex_home=world.home,
         codex_workdir=tmp_path / "work",

@@ -9,7 +9,7 @@ import pytest
 
 from apps.agents.providers.codex import home, provider, server
 from apps.agents.providers.codex.provider import CodexProvider
-from apps.core.conf import knobs
+from apps.core.config import config
 from tests.agents.rigs.codex import CodexWorld
 from tests.stand_ins.login_server import LoginStandIn
 from tests.stand_ins.responses_server import KEY, write_login
@@ -20,9 +20,9 @@ PROVIDER = CodexProvider()
 
 
 @pytest.fixture
-def empty(turn_knobs: Callable[..., None], tmp_path: Path) -> Iterator[Path]:
+def empty(configure: Callable[..., None], tmp_path: Path) -> Iterator[Path]:
     """A home in which there is nothing yet, on a host where nobody is logged in."""
-    turn_knobs(
+    configure(
         mcp_force_codex="",
         codex_home=tmp_path / "codex",
         codex_workdir=tmp_path / "work",
@@ -54,7 +54,7 @@ async def test_a_login_from_outside_is_noticed(codex: CodexWorld, empty: Path) -
 async def test_a_login_of_the_host_is_copied_for_its_owner_only(
     codex: CodexWorld, empty: Path
 ) -> None:
-    write_login(knobs().host_codex_home, codex.api.url)
+    write_login(config().host_codex_home, codex.api.url)
     state = await PROVIDER.availability()
     assert state.available
     copy = empty / "auth.json"
@@ -69,8 +69,8 @@ def test_what_is_in_a_home_is_never_written_over(empty: Path) -> None:
     empty.mkdir(parents=True)
     for name in (home.AUTH, home.CONFIG):
         (empty / name).write_text("mine")
-    knobs().host_codex_home.mkdir()
-    (knobs().host_codex_home / home.AUTH).write_text("theirs")
+    config().host_codex_home.mkdir()
+    (config().host_codex_home / home.AUTH).write_text("theirs")
     home.prepare(empty)
     assert (empty / home.AUTH).read_text() == (empty / home.CONFIG).read_text() == "mine"
 
@@ -84,19 +84,19 @@ def test_an_agents_home_is_given_the_login_of_the_chat(empty: Path) -> None:
 
 
 async def test_without_our_own_endpoint_it_has_no_tools(
-    codex: CodexWorld, turn_knobs: Callable[..., None]
+    codex: CodexWorld, configure: Callable[..., None]
 ) -> None:
     assert (await PROVIDER.availability()).tools_available
-    turn_knobs(mcp_url="http://127.0.0.1:9/mcp")
+    configure(mcp_url="http://127.0.0.1:9/mcp")
     state = await PROVIDER.availability()
     assert (state.available, state.tools_available) == (True, False)
     assert "http://127.0.0.1:9/mcp: no answer" in (state.reason or "")
 
 
 async def test_the_token_of_our_endpoint_is_sent_to_it(
-    codex: CodexWorld, turn_knobs: Callable[..., None]
+    codex: CodexWorld, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(mcp_token="let-me-in")
+    configure(mcp_token="let-me-in")
     assert (await PROVIDER.availability()).tools_available
     assert "Bearer let-me-in" in codex.mcp.tokens
 
@@ -108,8 +108,8 @@ async def test_an_extra_that_is_not_installed_says_how_to(
     assert provider.INSTALL in await reason()
 
 
-async def test_turned_off_it_is_never_started(empty: Path, turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(mcp_force_codex="false")
+async def test_turned_off_it_is_never_started(empty: Path, configure: Callable[..., None]) -> None:
+    configure(mcp_force_codex="false")
     assert "MCP_FORCE_CODEX_AVAILABLE" in await reason()
     assert server.server_at(empty)._client is None
 

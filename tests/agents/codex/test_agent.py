@@ -13,7 +13,7 @@ from apps.agents.prompts import AGENT_RULES
 from apps.agents.providers.codex.server import server_at
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
-from apps.core.conf import knobs
+from apps.core.config import config
 from tests.agents.cast import TOOLS
 from tests.agents.rigs.codex import FOUND, CodexWorld
 from tests.stand_ins.responses_server import CONFIG
@@ -33,9 +33,9 @@ async def nothing_left(transactional_db: None) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-def keeper(codex: CodexWorld, tmp_path: Path, turn_knobs: Callable[..., None]) -> CodexWorld:
+def keeper(codex: CodexWorld, tmp_path: Path, configure: Callable[..., None]) -> CodexWorld:
     """An agent whose own settings lead to the stand-in, on its script "tool"."""
-    turn_knobs(agents_home=tmp_path / "agents")
+    configure(agents_home=tmp_path / "agents")
     settings = CONFIG.format(url=codex.api.url, retries=0).replace('"plain"', '"tool"')
     make_agent(tmp_path / "agents", NAME, settings + LIMITS, prompt="Keep watch.")
     codex.offer(TOOLS)
@@ -77,8 +77,8 @@ async def test_codex_answers_with_the_agents_prompt_settings_and_limits_only(
         await instruct(async_client, tmp_path, "And then?")
         assert (await Conversation.objects.aget()).flags["threadId"] == thread
         assert "Where?" in str(keeper.api.asked[-1].body["input"])
-        home = knobs().data_dir / "codex" / "agents" / NAME
+        home = config().data_dir / "codex" / "agents" / NAME
         assert (home / "sessions").is_dir()
         assert not list((tmp_path / "agents" / NAME).glob("sessions"))
     finally:
-        server_at(knobs().data_dir / "codex" / "agents" / NAME).close()
+        server_at(config().data_dir / "codex" / "agents" / NAME).close()

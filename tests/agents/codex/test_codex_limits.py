@@ -35,8 +35,8 @@ async def test_text_past_its_limit_ends_the_answer_and_the_turn_at_codex(
     assert await asyncio.to_thread(codex.api.asked[-1].client_left.wait, 30)
 
 
-async def test_thinking_past_its_limit_ends_the_answer(codex: CodexWorld, turn_knobs: Turn) -> None:
-    turn_knobs(max_reasoning_bytes=1_000)
+async def test_thinking_past_its_limit_ends_the_answer(codex: CodexWorld, configure: Turn) -> None:
+    configure(max_reasoning_bytes=1_000)
     codex.api.scripts["thinker"] = Script([[*think("hm " * 1_000), *say("So."), *end()]])
     heard = await hear(PROVIDER, asked("thinker"))
     assert "CODEINFO_MAX_REASONING_BYTES (1000)" in heard.failure.message
@@ -44,15 +44,15 @@ async def test_thinking_past_its_limit_ends_the_answer(codex: CodexWorld, turn_k
 
 
 async def test_the_time_of_an_answer_is_over_for_codex_too(
-    codex: CodexWorld, turn_knobs: Turn
+    codex: CodexWorld, configure: Turn
 ) -> None:
-    turn_knobs(max_answer_seconds=3.0)
+    configure(max_answer_seconds=3.0)
     heard = await hear(PROVIDER, asked("stall-middle"))
     assert "CODEINFO_MAX_ANSWER_SECONDS (3)" in heard.failure.message
 
 
-async def test_calls_past_their_limit_end_the_answer(codex: CodexWorld, turn_knobs: Turn) -> None:
-    turn_knobs(max_tool_calls=2)
+async def test_calls_past_their_limit_end_the_answer(codex: CodexWorld, configure: Turn) -> None:
+    configure(max_tool_calls=2)
     codex.offer(TOOLS)
     calls = [step for _ in range(9) for step in call("VectorSearch", {"query": "retry"})]
     codex.api.scripts["crowd"] = Script([[*calls, *end()], [*say("Done."), *end()]])
@@ -63,9 +63,9 @@ async def test_calls_past_their_limit_end_the_answer(codex: CodexWorld, turn_kno
 
 @pytest.mark.door
 async def test_a_line_past_its_limit_ends_the_answer_and_the_next_question_is_answered(
-    codex: CodexWorld, turn_knobs: Turn
+    codex: CodexWorld, configure: Turn
 ) -> None:
-    turn_knobs(max_frame_bytes=100_000)
+    configure(max_frame_bytes=100_000)
     codex.api.scripts["long"] = Script([[*say("Half"), *say("x" * 3_000_000, 3_000_000), Stall()]])
     heard = await hear(PROVIDER, asked("long"))
     assert heard.text.startswith("Half")
@@ -74,8 +74,8 @@ async def test_a_line_past_its_limit_ends_the_answer_and_the_next_question_is_an
     assert isinstance((await hear(PROVIDER, asked("plain"))).end, TurnFinished)
 
 
-async def test_a_thread_of_any_length_goes_on(codex: CodexWorld, turn_knobs: Turn) -> None:
-    turn_knobs(max_frame_bytes=20_000)
+async def test_a_thread_of_any_length_goes_on(codex: CodexWorld, configure: Turn) -> None:
+    configure(max_frame_bytes=20_000)
     codex.api.scripts["wordy"] = Script([[*say("word " * 50_000, 1_000), *end()]])
     first = await hear(PROVIDER, asked("wordy"))
     assert isinstance(first.end, TurnFinished), first.end

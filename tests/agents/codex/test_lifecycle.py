@@ -206,11 +206,11 @@ async def test_stop_is_not_kept_waiting_by_answers_that_are_silent(codex: CodexW
 
 
 async def test_a_retry_of_codex_own_is_a_warning_and_no_failure(
-    codex: CodexWorld, turn_knobs: Callable[..., None], tmp_path: Any
+    codex: CodexWorld, configure: Callable[..., None], tmp_path: Any
 ) -> None:
     home = tmp_path / "patient"
     write_config(home, codex.api.url, retries=1)
-    turn_knobs(codex_home=home)
+    configure(codex_home=home)
     try:
         heard = await hear(PROVIDER, asked("cut-middle"))
     finally:
@@ -223,11 +223,11 @@ async def test_a_retry_of_codex_own_is_a_warning_and_no_failure(
 
 
 async def test_settings_that_codex_cannot_read_are_named(
-    codex: CodexWorld, turn_knobs: Callable[..., None], tmp_path: Any
+    codex: CodexWorld, configure: Callable[..., None], tmp_path: Any
 ) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "config.toml").write_text("model = [")
-    turn_knobs(codex_home=tmp_path / "broken")
+    configure(codex_home=tmp_path / "broken")
     state = await PROVIDER.availability()
     server_at(tmp_path / "broken").close()
     assert not state.available

@@ -35,14 +35,14 @@ def product(api: ResponsesStandIn, tmp_path_factory: pytest.TempPathFactory) -> 
     """With one repository, `acme`, ingested."""
     folder = tmp_path_factory.mktemp("codex-product")
     write_config(folder / "codex", api.url)
-    knobs = {
+    config = {
         "CODEINFO_CODEX_HOME": str(folder / "codex"),
         "CODEINFO_MCP_TOKEN": "let-me-in",
         "CODEINFO_MCP_CODEX_MODEL": "tool",
         "CODEINFO_MCP_CODEX_EFFORT": "low",
         "MCP_FORCE_CODEX_AVAILABLE": "",
     }
-    with running(folder, **knobs) as product:
+    with running(folder, **config) as product:
         (product.repos / "acme" / "src").mkdir(parents=True)
         (product.repos / "acme" / "src" / "net.py").write_text(SOURCE)
         ingest(product, {"path": str(product.repos / "acme"), "name": "acme"})

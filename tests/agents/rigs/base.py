@@ -5,7 +5,7 @@ rig is
 
     provider   its id in the registry
     stage      the name of a fixture (in conftest.py) that starts the provider's stand-in, sets the
-               knobs that lead to it, and gives a `Stage`. It may be shared by many tests.
+               settings that lead to it, and gives a `Stage`. It may be shared by many tests.
     plays      what the provider is made to do and all that must come of it: at least one Play for
                each of SCENES (`Play.scene` begins with the scene's name: "thinking in a field")
     lacks      scene → why this provider cannot play it, for those of SCENES that have no Play

@@ -36,6 +36,6 @@ class Caller:
 
 
 @pytest.fixture
-def caller(turn_knobs: Callable[..., None]) -> Caller:
-    turn_knobs(mcp_provider="openai")
+def caller(configure: Callable[..., None]) -> Caller:
+    configure(mcp_provider="openai")
     return Caller()

@@ -41,8 +41,8 @@ async def nothing_left(transactional_db: None) -> AsyncIterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, turn_knobs: Callable[..., None]) -> Path:
-    turn_knobs(agents_home=tmp_path)
+def home(tmp_path: Path, configure: Callable[..., None]) -> Path:
+    configure(agents_home=tmp_path)
     files = {"check": command_text("One?", "Two?"), "old": "{}"}
     make_agent(tmp_path, "reviewer", REVIEWER, description="Reads.", commands=files)
     make_agent(tmp_path, "broken", "[codeinfo]\nwrong = 1\n")
@@ -251,9 +251,9 @@ async def test_an_agent_whose_provider_is_away_is_told_with_what_to_do(
 
 
 async def test_without_the_agents_folder_the_reason_names_it(
-    turn_knobs: Callable[..., None], home: Path
+    configure: Callable[..., None], home: Path
 ) -> None:
-    turn_knobs(agents_home=home / "nowhere")
+    configure(agents_home=home / "nowhere")
     error = (await call("list_agents", EARLY[0], "/mcp/agents")).error
     assert error["code"] == -32001
     assert "nowhere" in error["data"]["reason"]

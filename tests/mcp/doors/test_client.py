@@ -52,8 +52,8 @@ def model() -> Iterator[OpenAIStandIn]:
 @pytest.fixture(scope="module")
 def product(model: OpenAIStandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     """A server of its own process, with one repository."""
-    knobs = {"CODEINFO_OPENAI_BASE_URL": model.url, "CODEINFO_MCP_PROVIDER": "openai"}
-    with running(tmp_path_factory.mktemp("mcp"), **knobs) as served:
+    config = {"CODEINFO_OPENAI_BASE_URL": model.url, "CODEINFO_MCP_PROVIDER": "openai"}
+    with running(tmp_path_factory.mktemp("mcp"), **config) as served:
         folder = write_files(served.repos / "lighthouse", SAMPLE)
         body = {"path": str(folder), "name": "lighthouse", "model": MODEL_ID}
         run = httpx.post(f"{served.url}/ingest/start", json=body).json()["runId"]
@@ -126,11 +126,11 @@ def said(messages: list[JSON]) -> list[tuple[str, str]]:
 def here(
     folder: Path,
     nothing_left_running: None,
-    turn_knobs: Callable[..., None],
+    configure: Callable[..., None],
     model: OpenAIStandIn,
 ) -> None:
     """This process as the server: the same repository, the same model."""
-    turn_knobs(openai_base_url=model.url, mcp_provider="openai")
+    configure(openai_base_url=model.url, mcp_provider="openai")
     ingest_sample(folder)
 
 
@@ -216,9 +216,9 @@ async def test_a_failure_is_a_result_that_says_what_to_try(product: Product) -> 
 @pytest.mark.parametrize(("mode", "code"), [("auto", 503), ("legacy", -32001)])
 @pytest.mark.usefixtures("here")
 async def test_without_a_model_the_tools_are_refused_with_the_way_on(
-    mode: str, code: int, turn_knobs: Callable[..., None]
+    mode: str, code: int, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(mcp_provider="codex")
+    configure(mcp_provider="codex")
     async with in_this_process("/mcp/chat", mode) as client:
         for ask in (client.list_tools(), client.call_tool("codebase_question", {"question": "?"})):
             with pytest.raises(MCPError) as refused:

@@ -56,8 +56,8 @@ def model(crowd: Crowd) -> Iterator[OpenAIStandIn]:
 
 @pytest.fixture(scope="module")
 def product(model: OpenAIStandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    knobs = {"CODEINFO_OPENAI_BASE_URL": model.url, "CODEINFO_MCP_PROVIDER": "openai"}
-    with running(tmp_path_factory.mktemp("crowd"), **knobs) as served:
+    config = {"CODEINFO_OPENAI_BASE_URL": model.url, "CODEINFO_MCP_PROVIDER": "openai"}
+    with running(tmp_path_factory.mktemp("crowd"), **config) as served:
         yield served
 
 

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.usefixtures("nothing_left_running")
 
 
 @pytest.fixture(autouse=True)
-def openai(turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(mcp_provider="openai")
+def openai(configure: Callable[..., None]) -> None:
+    configure(mcp_provider="openai")
 
 
 async def question(version: str, **arguments: Any) -> Answer:
@@ -119,8 +119,8 @@ async def test_what_models_send_for_nothing(left_out: dict[str, Any], scripted: 
 @pytest.mark.door
 @pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize("method", ["tools/list", "tools/call"])
-async def test_a_closed_gate(version: str, method: str, turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(mcp_provider="codex")
+async def test_a_closed_gate(version: str, method: str, configure: Callable[..., None]) -> None:
+    configure(mcp_provider="codex")
     params = {"tools/list": {}, "tools/call": {"name": "codebase_question", "arguments": {}}}
     answer = await ask(method, params[method], version, "/mcp/chat")
     assert answer.status == (503 if version == STATELESS else 200)
@@ -134,9 +134,9 @@ async def test_a_closed_gate(version: str, method: str, turn_knobs: Callable[...
 
 @pytest.mark.parametrize("version", EVERY)
 async def test_the_gate_leaves_the_handshake_open(
-    version: str, turn_knobs: Callable[..., None]
+    version: str, configure: Callable[..., None]
 ) -> None:
-    turn_knobs(mcp_provider="codex")
+    configure(mcp_provider="codex")
     method = "server/discover" if version == STATELESS else "initialize"
     hello = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t"}}
     hello["clientInfo"] |= {"version": "1"}

@@ -228,12 +228,12 @@ async def test_hanging_up_ends_the_run_with_what_was_said(
 async def test_hanging_up_while_the_run_begins_ends_it_too(
     scripted: Scripted, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    beginning, go_on = asyncio.Event(), asyncio.Event()
+    beginning, never_cancelled = asyncio.Event(), asyncio.Event()
     begin = runner.start
 
     async def slowly(turn: object) -> object:
         beginning.set()
-        await go_on.wait()
+        await never_cancelled.wait()
         return await begin(turn)
 
     monkeypatch.setattr(runner, "start", slowly)
@@ -246,7 +246,7 @@ async def test_hanging_up_while_the_run_begins_ends_it_too(
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
-        go_on.set()
+        never_cancelled.set()
         await ended(await asyncio.wait_for(begun.get(), PATIENCE))
     assert [turn.status for turn in await answers()] == ["stopped"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.index.lexical import get_lexical, reset_lexical
 from apps.index.models import Root
 from apps.retrieval.tools import TOOLS
@@ -33,7 +33,7 @@ def damaged(request: pytest.FixtureRequest, harbour: Path) -> Iterator[None]:
     root = Root.objects.get(name="harbour")
     get_lexical().count(root.id)
     reset_lexical()
-    path = knobs().data_dir / "lexical" / f"{root.id.hex}.sqlite3"
+    path = config().data_dir / "lexical" / f"{root.id.hex}.sqlite3"
     was = path.read_bytes()
     match request.param:
         case "gone":

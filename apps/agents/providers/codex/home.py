@@ -8,7 +8,7 @@ import logging
 import os
 from pathlib import Path
 
-from apps.core.conf import knobs
+from apps.core.config import config
 
 log = logging.getLogger("codeinfo.agents")
 
@@ -28,7 +28,7 @@ enabled = false
 
 def main_home() -> Path:
     """The home that the chat uses."""
-    return knobs().codex_home.absolute()
+    return config().codex_home.absolute()
 
 
 def prepare(home: Path) -> None:
@@ -40,10 +40,10 @@ def prepare(home: Path) -> None:
     Raises OSError.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    knobs().codex_workdir.mkdir(parents=True, exist_ok=True)
+    config().codex_workdir.mkdir(parents=True, exist_ok=True)
     if home == main_home():
         _write_once(home / CONFIG, SETTINGS.encode())
-        _copy_credentials(knobs().host_codex_home / AUTH, home / AUTH)
+        _copy_credentials(config().host_codex_home / AUTH, home / AUTH)
     else:
         prepare(main_home())
         (home / CONFIG).write_bytes((main_home() / CONFIG).read_bytes())

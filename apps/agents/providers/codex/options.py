@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.codex.flags import APPROVAL, EFFORT, NETWORK, SANDBOX, WEB_SEARCH, chosen
-from apps.core.conf import knobs
+from apps.core.config import config
 
 JSON = dict[str, Any]
 
@@ -36,7 +36,7 @@ def plan_of(request: ModelRequest) -> Plan:
     first = request.messages[0]
     thread: JSON = {
         "approvalPolicy": RUN_AS[APPROVAL.name],
-        "cwd": str(request.folder or knobs().codex_workdir.absolute()),
+        "cwd": str(request.folder or config().codex_workdir.absolute()),
         "config": {**_by_flags(flags), **_own_server(request), **request.config},
     }
     turn: JSON = {}
@@ -70,10 +70,10 @@ def _own_server(request: ModelRequest) -> JSON:
     narrowed = [("tool", tool.name) for tool in request.tools]
     narrowed += [("repository", name) for name in request.repositories]
     server: JSON = {
-        "url": f"{knobs().mcp_url}?{urlencode(narrowed)}",
+        "url": f"{config().mcp_url}?{urlencode(narrowed)}",
         "tool_timeout_sec": TOOL_SECONDS,
     }
-    if knobs().mcp_token:
+    if config().mcp_token:
         # By name, so that the token stands in no file of Codex'.
         server["bearer_token_env_var"] = "CODEINFO_MCP_TOKEN"
     return {f"mcp_servers.{OWN}": server}

@@ -5,7 +5,7 @@ import time
 import httpx
 
 from apps.core import __version__
-from apps.core.conf import knobs
+from apps.core.config import config
 
 SECONDS = 1.5
 FRESH_SECONDS = 30.0
@@ -27,7 +27,7 @@ _known: dict[tuple[str, str], tuple[str, float]] = {}
 
 async def trouble() -> str:
     """What is wrong with the endpoint, empty where it answers. Asked at most every 30 s."""
-    key = knobs().mcp_url, knobs().mcp_token
+    key = config().mcp_url, config().mcp_token
     reason, until = _known.get(key, ("", 0.0))
     if time.monotonic() >= until:
         reason = await _ask(*key)

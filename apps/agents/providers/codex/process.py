@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from openai_codex.errors import TransportClosedError
 
 from apps.core import programs
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.limits import named
 
 # A message may repeat a whole item: a tool's result, or all the text of an answer.
@@ -32,7 +32,7 @@ class _Messages:
         self._stream = stream
 
     def readline(self) -> str:
-        most = FRAMES_IN_A_LINE * knobs().max_frame_bytes
+        most = FRAMES_IN_A_LINE * config().max_frame_bytes
         line = self._stream.readline(most)
         if len(line) >= most and not line.endswith("\n"):
             raise LineTooLong(

@@ -15,7 +15,7 @@ from apps.agents.providers.codex.background import in_thread
 from apps.agents.providers.codex.failures import interrupted
 from apps.agents.providers.codex.translation import Translation
 from apps.agents.providers.codex.wire import Opened, Told
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.heap import settled
 
@@ -58,7 +58,7 @@ class CodexProvider:
             return _away(account.reason)
         wrong = await probe.trouble()
         if wrong:
-            reason = f"{NO_TOOLS} {knobs().mcp_url}: {wrong}."
+            reason = f"{NO_TOOLS} {config().mcp_url}: {wrong}."
             return Availability(available=True, tools_available=False, reason=reason)
         return Availability(available=True)
 
@@ -119,7 +119,7 @@ async def _next(turn: "Turn", translation: Translation) -> Opened | Told | Heart
 
 async def _session() -> ModuleType:
     """The part that needs the SDK. Raises Unavailable where there is none, or it is turned off."""
-    if knobs().mcp_force_codex == "false":
+    if config().mcp_force_codex == "false":
         raise _unavailable(TURNED_OFF)
     if not all(importlib.util.find_spec(package) for package in PACKAGES):
         raise _unavailable(NOT_INSTALLED)

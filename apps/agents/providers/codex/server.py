@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from apps.agents.providers.codex import home as homes
 from apps.agents.providers.codex.failures import not_started
 from apps.agents.providers.codex.process import SUBPROCESS
-from apps.core.conf import ALIASES, Knobs, knobs
+from apps.core.config import ALIASES, Config, config
 
 log = logging.getLogger("codeinfo.agents")
 
@@ -48,7 +48,7 @@ CHAT_ONLY = {
 }
 QUIET = {"check_for_update_on_startup": "false", "analytics.enabled": "false"}
 # Our own settings, secrets among them, are none of Codex' business.
-OURS = (*(knob.metadata["env"] for knob in fields(Knobs)), *ALIASES.values())
+OURS = (*(setting.metadata["env"] for setting in fields(Config)), *ALIASES.values())
 TOKEN_VARIABLE = "CODEINFO_MCP_TOKEN"
 
 
@@ -109,7 +109,7 @@ class AppServer:
     def _config(self) -> CodexConfig:
         switches = QUIET | (CHAT_ONLY if self.home == homes.main_home() else {})
         environment = dict.fromkeys(OURS, "")
-        environment |= {"CODEX_HOME": str(self.home), TOKEN_VARIABLE: knobs().mcp_token}
+        environment |= {"CODEX_HOME": str(self.home), TOKEN_VARIABLE: config().mcp_token}
         environment |= dict.fromkeys(("NO_PROXY", "no_proxy"), _without_proxy())
         return CodexConfig(
             config_overrides=tuple(f"{name}={value}" for name, value in switches.items()),
@@ -143,7 +143,7 @@ def settings_of(client: CodexClient) -> Settings:
 
 def _without_proxy() -> str:
     """The hosts that are reached without a proxy, our own endpoint's among them."""
-    own = urlsplit(knobs().mcp_url).hostname or ""
+    own = urlsplit(config().mcp_url).hostname or ""
     return ",".join(filter(None, (getproxies_environment().get("no", ""), own)))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.core import __version__
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.index.vectors.store import reset_store
 from apps.site.checks.diagnosis import diagnose
 from apps.site.checks.findings import Finding
@@ -47,7 +47,7 @@ def as_json(found: Sequence[Finding]) -> str:
 def as_table(found: Sequence[Finding]) -> str:
     """One check a line; how to mend it stands below it."""
     width = max(len(each.name) for each in found)
-    lines = [f"codeinfo {__version__}, data folder {knobs().data_dir}", ""]
+    lines = [f"codeinfo {__version__}, data folder {config().data_dir}", ""]
     for each in found:
         lines.append(f"  {MARKS[each.level]:6}  {each.name:{width}}  {each.detail}")
         if each.fix and each.level in ("warn", "bad"):

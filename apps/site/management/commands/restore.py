@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import CodeinfoError
-from apps.index.types import go_on
+from apps.index.types import never_cancelled
 from apps.logs.redaction import on_one_line
 from apps.site.backup.restoring import restore
 from apps.site.management.commands.verify_index import as_table
@@ -26,10 +26,10 @@ class Command(BaseCommand):
         parser.add_argument("--data-dir", help="the folder; CODEINFO_DATA_DIR if not given")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        folder = Path(options["data_dir"] or knobs().data_dir).expanduser().absolute()
+        folder = Path(options["data_dir"] or config().data_dir).expanduser().absolute()
         file = Path(options["file"]).expanduser().absolute()
         try:
-            done = restore(file, folder, check=go_on, tell=self._tell)
+            done = restore(file, folder, check=never_cancelled, tell=self._tell)
         except CodeinfoError as error:
             raise CommandError(on_one_line(error.message, 2_000)) from error
         except KeyboardInterrupt:

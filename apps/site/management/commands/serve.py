@@ -12,9 +12,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.conversations import recovery as conversation_recovery
 from apps.core import start_errors
 from apps.core.access import check_exposure
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.index import behind
+from apps.index import missing_runs as behind
 from apps.index.vectors.store import claim_store
 from apps.ingest.runs import recovery as ingest_recovery
 from apps.ingest.runs.orphans import Orphan
@@ -46,7 +46,7 @@ class Command(BaseCommand):
     def serve(self, *, migrate: bool) -> None:
         """Check what a start needs, then serve to the end. Raises what goes wrong."""
         raise_file_limit()
-        known = knobs()
+        known = config()
         if problem := start_errors.data_folder_problem(known.data_dir.absolute()):
             raise CommandError(problem)
         known.data_dir.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ class Command(BaseCommand):
         server.run(get_default_application(), listen_on, lambda: self.announce(password, unknown))
 
     def announce(self, password: str | None, unknown: Sequence[Orphan] = ()) -> None:
-        known = knobs()
+        known = config()
         self.stdout.write(f"codeinfo serves on http://{known.bind}:{known.port}  (Ctrl-C stops)")
         self.stdout.write(f"  data folder  {known.data_dir}")
         if password:

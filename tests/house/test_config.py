@@ -5,24 +5,24 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.core.conf import Knobs
+from apps.core.config import Config
 
 
 def test_nothing_set_gives_the_defaults() -> None:
-    known = Knobs.read({})
+    known = Config.read({})
     assert (known.port, known.mcp_port, known.agents_mcp_port) == (5010, 5011, 5012)
     assert known.retrieval_cutoff == 1.4
     assert known.log_file_path == known.data_dir / "logs" / "server.log"
 
 
 def test_the_other_ports_follow_port() -> None:
-    known = Knobs.read({"PORT": "7000", "MCP_PORT": "9"})
+    known = Config.read({"PORT": "7000", "MCP_PORT": "9"})
     assert (known.mcp_port, known.agents_mcp_port) == (9, 7002)
 
 
 @pytest.mark.parametrize("blank", ["", "  "])
 def test_a_blank_value_means_unset(blank: str) -> None:
-    known = Knobs.read({"CODEINFO_RETRIEVAL_DISTANCE_CUTOFF": blank, "PORT": blank})
+    known = Config.read({"CODEINFO_RETRIEVAL_DISTANCE_CUTOFF": blank, "PORT": blank})
     assert (known.retrieval_cutoff, known.port) == (1.4, 5010)
 
 
@@ -49,11 +49,11 @@ def test_a_blank_value_means_unset(blank: str) -> None:
 )
 def test_a_wrong_value_is_refused_with_the_name_of_the_variable(name: str, value: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=name):
-        Knobs.read({name: value})
+        Config.read({name: value})
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "knob", "expected"),
+    ("name", "value", "setting", "expected"),
     [
         ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "-1", "retrieval_cutoff", 1.4),
         ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "nan", "retrieval_cutoff", 1.4),
@@ -72,19 +72,19 @@ def test_a_wrong_value_is_refused_with_the_name_of_the_variable(name: str, value
     ],
 )
 def test_values_are_read_as_the_contract_says(
-    name: str, value: str, knob: str, expected: object
+    name: str, value: str, setting: str, expected: object
 ) -> None:
-    assert getattr(Knobs.read({name: value}), knob) == expected
+    assert getattr(Config.read({name: value}), setting) == expected
 
 
 def test_a_header_of_a_proxy_needs_to_know_the_proxy() -> None:
     header = {"CODEINFO_SECURE_PROXY_HEADER": "X-Forwarded-Proto"}
     with pytest.raises(ImproperlyConfigured, match="CODEINFO_TRUSTED_PROXIES"):
-        Knobs.read(header)
-    known = Knobs.read({**header, "CODEINFO_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8"})
+        Config.read(header)
+    known = Config.read({**header, "CODEINFO_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8"})
     assert [str(network) for network in known.trusted_proxies] == ["127.0.0.1/32", "10.0.0.0/8"]
 
 
 def test_the_ingest_base_is_data_inside_a_container_and_home_elsewhere() -> None:
-    assert Knobs.read({"CODEINFO_IN_CONTAINER": "true"}).ingest_base == (Path("/data"),)
-    assert Path.home() in Knobs.read({}).ingest_base
+    assert Config.read({"CODEINFO_IN_CONTAINER": "true"}).ingest_base == (Path("/data"),)
+    assert Path.home() in Config.read({}).ingest_base

@@ -9,13 +9,13 @@ from django.forms import model_to_dict
 from django.test.utils import CaptureQueriesContext
 
 from apps.index.models import Root
-from apps.index.spelt import Spelt
+from apps.index.query_cache import CachedQuery
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def published() -> Spelt[Root]:
-    return Spelt(lambda: Root.objects.published().order_by("name"))
+def published() -> CachedQuery[Root]:
+    return CachedQuery(lambda: Root.objects.published().order_by("name"))
 
 
 def add(**generations: int) -> None:
@@ -23,7 +23,7 @@ def add(**generations: int) -> None:
         Root.objects.create(name=name, path=f"/data/{name}", generation=generation)
 
 
-def told(spelt: Spelt[Root]) -> list[str]:
+def told(spelt: CachedQuery[Root]) -> list[str]:
     return [f"{root.name}{root.generation}" for root in spelt.rows()]
 
 

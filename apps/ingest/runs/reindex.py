@@ -11,14 +11,14 @@ from itertools import islice
 from pathlib import Path
 
 from apps.code.values import ChunkedFile
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.index import freeze, queries
-from apps.index.files import read_file
 from apps.index.installation import origin_of
 from apps.index.lexical import LexicalStore, get_lexical
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.parsing import Chunker
+from apps.index.root_directory import read_file
 from apps.index.types import VectorRecord
 from apps.index.vectors.store import get_store
 from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE
@@ -26,11 +26,11 @@ from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE
 logger = logging.getLogger("codeinfo.ingest")
 
 
-class GivenUp(Exception):
+class Interrupted(Exception):
     """There is something better to do than to build an index again."""
 
 
-def wanting() -> list[Root]:
+def roots_needing_rebuild() -> list[Root]:
     """The published roots, none of them under way, whose words are not those of their vectors, and
     whose vectors are all there."""
     busy = IngestRun.objects.running().values("path")
@@ -49,7 +49,7 @@ def _is_wanting(root: Root) -> bool:
 
 @freeze.index.changing()
 def rebuild(root: Root, stop: Callable[[], bool]) -> None:
-    """Build the word index of a root again. Raises GivenUp soon after `stop` says so, and
+    """Build the word index of a root again. Raises Interrupted soon after `stop` says so, and
     Unavailable where vectors are missing: then nothing has changed."""
     with get_lexical().rebuilding(root.id) as fresh:
         for records in _records(root):
@@ -83,7 +83,7 @@ def _add_symbols(root: Root, fresh: LexicalStore, stop: Callable[[], bool]) -> i
     """How many files have changed since: those are left without symbols until the next ingest."""
     files = list(queries.live_files(root).ingested())
     changed = 0
-    with Chunker(parse_seconds=knobs().ingest_parse_seconds) as chunker:
+    with Chunker(parse_seconds=config().ingest_parse_seconds) as chunker:
         for start in range(0, len(files), READ_AT_ONCE):
             _check(stop)
             some = files[start : start + READ_AT_ONCE]
@@ -111,4 +111,4 @@ def _content(root: Path, row: SourceFile) -> bytes | None:
 
 def _check(stop: Callable[[], bool]) -> None:
     if stop():
-        raise GivenUp
+        raise Interrupted

@@ -15,7 +15,7 @@ TRIES = 3
 PAUSE_SECONDS = 1.0
 
 
-def patiently(call: Callable[[], Result]) -> Result:
+def retry_on_locked(call: Callable[[], Result]) -> Result:
     """The result of `call`, tried a few times. Only for what may be repeated."""
     for _ in range(TRIES - 1):
         try:

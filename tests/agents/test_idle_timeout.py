@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from apps.agents.patience import Patience
+from apps.agents.idle_timeout import IdleTimeout
 
 LONG, SHORT = 30.0, 0.01
 
@@ -24,28 +24,28 @@ async def for_ever(seen: list[str]) -> None:
 
 
 async def test_what_comes_in_time_is_handed_on() -> None:
-    async with Patience() as patience:
-        assert [await patience.wait(soon(word), LONG) for word in "abc"] == ["a", "b", "c"]
+    async with IdleTimeout() as idle_timeout:
+        assert [await idle_timeout.wait(soon(word), LONG) for word in "abc"] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("before", [(), (LONG,), (SHORT,), (SHORT, LONG)])
 async def test_what_does_not_come_is_given_up(before: tuple[float, ...]) -> None:
     """Whatever the limits of the waits before it, and while its timer waits for another."""
     seen: list[str] = []
-    async with Patience() as patience:
+    async with IdleTimeout() as idle_timeout:
         for seconds in before:
-            await patience.wait(soon("a"), seconds)
+            await idle_timeout.wait(soon("a"), seconds)
         with pytest.raises(TimeoutError):
-            await patience.wait(for_ever(seen), SHORT)
+            await idle_timeout.wait(for_ever(seen), SHORT)
         assert seen == ["cancelled"]
-        assert await patience.wait(soon("b"), LONG) == "b"
+        assert await idle_timeout.wait(soon("b"), LONG) == "b"
 
 
 async def test_a_timer_that_fires_between_two_waits_ends_neither() -> None:
-    async with Patience() as patience:
-        await patience.wait(soon("a"), SHORT)
+    async with IdleTimeout() as idle_timeout:
+        await idle_timeout.wait(soon("a"), SHORT)
         await asyncio.sleep(2 * SHORT)
-        assert await patience.wait(soon("b"), LONG) == "b"
+        assert await idle_timeout.wait(soon("b"), LONG) == "b"
 
 
 async def test_errors_and_a_cancel_from_outside_pass() -> None:
@@ -53,8 +53,8 @@ async def test_errors_and_a_cancel_from_outside_pass() -> None:
         raise KeyError("x")
 
     async def waiting(what: Awaitable[None]) -> None:
-        async with Patience() as patience:
-            await patience.wait(what, LONG)
+        async with IdleTimeout() as idle_timeout:
+            await idle_timeout.wait(what, LONG)
 
     with pytest.raises(KeyError):
         await waiting(broken())

@@ -23,7 +23,7 @@ PATIENCE_SECONDS = 0.1
 PAUSE_SECONDS = 0.002
 
 
-class Courtesy:
+class IngestThrottle:
     """What is known of the questions under way. Safe from any thread."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Courtesy:
         self._working_until = -SHORT_SECONDS
 
     @contextmanager
-    def question(self) -> Iterator[None]:
+    def foreground(self) -> Iterator[None]:
         """Around a search that somebody waits for."""
         with self._lock:
             self._open += 1
@@ -51,21 +51,21 @@ class Courtesy:
                 self._asked_at = self._clock()
 
     @contextmanager
-    def call(self) -> Iterator[None]:
+    def foreground_call(self) -> Iterator[None]:
         """Around a call to Chroma that somebody waits for."""
-        with self.question():
+        with self.foreground():
             self._called_at = self._clock()
             yield
             self._called_at = self._clock()
 
-    def give_way(self) -> None:
+    def yield_to_queries(self) -> None:
         """Between two pieces of work: wait while somebody is answered, and then work as long."""
         if not self._open or (began := self._clock()) < self._working_until:
             return
         self._wait(gap=0)
         self._working_until = 2 * self._clock() - began
 
-    def slices(self, total: int) -> Iterator[slice]:
+    def write_slices(self, total: int) -> Iterator[slice]:
         """Parts of `total` rows to write one after the other; the next may come after a pause."""
         start = 0
         while start < total:
@@ -91,4 +91,4 @@ class Courtesy:
 
 
 # Of this process: there is one embedded store and one global lock.
-courtesy = Courtesy()
+ingest_throttle = IngestThrottle()

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from apps.index.models import IngestRun
 from apps.ingest.runs.job import Job
-from apps.logs.context import carrying
+from apps.logs.context import with_context
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -22,7 +22,7 @@ class Heartbeat:
         self._job = job
         self._over = threading.Event()
         self._thread = threading.Thread(
-            target=carrying(self._beat), name="ingest-heart", daemon=True
+            target=with_context(self._beat), name="ingest-heart", daemon=True
         )
 
     def __enter__(self) -> None:

@@ -29,11 +29,11 @@ MOST_REST_SECONDS = 0.4
 PIECE_SECONDS = 0.005
 
 
-class Pace:
+class StreamScheduler:
     """Of one process, kept in its event loop."""
 
     def __init__(self) -> None:
-        self._voices: WeakSet[Voice] = WeakSet()
+        self._streams: WeakSet[ScheduledStream] = WeakSet()
         self._asking, self._until = "", 0.0
         self._late = 0.0
 
@@ -42,14 +42,14 @@ class Pace:
         self._asking, self._until = conversation_id, time.monotonic() + HEAD_START_SECONDS
 
     @contextmanager
-    def answer(self, conversation_id: str) -> "Iterator[Voice]":
+    def answer(self, conversation_id: str) -> "Iterator[ScheduledStream]":
         """For as long as an answer is told."""
-        voice = Voice(self, conversation_id)
-        self._voices.add(voice)
+        stream = ScheduledStream(self, conversation_id)
+        self._streams.add(stream)
         try:
-            yield voice
+            yield stream
         finally:
-            self._voices.discard(voice)
+            self._streams.discard(stream)
 
     def woke(self, late: float) -> None:
         """A rest has ended so many seconds after its time."""
@@ -57,7 +57,7 @@ class Pace:
 
     def rest(self, conversation_id: str) -> float:
         """The seconds for which an answer is to be silent now."""
-        answers = len(self._voices)
+        answers = len(self._streams)
         many = 0.0
         if answers > FEW:
             many = min(answers * REST_SECONDS + self._late * LATE_TIMES, MOST_REST_SECONDS)
@@ -66,14 +66,14 @@ class Pace:
         return max(many, self._until - time.monotonic())
 
 
-class Voice:
+class ScheduledStream:
     """One answer's part in it."""
 
-    def __init__(self, pace: Pace, conversation_id: str) -> None:
-        self._pace, self._conversation_id = pace, conversation_id
+    def __init__(self, stream_scheduler: StreamScheduler, conversation_id: str) -> None:
+        self._pace, self._conversation_id = stream_scheduler, conversation_id
         self._rested = 0.0
 
-    async def breathe(self) -> None:
+    async def throttle(self) -> None:
         """Between two events: rest where others need the time, and not in the middle of a piece."""
         if time.monotonic() - self._rested < PIECE_SECONDS:
             return
@@ -89,4 +89,4 @@ class Voice:
             self._rested = time.monotonic()
 
 
-pace = Pace()
+stream_scheduler = StreamScheduler()

@@ -11,7 +11,7 @@ from django.db.models import Model, QuerySet
 Row = TypeVar("Row", bound=Model)
 
 
-class Spelt(Generic[Row]):
+class CachedQuery(Generic[Row]):
     """A query that is the same each time. It is put into SQL once, for that takes Django longer
     than the database needs to answer.
 

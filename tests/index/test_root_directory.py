@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from apps.core.errors import InvalidInput, NotFound
-from apps.index import files
-from apps.index.files import read_file
+from apps.index import root_directory as files
+from apps.index.root_directory import read_file
 
 
 def test_it_reads_the_bytes_as_they_are(folder: Path) -> None:
@@ -64,8 +64,8 @@ def test_a_root_that_became_a_link_is_refused(folder: Path) -> None:
         read_file(folder / "up/root", "a.py")
 
 
-def test_a_file_above_the_cap_is_refused(folder: Path, turn_knobs: Callable[..., None]) -> None:
-    turn_knobs(ingest_max_file_bytes=10)
+def test_a_file_above_the_cap_is_refused(folder: Path, configure: Callable[..., None]) -> None:
+    configure(ingest_max_file_bytes=10)
     (folder / "a.py").write_bytes(b"x" * 10)
     (folder / "b.py").write_bytes(b"x" * 11)
     assert len(read_file(folder, "a.py")) == 10
@@ -144,7 +144,7 @@ def test_a_folder_that_is_not_there_leads_nobody_astray(folder: Path) -> None:
     for name, content in (("a/b/c.py", "inner"), ("a/c.py", "outer")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
-    with files.Beneath(folder) as beneath:
+    with files.RootDirectory(folder) as beneath:
         for path in ("a/b/c.py", "a/gone/c.py", "a/b/c.py", "a/c.py", "gone/c.py", "a/c.py"):
             there = (folder / path).exists()
             try:

@@ -38,7 +38,7 @@ ENCODED = re.compile(r"\A=\?base64\?(.*)\?=")
 
 
 @dataclass(frozen=True)
-class Era:
+class ProtocolVersion:
     """A revision, and what the client can do where the request itself says so."""
 
     version: str
@@ -50,12 +50,12 @@ class Era:
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     @property
-    def tells_the_model(self) -> bool:
+    def tool_errors_as_results(self) -> bool:
         """A tool's failure is text for the model, rather than an error for the client."""
         return is_version_at_least(self.version, "2025-11-25")
 
 
-def era_of(message: Message, headers: Mapping[str, str]) -> Era:
+def protocol_version_of(message: Message, headers: Mapping[str, str]) -> ProtocolVersion:
     """The revision of a message. Raises RpcError where headers and message do not fit."""
     named = headers.get("MCP-Protocol-Version")
     meta = message.params.get("_meta")
@@ -63,10 +63,10 @@ def era_of(message: Message, headers: Mapping[str, str]) -> Era:
     if not message.is_notification and (speaks_modern or named in MODERN_PROTOCOL_VERSIONS):
         return _modern(message, meta, headers)
     if message.method == "initialize":
-        return Era(handshake_version(message.params.get("protocolVersion")))
+        return ProtocolVersion(handshake_version(message.params.get("protocolVersion")))
     if named is not None and named not in KNOWN_PROTOCOL_VERSIONS:
         raise _unsupported(named)
-    return Era(named or UNNAMED)
+    return ProtocolVersion(named or UNNAMED)
 
 
 def handshake_version(asked: Any) -> str:
@@ -74,7 +74,7 @@ def handshake_version(asked: Any) -> str:
     return asked if asked in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
 
 
-def _modern(message: Message, meta: Any, headers: Mapping[str, str]) -> Era:
+def _modern(message: Message, meta: Any, headers: Mapping[str, str]) -> ProtocolVersion:
     needed = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY)
     missing = [key for key in needed if not isinstance(meta, dict) or key not in meta]
     if missing:
@@ -88,7 +88,7 @@ def _modern(message: Message, meta: Any, headers: Mapping[str, str]) -> Era:
     if version not in MODERN_PROTOCOL_VERSIONS:
         raise _unsupported(version)
     capabilities = meta[CLIENT_CAPABILITIES_META_KEY]
-    return Era(version, capabilities if isinstance(capabilities, dict) else {})
+    return ProtocolVersion(version, capabilities if isinstance(capabilities, dict) else {})
 
 
 def _same(headers: Mapping[str, str], header: str, value: Any) -> None:

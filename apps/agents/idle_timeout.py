@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 T = TypeVar("T")
 
 
-class Patience:
+class IdleTimeout:
     """Waits, one after the other, each of which has a limit. For one task, as a context.
 
     An answer is a thousand short waits, and to set and take back a timer for each costs more than

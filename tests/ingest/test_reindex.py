@@ -14,7 +14,8 @@ from apps.index.models import IngestRun, Root
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import get_store
 from apps.ingest import services
-from apps.ingest.runs import mend, queue, sweep
+from apps.ingest.runs import queue, sweep
+from apps.ingest.runs import reindex as reindex
 from tests.index.test_lexical_files import spoil
 from tests.ingest.stages import Nth, hook
 from tests.support.ingested import ingest, outdate, run_ingest, write_files
@@ -55,14 +56,14 @@ def test_an_index_that_was_harmed_is_built_again_as_it_was(
     repo: Path, store: Any, harm: Callable[[Root], None]
 ) -> None:
     root = ingest(repo)
-    assert mend.wanting() == []
+    assert reindex.roots_needing_rebuild() == []
     before, outline = {hit.id: hit.score for hit in answers(root)}, outlines(root)
     facts = get_lexical().facts(root.id, before)
     assert "RetryPolicy.should_retry" in outline["src/retry.py"]
     harm(root)
-    assert mend.wanting() == [root]
-    mend.rebuild(root, stop=never)
-    assert mend.wanting() == []
+    assert reindex.roots_needing_rebuild() == [root]
+    reindex.rebuild(root, stop=never)
+    assert reindex.roots_needing_rebuild() == []
     assert {hit.id: hit.score for hit in answers(root)} == before
     assert get_lexical().facts(root.id, before) == facts
     assert outlines(root) == outline
@@ -78,7 +79,7 @@ def test_symbols_of_a_file_that_has_changed_since_are_left_out(
     write_files(repo, {"src/retry.py": "def other() -> None: ...\n"})
     (repo / "README.md").unlink()
     with caplog.at_level(logging.INFO, logger="codeinfo.ingest"):
-        mend.rebuild(root, stop=never)
+        reindex.rebuild(root, stop=never)
     assert outlines(root)["src/retry.py"] == []
     assert outlines(root)["src/store.js"] == ["saveShip", "loadShip"]
     (line,) = (r for r in caplog.records if r.message == "word index built again")
@@ -91,9 +92,9 @@ def test_symbols_of_a_file_that_has_changed_since_are_left_out(
 def test_a_run_that_waits_goes_first(repo: Path, store: Any) -> None:
     root = ingest(repo)
     lose(root)
-    with pytest.raises(mend.GivenUp):
-        mend.rebuild(root, stop=lambda: True)
-    assert mend.wanting() == [root]
+    with pytest.raises(reindex.Interrupted):
+        reindex.rebuild(root, stop=lambda: True)
+    assert reindex.roots_needing_rebuild() == [root]
     assert answers(root) == []
 
 
@@ -104,10 +105,10 @@ def test_a_root_under_way_or_removed_meanwhile_is_not_built(repo: Path, store: A
     run = IngestRun.objects.create(
         operation="reembed", path=root.path, name=root.name, state="embedding"
     )
-    assert mend.wanting() == []
+    assert reindex.roots_needing_rebuild() == []
     run.delete()
     Root.objects.all().delete()
-    mend.rebuild(root, stop=never)
+    reindex.rebuild(root, stop=never)
     assert get_lexical().roots() == set()
 
 
@@ -246,9 +247,9 @@ def test_a_sweep_that_the_vector_store_refuses_costs_no_rebuild(
         for _ in range(2):
             with pytest.raises(Unavailable, match="readonly"):
                 sweep.sweep()
-            assert mend.wanting() == []
+            assert reindex.roots_needing_rebuild() == []
     sweep.sweep()
-    assert mend.wanting() == []
+    assert reindex.roots_needing_rebuild() == []
     assert get_lexical().count(root.id) == store.count(root.id) == root.embedded
 
 

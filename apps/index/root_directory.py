@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from apps.core.conf import knobs
+from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 
 # Folders are passed through, not listed: with O_PATH that needs no right to read them.
@@ -83,7 +83,7 @@ class Entry(NamedTuple):
     is_folder: bool
 
 
-class Beneath:
+class RootDirectory:
     """A root, given by its real path, held open; its methods take paths relative to it.
 
     The upper folders of the last path stay open, so that walking files in order costs one open
@@ -245,9 +245,9 @@ def read_file(root: Path, rel_path: str, limit: int | None = None) -> bytes:
     given (TOO_LARGE).
     """
     _check_path(rel_path)
-    limit = limit or knobs().ingest_max_file_bytes
+    limit = limit or config().ingest_max_file_bytes
     try:
-        with Beneath(root) as beneath:
+        with RootDirectory(root) as beneath:
             descriptor, _ = beneath.open(rel_path)
             try:
                 data = read_up_to(descriptor, limit + 1)

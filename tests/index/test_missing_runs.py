@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from apps.index import behind
+from apps.index import missing_runs as behind
 from apps.index.lexical import get_lexical
 from apps.index.types import VectorRecord
 from tests.index.test_lexical_files import spoil
