@@ -347,10 +347,10 @@ def test_settling_many_writes_changes_no_answer(
         raise Stopped
 
     with pytest.raises(Stopped):
-        lexical.settle(ROOT, stop)
+        lexical.compact(ROOT, stop)
     for _ in range(2):
         assert [lexical.search(ROOT, list(words(question)), 9) for question in questions] == before
-        lexical.settle(ROOT)
+        lexical.compact(ROOT)
     assert lexical.chunks_naming(ROOT, "it1", 9) == ["r1:f1.py:0", "r0:f4.py:0", "r1:f7.py:0"]
     lexical.add(ROOT, [record("late.py", "retry late")])
     assert found(lexical, "late") == ["late.py"]

@@ -1,4 +1,4 @@
-"""The words of some chunks in memory, scored as far as a question does not matter for it."""
+"""The postings of some chunks in memory, with the part of BM25 that no query changes computed."""
 
 import sqlite3
 from array import array
@@ -14,28 +14,34 @@ from apps.index.lexical.scoring import HIT, Scores
 
 @dataclass(frozen=True)
 class Postings:
-    """A chunk is a row, as in the Contents that this is of. A hit is the row of a chunk and what a
-    word of it adds to its BM25 score (`scoring`), in an index that holds these chunks and no
-    others; those of the word at place i are the hits from `bounds[i]` to `bounds[i + 1]`."""
+    """Postings by row of a `Contents`, scored as an index of these chunks alone would.
+
+    places: word → its index i
+    bounds: hits of word i are `bounds[i]` to `bounds[i + 1]`
+    rows: int32 (hits,), the row of each hit's chunk
+    term_scores: float32 (hits,), what the hit adds to that chunk's score (`scoring`)
+    size: number of rows
+    chunks: number of rows that have any word
+    """
 
     places: Mapping[str, int]
     bounds: "array[int]"
     rows: NDArray[np.int32]
-    shares: Scores
-    size: int  # rows
-    chunks: int  # those of them that have a word
+    term_scores: Scores
+    size: int
+    chunks: int
 
     def scores(self, words: Iterable[str]) -> Scores:
-        """The score of every row for these distinct words; 0 where it has none of them."""
+        """Return the score of each row for these distinct words, float32 (size,)."""
         scores = np.zeros(self.size, np.float32)
         found = [self._hits(word) for word in words if word in self.places]
-        for hits in scoring.telling(found, self.chunks):
+        for hits in scoring.drop_stopwords(found, self.chunks):
             part = slice(hits.start, hits.stop)
-            scores[self.rows[part]] += self.shares[part]
+            scores[self.rows[part]] += self.term_scores[part]
         return scores
 
     def counts(self, words: Iterable[str]) -> dict[str, int]:
-        """How many rows have each word; those that none has are left out."""
+        """Return the document frequency of each word that any row contains."""
         return {word: len(self._hits(word)) for word in words if word in self.places}
 
     def _hits(self, word: str) -> range:
@@ -44,8 +50,8 @@ class Postings:
 
 
 def of_rows(database: sqlite3.Connection, numbers: NDArray[np.intp]) -> Postings:
-    """The words of the chunks of these numbers, which go up; their rows are in that order."""
-    first, lengths, _ = scoring.spread(database.execute("SELECT * FROM segment").fetchall())
+    """Read the postings of the chunks of these ascending numbers; row i is `numbers[i]`."""
+    first, lengths, _ = scoring.concatenate(database.execute("SELECT * FROM segment").fetchall())
     row_of = np.full(len(lengths), -1, np.int32)
     row_of[numbers - first] = np.arange(len(numbers))
     words, hits, word_of = _all_hits(database)
@@ -58,7 +64,9 @@ def of_rows(database: sqlite3.Connection, numbers: NDArray[np.intp]) -> Postings
         places={word: place for place, word in enumerate(words) if counts[place]},
         bounds=array("q", [0, *counts.cumsum().tolist()]),
         rows=rows,
-        shares=scoring.shares(hits, norms[rows], counts[word_of].astype(np.float64), chunks),
+        term_scores=scoring.term_scores(
+            hits, norms[rows], counts[word_of].astype(np.float64), chunks
+        ),
         size=len(numbers),
         chunks=chunks,
     )

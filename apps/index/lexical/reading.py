@@ -57,7 +57,7 @@ def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
         (number,) = database.execute(query).fetchone()
         if number != chunks:
             found.append(("words_unreadable", f"{what} of {number:,} chunks, {chunks:,} are there"))
-    _, _, files = scoring.spread(database.execute("SELECT * FROM segment").fetchall())
+    _, _, files = scoring.concatenate(database.execute("SELECT * FROM segment").fetchall())
     if (number := int((files > 0).sum())) != chunks:
         found.append(("words_unreadable", f"words of {number:,} chunks, {chunks:,} are there"))
     for what, query in _NO_SYMBOLS.items():
@@ -117,8 +117,8 @@ def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, st
     """The ids of chunks by their numbers."""
     return dict(
         database.execute(
-            "SELECT number, chunk.id FROM json_each(?) AS asked"
-            " CROSS JOIN chunk ON number = asked.value",
+            "SELECT number, chunk.id FROM json_each(?) AS query"
+            " CROSS JOIN chunk ON number = query.value",
             (json.dumps(numbers),),
         )
     )

@@ -1,8 +1,9 @@
-"""BM25 over the postings of a root, with a weight for each field a word may stand in.
+"""BM25F over the postings of a root (Robertson and Zaragoza, "The Probabilistic Relevance
+Framework", 2009).
 
-score = Σ over the words:  idf · f·(K1 + 1) / (f + K1·(1 − B + B·length / mean length))
-f = Σ over the fields: weight · how often the word stands in it
-idf = ln(1 + (N − n + ½) / (n + ½)),  n of the N chunks have the word
+score = Σ over the words:  idf · tf·(K1 + 1) / (tf + K1·(1 − B + B·length / mean length))
+tf    = Σ over the fields: weight · occurrences of the word in the field
+idf   = ln(1 + (N − n + ½) / (n + ½)),  where n of N chunks contain the word
 """
 
 import json
@@ -22,18 +23,18 @@ FIELDS = ("body", "path", "names", "symbol")
 WEIGHTS: Mapping[str, float] = {"body": 1.0, "path": 2.0, "names": 2.0, "symbol": 2.0}
 K1 = 1.2
 B = 0.75
-# A word that stands in more of the chunks than this tells them apart hardly, and costs most: it is
-# left out where a rarer one is asked for as well.
+# A word in a larger share of the chunks is a stop word: it hardly separates them and costs most.
+# It is dropped if the query has a rarer word.
 COMMON = 0.4
-# In so few chunks no word costs much.
+# No word is a stop word in an index of so few chunks.
 FEW = 1_000
 
-# One posting: the number of a chunk, and how often the word stands in each of its fields.
+# One posting: the number of a chunk, and the occurrences of the word in each field.
 HIT = np.dtype([("chunk", "<u4"), ("times", "u1", (len(FIELDS),))])
 # CROSS: in this order, each posting is found by its key.
 _POSTINGS = (
-    "FROM json_each(?) AS asked CROSS JOIN segment CROSS JOIN posting"
-    " ON posting.segment = segment.id AND posting.word = asked.value"
+    "FROM json_each(?) AS query CROSS JOIN segment CROSS JOIN posting"
+    " ON posting.segment = segment.id AND posting.word = query.value"
 )
 _FIELD_WEIGHTS = np.array([WEIGHTS[field] for field in FIELDS], np.float32)
 Scores = NDArray[np.float32]
@@ -43,40 +44,46 @@ Found = TypeVar("Found", bound=Sized)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is needed of all chunks; that of number `first` + i is at i."""
+    """Lengths and files of all chunks; index i is chunk number `first` + i.
+
+    files: uint32 (n,), the number of each chunk's file; 0 for a deleted chunk
+    norms: float32 (n,), as `norms` returns them
+    live: number of chunks that are not deleted
+    """
 
     writes: int
     edition: int
     first: int
     files: NDArray[np.uint32]
-    norms: Scores  # as `norms` has it; infinite where there is no chunk
+    norms: Scores
     live: int
 
 
 def state(database: sqlite3.Connection) -> tuple[int, int]:
-    """How often it was written, and which edition it is."""
+    """Return the number of writes and the edition of an index (`schema`)."""
     writes, edition = database.execute("SELECT writes, edition FROM state").fetchone()
     return writes, edition
 
 
-def snapshot(database: sqlite3.Connection) -> Snapshot:
-    first, lengths, files = spread(database.execute("SELECT * FROM segment").fetchall())
+def read_snapshot(database: sqlite3.Connection) -> Snapshot:
+    first, lengths, files = concatenate(database.execute("SELECT * FROM segment").fetchall())
     return Snapshot(*state(database), first, files, *norms(lengths))
 
 
 def norms(lengths: NDArray[np.uint32]) -> tuple[Scores, int]:
-    """K1·(…) of the formula for chunks of these lengths, infinite for those that have none; and how
-    many have one."""
+    """Return K1·(…) of the formula for chunks of these lengths (float32, infinite where the length
+    is 0), and the number of chunks whose length is above 0."""
     live = lengths > 0
     mean = lengths[live].mean() if live.any() else 1.0
     found = np.where(live, K1 * (1 - B + B * lengths / mean), np.inf).astype(np.float32)
     return found, int(live.sum())
 
 
-def spread(
+def concatenate(
     segments: Sequence[tuple[int, int, bytes, bytes]],
 ) -> tuple[int, NDArray[np.uint32], NDArray[np.uint32]]:
-    """The lowest number of the segments' chunks, and the length and file of all from there on."""
+    """Return the lowest chunk number of the segments, and length and file of each chunk from that
+    number on, uint32 (n,)."""
     first = min((segment[1] for segment in segments), default=0)
     end = max((segment[1] + len(segment[2]) // 4 for segment in segments), default=0)
     lengths, files = np.zeros((2, end - first), np.uint32)
@@ -89,73 +96,72 @@ def spread(
 
 def best(
     database: sqlite3.Connection,
-    seen: Snapshot,
+    snapshot: Snapshot,
     postings: Iterable[Hits],
     n: int,
     where: Filters | None,
 ) -> tuple[NDArray[np.intp], Scores]:
-    """Numbers and scores of the n best chunks in any of the postings, best first; of equal ones the
-    first written."""
-    scores = _scores(seen, list(postings))
+    """Return numbers and scores of the n best chunks, best first; ties in written order."""
+    scores = _scores(snapshot, list(postings))
     allowed = _allowed_files(database, where)
     if allowed is not None:
-        scores[~np.isin(seen.files, allowed)] = 0
+        scores[~np.isin(snapshot.files, allowed)] = 0
     found = np.flatnonzero(scores)
     if len(found) > n:
         least = np.partition(scores[found], -n)[-n]
         found = found[scores[found] >= least]
     found = found[np.argsort(-scores[found], kind="stable")][:n]
-    return found + seen.first, scores[found]
+    return found + snapshot.first, scores[found]
 
 
 def frequencies(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, int]:
-    """How many chunks have each word; those that none has are left out."""
+    """Return the document frequency of each word that any chunk contains."""
     rows = database.execute(
-        f"SELECT word, sum(length(hits)) {_POSTINGS} GROUP BY word", _asked(words)
+        f"SELECT word, sum(length(hits)) {_POSTINGS} GROUP BY word", _as_json(words)
     )
     return {word: size // HIT.itemsize for word, size in rows}
 
 
 def postings(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, Hits]:
-    """The postings of each word that is anywhere, in the order of the words."""
+    """Return the postings of each word that any chunk contains, in the order of `words`."""
     found: dict[str, list[bytes]] = {}
-    for word, hits in database.execute(f"SELECT word, hits {_POSTINGS}", _asked(words)):
+    for word, hits in database.execute(f"SELECT word, hits {_POSTINGS}", _as_json(words)):
         found.setdefault(word, []).append(hits)
     return {word: np.frombuffer(b"".join(blobs), HIT) for word, blobs in found.items()}
 
 
-def _asked(words: Sequence[str]) -> tuple[str]:
+def _as_json(words: Sequence[str]) -> tuple[str]:
     return (json.dumps(list(dict.fromkeys(words))),)
 
 
-def _scores(seen: Snapshot, postings: Sequence[Hits]) -> Scores:
-    """The score of every chunk."""
-    scores = np.zeros(len(seen.norms), np.float32)
-    for hits in telling(postings, seen.live):
-        at = hits["chunk"].astype(np.intp) - seen.first
+def _scores(snapshot: Snapshot, postings: Sequence[Hits]) -> Scores:
+    """Return the score of every chunk, float32 (n,); 0 where it has no word of the query."""
+    scores = np.zeros(len(snapshot.norms), np.float32)
+    for hits in drop_stopwords(postings, snapshot.live):
+        at = hits["chunk"].astype(np.intp) - snapshot.first
         count = np.float64(len(hits))
-        scores[at] += shares(hits, seen.norms[at], count, seen.live)
+        scores[at] += term_scores(hits, snapshot.norms[at], count, snapshot.live)
     return scores
 
 
-def telling(postings: Sequence[Found], chunks: int) -> Sequence[Found]:
-    """Those that are no word of too many of all chunks, unless all are."""
+def drop_stopwords(postings: Sequence[Found], chunks: int) -> Sequence[Found]:
+    """Drop the postings of stop words, unless the query has no other word."""
     return [each for each in postings if len(each) <= max(FEW, COMMON * chunks)] or postings
 
 
-def shares(
+def term_scores(
     hits: Hits, norms: Scores, counts: np.float64 | NDArray[np.float64], chunks: int
 ) -> Scores:
-    """What each hit adds to the score of its chunk; `counts`: how many of all the chunks have the
-    word of each."""
-    often = hits["times"].astype(np.float32) @ _FIELD_WEIGHTS
+    """Return what each hit adds to its chunk's score, float32 (n,). `counts` is the document
+    frequency of each hit's word, among `chunks` chunks."""
+    weighted_tf = hits["times"].astype(np.float32) @ _FIELD_WEIGHTS
     idf = np.log(1 + (chunks - counts + 0.5) / (counts + 0.5))
-    found: Scores = (idf * (K1 + 1)).astype(np.float32) * often / (often + norms)
+    found: Scores = (idf * (K1 + 1)).astype(np.float32) * weighted_tf / (weighted_tf + norms)
     return found
 
 
 def _allowed_files(database: sqlite3.Connection, where: Filters | None) -> NDArray[np.int64] | None:
-    """The numbers of the files that may answer; None where all may."""
+    """Return the numbers of the files that pass the filters; None if there is no filter."""
     if where is None or not (where.path or where.language):
         return None
     # As SQLite has it, `*` stands for any characters, slashes too.

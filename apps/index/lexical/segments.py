@@ -1,4 +1,4 @@
-"""Writing the postings: what an `add` brings becomes a segment, and deleting thins it out."""
+"""Writing postings: each `add` makes a segment, deleting removes postings, merging compacts."""
 
 import json
 import sqlite3
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Numbers, Terms
-from apps.index.lexical.scoring import FIELDS, HIT, Hits, spread
+from apps.index.lexical.scoring import FIELDS, HIT, Hits, concatenate
 from apps.index.lexical.words import is_identifier, runs, words_of
 from apps.index.types import Check, VectorRecord
 
@@ -69,7 +69,7 @@ def merge(database: sqlite3.Connection, group: Sequence[int], check: Check) -> N
     which = f"segment.id IN ({', '.join('?' * len(group))})"
     segments = database.execute(f"SELECT * FROM segment WHERE {which}", group).fetchall()
     merged = _next_segment(database)
-    _insert_segment(database, merged, *spread(segments))
+    _insert_segment(database, merged, *concatenate(segments))
     for table, key in _KEYS.items():
         # SQLite sorts them before it gives the first, so that the table may grow meanwhile.
         rows = database.execute(
@@ -176,7 +176,7 @@ def remove_files(database: sqlite3.Connection, gone: Sequence[int], check: Check
         )
         names = _names(database, first + np.flatnonzero(~kept), len(files))
         for table in _KEYS:
-            _thin_out(database, table, segment, kept, first, names[table] if names else None)
+            _delete_postings(database, table, segment, kept, first, names[table] if names else None)
 
 
 def _names(
@@ -187,8 +187,8 @@ def _names(
     if len(gone) * FEW > total:
         return None
     rows = database.execute(
-        "SELECT text, file.path, names, symbol FROM json_each(?) AS asked"
-        " CROSS JOIN chunk ON number = asked.value JOIN text USING (number)"
+        "SELECT text, file.path, names, symbol FROM json_each(?) AS query"
+        " CROSS JOIN chunk ON number = query.value JOIN text USING (number)"
         " JOIN file ON file.id = chunk.file",
         (json.dumps(gone.tolist()),),
     )
@@ -202,7 +202,7 @@ def _drop(database: sqlite3.Connection, segment: int) -> None:
     database.execute("DELETE FROM segment WHERE id = ?", (segment,))
 
 
-def _thin_out(
+def _delete_postings(
     database: sqlite3.Connection,
     table: str,
     segment: int,

@@ -80,8 +80,8 @@ class LexicalStore:
             if database is None:
                 return []
             found = scoring.postings(database, words).values()
-            seen = self._snapshot(root_id, database)
-            numbers, scores = scoring.best(database, seen, found, n, where)
+            snapshot = self._snapshot(root_id, database)
+            numbers, scores = scoring.best(database, snapshot, found, n, where)
             ids = reading.ids_of(database, numbers.tolist())
         pairs = zip(numbers.tolist(), scores.tolist(), strict=True)
         return [LexicalHit(ids[number], score) for number, score in pairs]
@@ -121,9 +121,9 @@ class LexicalStore:
         line."""
         return self._read(root_id, reading.naming, identifier, n) or []
 
-    def settle(self, root_id: UUID, check: Check = never_cancelled) -> None:
-        """Put in order what many writes have left, so that questions are answered faster. `check`
-        is called often; where it raises, the parts that are done stay done."""
+    def compact(self, root_id: UUID, check: Check = never_cancelled) -> None:
+        """Merge segments, so that queries read fewer. `check` is called often; if it raises, merges
+        that are finished stay."""
         for group in self._read(root_id, segments.to_merge, MOST_SEGMENTS) or []:
             with self._files.writing(root_id) as database:
                 segments.merge(database, group, check)
@@ -239,10 +239,10 @@ class LexicalStore:
             known = self._snapshots.get(root_id)
         if known and (known.writes, known.edition) == scoring.state(database):
             return known
-        seen = scoring.snapshot(database)
+        snapshot = scoring.read_snapshot(database)
         with self._lock:
-            self._snapshots[root_id] = seen
-        return seen
+            self._snapshots[root_id] = snapshot
+        return snapshot
 
 
 _store: LexicalStore | None = None

@@ -227,7 +227,7 @@ def _delete_old(generation: Generation, job: Job) -> None:
         with job.timed("store"):
             sweep.sweep_root(generation.root, job.check)
         with job.timed("words"):
-            get_lexical().settle(generation.root.id, job.check)
+            get_lexical().compact(generation.root.id, job.check)
     except Stopped:
         sweep.due.set()
     except Unavailable as error:

@@ -58,7 +58,7 @@ def rebuild(root: Root, stop: Callable[[], bool]) -> None:
         _check_whole(root, fresh)
         fresh.set_origin(root.id, origin_of(root))
         changed = _add_symbols(root, fresh, stop)
-        fresh.settle(root.id)
+        fresh.compact(root.id)
         facts = {"root": root.path, "chunks": fresh.count(root.id), "filesChanged": changed}
     if not Root.objects.filter(id=root.id).exists():
         get_lexical().drop(root.id)
