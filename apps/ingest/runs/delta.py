@@ -266,5 +266,5 @@ def makes_the_same_chunks(root: Root) -> bool:
 
 
 def _cut(chunker_version: str) -> list[str]:
-    """What of a recipe tells how files are cut."""
+    """Return the part of a chunker version that says how files are cut."""
     return chunker_version.split("/")[:2]
