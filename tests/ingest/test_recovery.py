@@ -18,7 +18,7 @@ from apps.ingest import queries, services
 from apps.ingest.embedding.static import MODEL_ID
 from apps.ingest.lexical import get_lexical
 from apps.ingest.models import IndexLock, IngestRun, Root, SourceFile
-from apps.ingest.runs import queue, recovery, stores, sweep
+from apps.ingest.runs import endings, queue, recovery, stores, sweep
 from apps.ingest.vectors.store import get_store, reset_store
 from tests.ingest.stages import STAGES
 from tests.support.ingested import files_of, ingest, outdate, write_files
@@ -292,3 +292,22 @@ def test_a_removal_that_the_database_stops_does_not_block_the_queue(
     # Had not even that been written, its silence would end it.
     assert run.heartbeat_at is not None
     assert services.remove(root.path) is True
+
+
+@pytest.mark.django_db
+def test_of_two_claims_at_once_one_gets_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rival claims the first row after this one saw that nothing is under way."""
+    for name in ("a", "b"):
+        IngestRun.objects.create(operation="start", path=f"/{name}", name=name, slot=name)
+    real, rivals = endings.running, []
+
+    def late() -> Any:
+        monkeypatch.setattr(endings, "running", real)
+        rivals.append(queue.claim())
+        return IngestRun.objects.none()
+
+    monkeypatch.setattr(endings, "running", late)
+    assert queue.claim() is None
+    states = IngestRun.objects.order_by("queued_at").values_list("state", "owner")
+    assert list(states) == [("scanning", recovery.OWNER), ("queued", "")]
+    assert [run and run.name for run in rivals] == ["a"]

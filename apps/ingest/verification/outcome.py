@@ -7,12 +7,13 @@ from typing import Any
 from uuid import UUID
 
 from apps.ingest import services
-from apps.ingest.models import IngestRun, Root
-from apps.ingest.runs import queue
+from apps.ingest.models import Root
+from apps.ingest.runs import endings, queue
 from apps.ingest.types import Check, go_on
 from apps.ingest.verification.compare import chosen, verify_root, verify_shared
 from apps.ingest.verification.repair import repair
 from apps.ingest.verification.types import Compared, Difference
+from codeinfo.errors import Unavailable
 
 Tell = Callable[[str], None]
 
@@ -92,7 +93,8 @@ def _ingest_again(root_ids: Sequence[UUID], check: Check, tell: Tell) -> None:
         queue.drain()
         return
     # Those that were queued already, too.
-    waiting = IngestRun.objects.live().filter(path__in=paths)
-    while waiting.exists():
+    while endings.live().filter(path__in=paths).exists():
         check()
+        if queue.worker_state() in ("dead", "absent"):
+            raise Unavailable("The worker that ingests has ended: start the server again.")
         time.sleep(POLL_SECONDS)
