@@ -8,10 +8,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from apps.core.errors import Conflict
 from apps.index.types import Check, never_cancelled
 
 # Between two looks whether somebody has cancelled.
 LOOK_SECONDS = 0.2
+FROZEN = "A backup or a repair is under way: try again when it is done."
 
 
 class Freeze:
@@ -25,10 +27,13 @@ class Freeze:
         self._waiting = 0
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
-        """Around a change of what is published; waits while the index is frozen."""
+    def changing(self, *, wait: bool = True) -> Iterator[None]:
+        """Around a change of what is published; while the index is frozen it waits, or raises
+        Conflict BUSY where it is not to."""
         me = threading.get_ident()
         with self._condition:
+            if not wait and self.is_frozen:
+                raise Conflict(FROZEN, code="BUSY")
             if not self._is_inside(me):
                 self._condition.wait_for(lambda: not (self._frozen_by or self._waiting))
             self._changing[me] = self._changing.get(me, 0) + 1

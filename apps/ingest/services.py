@@ -78,9 +78,13 @@ def start_as_plain_folder(run_id: str | UUID) -> IngestRun:
 def start_with_force(run_id: str | UUID) -> IngestRun:
     """Queue what a run was asked for once more, to publish whatever has disappeared.
 
-    Raises NotFound, and what `start_run` raises.
+    Raises NotFound, Conflict for a run that did not ask for it or that another has followed, and
+    what `start_run` raises.
     """
     run = queries.find_run(run_id)
+    since = IngestRun.objects.filter(path=run.path, dry_run=False, queued_at__gt=run.queued_at)
+    if run.state != "needs_confirmation" or since.exists():
+        raise Conflict("This run waits for no confirmation, or not any more: ingest again.")
     return start_run(
         path=run.path,
         name=run.name,
@@ -198,8 +202,12 @@ def remove(path: str) -> bool:
     its vectors go when the store is back.
     """
     root = queries.find_root(path)
-    if freeze.index.is_frozen:
-        raise Conflict("A backup or a repair is under way: try again when it is done.", code="BUSY")
+    # A freeze that begins now waits for us: we would wait for it with a run that has no heartbeat.
+    with freeze.index.changing(wait=False):
+        return _remove(root)
+
+
+def _remove(root: Root) -> bool:
     run = _enter(
         **_again(root, queries.locked_model() or root.model)
         | {

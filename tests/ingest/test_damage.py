@@ -23,6 +23,7 @@ from apps.ingest.runs import reindex as reindex
 from apps.ingest.verification import verify
 from apps.site import health
 from apps.site.checks.asking import Asker
+from tests.ingest.stages import Nth, hook
 from tests.support import damage
 from tests.support.damage import Harm
 from tests.support.index import Server
@@ -479,3 +480,21 @@ def test_a_store_without_roots_that_was_taken_away_is_replaced(
         get_store().collections()
     work(queue.Worker())
     assert get_store().collections() == set()
+
+
+def test_vectors_that_go_in_mid_run_are_missed_after_it(
+    data: Path, folder: Path, ships: Root, worker: queue.Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(worker)
+    write_files(folder / "ships", {"ship_1.py": "def anchor():\n    return 1\n"})
+    lost = Nth(1, lambda: get_store().drop(ships.id))
+    hook("publishing", lost, monkeypatch.setattr)
+    run = services.reembed(ships.path)
+    worker._check_at = 0
+    worker.turn()
+    run.refresh_from_db()
+    assert lost.happened
+    assert run.state == "completed"
+    worker._check_at = 0
+    work(worker)
+    assert damages() == {"ships": True}

@@ -376,6 +376,24 @@ def test_a_start_takes_force_over_http_and_from_the_page(
     assert (root.name, root.description, root.files) == ("renamed", "Ships", 1)
 
 
+def test_only_the_last_run_of_a_folder_is_confirmed_and_only_where_it_asks(
+    client: Client, folder: Path, store: Any
+) -> None:
+    repo = write_files(folder / "repo", many(40))
+    root = ingest(repo)
+    completed = IngestRun.objects.get(id=root.last_run_id)
+    remove(repo, 21)
+    dry = run_ingest(repo, dry_run=True)
+    old = run_ingest(repo, "old name")
+    new = run_ingest(repo)
+    assert (old.state, new.state) == ("needs_confirmation", "needs_confirmation")
+    for run in (completed, dry, old):
+        client.post(f"/ui/ingest/force/{run.id}", headers={"HX-Request": "true"})
+        assert not IngestRun.objects.filter(force=True).exists(), run
+    client.post(f"/ui/ingest/force/{new.id}", headers={"HX-Request": "true"})
+    assert IngestRun.objects.filter(force=True).count() == 1
+
+
 @pytest.mark.parametrize("force", ["true", 1, None])
 @pytest.mark.parametrize("route", ["start", "reembed"])
 def test_force_is_true_or_false(

@@ -15,7 +15,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from apps.embedding.static import MODEL_ID
-from apps.index import queries, stores
+from apps.index import endings, queries, stores
 from apps.index.lexical import get_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.vectors.store import get_store, reset_store
@@ -296,3 +296,22 @@ def test_a_removal_that_the_database_stops_does_not_block_the_queue(
     # Had not even that been written, its silence would end it.
     assert run.heartbeat_at is not None
     assert services.remove(root.path) is True
+
+
+@pytest.mark.django_db
+def test_of_two_claims_at_once_one_gets_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rival claims the first row after this one saw that nothing is under way."""
+    for name in ("a", "b"):
+        IngestRun.objects.create(operation="start", path=f"/{name}", name=name, slot=name)
+    real, rivals = endings.running, []
+
+    def late() -> Any:
+        monkeypatch.setattr(endings, "running", real)
+        rivals.append(queue.claim())
+        return IngestRun.objects.none()
+
+    monkeypatch.setattr(endings, "running", late)
+    assert queue.claim() is None
+    states = IngestRun.objects.order_by("queued_at").values_list("state", "owner")
+    assert list(states) == [("scanning", recovery.OWNER), ("queued", "")]
+    assert [run and run.name for run in rivals] == ["a"]

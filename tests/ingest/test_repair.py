@@ -8,17 +8,19 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from django.utils import timezone
 
-from apps.core.errors import Conflict
-from apps.index import freeze, queries
+from apps.core.errors import Conflict, Unavailable
+from apps.index import endings, freeze, queries
+from apps.index.endings import Ending
 from apps.index.lexical import get_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.types import VectorRecord
 from apps.index.vectors.store import get_store
 from apps.ingest import services
-from apps.ingest.runs import queue
+from apps.ingest.runs import queue, sweep
 from apps.ingest.runs.job import Stopped
-from apps.ingest.verification import compare_all, verify
+from apps.ingest.verification import compare_all, outcome, verify
 from tests.index.test_lexical_files import spoil
 from tests.support.ingested import ingest, write_files
 
@@ -201,3 +203,70 @@ def test_a_root_that_is_being_ingested_is_not_mended(repo: Path, store: Any) -> 
     outcome = compare_all(mending=True)
     assert [each.kind for each in outcome.differences] == ["words_missing"]
     assert queue.worker_state() == "absent"
+
+
+def test_a_freeze_that_begins_while_a_root_is_removed_waits_for_its_end(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+    begun, over, order = threading.Event(), threading.Event(), []
+
+    def freeze_it() -> None:
+        with freeze.index.frozen(check=begun.set):
+            order.append("frozen")
+            begun.set()
+            over.wait(5)
+
+    other = threading.Thread(target=freeze_it)
+    enter, drop = services._enter, sweep.drop_root
+
+    def enter_late(**fields: Any) -> IngestRun:
+        other.start()
+        assert begun.wait(10)
+        return enter(**fields)
+
+    def drop_root(*arguments: Any, **options: Any) -> bool:
+        gone = drop(*arguments, **options)
+        order.append("deleted")
+        return gone
+
+    monkeypatch.setattr(services, "_enter", enter_late)
+    monkeypatch.setattr(sweep, "drop_root", drop_root)
+    services.remove(root.path)
+    over.set()
+    other.join()
+    assert order == ["deleted", "frozen"]
+
+
+def cancelled_soon() -> Callable[[], None]:
+    """A check that stops what would go on for ever."""
+    calls = iter(range(3))
+
+    def check() -> None:
+        if next(calls, None) is None:
+            raise Stopped
+
+    return check
+
+
+def test_a_repair_does_not_wait_for_a_run_whose_end_is_not_saved_yet(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = ingest(repo)
+    run = services.reembed(root.path)
+    ended = {run.id: (Ending.failed("disk full"), timezone.now())}
+    monkeypatch.setattr(endings, "unsaved", ended)
+    monkeypatch.setattr(services, "queue_reembeds", lambda root_ids: [])
+    monkeypatch.setattr(queue, "worker_state", lambda: "idle")
+    outcome._ingest_again([root.id], cancelled_soon(), lambda message: None)
+
+
+@pytest.mark.parametrize("state", ["dead", "absent"])
+def test_a_repair_ends_where_the_worker_has(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    root = ingest(repo)
+    states = iter(["idle"])
+    monkeypatch.setattr(queue, "worker_state", lambda: next(states, state))
+    with pytest.raises(Unavailable, match="worker"):
+        outcome._ingest_again([root.id], cancelled_soon(), lambda message: None)

@@ -231,7 +231,7 @@ def test_a_backup_is_never_written_over_what_it_is_of(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = write_files(tmp_path / "data", {name: "mine"})
-    monkeypatch.setattr(making, "settings", lambda: SimpleNamespace(data_dir=data))
+    monkeypatch.setattr(making, "config", lambda: SimpleNamespace(data_dir=data))
     monkeypatch.setattr(copying, "database_path", lambda: data / "codeinfo.sqlite3")
     with pytest.raises(InvalidInput, match="codeinfo's own data"):
         make(data / name, force=True, check=never_cancelled, tell=lambda told: None)

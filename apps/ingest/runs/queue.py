@@ -56,10 +56,22 @@ def claim() -> IngestRun | None:
             started_at=now,
             heartbeat_at=now,
         )
-        if claimed:
-            run.refresh_from_db()
-            return run
+        if not claimed:
+            continue
+        if endings.running().exclude(id=run.id).exists():
+            _give_back(run)
+            return None
+        run.refresh_from_db()
+        return run
     return None
+
+
+def _give_back(run: IngestRun) -> None:
+    """Let a claimed run wait: another began since we looked. Of two that see each other both do,
+    and try again at their next turn."""
+    IngestRun.objects.filter(id=run.id, owner=recovery.OWNER, state="scanning").update(
+        state="queued", message="Queued", owner="", started_at=None, heartbeat_at=None
+    )
 
 
 def execute(run: IngestRun, *, beating: bool = False) -> Job:
@@ -204,6 +216,8 @@ class Worker(threading.Thread):
             if run is None:
                 return self._mend()
             execute(run, beating=True)
+            # What it published may have gone from the stores since it looked.
+            store_failed.set()
         except DatabaseError as error:
             if not disk.is_full(error):
                 logger.exception("ingest worker stumbled")

@@ -6,7 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from apps.index.models import IngestRun, Root
+from apps.core.errors import Unavailable
+from apps.index import endings
+from apps.index.models import Root
 from apps.index.types import Check, never_cancelled
 from apps.ingest import services
 from apps.ingest.runs import queue
@@ -92,7 +94,8 @@ def _ingest_again(root_ids: Sequence[UUID], check: Check, tell: Tell) -> None:
         queue.drain()
         return
     # Those that were queued already, too.
-    waiting = IngestRun.objects.live().filter(path__in=paths)
-    while waiting.exists():
+    while endings.live().filter(path__in=paths).exists():
         check()
+        if queue.worker_state() in ("dead", "absent"):
+            raise Unavailable("The worker that ingests has ended: start the server again.")
         time.sleep(POLL_SECONDS)
