@@ -14,6 +14,7 @@ from apps.core.errors import CodeinfoError, NotFound
 from apps.index import queries
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.ingest import services
+from apps.ingest.runs import submit
 
 # Django's class takes no type argument when it runs; its stubs want one.
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class RootAdmin(ReadOnly):
 
     @admin.action(description="Re-embed selected roots", permissions=["reembed"])
     def reembed(self, request: HttpRequest, roots: "QuerySet[Root]") -> None:
-        runs = services.queue_reembeds(roots.values_list("id", flat=True))
+        runs = submit.queue_reembeds(roots.values_list("id", flat=True))
         self.message_user(request, f"Re-embeds queued: {len(runs)}", messages.SUCCESS)
 
     def has_reembed_permission(self, request: HttpRequest) -> bool:

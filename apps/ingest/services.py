@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Literal
 from uuid import UUID
 
-from django.db import DatabaseError, IntegrityError, transaction
+from django.db import DatabaseError
 from django.utils import timezone
 
 from apps.core import disk
@@ -17,7 +17,7 @@ from apps.index.types import TERMINAL_STATES
 from apps.ingest import folders
 from apps.ingest.runs import finish, journal, lock, orphans, queue, recovery, sweep
 from apps.ingest.runs.generation import name_taken
-from apps.logs.context import request_id
+from apps.ingest.runs.submit import busy, insert_run, queue_reembeds, reembed_fields
 
 # The slot of every request that wants the index for itself: it is unique, so one gets it.
 EXCLUSIVE_SLOT = "door"
@@ -104,20 +104,7 @@ def reembed(path: str, *, force: bool = False) -> IngestRun:
     folders.resolve(root.path)
     model = queries.locked_model() or root.model
     _allowed_model(model)
-    return _enter(**_again(root, model), force=force)
-
-
-def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:
-    """Queue another ingest of several roots, whatever is under way; one that waits already is not
-    queued twice. Returns the runs that were queued."""
-    waiting = set(endings.live().values_list("path", flat=True))
-    locked = queries.locked_model()
-    runs = []
-    for root in Root.objects.published().filter(id__in=list(root_ids)).order_by("name"):
-        again = _again(root, locked or root.model)
-        if root.path not in waiting and (run := _insert(f"root:{root.id}", **again)):
-            runs.append(run)
-    return runs
+    return _enter(**reembed_fields(root, model), force=force)
 
 
 def ingest_again(root_ids: Iterable[UUID]) -> list[IngestRun]:
@@ -137,7 +124,7 @@ def ingest_again(root_ids: Iterable[UUID]) -> list[IngestRun]:
         except CodeinfoError as error:
             refusals.append(error)
             continue
-        if run := _insert(f"again:{orphan.root_id.hex}", **fields):
+        if run := insert_run(f"again:{orphan.root_id.hex}", **fields):
             runs.append(run)
     if refusals and not runs:
         raise refusals[0]
@@ -209,7 +196,7 @@ def remove(path: str) -> bool:
 
 def _remove(root: Root) -> bool:
     run = _enter(
-        **_again(root, queries.locked_model() or root.model)
+        **reembed_fields(root, queries.locked_model() or root.model)
         | {
             "operation": IngestRun.Operation.REMOVE,
             "root": None,
@@ -243,40 +230,12 @@ def _allowed_model(model: str) -> str:
     return locked
 
 
-def busy() -> Conflict:
-    return Conflict("Another ingest is queued or under way.", code="BUSY")
-
-
-def _again(root: Root, model: str) -> dict[str, object]:
-    return {
-        "operation": IngestRun.Operation.REEMBED,
-        "root": root,
-        "path": root.path,
-        "name": root.name,
-        "description": root.description,
-        "model": model,
-        "plain_folder": root.plain_folder,
-    }
-
-
 def _enter(**fields: object) -> IngestRun:
     """A row for a run that is to be the only one. Raises Conflict BUSY."""
     finish.save()
-    run = None if endings.live().exists() else _insert(EXCLUSIVE_SLOT, **fields)
+    run = None if endings.live().exists() else insert_run(EXCLUSIVE_SLOT, **fields)
     if run is None:
         if disk.has_no_room():
             raise disk.full_error()
         raise busy()
-    return run
-
-
-def _insert(slot: str, **fields: object) -> IngestRun | None:
-    """A row, unless its slot is taken: the database decides between racing requests."""
-    try:
-        with transaction.atomic():
-            run = IngestRun.objects.create(slot=slot, request_id=request_id.get(), **fields)
-    except IntegrityError:
-        return None
-    changes.run_changed(run.id)
-    queue.wake()
     return run

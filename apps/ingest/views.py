@@ -24,7 +24,7 @@ from apps.index.types import RUNNING_STATES
 from apps.ingest import folders, panels, services, skips
 from apps.ingest.discovery import eligibility
 from apps.ingest.forms import StartForm
-from apps.ingest.runs import orphans
+from apps.ingest.runs import orphans, submit
 
 # htmx swaps a 422 like a 200, and the status still says that nothing was done.
 REFUSED = 422
@@ -100,7 +100,7 @@ def _started_again(start: Callable[[str], IngestRun], run_id: str) -> HttpRespon
 def reembed(request: HttpRequest) -> HttpResponse:
     """Queue a re-embed of each root named; the worker takes them one after the other."""
     try:
-        runs = services.queue_reembeds([root.id for root in _roots(request.POST.getlist("root"))])
+        runs = submit.queue_reembeds([root.id for root in _roots(request.POST.getlist("root"))])
     except CodeinfoError as error:
         return _refused(error)
     return _done(f"{len(runs)} re-embeds queued" if len(runs) > 1 else "Re-embed started")

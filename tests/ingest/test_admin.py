@@ -11,7 +11,7 @@ from apps.core.errors import CodeinfoError, Conflict, Unavailable
 from apps.embedding.static import MODEL_ID
 from apps.index.models import IngestRun, Root
 from apps.ingest import services
-from apps.ingest.runs import queue, sweep
+from apps.ingest.runs import queue, submit, sweep
 from tests.support.ingested import ingest, outdate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -84,7 +84,7 @@ def test_a_refusal_is_a_message_in_the_list(
         raise error
 
     monkeypatch.setattr(services, "remove", refuse)
-    monkeypatch.setattr(services, "queue_reembeds", refuse)
+    monkeypatch.setattr(submit, "queue_reembeds", refuse)
     if verb == "delete one":
         address, data = f"/admin/ingest/root/{root.id}/delete/", {"post": "yes"}
     else:

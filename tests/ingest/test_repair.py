@@ -18,7 +18,7 @@ from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.types import VectorRecord
 from apps.index.vectors.store import get_store
 from apps.ingest import services
-from apps.ingest.runs import queue, sweep
+from apps.ingest.runs import queue, submit, sweep
 from apps.ingest.runs.job import Stopped
 from apps.ingest.verification import compare_all, outcome, verify
 from tests.index.test_lexical_files import spoil
@@ -256,7 +256,7 @@ def test_a_repair_does_not_wait_for_a_run_whose_end_is_not_saved_yet(
     run = services.reembed(root.path)
     ended = {run.id: (Ending.failed("disk full"), timezone.now())}
     monkeypatch.setattr(endings, "unsaved", ended)
-    monkeypatch.setattr(services, "queue_reembeds", lambda root_ids: [])
+    monkeypatch.setattr(submit, "queue_reembeds", lambda root_ids: [])
     monkeypatch.setattr(queue, "worker_state", lambda: "idle")
     outcome._ingest_again([root.id], cancelled_soon(), lambda message: None)
 

@@ -23,6 +23,7 @@ from apps.index.models import IngestRun, Root
 from apps.index.types import Check, never_cancelled
 from apps.index.vectors.chroma import BROKEN, failed
 from apps.index.vectors.store import get_store, set_store_aside
+from apps.ingest.runs import submit
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -176,8 +177,6 @@ def _is_untried(root: Root) -> bool:
 
 def _queue(root: Root) -> None:
     """Have a root ingested again, unless it waits already."""
-    from apps.ingest import services  # noqa: PLC0415 - it starts runs, and a run checks its root
-
-    for run in services.queue_reembeds([root.id]):
+    for run in submit.queue_reembeds([root.id]):
         facts = {"root": root.path, "runId": str(run.id)}
         logger.info("damaged folder queued", extra={"context": facts})

@@ -24,10 +24,20 @@ from apps.index import endings, queries
 from apps.index.endings import CANCELLED, INTERRUPTED, Ending
 from apps.index.models import IngestRun, Root
 from apps.index.vectors.chroma import failed as store_failed
-from apps.ingest.runs import finish, integrity, journal, lock, orphans, pipeline, recovery, sweep
-from apps.ingest.runs import reindex as reindex
+from apps.ingest.runs import (
+    finish,
+    integrity,
+    journal,
+    lock,
+    orphans,
+    pipeline,
+    recovery,
+    reindex,
+    sweep,
+)
 from apps.ingest.runs.heartbeat import Heartbeat
 from apps.ingest.runs.job import Job, Stopped
+from apps.ingest.runs.submit import work_waiting
 from apps.logs.context import log_context
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -170,7 +180,6 @@ class Worker(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="ingest-worker", daemon=True)
         self._stopping = threading.Event()
-        self._wake = threading.Event()
         self._swept_at = self._looked_at = -SWEEP_AGAIN_SECONDS
         self._check_at = 0.0
         self._damaged_at = math.inf
@@ -182,11 +191,11 @@ class Worker(threading.Thread):
         while not self._stopping.is_set():
             close_old_connections()
             if not self.turn():
-                self._wake.wait(POLL_SECONDS)
+                work_waiting.wait(POLL_SECONDS)
         connections.close_all()
 
     def wake(self) -> None:
-        self._wake.set()
+        work_waiting.set()
 
     def stop(self) -> None:
         """The run under way ends as interrupted; those queued stay so."""
@@ -205,7 +214,7 @@ class Worker(threading.Thread):
         if self._stopping.is_set():
             return False
         # Whoever wakes us from here on has queued something that this look may miss.
-        self._wake.clear()
+        work_waiting.clear()
         try:
             finish.save()
             recovery.end_stale()
@@ -282,7 +291,7 @@ class Worker(threading.Thread):
 
     def _give_way(self) -> None:
         """Raises Stopped where there is something better to do."""
-        if self._wake.is_set():
+        if work_waiting.is_set():
             raise Stopped
 
     def _mend(self) -> bool:
@@ -293,7 +302,7 @@ class Worker(threading.Thread):
             return False  # when there is room again
         root = self._to_mend.pop()
         try:
-            reindex.rebuild(root, stop=self._wake.is_set)
+            reindex.rebuild(root, stop=work_waiting.is_set)
         except reindex.Interrupted:
             self._to_mend.append(root)
         except CodeinfoError as error:
@@ -328,14 +337,3 @@ def worker_state() -> Literal["idle", "working", "dead", "absent"]:
     if not _worker.is_alive():
         return "dead"
     return "working" if _jobs else "idle"
-
-
-def wake() -> None:
-    """A row was queued. Without a worker here, the one elsewhere finds it when it looks."""
-    if _worker is not None:
-        _worker.wake()
-    elif config().celery_broker_url:
-        # Celery is an extra, which only those who name a broker have installed.
-        from apps.core.celery import send  # noqa: PLC0415
-
-        send("apps.ingest.tasks.work")

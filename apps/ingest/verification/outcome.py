@@ -10,8 +10,7 @@ from apps.core.errors import Unavailable
 from apps.index import endings
 from apps.index.models import Root
 from apps.index.types import Check, never_cancelled
-from apps.ingest import services
-from apps.ingest.runs import queue
+from apps.ingest.runs import queue, submit
 from apps.ingest.verification.compare import chosen, verify_root, verify_shared
 from apps.ingest.verification.repair import repair
 from apps.ingest.verification.types import Compared, Difference
@@ -87,7 +86,7 @@ def _ingest_again(root_ids: Sequence[UUID], check: Check, tell: Tell) -> None:
     where there is one, else here."""
     if not root_ids:
         return
-    services.queue_reembeds(root_ids)
+    submit.queue_reembeds(root_ids)
     paths = list(Root.objects.filter(id__in=root_ids).values_list("path", flat=True))
     tell(f"ingesting again: {', '.join(paths)}")
     if queue.worker_state() == "absent":
