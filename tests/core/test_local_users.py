@@ -184,7 +184,7 @@ def test_a_line_of_the_table_is_read_in_both_families() -> None:
 
 
 @pytest.mark.parametrize(
-    ("uid", "peer", "settings", "served"),
+    ("uid", "peer", "changes", "served"),
     [
         (os.geteuid(), "127.0.0.1", {}, True),
         (0, "127.0.0.1", {}, True),
@@ -201,12 +201,12 @@ def test_a_line_of_the_table_is_read_in_both_families() -> None:
 def test_who_is_served(
     uid: int | None,
     peer: str,
-    config: dict[str, Any],
+    changes: dict[str, Any],
     served: bool,
     configure: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    configure(**config)
+    configure(**changes)
     monkeypatch.setattr(peer_users, "is_known", lambda: True)
     monkeypatch.setattr(peer_users, "uid_of", lambda peer, local: uid)
     if served:

@@ -156,7 +156,7 @@ def test_a_closed_chunker_says_so() -> None:
 PARENT = """
 import sys
 from apps.index.parsing import Chunker
-from tests.ingest import unruly_parser
+from tests.index import unruly_parser
 chunker = Chunker(parse_seconds={seconds}, command=unruly_parser.COMMAND)
 chunker.chunk("a.py", b"x = 1")
 print("ready", flush=True)

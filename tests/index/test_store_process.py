@@ -34,7 +34,7 @@ import sys
 from pathlib import Path
 from apps.index.vectors.chroma import FolderLock
 from apps.index.vectors.process import Embedded
-from tests.ingest import verbs
+from tests.index import verbs
 lock = FolderLock(Path(sys.argv[1]))
 print(Embedded(Path(sys.argv[1])).ask(verbs.pid), "chromadb" in sys.modules, flush=True)
 sys.stdin.read()
