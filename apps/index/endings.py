@@ -29,9 +29,9 @@ class Ending:
 
     @classmethod
     def unconfirmed(cls, disappeared: int, published: int) -> "Ending":
-        told = tell_disappeared(disappeared, published)
-        reason = f"{told} since the last ingest. Start again with force to publish."
-        return cls("needs_confirmation", told, reason, "FILES_DISAPPEARED")
+        summary = tell_disappeared(disappeared, published)
+        reason = f"{summary} since the last ingest. Start again with force to publish."
+        return cls("needs_confirmation", summary, reason, "FILES_DISAPPEARED")
 
 
 def tell_disappeared(disappeared: int, published: int) -> str:

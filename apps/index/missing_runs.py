@@ -28,7 +28,7 @@ def unknown_runs() -> dict[str, int]:
     return found
 
 
-def told() -> str:
+def describe() -> str:
     """One sentence on it; empty where the database knows all runs."""
     found = unknown_runs()
     if not found:

@@ -21,7 +21,7 @@ logger = logging.getLogger("codeinfo.ingest")
 
 
 @dataclass(frozen=True)
-class Held:
+class StoredRoot:
     """What the stores hold of one root, and whose it is; None where it does not say."""
 
     root_id: UUID
@@ -49,12 +49,12 @@ def is_anothers(origin: Origin | None, installation: str) -> bool:
     return origin is not None and origin.installation != installation
 
 
-def held() -> dict[UUID, Held]:
+def stored_roots() -> dict[UUID, StoredRoot]:
     """Every root of which either store holds anything."""
     vectors = get_store().descriptions()
     words = get_lexical().roots()
     return {
-        root_id: Held(
+        root_id: StoredRoot(
             root_id,
             vectors=root_id in vectors,
             words=root_id in words,

@@ -254,8 +254,8 @@ def _skip_source(request: HttpRequest) -> tuple[str, str, SourceFileQuerySet]:
 
 
 def _page_number(request: HttpRequest) -> int:
-    asked = request.GET.get("page", "1")
-    return max(1, int(asked)) if asked.isascii() and asked.isdigit() else 1
+    page = request.GET.get("page", "1")
+    return max(1, int(page)) if page.isascii() and page.isdigit() else 1
 
 
 def _root(root_id: str) -> Root:

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from apps.index import missing_runs as behind
+from apps.index import missing_runs
 from apps.index.lexical import get_lexical
 from apps.index.types import VectorRecord
 from tests.index.test_lexical_files import spoil
@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 def test_a_database_that_knows_all_runs_is_not_behind(repo: Path, store: Any) -> None:
     outdate(ingest(repo))
     root = ingest(repo)
-    assert behind.told() == ""
+    assert missing_runs.describe() == ""
     spoil(get_lexical()._files.path(root.id))
-    assert behind.told() == ""
+    assert missing_runs.describe() == ""
 
 
 def test_runs_that_it_does_not_know_are_counted(repo: Path, store: Any) -> None:
@@ -29,5 +29,8 @@ def test_runs_that_it_does_not_know_are_counted(repo: Path, store: Any) -> None:
         run = str(uuid4())
         meta = {"runId": run, "sourceFile": str(uuid4()), "relPath": name}
         get_lexical().add(root.id, [VectorRecord(f"{run}:{name}:0", "text", meta)])
-    assert behind.unknown_runs() == {root.path: 2}
-    assert "does not know 2 runs" in behind.told() and "codeinfo.sqlite3-wal" in behind.told()
+    assert missing_runs.unknown_runs() == {root.path: 2}
+    assert (
+        "does not know 2 runs" in missing_runs.describe()
+        and "codeinfo.sqlite3-wal" in missing_runs.describe()
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from apps.core.errors import InvalidInput, NotFound
-from apps.index import root_directory as files
+from apps.index import root_directory
 from apps.index.root_directory import read_file
 
 
@@ -83,11 +83,11 @@ def swap_after(
     def racing(path: object, *args: object, **kwargs: object) -> object:
         result = original(path, *args, **kwargs)
         if path == name:
-            monkeypatch.setattr(files.os, call, original)
+            monkeypatch.setattr(root_directory.os, call, original)
             swap()
         return result
 
-    monkeypatch.setattr(files.os, call, racing)
+    monkeypatch.setattr(root_directory.os, call, racing)
 
 
 def test_a_file_swapped_for_a_link_between_check_and_open_is_refused(
@@ -144,7 +144,7 @@ def test_a_folder_that_is_not_there_leads_nobody_astray(folder: Path) -> None:
     for name, content in (("a/b/c.py", "inner"), ("a/c.py", "outer")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
-    with files.RootDirectory(folder) as beneath:
+    with root_directory.RootDirectory(folder) as beneath:
         for path in ("a/b/c.py", "a/gone/c.py", "a/b/c.py", "a/c.py", "gone/c.py", "a/c.py"):
             there = (folder / path).exists()
             try:

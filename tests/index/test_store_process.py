@@ -198,7 +198,7 @@ def beside() -> Iterator[ThreadPoolExecutor]:
         yield made
 
 
-class Held:
+class StoredRoot:
     """Something that stops at its beginning until it may go on."""
 
     def __init__(self, work: Callable[..., Any]) -> None:
@@ -222,7 +222,7 @@ def test_others_read_and_write_while_the_database_is_checked(
         held()
         return database
 
-    held = Held(lambda: None)
+    held = StoredRoot(lambda: None)
     monkeypatch.setattr(aside, "open_file", checked)
     asked = beside.submit(embedded.ask, verbs.malformed)
     try:
@@ -252,7 +252,7 @@ def test_others_are_answered_while_a_copy_of_the_database_is_checked(
             held()
         return open_file(path, mode)
 
-    held = Held(lambda: None)
+    held = StoredRoot(lambda: None)
     monkeypatch.setattr(copying, "open_file", connect)
     copied = beside.submit(copying._copy_chroma, folder / "copy", never_cancelled)
     try:

@@ -18,8 +18,7 @@ from apps.index.vectors import chroma, guarded, process
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
-from apps.ingest.runs import integrity, queue, sweep
-from apps.ingest.runs import reindex as reindex
+from apps.ingest.runs import integrity, queue, reindex, sweep
 from apps.ingest.verification import verify
 from apps.site import health
 from apps.site.checks.asking import Asker

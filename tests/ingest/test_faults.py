@@ -22,8 +22,7 @@ from apps.index import queries
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.vectors.store import get_store
 from apps.ingest import services
-from apps.ingest.runs import queue, sweep
-from apps.ingest.runs import retry as patience
+from apps.ingest.runs import queue, retry, sweep
 from apps.ingest.runs.generation import Generation
 from tests.ingest.stages import Nth, hook
 from tests.support.index import first_is_zero
@@ -138,7 +137,7 @@ def test_a_locked_database_is_503_with_retry_after(
 def test_a_run_waits_out_a_database_that_is_locked_for_a_while(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(retry, "PAUSE_SECONDS", 0)
     failures = {"rows": 2, "publish": 1}
 
     def sometimes(what: str) -> None:

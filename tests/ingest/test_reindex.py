@@ -14,8 +14,7 @@ from apps.index.models import IngestRun, Root
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import get_store
 from apps.ingest import services
-from apps.ingest.runs import queue, sweep
-from apps.ingest.runs import reindex as reindex
+from apps.ingest.runs import queue, reindex, sweep
 from tests.index.test_lexical_files import spoil
 from tests.ingest.stages import Nth, hook
 from tests.support.ingested import ingest, outdate, run_ingest, write_files

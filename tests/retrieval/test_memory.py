@@ -20,8 +20,7 @@ from apps.index.models import Root
 from apps.index.types import Filters
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
-from apps.ingest.runs import queue
-from apps.ingest.runs import reindex as reindex
+from apps.ingest.runs import queue, reindex
 from apps.retrieval import memory as memory_module
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Side

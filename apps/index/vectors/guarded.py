@@ -111,10 +111,10 @@ class Guarded:
     def each(self, verb: Callable[..., Result], calls: Sequence[Call]) -> dict[str, Result]:
         """By name, what a verb answers to each of some calls, of the collections that do not fail.
         Raises Unavailable where all do."""
-        asked = [call for call in calls if call[0] not in self._crashing]
+        sound_calls = [call for call in calls if call[0] not in self._crashing]
         errors = [self._crashing[call[0]] for call in calls if call[0] in self._crashing]
         answers: dict[str, Result] = {}
-        for call, (good, value) in zip(asked, self._answers(verb, asked), strict=True):
+        for call, (good, value) in zip(sound_calls, self._answers(verb, sound_calls), strict=True):
             if good:
                 answers[call[0]] = value
             else:

@@ -32,8 +32,8 @@ def description(
 
 def origin_in(about: Mapping[str, Any]) -> Origin | None:
     """Whose a collection is by what it says of itself; None where it does not say."""
-    told = [about.get(field) for field in Origin._fields]
-    return Origin(*map(str, told)) if all(isinstance(each, str) for each in told) else None
+    values = [about.get(field) for field in Origin._fields]
+    return Origin(*map(str, values)) if all(isinstance(each, str) for each in values) else None
 
 
 def unit_rows(vectors: Vectors) -> tuple[Vectors, Any]:

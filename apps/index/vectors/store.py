@@ -118,8 +118,10 @@ class VectorStore:
         """The same for records of several roots, asked for all at once. None of a root whose
         collection fails; where all do, the failure is raised."""
         units, good = unit_rows(vector.reshape(1, -1))
-        asked = {root_id: list(of_root) for root_id, of_root in ids.items() if of_root and good[0]}
-        calls = {root_id: (units[0], of_root) for root_id, of_root in asked.items()}
+        queries = {
+            root_id: list(of_root) for root_id, of_root in ids.items() if of_root and good[0]
+        }
+        calls = {root_id: (units[0], of_root) for root_id, of_root in queries.items()}
         found = self._each(Collections.distances, calls)
         return {root_id: found.get(root_id, {}) for root_id in ids}
 

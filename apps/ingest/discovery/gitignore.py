@@ -167,8 +167,8 @@ class Ignores:
             *self._names.matching(name),
             *self._paths.matching(path),
         ]
-        said = [n for n in matching if is_folder or not self._rules[n].folders_only]
-        return self._rules[max(said)].ignores if said else None
+        applicable = [n for n in matching if is_folder or not self._rules[n].folders_only]
+        return self._rules[max(applicable)].ignores if applicable else None
 
 
 def read_ignores(beneath: RootDirectory, folder: str, above: Ignores | None) -> Ignores | None:

@@ -129,14 +129,14 @@ class Published:
         """What is to be done so that what is published is what was found. `check` is called between
         files, since each may have to be read."""
         same = {item.path for item in found.skipped if self._says(item)}
-        told = self._kept(found)
-        kept = frozenset(told)
+        problem_of = self._kept(found)
+        kept = frozenset(problem_of)
         for candidate in found.files:
             check()
             if self._has(candidate):
                 same.add(candidate.path)
                 if problems.ends_with_reading(self._staying[candidate.path].problem):
-                    told[candidate.path] = ""
+                    problem_of[candidate.path] = ""
         same |= kept
         gone = [row for row in self._rows if row.path not in same]
         files = [candidate for candidate in found.files if candidate.path not in same]
@@ -147,7 +147,7 @@ class Published:
             gone=[key for _, key in self._ids({row.path for row in gone})],
             emptied=sum(row.chunks > 0 for row in gone),
             staying=len(found.files) - len(files),
-            problems={key: told[path] for path, key in self._ids(told.keys())},
+            problems={key: problem_of[path] for path, key in self._ids(problem_of.keys())},
             may_stay=self._may_stay,
             may_be_kept=self._may_be_kept,
             published=len(ingested),

@@ -30,9 +30,9 @@ class Guard:
     """The root of one run, held open from discovery to publishing, so that its inode cannot come to
     be another folder's; and how many of its files were lost meanwhile."""
 
-    def __init__(self, path: Path, held: RootDirectory) -> None:
+    def __init__(self, path: Path, directory: RootDirectory) -> None:
         self._path = path
-        self._held = held
+        self._directory = directory
         self._found = 0
         self._lost = 0
 
@@ -63,7 +63,7 @@ class Guard:
     def _problem(self) -> str:
         try:
             with RootDirectory(self._path) as now:
-                if now.identity() != self._held.identity():
+                if now.identity() != self._directory.identity():
                     return "has become another folder during the ingest"
                 now.look()
         except OSError as error:
@@ -76,8 +76,8 @@ class Guard:
 @contextmanager
 def guarding(path: Path) -> Iterator[Guard]:
     """Hold a root open. Raises what `open_root` raises."""
-    with open_root(path) as held:
-        yield Guard(path, held)
+    with open_root(path) as directory:
+        yield Guard(path, directory)
 
 
 def needs_confirmation(disappeared: int, published: int) -> bool:

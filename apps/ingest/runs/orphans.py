@@ -16,7 +16,7 @@ from apps.index import changes, stores
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import RemovedRoot, Root
-from apps.index.stores import Held
+from apps.index.stores import StoredRoot
 from apps.index.vectors.store import get_store
 from apps.logs.redaction import on_one_line
 
@@ -58,13 +58,13 @@ def unknown_folders() -> list[Orphan]:
 
 def find() -> list[Orphan]:
     """Read them from the stores. Raises Unavailable where these cannot be read."""
-    held = stores.held()
+    stored = stores.stored_roots()
     known_ids = set(Root.objects.values_list("id", flat=True))
-    removed = removed_of(held)
+    removed = removed_of(stored)
     own = installation_id()
     return [
         orphan_of(each, own)
-        for each in held.values()
+        for each in stored.values()
         if each.root_id not in known_ids and (each.root_id not in removed or each.is_anothers(own))
     ]
 
@@ -75,13 +75,13 @@ def removed_of(root_ids: Iterable[UUID]) -> set[UUID]:
     return set(rows.values_list("root_id", flat=True))
 
 
-def orphan_of(held: Held, own: str) -> Orphan:
+def orphan_of(stored: StoredRoot, own: str) -> Orphan:
     # Words are in files of our own data folder: where there are some, it is an index of this place.
-    elsewhere = bool(config().chroma_url) and not held.words and held.is_anothers(own)
-    if origin := held.origin:
-        return Orphan(held.root_id, origin.path, origin.name, held.model, elsewhere)
-    path = _folder_of(held.root_id) if held.vectors else ""
-    return Orphan(held.root_id, path, path.rpartition("/")[2], held.model, elsewhere)
+    elsewhere = bool(config().chroma_url) and not stored.words and stored.is_anothers(own)
+    if origin := stored.origin:
+        return Orphan(stored.root_id, origin.path, origin.name, stored.model, elsewhere)
+    path = _folder_of(stored.root_id) if stored.vectors else ""
+    return Orphan(stored.root_id, path, path.rpartition("/")[2], stored.model, elsewhere)
 
 
 def _folder_of(root_id: UUID) -> str:
@@ -97,10 +97,10 @@ def look_again() -> None:
     """Forget what was dropped from a Chroma server beside this process. Raises Unavailable as
     `find` does."""
     if config().chroma_url and any(not each.elsewhere for each in _known):
-        remember(find())
+        set_known(find())
 
 
-def remember(found: Iterable[Orphan]) -> None:
+def set_known(found: Iterable[Orphan]) -> None:
     """Keep what was found for the pages, and log what is new of it."""
     global _known
     before = {each.root_id for each in _known}
@@ -122,7 +122,7 @@ def find_at_start() -> list[Orphan]:
     unknown = ids - set(Root.objects.values_list("id", flat=True)) - removed_of(ids)
     if not unknown and (Root.objects.exists() or not _has_vectors()):
         return []
-    remember(find())
+    set_known(find())
     return [each for each in _known if not each.elsewhere]
 
 

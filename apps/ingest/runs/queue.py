@@ -133,8 +133,8 @@ def _perform(run: IngestRun, job: Job) -> Ending:
     except Stopped:
         reason = ""
     except CodeinfoError as error:
-        told = _told(error)
-        reason, code = told.message, told.code
+        reported = _as_reported(error)
+        reason, code = reported.message, reported.code
     except Exception as error:
         # Whatever a run meets ends that run, not the worker.
         # What a cancelled run was waiting for was closed under it: that error is no news.
@@ -143,8 +143,8 @@ def _perform(run: IngestRun, job: Job) -> Ending:
         )
         reason = f"{type(error).__name__}: {error}"
         if disk.is_full(error):
-            told = disk.full_error(reason=reason)
-            reason, code = told.message, told.code
+            reported = disk.full_error(reason=reason)
+            reason, code = reported.message, reported.code
     if job.cancelled:
         return INTERRUPTED if job.interrupted else CANCELLED
     if code == disk.CODE:
@@ -152,7 +152,7 @@ def _perform(run: IngestRun, job: Job) -> Ending:
     return Ending.failed(reason, code=code)
 
 
-def _told(error: CodeinfoError) -> CodeinfoError:
+def _as_reported(error: CodeinfoError) -> CodeinfoError:
     """An error of a store as that of the full disk, where this was its reason."""
     if error.code == disk.CODE or not disk.is_full(error):
         return error

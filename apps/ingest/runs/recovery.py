@@ -60,8 +60,8 @@ def _owner_is_gone(run: IngestRun) -> bool:
     # An embedded store has one process, and that is this one.
     if not config().chroma_url:
         return True
-    heard = run.heartbeat_at or run.started_at
-    if heard is None or heard < timezone.now() - STALE:
+    last_seen = run.heartbeat_at or run.started_at
+    if last_seen is None or last_seen < timezone.now() - STALE:
         return True
     host, _, rest = run.owner.partition(":")
     return host == HOST and not _is_alive(int(rest.partition(":")[0] or 0))

@@ -17,7 +17,7 @@ from apps.index import changes, freeze, stores
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
-from apps.index.stores import Held, is_anothers
+from apps.index.stores import StoredRoot, is_anothers
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.chroma import BROKEN
 from apps.index.vectors.store import get_store
@@ -37,7 +37,7 @@ def sweep(check: Check = never_cancelled) -> None:
     Raises Unavailable while the store is away, and what `check` raises, which is called between the
     steps; `due` then stays set.
     """
-    held = stores.held()
+    stored = stores.stored_roots()
     busy = set(IngestRun.objects.running().values_list("path", flat=True))
     for root in Root.objects.exclude(path__in=busy):
         if root.generation:
@@ -47,40 +47,40 @@ def sweep(check: Check = never_cancelled) -> None:
             stores.drop(root.id, check)
             root.delete()
     # Read after what is held: each of those had its row before it came to be.
-    _sort(held, check)
+    _sort(stored, check)
     get_store().sweep()
     lock.release()
     due.clear()
 
 
-def _sort(held: dict[UUID, Held], check: Check) -> None:
+def _sort(stored: dict[UUID, StoredRoot], check: Check) -> None:
     """What belongs to a root says so from now on, what a removed root left is deleted, and the rest
     is remembered."""
     own = installation_id()
     roots = Root.objects.in_bulk()
-    removed = orphans.removed_of(held)
+    removed = orphans.removed_of(stored)
     rest = []
-    for each in held.values():
+    for each in stored.values():
         if root := roots.get(each.root_id):
             adopt(root, each, own)
         elif each.root_id in removed and not each.is_anothers(own):
             stores.drop(each.root_id, check)
         else:
             rest.append(orphans.orphan_of(each, own))
-    orphans.remember(rest)
+    orphans.set_known(rest)
 
 
-def adopt(root: Root, held: Held, own: str) -> None:
+def adopt(root: Root, stored: StoredRoot, own: str) -> None:
     """Let the index of a root say that it is this installation's, and what the root is called,
     where it does not; one that says it is another's stays so."""
     wanted = Origin(own, root.path, root.name)
-    if is_anothers(held.vectors_of, own) or is_anothers(held.words_of, own):
+    if is_anothers(stored.vectors_of, own) or is_anothers(stored.words_of, own):
         facts = {"root": str(root.id), "name": root.name, "path": root.path}
         logger.warning("index of a root is another installation's", extra={"context": facts})
         return
-    if held.vectors and held.vectors_of != wanted:
+    if stored.vectors and stored.vectors_of != wanted:
         get_store().set_origin(root.id, wanted)
-    if held.words and held.words_of != wanted:
+    if stored.words and stored.words_of != wanted:
         # Words that are broken or of another version are built again, and say so then.
         with suppress(Unavailable):
             get_lexical().set_origin(root.id, wanted)

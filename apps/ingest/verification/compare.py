@@ -93,8 +93,8 @@ def _compare_counts(root: Root, found: Compared) -> None:
     counted = rows.counted(root)
     for name, number in counted.items():
         if root.generation and getattr(root, name) != number:
-            told = getattr(root, name)
-            found.add("counts_differ", f"{name}: the root says {told:,}, its rows {number:,}")
+            stated = getattr(root, name)
+            found.add("counts_differ", f"{name}: the root says {stated:,}, its rows {number:,}")
 
 
 def _waits_for_model(root: Root) -> bool:
@@ -106,14 +106,16 @@ def _waits_for_model(root: Root) -> bool:
 def _orphans() -> Iterator[Difference]:
     """What the index of this installation holds of roots that have no row."""
     unknown = {orphan.root_id: orphan for orphan in orphans.find()}
-    for root_id in sorted(set(stores.held()) - set(Root.objects.values_list("id", flat=True))):
+    for root_id in sorted(
+        set(stores.stored_roots()) - set(Root.objects.values_list("id", flat=True))
+    ):
         orphan = unknown.get(root_id)
         if orphan is None:
-            told = "an index of a removed root, which the next sweep removes"
-            yield Difference(str(root_id), "left_over", told)
+            detail = "an index of a removed root, which the next sweep removes"
+            yield Difference(str(root_id), "left_over", detail)
         elif not orphan.elsewhere:
-            told = f"an index of {orphan.path or 'an unknown folder'}"
-            yield Difference(str(root_id), "orphan", told)
+            detail = f"an index of {orphan.path or 'an unknown folder'}"
+            yield Difference(str(root_id), "orphan", detail)
 
 
 def _lock() -> Iterator[Difference]:

@@ -12,8 +12,7 @@ from apps.index.models import IndexLock, Root
 from apps.index.types import Check
 from apps.index.vectors.store import get_store
 from apps.ingest.folders import resolve
-from apps.ingest.runs import lock, sweep
-from apps.ingest.runs import reindex as reindex
+from apps.ingest.runs import lock, reindex, sweep
 from apps.ingest.verification import rows
 from apps.ingest.verification.types import Compared, Difference, Kind, slices
 

@@ -60,7 +60,7 @@ class _Comparison:
 
     def tell(self) -> None:
         """Add what was found of the chunks that must be there."""
-        told: list[tuple[Named, Kind, str]] = [
+        found: list[tuple[Named, Kind, str]] = [
             (self.no_vector, "vectors_missing", "files with chunks that have no vector"),
             (self.too_many, "vectors_left_over", "files with more vectors than their row says"),
             (self.bad_vector, "vectors_unreadable", "chunks whose vector is none"),
@@ -68,7 +68,7 @@ class _Comparison:
             (self.no_vector_for, "words_left_over", "chunks with words and no vector"),
             (self.text_differs, "text_differs", "chunks whose text or facts differ"),
         ]
-        for named, kind, detail in told:
+        for named, kind, detail in found:
             if named:
                 self.found.add(kind, f"{detail}, {named}")
         if self.chroma_error:

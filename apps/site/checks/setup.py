@@ -21,7 +21,7 @@ from apps.core import local_users, private_files, start_errors
 from apps.core.access import check_exposure
 from apps.core.authentication import requires_credentials
 from apps.core.config import config
-from apps.index import missing_runs as behind
+from apps.index import missing_runs
 from apps.site import schema
 from apps.site.apps import elsewhere
 from apps.site.checks.asking import Check, in_thread
@@ -218,7 +218,7 @@ def _schema() -> Finding:
 
 
 def _behind() -> Finding:
-    told = behind.told()
+    told = missing_runs.describe()
     if not told:
         return _found("ok", "The database knows all runs that wrote to the index.")
     return _found(

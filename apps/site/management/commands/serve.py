@@ -14,7 +14,7 @@ from apps.core import start_errors
 from apps.core.access import check_exposure
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.index import missing_runs as behind
+from apps.index import missing_runs
 from apps.index.vectors.store import claim_store
 from apps.ingest.runs import recovery as ingest_recovery
 from apps.ingest.runs.orphans import Orphan
@@ -63,7 +63,7 @@ class Command(BaseCommand):
         claim_store()
         if migrate:
             call_command("migrate", verbosity=0)
-        if told := behind.told():
+        if told := missing_runs.describe():
             logger.warning(told)
         conversation_recovery.recover()
         ingest_recovery.recover()
