@@ -33,15 +33,15 @@ def wire(found: list[Finding], *, details: bool) -> dict[str, Any]:
     body: dict[str, Any] = {}
     for part in found:
         kind, _, name = part.id.partition(":")
-        told: dict[str, str] = {"state": part.level, "word": part.word}
+        shown: dict[str, str] = {"state": part.level, "word": part.word}
         if details:
-            told["detail"] = part.detail
+            shown["detail"] = part.detail
             if part.fix:
-                told["fix"] = part.fix
+                shown["fix"] = part.fix
         if name:
-            body.setdefault(kind, {})[name] = told
+            body.setdefault(kind, {})[name] = shown
         else:
-            body[kind] = told
+            body[kind] = shown
     return body
 
 

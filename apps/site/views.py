@@ -96,4 +96,4 @@ async def question_state(request: HttpRequest) -> HttpResponse:
         await gate()
     except Unavailable as error:
         away = error
-    return render(request, "site/_question_state.html", {"away": away, "asked": True})
+    return render(request, "site/_question_state.html", {"away": away, "checked": True})

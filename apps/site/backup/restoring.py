@@ -141,14 +141,14 @@ def _in_use(folder: Path) -> Conflict:
 def _refuse_data(folder: Path) -> None:
     if is_unfinished(folder):
         return
-    if held := sorted(_held(folder)):
+    if existing := sorted(_existing(folder)):
         raise Conflict(
-            f"{folder} holds data already ({', '.join(held[:3])}): restore to a new folder.",
+            f"{folder} holds data already ({', '.join(existing[:3])}): restore to a new folder.",
             code="HOLDS_DATA",
         )
 
 
-def _held(folder: Path) -> Sequence[str]:
+def _existing(folder: Path) -> Sequence[str]:
     if not folder.exists():
         return []
     names = [name for name in os.listdir(folder) if name not in HARMLESS]
@@ -206,10 +206,10 @@ def _compare_counts(manifest: Manifest, found: Sequence[Mapping[str, Any]]) -> N
         compared = there.get(root.path)
         least = min(root.vectors, root.embedded)
         if compared is None or compared["vectors"] < least:
-            told = 0 if compared is None else compared["vectors"]
+            restored = 0 if compared is None else compared["vectors"]
             expected = asdict(root)
             raise InvalidInput(
-                f"The restored index of {root.path} has {told:,} of {least:,} vectors "
+                f"The restored index of {root.path} has {restored:,} of {least:,} vectors "
                 f"({expected['words']:,} words were copied).",
                 code="BACKUP_BROKEN",
             )

@@ -54,8 +54,8 @@ class Asker:
 
     async def ask(self, checks: Sequence[Check], seconds: float, fresh: float = 0) -> list[Finding]:
         """A finding of each, within `seconds`. One that is younger than `fresh` is told again."""
-        asked = (self._one(check, seconds, fresh) for check in checks)
-        return [found.spoken() for found in await asyncio.gather(*asked)]
+        running = (self._one(check, seconds, fresh) for check in checks)
+        return [found.spoken() for found in await asyncio.gather(*running)]
 
     async def _one(self, check: Check, seconds: float, fresh: float) -> Finding:
         when, known = self._known.get(check.id, (0.0, None))

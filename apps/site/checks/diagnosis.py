@@ -19,11 +19,11 @@ async def diagnose() -> list[Finding]:
     """The set-up first, then the parts. Never raises, and ends."""
     health = await in_thread(setup.own_server)
     own = {check.id for check in SERVERS_OWN} | {parts.ORPHANS.id}
-    asked = [check for check in parts.all_parts() if check.id not in own]
+    checks = [check for check in parts.all_parts() if check.id not in own]
     if health is None:
         # The worker is the server's: without one there is nothing to say of it.
-        asked += [parts.VECTORS_EXAMINED, UNKNOWN]
-    found = await Asker().ask([*setup.checks(served=health is not None), *asked], LIMIT_SECONDS)
+        checks += [parts.VECTORS_EXAMINED, UNKNOWN]
+    found = await Asker().ask([*setup.checks(served=health is not None), *checks], LIMIT_SECONDS)
     if health is None:
         return found
     found += [_told(check, health) for check in SERVERS_OWN]
@@ -37,8 +37,8 @@ def _unknown() -> Finding:
     try:
         return parts.orphans_finding(orphans.find())
     except Unavailable:
-        told = "Not known until the vector store can be read."
-        return Finding(parts.ORPHANS.id, parts.ORPHANS.name, "off", "Unknown", told)
+        detail = "Not known until the vector store can be read."
+        return Finding(parts.ORPHANS.id, parts.ORPHANS.name, "off", "Unknown", detail)
 
 
 UNKNOWN = Check(parts.ORPHANS.id, parts.ORPHANS.name, partial(in_thread, _unknown))
@@ -46,9 +46,13 @@ UNKNOWN = Check(parts.ORPHANS.id, parts.ORPHANS.name, partial(in_thread, _unknow
 
 def _told(check: Check, health: dict[str, Any]) -> Finding:
     """What the running server says of one of its parts."""
-    said = health.get("parts", {}).get(check.id)
-    if not isinstance(said, dict):
+    reported = health.get("parts", {}).get(check.id)
+    if not isinstance(reported, dict):
         return Finding(check.id, check.name, "warn", "Unknown", "An older codeinfo runs here.")
-    detail = said.get("detail", "As the server says, which runs.")
-    level, word, fix = said.get("state", "warn"), said.get("word", ""), said.get("fix", "")
+    detail = reported.get("detail", "As the server says, which runs.")
+    level, word, fix = (
+        reported.get("state", "warn"),
+        reported.get("word", ""),
+        reported.get("fix", ""),
+    )
     return Finding(check.id, check.name, level, word, detail, fix)

@@ -56,8 +56,8 @@ def _database() -> Finding:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except (DatabaseError, OSError) as error:
-        if told := start_errors.sentence(error):
-            return Finding("database", "Database", "bad", "Away", f"{told} Chat works meanwhile.")
+        if reason := start_errors.sentence(error):
+            return Finding("database", "Database", "bad", "Away", f"{reason} Chat works meanwhile.")
         return Finding(
             "database",
             "Database",
@@ -74,10 +74,10 @@ def _disk() -> Finding:
     short = [space for space in spaces if space.is_short]
     if short:
         consequence = "Ingests end in an error; where nothing is left, chat is not stored."
-        told = " ".join([*map(str, short), consequence])
+        detail = " ".join([*map(str, short), consequence])
         fix = "Make room there, or set CODEINFO_DATA_DIR to another disk."
         word = "Full" if min(space.free for space in short) < disk.LEAST_BYTES else "Nearly full"
-        return Finding("disk", "Disk space", "bad", word, told, fix)
+        return Finding("disk", "Disk space", "bad", word, detail, fix)
     free = ", ".join(f"{space.free / 1e9:,.1f} GB free in {space.folder}" for space in spaces)
     return Finding("disk", "Disk space", "ok", "Enough", free)
 
@@ -108,8 +108,8 @@ def _vectors() -> Finding:
         return Finding("chroma", "Vector store", "bad", "Broken", error.message, _way_out())
     if damaged := _damaged(queries.damages()):
         return damaged
-    held = f"{store_name()}, {count} collection{'' if count == 1 else 's'}"
-    return Finding("chroma", "Vector store", "ok", "Ready", held)
+    contents = f"{store_name()}, {count} collection{'' if count == 1 else 's'}"
+    return Finding("chroma", "Vector store", "ok", "Ready", contents)
 
 
 def _vectors_if_open() -> Finding:
@@ -142,8 +142,8 @@ def _damaged(damages: dict[str, str]) -> Finding | None:
         return None
     named = ". ".join(f"{name}: {damage}" for name, damage in list(damages.items())[:DAMAGED_SHOWN])
     more = f". And {len(damages) - DAMAGED_SHOWN} more" if len(damages) > DAMAGED_SHOWN else ""
-    told = f"{named}{more}. Words answer meanwhile."
-    return Finding("chroma", "Vector store", "bad", "Damaged", told, _way_out())
+    detail = f"{named}{more}. Words answer meanwhile."
+    return Finding("chroma", "Vector store", "bad", "Damaged", detail, _way_out())
 
 
 def _way_out() -> str:
@@ -162,14 +162,14 @@ async def _orphans() -> Finding:
 
 def orphans_finding(found: Sequence[Orphan]) -> Finding:
     """Roots that the index names and the database does not know, with the way to be rid of them."""
-    told = partial(Finding, ORPHANS.id, ORPHANS.name)
+    finding = partial(Finding, ORPHANS.id, ORPHANS.name)
     mine = [each for each in found if not each.elsewhere]
     others = [each for each in found if each.elsewhere]
     neighbours = f"Of other installations on this Chroma: {_listed(others)}" if others else ""
     if not mine:
-        return told("ok", "None", neighbours or "The database knows all that the index holds.")
+        return finding("ok", "None", neighbours or "The database knows all that the index holds.")
     ids = " ".join(str(each.root_id) for each in mine[:SHOWN])
-    return told(
+    return finding(
         "warn",
         "Unknown folders",
         " ".join(filter(None, [f"Not in this database, and kept: {_listed(mine)}", neighbours])),
@@ -184,18 +184,18 @@ def _listed(found: Sequence[Orphan]) -> str:
 
 
 async def _provider(provider: Provider) -> Finding:
-    told = partial(Finding, f"providers:{provider.id}", provider.label)
+    finding = partial(Finding, f"providers:{provider.id}", provider.label)
     state = await provider.availability()
     if not state.available:
         wanted = is_wanted(provider.id)
         level: Level = "bad" if wanted else "off"
-        return told(level, "Away" if wanted else "Not available", state.reason or "Not set up.")
+        return finding(level, "Away" if wanted else "Not available", state.reason or "Not set up.")
     try:
         models = await provider.models()
     except CodeinfoError as error:
-        return told("warn", "No models", error.message)
+        return finding("warn", "No models", error.message)
     count = f"{len(models)} model{'' if len(models) == 1 else 's'}"
-    return told("ok", "Ready", count + ("" if state.tools_available else ", without tools"))
+    return finding("ok", "Ready", count + ("" if state.tools_available else ", without tools"))
 
 
 def is_wanted(provider_id: str) -> bool:
@@ -206,29 +206,29 @@ def is_wanted(provider_id: str) -> bool:
 
 
 async def _worker() -> Finding:
-    told = partial(Finding, "worker", "Ingest worker")
+    finding = partial(Finding, "worker", "Ingest worker")
     match queue.worker_state():
         case "idle":
-            return told("ok", "Ready", "Waits for folders to ingest.")
+            return finding("ok", "Ready", "Waits for folders to ingest.")
         case "working":
-            return told("ok", "Working", "An ingest is under way.")
+            return finding("ok", "Working", "An ingest is under way.")
         case "absent":
-            return told("off", "Not here", "This process takes no ingests.")
+            return finding("off", "Not here", "This process takes no ingests.")
         case _:
-            return told(
+            return finding(
                 "bad", "Stopped", "Its thread has ended: ingests stay queued.", "Restart codeinfo."
             )
 
 
 async def _event_loop() -> Finding:
-    told = partial(Finding, "eventLoop", "Event loop")
+    finding = partial(Finding, "eventLoop", "Event loop")
     watchdog = standby.watching()
     stall = watchdog.latest if watchdog else None
     if stall is None or datetime.now(UTC) - stall.since > REMEMBERED:
-        return told("ok", "Running", "Turns without a pause.")
+        return finding("ok", "Running", "Turns without a pause.")
     when = f"for {stall.seconds:.0f} s at {stall.since:%H:%M:%S} UTC"
     fix = "The log says where, under “event loop stalled”."
-    return told("warn", "Stalled before", f"Nothing was answered {when}.", fix)
+    return finding("warn", "Stalled before", f"Nothing was answered {when}.", fix)
 
 
 def _threaded(id: str, name: str, work: Callable[[], Finding]) -> Check:

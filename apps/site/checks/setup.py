@@ -83,18 +83,18 @@ def own_server() -> dict[str, Any] | None:
 
 
 def _versions() -> Finding:
-    told = (
+    detail = (
         f"Python {platform.python_version()}, Django {django.get_version()}, "
         f"SQLite {sqlite3.sqlite_version}"
     )
     if sys.version_info < OLDEST_PYTHON:
-        return _found("bad", told, "Use Python 3.11 or newer: delete .venv, then make run.")
+        return _found("bad", detail, "Use Python 3.11 or newer: delete .venv, then make run.")
     try:
         with closing(sqlite3.connect(":memory:")) as database:
             database.execute("CREATE VIRTUAL TABLE t USING fts5(x)")
     except sqlite3.OperationalError:
-        return _found("bad", f"{told} without FTS5", "Use a Python whose SQLite has FTS5.")
-    return _found("ok", told)
+        return _found("bad", f"{detail} without FTS5", "Use a Python whose SQLite has FTS5.")
+    return _found("ok", detail)
 
 
 def _access() -> Finding:
@@ -127,11 +127,11 @@ def _local_users() -> Finding:
         case "credentials":
             return _found("ok", "Everyone is asked for a token or a login.")
         case "any":
-            told = "Every user of this machine may use codeinfo without a login."
-            return _found("warn", told, f"{tokens}, or CODEINFO_LOOPBACK_USERS=own.")
+            detail = "Every user of this machine may use codeinfo without a login."
+            return _found("warn", detail, f"{tokens}, or CODEINFO_LOOPBACK_USERS=own.")
         case "unknown":
-            told = "This system does not tell whose a connection is: every local user is served."
-            return _found("warn", told, f"{tokens} if others use this machine.")
+            detail = "This system does not tell whose a connection is: every local user is served."
+            return _found("warn", detail, f"{tokens} if others use this machine.")
 
 
 def _data_folder() -> Finding:
@@ -140,10 +140,10 @@ def _data_folder() -> Finding:
         return _found("bad", problem)
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     free = shutil.disk_usage(nearest).free
-    told = f"{folder}, {free / 1e9:,.1f} GB free"
+    detail = f"{folder}, {free / 1e9:,.1f} GB free"
     if free < LITTLE_SPACE:
-        return _found("warn", told, "Make room, or set CODEINFO_DATA_DIR to another disk.")
-    return _found("ok", told)
+        return _found("warn", detail, "Make room, or set CODEINFO_DATA_DIR to another disk.")
+    return _found("ok", detail)
 
 
 def _private_files() -> Finding:
@@ -218,12 +218,12 @@ def _schema() -> Finding:
 
 
 def _behind() -> Finding:
-    told = missing_runs.describe()
-    if not told:
+    detail = missing_runs.describe()
+    if not detail:
         return _found("ok", "The database knows all runs that wrote to the index.")
     return _found(
         "bad",
-        told,
+        detail,
         "Copy the folder again with codeinfo stopped, or use manage.py backup and restore. To go "
         "on with what is there: manage.py verify_index --repair.",
     )
@@ -241,8 +241,8 @@ def _redis() -> Finding:
     try:
         with redis.from_url(
             config().redis_url, socket_timeout=3, socket_connect_timeout=3
-        ) as asked:
-            asked.ping()
+        ) as client:
+            client.ping()
     except redis.RedisError as error:
         return _found("bad", f"{config().redis_url} does not answer: {type(error).__name__}.", fix)
     return _found("ok", config().redis_url)

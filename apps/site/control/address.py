@@ -100,6 +100,6 @@ def is_own_user(end: socket.socket) -> bool:
     the socket's mode has to do."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
-    told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    _, uid, _ = _CREDENTIALS.unpack(told)
+    credentials = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, uid, _ = _CREDENTIALS.unpack(credentials)
     return uid in (0, os.geteuid())

@@ -63,8 +63,8 @@ class Command(BaseCommand):
         claim_store()
         if migrate:
             call_command("migrate", verbosity=0)
-        if told := missing_runs.describe():
-            logger.warning(told)
+        if message := missing_runs.describe():
+            logger.warning(message)
         conversation_recovery.recover()
         ingest_recovery.recover()
         password = first_start.ensure_admin(known.data_dir)
@@ -99,8 +99,8 @@ class Command(BaseCommand):
 def _reason(error: Exception) -> str:
     """A sentence for the console. What nobody foresaw has its traceback in the log alone, or where
     there is no log, here."""
-    if told := start_errors.sentence(error):
-        return told
+    if message := start_errors.sentence(error):
+        return message
     facts = (
         logger.name,
         logging.ERROR,

@@ -28,13 +28,13 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="for programs")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        asked = {
+        arguments = {
             "source": options["source"],
             "mending": options["repair"],
             "roots": options["roots"],
         }
         try:
-            found = perform("verify", asked, self._tell)
+            found = perform("verify", arguments, self._tell)
         except CodeinfoError as error:
             raise CommandError(error.message) from error
         except DatabaseError as error:
@@ -73,12 +73,12 @@ def _total(found: Mapping[str, Any]) -> str:
     differences = [each for root in roots for each in root["differences"]] + found["shared"]
     harmless = sum(each["kind"] in HARMLESS for each in differences)
     real = len(differences) - harmless
-    told = (
+    summary = (
         f"{real} difference{'' if real == 1 else 's'} in "
         f"{len(roots)} root{'' if len(roots) == 1 else 's'}"
     )
     if harmless:
-        told += f", {harmless} that go away by themselves"
+        summary += f", {harmless} that go away by themselves"
     if found["foundFirst"] > len(differences):
-        told += f"; {found['foundFirst'] - len(differences)} mended"
-    return f"{told}."
+        summary += f"; {found['foundFirst'] - len(differences)} mended"
+    return f"{summary}."
