@@ -5,7 +5,7 @@ import lmstudio
 from apps.core.addresses import Address
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.lmstudio.server import unavailable
+from apps.lmstudio.errors import unavailable
 
 MAX_QUOTED = 300
 

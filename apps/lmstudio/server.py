@@ -13,18 +13,14 @@ import httpx
 
 from apps.core import replies
 from apps.core.addresses import Address, bracketed
-from apps.core.errors import Unavailable
 from apps.core.heap import settled
 from apps.core.replies import ReplyRefused
+from apps.lmstudio.errors import unavailable
 from apps.lmstudio.types import Downloaded, PredictionEvent, Question, read_models
 
 GREETING_SECONDS = 1.0
 MAX_GREETING = 10_000
 CHANGE_IT = "change the address on the LM Studio page"
-
-
-def unavailable(message: str, *, retryable: bool = True) -> Unavailable:
-    return Unavailable(message, code="LMSTUDIO_UNAVAILABLE", retryable=retryable)
 
 
 async def reach(address: Address) -> str:
