@@ -47,8 +47,9 @@ def pytest_collection() -> Generator[None, None, None]:
 
 
 # Every test is one of these. Whoever works runs the unit tests (`make test-unit`): they need no
-# other process, no network and no browser.
+# other process, no network and no browser. On servers (`python -m tests.stores`) none is one.
 KINDS = ("unit", "door", "browser", "kill")
+ON_SERVERS = bool(os.environ.get("TEST_REDIS_URL"))
 OUTSIDE = frozenset(("subprocess.Popen", "os.fork", "os.posix_spawn", "os.exec", "os.system"))
 
 
@@ -94,7 +95,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     other worker waits."""
     for item in items:
         if not any(item.get_closest_marker(kind) for kind in KINDS):
-            item.add_marker("unit")
+            item.add_marker("door" if ON_SERVERS else "unit")
     if hasattr(config, "workerinput"):
         first = {TESTS / name for name in LONG}
         sizes = Counter(item.path for item in items)
