@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from apps.index.models import Root, SourceFile
-from apps.retrieval.generations import per_generation
+from apps.index.models import Root
+from apps.index.queries import generation_files
+from apps.index.query_cache import per_generation
 from apps.retrieval.overlaps import repeated_languages
 from apps.retrieval.page_query import PageQuery
 
@@ -26,7 +27,7 @@ def languages(roots: Sequence[Root]) -> list[tuple[str, int]]:
 
 @per_generation
 def _languages_of(root: Root) -> dict[str, int]:
-    files = SourceFile.objects.live().ingested().filter(root=root).exclude(language="")
+    files = generation_files(root).ingested().exclude(language="")
     return dict(files.order_by().values_list("language").annotate(count=Count("id")))
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from apps.core.errors import Unavailable
 from apps.index.lexical import ChunkFacts, get_lexical
 from apps.index.models import Root
+from apps.index.queries import live_file_ids
 from apps.index.vectors.store import get_store
 from apps.retrieval.asked import Asked
 from apps.retrieval.columns import Candidates, Frequencies, Side
-from apps.retrieval.live import live_files
 from apps.retrieval.rows import facts_of
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -72,7 +72,7 @@ class FromStores:
 
     def _counts(self, facts: ChunkFacts) -> bool:
         """Whether it is of a live file that counts here."""
-        return facts.source_file in live_files(self.root) and self._asked.fits(
+        return facts.source_file in live_file_ids(self.root) and self._asked.fits(
             self.root, facts.path, facts.language
         )
 

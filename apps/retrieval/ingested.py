@@ -6,6 +6,7 @@ from pathlib import Path
 
 from apps.code.chunking import decode, lines_of
 from apps.core.errors import CodeinfoError, NotFound, Unavailable
+from apps.index import queries
 from apps.index.lexical import StoredChunk, get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.root_directory import read_file
@@ -19,7 +20,7 @@ def live_file(root: Root, path: str) -> SourceFile:
 
     Exactly a path that an ingest wrote: `..`, absolute or made-up ones never reach the disk.
     """
-    files = SourceFile.objects.live().ingested().filter(root=root)
+    files = queries.live_files(root).ingested()
     row = files.filter(path=path).first()
     if row is None:
         text = f"{path} is not among the ingested files of {repo_id(root)}."

@@ -23,9 +23,9 @@ from apps.core.hub import hub
 from apps.index import changes, queries
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
+from apps.index.queries import live_file_ids
 from apps.index.vectors.store import get_store
 from apps.retrieval.held import Held, load, size
-from apps.retrieval.live import live_files
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -123,7 +123,7 @@ class Memory:
 
     def _wish(self, root: Root, dimension: int, asked_at: float) -> None:
         try:
-            loading = partial(load, root, live_files(root), get_lexical(), get_store())
+            loading = partial(load, root, live_file_ids(root), get_lexical(), get_store())
         except Unavailable:
             return  # the search itself will say so
         with self._changed:

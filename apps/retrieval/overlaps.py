@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from apps.index.models import Root
-from apps.retrieval.live import files_of
+from apps.index.queries import generation_files
 
 # Of each root the files that another one answers for, as path and language.
 Repeated = Mapping[UUID, Mapping[str, str]]
@@ -103,7 +103,7 @@ def _answering(several: Sequence[_Version]) -> _Version:
 
 def _versions(root: Root, family: Sequence[Root]) -> Iterator[_Version]:
     """The live files of a root that another one of the family may hold."""
-    files = files_of(root).ingested()
+    files = generation_files(root).ingested()
     if root is family[0]:
         # All others lie in it, so only what is beneath them matters.
         inside = [_folder(other)[len(_folder(root)) :] for other in family[1:]]

@@ -20,11 +20,11 @@ from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index.lexical import get_lexical, reset_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index.queries import live_file_ids
 from apps.index.types import StoredMatch, VectorRecord
 from apps.index.vectors.store import VectorStore
 from apps.retrieval import gather
 from apps.retrieval.held import Held, load
-from apps.retrieval.live import live_files
 from apps.retrieval.memory import Memory
 from tests.retrieval.conftest import MODEL, Ask
 
@@ -169,7 +169,7 @@ class Eager(Memory):
         self._stage = stage
 
     def held(self, root: Root, dimension: int) -> Held | None:
-        live = live_files(root)
+        live = live_file_ids(root)
         chunks = (match for match, _ in self._stage.chunks[root.id].values())
         root.embedded = sum(match.metadata["sourceFile"] in live for match in chunks)
         try:

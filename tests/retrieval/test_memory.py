@@ -248,7 +248,7 @@ class Shelf:
         self.fails: Unavailable | None = None
         self.memory = Memory(lambda: self.now)
         monkeypatch.setattr(memory_module, "load", self._load)
-        monkeypatch.setattr(memory_module, "live_files", lambda root: frozenset())
+        monkeypatch.setattr(memory_module, "live_file_ids", lambda root: frozenset())
         for name in ("get_lexical", "get_store"):
             monkeypatch.setattr(memory_module, name, lambda: None)
 

@@ -80,4 +80,4 @@ def ingest_sample(folder: Path, name: str = "lighthouse") -> Root:
 
 def outdate(root: Root) -> None:
     """As if another version had cut a root into its chunks: the next run makes all of them anew."""
-    Root.objects.filter(id=root.id).update(recipe="")
+    Root.objects.filter(id=root.id).update(chunker_version="")

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
+from apps.index.queries import live_file_ids
 from apps.retrieval.degraded import symbols_of
 from apps.retrieval.ingested import ingested_lines
-from apps.retrieval.live import live_files
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.ranking.paths import kinds
 from apps.retrieval.repositories import repo_id, roots_named
@@ -57,7 +57,7 @@ def find_definitions(query: SymbolQuery) -> Definitions:
 
 
 def _of_root(root: Root, query: SymbolQuery) -> Iterator[_Found]:
-    live = live_files(root)
+    live = live_file_ids(root)
     for symbol in get_lexical().definitions(root.id, query.last):
         if symbol.kind in OUTLINE_ONLY or symbol.source_file not in live:
             continue

@@ -8,9 +8,9 @@ from apps.code.languages import FILE_TYPES
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.parsing.finder import NameMatches, SourceText, get_finder
+from apps.index.queries import live_file_ids
 from apps.retrieval.degraded import symbols_of
 from apps.retrieval.ingested import ingested_lines
-from apps.retrieval.live import live_files
 from apps.retrieval.overlaps import repeated_files
 from apps.retrieval.ranking.paths import kinds
 from apps.retrieval.repositories import roots_named
@@ -52,7 +52,7 @@ def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
     """The live files that have the name, by path. The index knows words: of `valid?` it knows
     `valid`."""
     word = max(WORD.findall(query.last), key=len)
-    store, live = get_lexical(), live_files(root)
+    store, live = get_lexical(), live_file_ids(root)
     facts = store.facts(root.id, store.chunks_naming(root.id, word, MAX_CHUNKS))
     seen = {each.source_file: each for each in facts.values() if each.source_file in live}
     for each in sorted(seen.values(), key=lambda each: each.path):
