@@ -10,9 +10,9 @@ from rest_framework.views import APIView
 
 from apps.core.errors import InvalidInput
 from apps.core.parsers import rendered
+from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.search import search
-from apps.retrieval.types import SearchQuery
 
 log = logging.getLogger("codeinfo.retrieval")
 

@@ -7,8 +7,7 @@ from django.utils.safestring import SafeString
 
 from apps.retrieval.highlight import highlight_lines
 from apps.retrieval.lines import Lines
-from apps.retrieval.pipeline import passes
-from apps.retrieval.types import Match
+from apps.retrieval.results import Match, passes
 
 
 @dataclass(frozen=True)

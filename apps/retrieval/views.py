@@ -17,8 +17,9 @@ from apps.retrieval.facets import ResultFile, facets, languages
 from apps.retrieval.hits import Hit, hit_of
 from apps.retrieval.marks import words_of
 from apps.retrieval.page_query import PAGE_LIMITS, PageQuery
-from apps.retrieval.pipeline import Limits
+from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import repo_id
+from apps.retrieval.results import Limits, SearchResult
 from apps.retrieval.search import search
 from apps.retrieval.source import SourceRequest, SourceView, open_source
 from apps.retrieval.symbol_hits import definition_hit, reference_files
@@ -29,7 +30,6 @@ from apps.retrieval.symbols import (
     find_definitions,
     find_references,
 )
-from apps.retrieval.types import SearchQuery, SearchResult
 
 # Lines of references that the page shows.
 MOST_REFERENCES = 100
@@ -70,11 +70,11 @@ def _results(query: PageQuery) -> dict[str, Any]:
 
 
 def _passages(query: PageQuery) -> dict[str, Any]:
-    limits = Limits.in_force()
+    limits = Limits.from_config()
     if query.weaker:
         limits = replace(limits, cutoff=None)
     result = search(SearchQuery.parse(query.asked("query")), limits)
-    cutoff = Limits.in_force().cutoff
+    cutoff = Limits.from_config().cutoff
     marks = words_of(query.q)
     hits = [hit_of(match, cutoff, marks) for match in result.matches]
     spots = [ResultFile(match.repo, match.rel_path, match.language) for match in result.matches]

@@ -24,8 +24,7 @@ from apps.index.queries import live_file_ids
 from apps.index.types import StoredMatch, VectorRecord
 from apps.index.vectors.store import VectorStore
 from apps.retrieval import gather
-from apps.retrieval.held import Held, load
-from apps.retrieval.memory import Memory
+from apps.retrieval.root_cache import LoadedRoot, RootCache, load
 from tests.retrieval.conftest import MODEL, Ask
 
 pytestmark = pytest.mark.django_db
@@ -161,14 +160,14 @@ class Stage:
         return np.array([1.0, 0.0], dtype=np.float32)
 
 
-class Eager(Memory):
+class Eager(RootCache):
     """Holds every root that can be held at once, not behind the first search."""
 
     def __init__(self, stage: Stage) -> None:
         super().__init__()
         self._stage = stage
 
-    def held(self, root: Root, dimension: int) -> Held | None:
+    def get(self, root: Root, dimension: int) -> LoadedRoot | None:
         live = live_file_ids(root)
         chunks = (match for match, _ in self._stage.chunks[root.id].values())
         root.embedded = sum(match.metadata["sourceFile"] in live for match in chunks)
@@ -185,11 +184,11 @@ def stage(
     """All rules hold whether the stores answer or memory does."""
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Stage(folder)
-    for place in ("gather", "from_stores", "texts", "nearest"):
+    for place in ("gather", "candidates", "results", "nearest"):
         monkeypatch.setattr(f"apps.retrieval.{place}.get_store", lambda: made)
     if request.param == "memory":
-        monkeypatch.setattr("apps.retrieval.sources.memory", Eager(made))
-    monkeypatch.setattr("apps.retrieval.candidates.get_embedder", lambda model_id: made)
+        monkeypatch.setattr("apps.retrieval.candidates.root_cache", Eager(made))
+    monkeypatch.setattr("apps.retrieval.search.get_embedder", lambda model_id: made)
     yield made
     reset_lexical()
 
@@ -506,7 +505,7 @@ MATCH_EACH = """
 import django; django.setup()
 import sys
 from apps.index.types import Filters
-from apps.retrieval.scope import fits
+from apps.retrieval.query import fits
 for glob in sys.argv[1:]:
     assert not fits(Filters(path=glob), "a" * 4_000, "")
 """

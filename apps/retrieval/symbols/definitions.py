@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from apps.code.paths import kinds
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
-from apps.retrieval.degraded import symbols_of
 from apps.retrieval.ingested import ingested_lines
-from apps.retrieval.overlaps import repeated_files
-from apps.retrieval.ranking.paths import kinds
-from apps.retrieval.repositories import repo_id, roots_named
-from apps.retrieval.scope import fits
+from apps.retrieval.query import fits
+from apps.retrieval.repositories import repeated_files, repo_id, roots_named
+from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.types import (
     SEPARATORS,
     Definition,
@@ -45,7 +44,7 @@ def find_definitions(query: SymbolQuery) -> Definitions:
     """
     roots = roots_named(query.repositories)
     repeated = repeated_files(roots)
-    found, degraded = symbols_of(roots, lambda root: list(_of_root(root, query)))
+    found, degraded = collect_symbols(roots, lambda root: list(_of_root(root, query)))
     found = [each for each in found if each.symbol.file_path not in repeated.get(each.root.id, ())]
     found, match = _best_named(found, query)
     order = {root.id: index for index, root in enumerate(roots)}

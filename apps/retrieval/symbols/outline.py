@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from apps.code.values import Symbol
 from apps.index.lexical import get_lexical
-from apps.retrieval.degraded import symbols_of
 from apps.retrieval.ingested import live_file
 from apps.retrieval.repositories import required_model, the_one
+from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.types import Outline, OutlineItem, OutlineQuery, Place, symbol_fields
 
 # Between the parts of a symbol path, of code and of documents.
@@ -21,7 +21,9 @@ def file_outline(query: OutlineQuery) -> Outline:
     required_model()
     root = the_one(query.repository)
     file = live_file(root, query.path)
-    symbols, degraded = symbols_of([root], lambda root: get_lexical().outline(root.id, file.id))
+    symbols, degraded = collect_symbols(
+        [root], lambda root: get_lexical().outline(root.id, file.id)
+    )
     return Outline(Place(root, file.path, file.language), nested(symbols), degraded)
 
 

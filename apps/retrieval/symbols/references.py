@@ -5,16 +5,15 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from apps.code.languages import FILE_TYPES
+from apps.code.paths import kinds
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.parsing.finder import NameMatches, SourceText, get_finder
 from apps.index.queries import live_file_ids
-from apps.retrieval.degraded import symbols_of
 from apps.retrieval.ingested import ingested_lines
-from apps.retrieval.overlaps import repeated_files
-from apps.retrieval.ranking.paths import kinds
-from apps.retrieval.repositories import roots_named
-from apps.retrieval.scope import fits
+from apps.retrieval.query import fits
+from apps.retrieval.repositories import repeated_files, roots_named
+from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.definitions import ASIDE
 from apps.retrieval.symbols.types import WORD, Place, Reference, References, SymbolQuery
 
@@ -40,7 +39,7 @@ def find_references(query: SymbolQuery) -> References:
     """
     roots = roots_named(query.repositories)
     repeated = repeated_files(roots)
-    files, degraded = symbols_of(roots, lambda root: list(_files(root, query)))
+    files, degraded = collect_symbols(roots, lambda root: list(_files(root, query)))
     files = [file for file in files if file.place.path not in repeated.get(file.place.root.id, ())]
     files.sort(key=lambda file: bool(kinds(file.place.path) & ASIDE))
     found = list(islice(_references(query.last, files[:MAX_FILES]), query.limit + 1))

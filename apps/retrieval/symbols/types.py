@@ -10,9 +10,14 @@ from apps.core.errors import InvalidInput
 from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.index.types import Filters
+from apps.retrieval.query import (
+    encodable,
+    log_fields,
+    parse_filters,
+    parse_limit,
+    parse_repositories,
+)
 from apps.retrieval.repositories import repo_id
-from apps.retrieval.scope import parse_filters
-from apps.retrieval.types import encodable, logged, parse_limit, parse_repositories
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -65,7 +70,7 @@ class SymbolQuery:
 
     def as_log(self) -> dict[str, Any]:
         """What may be logged of a question: its scope and size, not the name."""
-        return logged(self.repositories, self.limit, self.filters)
+        return log_fields(self.repositories, self.limit, self.filters)
 
 
 def _bare(name: str) -> str:
@@ -186,7 +191,7 @@ def _mark(degraded: str) -> dict[str, str]:
 @dataclass(frozen=True)
 class Definitions:
     """The answer to a question for definitions, best first. `truncated`: there are more.
-    `degraded`: as in Found, here and in what is below."""
+    `degraded`: as in SearchResult, here and in what is below."""
 
     name: str
     results: tuple[Definition, ...]

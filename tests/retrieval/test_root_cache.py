@@ -17,17 +17,20 @@ from apps.core.hub import hub
 from apps.index import changes, stores
 from apps.index.lexical import Contents, Postings, get_lexical
 from apps.index.models import Root
-from apps.index.types import Filters
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import queue
 from apps.ingest.runs import reindex as reindex
-from apps.retrieval import memory as memory_module
-from apps.retrieval.asked import Asked
-from apps.retrieval.columns import Side
-from apps.retrieval.from_memory import FromMemory
-from apps.retrieval.held import Held, size
-from apps.retrieval.memory import IDLE_SECONDS, PAUSE_SECONDS, Memory
+from apps.retrieval import root_cache as cache_module
+from apps.retrieval.candidates import CacheSource, Hits
+from apps.retrieval.query import EmbeddedQuery
+from apps.retrieval.root_cache import (
+    IDLE_SECONDS,
+    RETRY_SECONDS,
+    LoadedRoot,
+    RootCache,
+    size_in_bytes,
+)
 from apps.retrieval.tools import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, ingest_sample, outdate, write_files
@@ -48,13 +51,13 @@ class Told:
         self._ask = ask
         self.chroma = 0
         self.restart(monkeypatch)
-        for place in ("gather", "from_stores", "texts"):
+        for place in ("gather", "candidates", "results"):
             monkeypatch.setattr(f"apps.retrieval.{place}.get_store", self._counted)
 
     def restart(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A process that has just begun holds nothing."""
-        self.memory = Memory()
-        monkeypatch.setattr("apps.retrieval.sources.memory", self.memory)
+        self.memory = RootCache()
+        monkeypatch.setattr("apps.retrieval.candidates.root_cache", self.memory)
 
     def __call__(self, *, degraded: bool = False, **body: Any) -> tuple[list[dict[str, Any]], bool]:
         """The results, and whether memory gave them without Chroma."""
@@ -216,8 +219,8 @@ def test_a_notice_of_roots_has_them_renewed(
             connections.close_all()  # of this thread, which ends with the test
             told.get_loop().call_soon_threadsafe(told.set_result, asked)
 
-        monkeypatch.setattr(memory_module.memory, "renew", renew)
-        following = asyncio.create_task(memory_module.follow())
+        monkeypatch.setattr(cache_module.root_cache, "refresh", renew)
+        following = asyncio.create_task(cache_module.follow_changes())
         await asyncio.sleep(0)  # it listens now
         hub.notify(changes.ROOTS)
         try:
@@ -246,33 +249,33 @@ class Shelf:
         self.now = 1_000.0
         self.loaded: list[str] = []
         self.fails: Unavailable | None = None
-        self.memory = Memory(lambda: self.now)
-        monkeypatch.setattr(memory_module, "load", self._load)
-        monkeypatch.setattr(memory_module, "live_file_ids", lambda root: frozenset())
+        self.memory = RootCache(lambda: self.now)
+        monkeypatch.setattr(cache_module, "load", self._load)
+        monkeypatch.setattr(cache_module, "live_file_ids", lambda root: frozenset())
         for name in ("get_lexical", "get_store"):
-            monkeypatch.setattr(memory_module, name, lambda: None)
+            monkeypatch.setattr(cache_module, name, lambda: None)
 
     def root(self, name: str, megabytes: float = 1, generation: int = 1) -> Root:
-        chunks = int(megabytes * 2**20 / size(1, DIMENSION))
+        chunks = int(megabytes * 2**20 / size_in_bytes(1, DIMENSION))
         made = Root(id=uuid.uuid5(uuid.NAMESPACE_URL, name), name=name, generation=generation)
         made.embedded = chunks
         return made
 
     def asks(self, root: Root, dimension: int = DIMENSION) -> bool:
         """Whether a search finds a root held; what it set off has ended then."""
-        held = self.memory.held(root, dimension)
+        held = self.memory.get(root, dimension)
         assert self.memory.wait(SECONDS)
         return held is not None
 
     def publishes(self, *roots: Root) -> None:
-        self.memory.renew(roots, DIMENSION)
+        self.memory.refresh(roots, DIMENSION)
         assert self.memory.wait(SECONDS)
 
-    def _load(self, root: Root, *stores: Any) -> Held:
+    def _load(self, root: Root, *stores: Any) -> LoadedRoot:
         self.loaded.append(f"{root.name} {root.generation}")
         if self.fails:
             raise self.fails
-        return Held(root.generation, contents_of(0), np.zeros((0, DIMENSION), np.float32))
+        return LoadedRoot(root.generation, contents_of(0), np.zeros((0, DIMENSION), np.float32))
 
 
 @pytest.fixture
@@ -322,7 +325,7 @@ def test_only_what_nobody_asks_for_makes_room(shelf: Shelf) -> None:
     shelf.now += IDLE_SECONDS - 1
     assert shelf.asks(b)
     assert not any(shelf.asks(late) for _ in range(2))
-    shelf.now += PAUSE_SECONDS + 1
+    shelf.now += RETRY_SECONDS + 1
     shelf.asks(late)
     assert shelf.asks(late)
     assert shelf.asks(b)
@@ -334,7 +337,7 @@ def test_what_could_not_be_loaded_is_tried_again_after_a_pause(shelf: Shelf) -> 
     assert not any(shelf.asks(root) for _ in range(3))
     assert shelf.loaded == ["a 1"]
     shelf.fails = None
-    shelf.now += PAUSE_SECONDS + 1
+    shelf.now += RETRY_SECONDS + 1
     shelf.asks(root)
     assert shelf.asks(root)
 
@@ -373,24 +376,24 @@ def test_distances_are_those_of_the_vectors() -> None:
     random = np.random.default_rng(5)
     units = random.standard_normal((500, 8)).astype(np.float32)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
-    held = Held(1, contents_of(500), units)
-    asked = Asked(QUESTION, units[3], Filters())
-    distances = FromMemory([(Root(), held)], asked).near(500).values
+    held = LoadedRoot(1, contents_of(500), units)
+    query = EmbeddedQuery(QUESTION, vector=units[3])
+    distances = CacheSource([(Root(), held)], query).nearest(500).values
     true = ((units - units[3]) ** 2).sum(axis=1)
     assert distances.tolist() == pytest.approx(true.tolist(), abs=1e-5)
     assert np.all(distances >= 0)
 
 
 def test_the_best_of_a_side_come_in_order_and_of_equals_the_first_written() -> None:
-    side = Side(np.arange(6), np.array([3.0, 1.0, 2.0, 1.0, 4.0, 2.0]), more=False)
+    side = Hits(np.arange(6), np.array([3.0, 1.0, 2.0, 1.0, 4.0, 2.0]), more=False)
     assert side.best(3.0).keys.tolist() == [1, 3, 2, 5, 0]
     assert side.best(0.5).values.tolist() == []
 
 
 def test_of_equals_at_the_end_no_more_go_on_than_are_asked_of_each_root() -> None:
     units = np.eye(3, DIMENSION, dtype=np.float32)
-    held = [(Root(name=name), Held(1, contents_of(3), units)) for name in "ab"]
-    source = FromMemory(held, Asked("any", units[0], Filters()))
-    side = Side(np.arange(6), np.array([2.0, 1.0, 2.0, 2.0, 2.0, 3.0]), more=False)
+    held = [(Root(name=name), LoadedRoot(1, contents_of(3), units)) for name in "ab"]
+    source = CacheSource(held, EmbeddedQuery("any", vector=units[0]))
+    side = Hits(np.arange(6), np.array([2.0, 1.0, 2.0, 2.0, 2.0, 3.0]), more=False)
     assert source.best(side, 2, 2.0).keys.tolist() == [1, 0, 3, 4]
     assert source.best(side, 5, 2.0).keys.tolist() == [1, 0, 2, 3, 4]
