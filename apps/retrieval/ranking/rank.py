@@ -126,9 +126,9 @@ class RankingQuery:
 
 def _names(text: str) -> list[str]:
     """The identifiers in a query, without qualifiers. A single word counts as one."""
-    found = _NAME.findall(text)
+    names = _NAME.findall(text)
     alone = len(text.split()) == 1
-    return [_QUALIFIER.split(name)[-1] for name in found if alone or _IDENTIFIER.search(name)]
+    return [_QUALIFIER.split(name)[-1] for name in names if alone or _IDENTIFIER.search(name)]
 
 
 def _idf(count: int, total: int) -> float:

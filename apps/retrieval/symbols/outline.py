@@ -1,4 +1,4 @@
-"""What a file defines, nested as it stands there."""
+"""The nested definitions of a file."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ SEPARATORS = (".", " > ")
 
 
 def file_outline(query: OutlineQuery) -> Outline:
-    """The outline of a live file; empty where it defines nothing.
+    """The outline of a live file; empty if it defines nothing.
 
     Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, NotFound FILE_NOT_FOUND.
     """
@@ -28,7 +28,7 @@ def file_outline(query: OutlineQuery) -> Outline:
 
 
 def nested(symbols: Iterable[Symbol]) -> list[OutlineItem]:
-    """Symbols in the order of their lines, each inside the one around it."""
+    """Nest symbols by lines and paths, in the order of their lines."""
     top: list[OutlineItem] = []
     around: list[OutlineItem] = []
     for symbol in sorted(symbols, key=lambda each: (each.start_line, -each.end_line)):
@@ -41,6 +41,6 @@ def nested(symbols: Iterable[Symbol]) -> list[OutlineItem]:
 
 
 def _holds(outer: OutlineItem, inner: OutlineItem) -> bool:
-    """By lines, and by path: on one line stands more than one thing."""
+    """Compare lines and paths, since several symbols may share a line."""
     inside = tuple(f"{outer.path}{separator}" for separator in SEPARATORS)
     return outer.end_line >= inner.end_line and inner.path.startswith(inside)
