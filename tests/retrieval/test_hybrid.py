@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from types import FrameType
 from typing import cast
 
 import numpy as np
@@ -15,6 +16,7 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
+from apps import retrieval
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
@@ -24,7 +26,9 @@ from apps.index.queries import live_file_ids
 from apps.index.types import StoredMatch, VectorRecord
 from apps.index.vectors.store import VectorStore
 from apps.retrieval import gather
+from apps.retrieval.query import SearchQuery
 from apps.retrieval.root_cache import LoadedRoot, RootCache, load
+from apps.retrieval.search import search
 from tests.retrieval.conftest import MODEL, Ask
 
 pytestmark = pytest.mark.django_db
@@ -543,3 +547,26 @@ def test_a_filter_that_cannot_be_right_is_refused(
         400,
         {"error": "VALIDATION_FAILED", "details": [problem]},
     )
+
+
+# --- the path of a search -------------------------------------------------------------------------
+
+
+def test_a_search_enters_at_most_eight_files_of_the_room(stage: Stage) -> None:
+    """The figure of docs/architecture.md."""
+    room = Path(retrieval.__file__).parent
+    stage.put("near.py", "def wait(): ...", 0.3)
+    entered: set[str] = set()
+
+    def record(frame: FrameType, event: str, argument: object) -> None:
+        file = Path(frame.f_code.co_filename)
+        if room in file.parents:
+            entered.add(str(file.relative_to(room)))
+
+    sys.setprofile(record)
+    try:
+        result = search(SearchQuery.parse({"query": "how to wait", "path": "*.py"}))
+    finally:
+        sys.setprofile(None)
+    assert [match.rel_path for match in result.matches] == ["near.py"]
+    assert len(entered) <= 8, sorted(entered)
