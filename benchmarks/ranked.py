@@ -1,7 +1,7 @@
 """The product's own words and ranking, over texts that are in no repository.
 
 The word index and the ranking are the product's; only what lies between them is here: which
-passages are told to the ranking, as `apps.retrieval.gather` chooses them.
+passages are told to the ranking, as `apps.retrieval.gather.gather` chooses them.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ from apps.embedding.types import EmbeddingText
 from apps.index.lexical import words
 from apps.index.lexical.store import LexicalStore
 from apps.index.types import VectorRecord
-from apps.retrieval.ranking import Passage, Passages, Question, rank
-from apps.retrieval.ranking.question import telling, telling_stems
+from apps.retrieval.ranking import Passage, Passages, RankingQuery, rank
+from apps.retrieval.ranking.rank import drop_stopwords, query_stems
 
 Scores = NDArray[np.floating]
 WIDTH = 200  # of each side
@@ -34,12 +34,12 @@ class Words:
     def scores(self, question: str) -> Scores:
         """BM25 over the fields, 0 for a text that has none of the words."""
         scores = np.zeros(len(self.texts))
-        for hit in self._store.search(self._root, telling(words(question)), len(self.texts)):
+        for hit in self._store.search(self._root, drop_stopwords(words(question)), len(self.texts)):
             scores[int(hit.id)] = hit.score
         return scores
 
-    def question(self, text: str) -> Question:
-        return Question.of(text, *self._store.frequencies(self._root, telling_stems(text)))
+    def question(self, text: str) -> RankingQuery:
+        return RankingQuery.of(text, *self._store.frequencies(self._root, query_stems(text)))
 
 
 def ranked(found: Words, near: Callable[[str], Scores]) -> Callable[[str], Scores]:

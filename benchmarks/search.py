@@ -160,8 +160,8 @@ def own_rows(rounds: int) -> list[Row]:
     from apps.embedding import DEFAULT_MODEL, get_embedder  # noqa: PLC0415
     from apps.index import queries  # noqa: PLC0415 - after Django's set-up
     from apps.index.vectors.store import get_store  # noqa: PLC0415
+    from apps.retrieval.query import SearchQuery  # noqa: PLC0415
     from apps.retrieval.search import search  # noqa: PLC0415
-    from apps.retrieval.types import SearchQuery  # noqa: PLC0415
 
     roots = queries.published_roots()
     largest = max(roots, key=lambda root: root.embedded)

@@ -128,12 +128,19 @@ class IngestRun(models.Model):
         return f"{self.operation} {self.name} ({self.state})"
 
 
+def _is_live_at(generation: F | int) -> Q:
+    """The one rule of liveness. `dead` is its complement for rows that have a root."""
+    return Q(since__lte=generation) & (Q(until__isnull=True) | Q(until__gt=generation))
+
+
 class SourceFileQuerySet(models.QuerySet["SourceFile"]):
     def live(self) -> "SourceFileQuerySet":
         """Rows that are published now, skipped files included."""
-        return self.filter(since__lte=F("root__generation")).filter(
-            Q(until__isnull=True) | Q(until__gt=F("root__generation"))
-        )
+        return self.filter(_is_live_at(F("root__generation")))
+
+    def live_at(self, generation: int) -> "SourceFileQuerySet":
+        """Rows of one root that are live at this generation, whatever its row says by now."""
+        return self.filter(_is_live_at(generation))
 
     def dead(self) -> "SourceFileQuerySet":
         """Rows of a run that has not published (or never will), and rows that a run replaced."""

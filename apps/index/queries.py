@@ -5,7 +5,7 @@ from uuid import UUID
 from apps.core.errors import NotFound
 from apps.index import endings
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile, SourceFileQuerySet
-from apps.index.query_cache import CachedQuery
+from apps.index.query_cache import CachedQuery, per_generation
 
 _published = CachedQuery(lambda: Root.objects.published().order_by())
 _locked = CachedQuery(lambda: IndexLock.objects.only("model"))
@@ -76,6 +76,21 @@ def live_states() -> dict[str, str]:
 def live_files(root: Root) -> SourceFileQuerySet:
     """The published files of a root, by path, those that were skipped included."""
     return SourceFile.objects.filter(root=root).live().order_by("path")
+
+
+def generation_files(root: Root) -> SourceFileQuerySet:
+    """The files of a root that are live at `root.generation`, even if its row has moved on.
+
+    A search caches what it reads under the generation of the `Root` it holds.
+    """
+    return SourceFile.objects.filter(root_id=root.id).live_at(root.generation)
+
+
+@per_generation
+def live_file_ids(root: Root) -> frozenset[str]:
+    """Ids of the files that are live at `root.generation`, as the stores write them."""
+    ids = generation_files(root).values_list("id", flat=True)
+    return frozenset(str(file_id) for file_id in ids.iterator())
 
 
 def unconfirmed_run(root: Root) -> IngestRun | None:

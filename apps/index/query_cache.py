@@ -1,14 +1,36 @@
-"""Queries that are asked all the time, answered without asking where nothing can have changed."""
+"""Results of queries, kept until they can have changed."""
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
-from typing import Any, Generic, TypeVar
+from functools import cached_property, partial, wraps
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from uuid import UUID
 
 from django.db import connection
 from django.db.models import Model, QuerySet
 
+if TYPE_CHECKING:
+    from apps.index.models import Root
+
 Row = TypeVar("Row", bound=Model)
+Result = TypeVar("Result")
+
+
+def per_generation(read: Callable[["Root"], Result]) -> Callable[["Root"], Result]:
+    """Cache what `read` returns for the newest generation of each root.
+
+    Published rows of a generation never change. The cache holds one result per root.
+    """
+    results: dict[UUID, tuple[int, Result]] = {}
+
+    @wraps(read)
+    def cached(root: "Root") -> Result:
+        entry = results.get(root.id)
+        if entry is None or entry[0] != root.generation:
+            entry = results[root.id] = root.generation, read(root)
+        return entry[1]
+
+    return cached
 
 
 class CachedQuery(Generic[Row]):

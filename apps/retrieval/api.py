@@ -1,4 +1,4 @@
-"""`/tools/*`: the search and the list of repositories as JSON (docs/retrieval.md)."""
+"""`/tools/*`: search, repositories and symbols as JSON (docs/retrieval.md, docs/symbols.md)."""
 
 import logging
 from typing import Any
@@ -10,16 +10,24 @@ from rest_framework.views import APIView
 
 from apps.core.errors import InvalidInput
 from apps.core.parsers import rendered
+from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.search import search
-from apps.retrieval.types import SearchQuery
+from apps.retrieval.symbols import (
+    OutlineQuery,
+    SymbolQuery,
+    file_outline,
+    find_definitions,
+    find_references,
+)
+from apps.retrieval.symbols.types import Definitions, References
 
 log = logging.getLogger("codeinfo.retrieval")
 
 
 class VectorSearchView(APIView):
-    """`POST /tools/vector-search {query, repository?, path?, language?, limit?}`; other keys are
-    ignored."""
+    """`POST /tools/vector-search {query, repository?, path?, language?, limit?}`; unknown keys
+    are ignored."""
 
     def post(self, request: Request) -> HttpResponse:
         query = SearchQuery.parse(object_of(request))
@@ -34,6 +42,51 @@ class IngestedReposView(APIView):
 
     def get(self, request: Request) -> Response:
         return Response(list_repositories())
+
+
+class _ByNameView(APIView):
+    """Looks a name up in all repositories, or in some."""
+
+    event = ""
+
+    def find(self, query: SymbolQuery) -> Definitions | References:
+        raise NotImplementedError
+
+    def post(self, request: Request) -> Response:
+        query = SymbolQuery.parse(object_of(request))
+        answer = self.find(query)
+        facts = {**query.as_log(), "results": len(answer.results)}
+        log.info(self.event, extra={"context": facts})
+        return Response(answer.as_wire())
+
+
+class SymbolDefinitionsView(_ByNameView):
+    """`POST /tools/symbol-definitions {name, repository?, path?, language?, limit?}`."""
+
+    event = "tools symbol definitions"
+
+    def find(self, query: SymbolQuery) -> Definitions:
+        return find_definitions(query)
+
+
+class SymbolReferencesView(_ByNameView):
+    """`POST /tools/symbol-references {name, repository?, path?, language?, limit?}`."""
+
+    event = "tools symbol references"
+
+    def find(self, query: SymbolQuery) -> References:
+        return find_references(query)
+
+
+class FileOutlineView(APIView):
+    """`POST /tools/file-outline {repository, path}`."""
+
+    def post(self, request: Request) -> Response:
+        query = OutlineQuery.parse(object_of(request))
+        answer = file_outline(query)
+        facts = {"repository": query.repository, "results": sum(1 for _ in answer.flat())}
+        log.info("tools file outline", extra={"context": facts})
+        return Response(answer.as_wire())
 
 
 def object_of(request: Request) -> dict[str, Any]:

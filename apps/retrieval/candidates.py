@@ -1,45 +1,291 @@
-"""The seam in front of the pipeline: which chunks of the index may answer a question, in order.
+"""Candidates as columns, and the two kinds of sources that give them: memory and the stores.
 
-Two ways to find them: `hybrid` (vectors and words, ranked) and `nearest` (vectors alone, by
-distance). The setting CODEINFO_RETRIEVAL_MODE says which.
+A source gives the hits of two sides, nearest vectors and matching words, under keys of its own;
+`gather` chooses the best over all sources; the source turns the chosen hits into candidates.
 """
 
-from apps.core.config import config
-from apps.core.errors import InvalidInput, NotFound, Unavailable
-from apps.core.telemetry import span
-from apps.embedding import get_embedder
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
-from apps.retrieval.hybrid import by_words, hybrid
-from apps.retrieval.nearest import nearest
-from apps.retrieval.repositories import roots_for
-from apps.retrieval.types import Found, SearchQuery
+from apps.index.lexical import ChunkFacts, Contents, get_lexical
+from apps.index.models import Root
+from apps.index.queries import live_file_ids
+from apps.index.vectors.store import get_store
+from apps.retrieval.query import EmbeddedQuery
+from apps.retrieval.ranking.types import Column, Passages
+from apps.retrieval.root_cache import LoadedRoot, root_cache
+
+log = logging.getLogger("codeinfo.retrieval")
+
+MatchedBy = Literal["vector", "words", "both"]
+# Number of chunks with each stem, and number of chunks.
+Frequencies = tuple[Mapping[str, int], int]
 
 
-def candidates(query: SearchQuery, model_id: str) -> Found:
-    """At most `query.limit` rows, best first, of an index that is locked to this model.
+@dataclass(frozen=True)
+class Candidates(Passages):
+    """n live chunks that pass the filters, as columns. `distances` are nan for a chunk that only
+    its words found and that has not been measured, `words` if the root's words are unavailable."""
 
-    Raises, in this order: NotFound REPO_NOT_FOUND, Unavailable EMBED_MODEL_MISSING, then
-    Unavailable for whatever the embedder's server or the stores cannot do (in mode `hybrid` only
-    where the words cannot answer alone).
-    """
-    roots = roots_for(query.repositories, model_id)
-    ranked = config().retrieval_mode == "hybrid"
-    try:
-        vector = _embedded(query.text, model_id)
-    except Unavailable as error:
-        if not ranked or error.code == "EMBED_MODEL_MISSING":
-            raise
-        return by_words(query, roots, error)
-    if ranked:
-        return hybrid(query, roots, vector)
-    return nearest(roots, vector, query.limit, query.filters)
+    roots: Sequence[Root]  # (n)
+    ids: Sequence[str]  # (n) chunk ids
+    near: NDArray[np.bool_]  # (n) found by its vector
+    # Set by `gather`:
+    frequencies: Mapping[str, int] = field(default_factory=dict)  # of the query's stems
+    total: int = 0  # chunks that `frequencies` counts
+    without_vectors: Sequence[Root] = ()  # roots whose vectors failed
+    without_words: Sequence[Root] = ()  # roots whose words are missing or incomplete
+    from_stores: Sequence[Root] = ()  # roots that memory did not answer for
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def distance(self, index: int) -> float | None:
+        distance = float(self.distances[index])
+        return None if np.isnan(distance) else distance
+
+    def matched_by(self, index: int) -> MatchedBy:
+        if not self.words[index] > 0:  # also for nan
+            return "vector"
+        return "both" if self.near[index] else "words"
 
 
-@span("embed question")
-def _embedded(text: str, model_id: str) -> Vectors:
-    """The question's vector, by the model that the index is locked to."""
-    try:
-        return get_embedder(model_id).embed_query(text)
-    except (InvalidInput, NotFound) as error:
-        # The lock names a model that this installation no longer knows.
-        raise Unavailable(error.message, code="EMBED_MODEL_MISSING", retryable=False) from error
+def concatenate(parts: Sequence[Candidates]) -> Candidates:
+    """The candidates of several sources, which have no file in common."""
+    files_before = np.cumsum([0, *(len(part.files) for part in parts)])
+    files_of = [part.file_of + n for part, n in zip(parts, files_before, strict=False)]
+    return Candidates(
+        roots=[root for part in parts for root in part.roots],
+        ids=[chunk_id for part in parts for chunk_id in part.ids],
+        files=[file for part in parts for file in part.files],
+        file_of=np.concatenate([np.zeros(0, np.intp), *files_of]),
+        names=[names for part in parts for names in part.names],
+        distances=np.concatenate([np.zeros(0), *(part.distances for part in parts)]),
+        words=np.concatenate([np.zeros(0), *(part.words for part in parts)]),
+        near=np.concatenate([np.zeros(0, np.bool_), *(part.near for part in parts)]),
+    )
+
+
+class Hits(NamedTuple):
+    """One side of a source."""
+
+    keys: NDArray[Any]  # (n) rows or chunk ids
+    values: Column  # (n) distances or negated BM25 scores: lower is better
+    more: bool  # a wider query may return more
+
+    def best(self, limit: float) -> "Hits":
+        """The hits with values up to a limit, best first; ties keep their order."""
+        good = np.flatnonzero(self.values <= limit)
+        return self.at(good[np.argsort(self.values[good], kind="stable")])
+
+    def at(self, places: NDArray[np.intp] | slice) -> "Hits":
+        return self._replace(keys=self.keys[places], values=self.values[places])
+
+    @classmethod
+    def of_store(cls, rows: Sequence[tuple[str, float]], n: int) -> "Hits":
+        """The answer of a store that was asked for `n` ids with their values."""
+        ids, values = zip(*rows, strict=True) if rows else ((), ())
+        return cls(np.array(ids, object), np.array(values, float), more=len(rows) >= n)
+
+
+NO_HITS = Hits(np.zeros(0, np.intp), np.zeros(0), more=False)
+
+
+class Source(Protocol):
+    def word_hits(self, n: int) -> Hits | None:
+        """Called first: at least the n best by BM25. None if the words are unavailable."""
+
+    def best(self, hits: Hits, n: int, limit: float) -> Hits:
+        """Called for each side: hits up to a limit, best first, at most n of a root."""
+
+    def candidates(self, nearest: Hits, by_words: Hits | None) -> Candidates:
+        """Called last: the live chunks among the hits that pass the filters, nearest first."""
+
+    def frequencies(self) -> Frequencies:
+        """Called once: the document frequencies of the query's stems."""
+
+
+def sources_of(roots: Sequence[Root], query: EmbeddedQuery) -> list["CacheSource | StoreSource"]:
+    """One source for all roots that are in memory, and one for each other root."""
+    cached: list[tuple[Root, LoadedRoot]] = []
+    stored: list[StoreSource] = []
+    for root in roots:
+        loaded = None if query.vector is None else root_cache.get(root, len(query.vector))
+        if loaded:
+            cached.append((root, loaded))
+        else:
+            stored.append(StoreSource(root, query))
+    return [CacheSource(cached, query), *stored] if cached else list(stored)
+
+
+class CacheSource:
+    """All roots in memory. Its keys are rows: those of the first root, then of the second, and so
+    on. It always returns all its hits, whatever n is."""
+
+    def __init__(self, loaded: Sequence[tuple[Root, LoadedRoot]], query: EmbeddedQuery) -> None:
+        self._query = query
+        self._roots = [root for root, _ in loaded]
+        self._loaded = [each for _, each in loaded]
+        self._contents = [each.contents for each in self._loaded]
+        *first, self._size = np.cumsum([0, *(len(each.ids) for each in self._contents)]).tolist()
+        self._first = np.array(first)
+
+    def nearest(self, n: int) -> Hits:
+        distances = self._distances
+        if distances is None:
+            return NO_HITS
+        return Hits(np.arange(self._size), distances, more=self._size >= n)
+
+    def word_hits(self, n: int) -> Hits:
+        words = self._query.words
+        scores = np.concatenate([each.postings.scores(words) for each in self._contents])
+        if self._accepted is not None:
+            scores[~self._accepted] = 0
+        rows = np.flatnonzero(scores)
+        return Hits(rows, -scores[rows], more=len(rows) >= n)
+
+    def best(self, hits: Hits, n: int, limit: float) -> Hits:
+        hits = hits.best(limit)
+        if len(hits.keys) <= n:
+            return hits
+        # Some tie with the last that there is room for: then n of each root.
+        roots = self._roots_of(hits.keys)
+        places = [np.flatnonzero(roots == root)[:n] for root in np.unique(roots)]
+        return hits.at(np.sort(np.concatenate(places)))
+
+    def candidates(self, nearest: Hits, by_words: Hits | None) -> Candidates:
+        by_words = by_words or NO_HITS
+        scores = np.zeros(self._size, np.float32)
+        scores[by_words.keys] = -by_words.values
+        near = np.zeros(self._size, np.bool_)
+        near[nearest.keys] = True
+        rows = np.concatenate([nearest.keys, by_words.keys[~near[by_words.keys]]])
+        if self._accepted is not None:
+            rows = rows[self._accepted[rows]]
+        distances = np.full(len(rows), np.nan) if self._distances is None else self._distances[rows]
+        return self._candidates(rows, distances, scores[rows], near[rows])
+
+    def frequencies(self) -> Frequencies:
+        counts: Counter[str] = Counter()
+        for each in self._contents:
+            counts.update(each.postings.counts(self._query.stems))
+        return counts, sum(each.postings.chunks for each in self._contents)
+
+    def _candidates(
+        self, rows: NDArray[np.intp], distances: Column, words: Column, near: NDArray[np.bool_]
+    ) -> Candidates:
+        root_of = self._roots_of(rows)
+        places = list(zip(root_of.tolist(), (rows - self._first[root_of]).tolist(), strict=True))
+        roots, contents = self._roots, self._contents
+        files: dict[tuple[int, int], int] = {}  # root and file, in the order of their first chunk
+        file_of = [
+            files.setdefault((root, contents[root].file_of.item(row)), len(files))
+            for root, row in places
+        ]
+        return Candidates(
+            roots=[roots[root] for root, _ in places],
+            ids=[contents[root].ids[row] for root, row in places],
+            files=[(roots[root].path, contents[root].paths[file]) for root, file in files],
+            file_of=np.array(file_of, np.intp),
+            names=[contents[root].names[row] for root, row in places],
+            distances=distances,
+            words=words,
+            near=near,
+        )
+
+    def _roots_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The index of each row's root."""
+        return np.searchsorted(self._first, rows, "right") - 1
+
+    @cached_property
+    def _distances(self) -> Vectors | None:
+        """Squared distances of all rows from the query, both of unit length."""
+        unit = self._query.unit
+        if unit is None:
+            return None
+        cosines = np.concatenate([each.units @ unit for each in self._loaded])
+        distances: Vectors = np.maximum(2 - 2 * cosines, 0)
+        return distances
+
+    @cached_property
+    def _accepted(self) -> NDArray[np.bool_] | None:
+        """Which rows pass the filters; None if all do."""
+        if not self._query.is_filtered:
+            return None
+        each = zip(self._roots, self._contents, strict=True)
+        return np.concatenate([self._accepted_of(root, contents) for root, contents in each])
+
+    def _accepted_of(self, root: Root, contents: Contents) -> NDArray[np.bool_]:
+        files = zip(contents.paths, contents.languages, strict=True)
+        accepted = np.array([self._query.accepts(root, *file) for file in files], np.bool_)
+        return accepted[contents.file_of]
+
+
+class StoreSource:
+    """A root that is not in memory. Its keys are chunk ids. `gather` asks the vector store once for
+    all such roots."""
+
+    def __init__(self, root: Root, query: EmbeddedQuery) -> None:
+        self.root = root
+        self._query = query
+
+    def word_hits(self, n: int) -> Hits | None:
+        query = self._query
+        try:
+            hits = get_lexical().search(self.root.id, query.words, n, query.filters)
+        except Unavailable as error:
+            if query.vector is None:
+                raise
+            log.warning("no word index", extra={"context": {"reason": error.message}})
+            return None
+        return Hits.of_store([(hit.id, -hit.score) for hit in hits], n)
+
+    def best(self, hits: Hits, n: int, limit: float) -> Hits:
+        return hits.best(limit).at(slice(n))
+
+    def candidates(self, nearest: Hits, by_words: Hits | None) -> Candidates:
+        distances = dict(zip(nearest.keys, nearest.values.tolist(), strict=True))
+        scores = (
+            dict(zip(by_words.keys, (-by_words.values).tolist(), strict=True)) if by_words else {}
+        )
+        ids = list(dict.fromkeys((*distances, *scores)))
+        facts = {} if by_words is None else get_lexical().facts(self.root.id, ids)
+        wordless = not facts
+        facts |= self._vector_facts([i for i in nearest.keys if i not in facts])
+        ids = [i for i in ids if i in facts and self._accepts(facts[i])]
+        files: dict[str, int] = {}
+        return Candidates(
+            roots=[self.root] * len(ids),
+            ids=ids,
+            file_of=np.array([files.setdefault(facts[i].path, len(files)) for i in ids], np.intp),
+            files=[(self.root.path, path) for path in files],
+            names=[facts[i].names for i in ids],
+            distances=np.array([distances.get(i, np.nan) for i in ids]),
+            words=np.array([np.nan if wordless else scores.get(i, 0.0) for i in ids]),
+            near=np.array([i in distances for i in ids], np.bool_),
+        )
+
+    def frequencies(self) -> Frequencies:
+        try:
+            return get_lexical().frequencies(self.root.id, self._query.stems)
+        except Unavailable:
+            return {}, 0  # its candidates have no BM25 scores either
+
+    def _vector_facts(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
+        """Facts of chunks that the word index lacks, from the vector store."""
+        matches = get_store().get(self.root.id, ids) if ids else {}
+        return {match.id: ChunkFacts.of(match) for match in matches.values()}
+
+    def _accepts(self, facts: ChunkFacts) -> bool:
+        return facts.source_file in live_file_ids(self.root) and self._query.accepts(
+            self.root, facts.path, facts.language
+        )

@@ -1,4 +1,4 @@
-"""What there is to narrow a search by: the languages of the index, and what was found."""
+"""Ways to narrow a search: languages of the index, and facets of the results."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from apps.index.models import Root, SourceFile
-from apps.retrieval.generations import per_generation
-from apps.retrieval.overlaps import repeated_languages
+from apps.index.models import Root
+from apps.index.queries import generation_files
+from apps.index.query_cache import per_generation
 from apps.retrieval.page_query import PageQuery
+from apps.retrieval.repositories import repeated_languages
 
-# More values than these are no help.
-MOST = 8
+# Values shown of each facet.
+MAX_VALUES = 8
 
 
 def languages(roots: Sequence[Root]) -> list[tuple[str, int]]:
-    """Each language with the number of its files, most first."""
+    """Each language with the number of its files, most frequent first."""
     total: Counter[str] = Counter()
     for root in roots:
         total.update(_languages_of(root))
@@ -26,13 +27,13 @@ def languages(roots: Sequence[Root]) -> list[tuple[str, int]]:
 
 @per_generation
 def _languages_of(root: Root) -> dict[str, int]:
-    files = SourceFile.objects.live().ingested().filter(root=root).exclude(language="")
+    files = generation_files(root).ingested().exclude(language="")
     return dict(files.order_by().values_list("language").annotate(count=Count("id")))
 
 
 @dataclass(frozen=True)
 class FacetValue:
-    """One way to narrow what was found, or, where it is `chosen`, the way back."""
+    """A link that narrows the search, or lifts the filter if it is `chosen`."""
 
     label: str
     count: int
@@ -48,7 +49,7 @@ class Facet:
 
 @dataclass(frozen=True)
 class ResultFile:
-    """A result as facets count it."""
+    """The file of a result."""
 
     repo: str
     path: str
@@ -56,26 +57,26 @@ class ResultFile:
 
     @property
     def folder(self) -> str:
-        """Its first folder, with the slash that makes it a prefix."""
+        """The first folder with its slash, as a path prefix."""
         first, slash, _ = self.path.partition("/")
         return f"{first}/" if slash else ""
 
 
-def facets(query: PageQuery, spots: Sequence[ResultFile]) -> list[Facet]:
-    """What was found by repository, language and folder; those that would not narrow are left out,
-    but for a choice that is in force."""
-    repos = Counter(spot.repo for spot in spots)
+def facets(query: PageQuery, files: Sequence[ResultFile]) -> list[Facet]:
+    """Results by repository, language and folder. Leaves out facets with one value, unless it is
+    chosen."""
+    repos = Counter(file.repo for file in files)
     chosen = query.repositories[0] if len(query.repositories) == 1 else ""
     made = [
         Facet("Repository", _values(query, repos, "repositories", chosen)),
-        Facet("Language", _values(query, _counted(spots, "language"), "language", query.language)),
-        Facet("Folder", _values(query, _counted(spots, "folder"), "path", query.path)),
+        Facet("Language", _values(query, _counted(files, "language"), "language", query.language)),
+        Facet("Folder", _values(query, _counted(files, "folder"), "path", query.path)),
     ]
     return [facet for facet in made if facet.values]
 
 
-def _counted(spots: Sequence[ResultFile], name: str) -> Counter[str]:
-    return Counter(value for spot in spots if (value := getattr(spot, name)))
+def _counted(files: Sequence[ResultFile], name: str) -> Counter[str]:
+    return Counter(value for file in files if (value := getattr(file, name)))
 
 
 def _values(query: PageQuery, counts: Counter[str], key: str, chosen: str) -> list[FacetValue]:
@@ -83,7 +84,7 @@ def _values(query: PageQuery, counts: Counter[str], key: str, chosen: str) -> li
         return []
     blank: tuple[str, ...] | str = () if key == "repositories" else ""
     values = []
-    for label, count in counts.most_common(MOST):
+    for label, count in counts.most_common(MAX_VALUES):
         one: tuple[str, ...] | str = (label,) if key == "repositories" else label
         url = query.url(**{key: blank if label == chosen else one})
         values.append(FacetValue(label, count, url, label == chosen))

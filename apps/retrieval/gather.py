@@ -1,17 +1,16 @@
-"""Candidates of both sides: the chunks near a question, and those that have its words.
+"""The best candidates of all sources: nearest chunks by vector, best chunks by BM25.
 
-Of all roots together only so many of each side go on, so that a root in which everything is far
-away does not fill the list. What is not live, or does not pass the filters, is dropped; where too
-little is left, more is asked for.
-
-A root whose vectors fail gives what has its words; the others are not affected.
+Each side keeps its WIDTH best over all roots, so a root in which everything is far away does not
+fill the list. Chunks that are not live or do not pass the filters are dropped; if too few are left,
+the sources are asked for more. A root whose vectors fail is searched by its words alone.
 """
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -20,170 +19,166 @@ from apps.core.errors import Unavailable
 from apps.index.models import Root
 from apps.index.vectors.store import get_store
 from apps.logs.context import with_context
-from apps.retrieval.asked import Asked
-from apps.retrieval.columns import NOTHING, Candidates, Frequencies, Side, joined
-from apps.retrieval.degraded import lacks_words
-from apps.retrieval.from_memory import FromMemory
-from apps.retrieval.from_stores import FromStores, side_of
-from apps.retrieval.sources import Source, sources_of
+from apps.retrieval.candidates import (
+    NO_HITS,
+    CacheSource,
+    Candidates,
+    Frequencies,
+    Hits,
+    Source,
+    StoreSource,
+    concatenate,
+    sources_of,
+)
+from apps.retrieval.query import EmbeddedQuery
+from apps.retrieval.repositories import lacks_words
 
 log = logging.getLogger("codeinfo.retrieval")
 
-# Candidates of each side: beyond these the best ten hardly change, with half of them they do.
+# Candidates of each side. More hardly change the best ten; half as many do.
 WIDTH = 200
-# Where fewer are left, more are asked for, this many times as many.
+# If fewer candidates are left, WIDTH grows by this factor.
 ENOUGH = 40
 WIDEN = 5
-# Searches that wait for the vector store at once; it does one thing at a time.
-_askers = ThreadPoolExecutor(8, thread_name_prefix="search-near")
+# Threads that wait for the vector store, which answers one query at a time.
+_store_queries = ThreadPoolExecutor(8, thread_name_prefix="search-near")
 
 
-@dataclass(frozen=True)
-class Gathered:
-    """The candidates, and in how many of all `chunks` each of the question's stems stands.
-
-    `failed` are the roots whose vectors could not be asked, `wordless` those whose words could not
-    all be; `stored` those for which the stores were asked at all.
-    """
-
-    candidates: Candidates
-    counts: Mapping[str, int]
-    chunks: int
-    failed: Sequence[Root]
-    wordless: Sequence[Root]
-    stored: Sequence[Root]
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What a source gave on each side. `hits` None: it could not be asked for words."""
-
+class _SourceHits(NamedTuple):
     source: Source
-    near: Side
-    hits: Side | None
+    nearest: Hits
+    by_words: Hits | None  # None: the words are unavailable
 
     @property
     def more(self) -> bool:
-        return self.near.more or (self.hits is not None and self.hits.more)
-
-    def candidates(self) -> Candidates:
-        return self.source.candidates(self.near, self.hits)
+        return self.nearest.more or (self.by_words is not None and self.by_words.more)
 
 
-def gather(roots: Sequence[Root], asked: Asked) -> Gathered:
-    """The candidates of some roots. Raises Unavailable where the vector store is away and none of
-    them is held in memory, or where there is no vector and the words cannot be had either."""
-    sources = sources_of(roots, asked)
-    stored = [each.root for each in sources if isinstance(each, FromStores)]
+def gather(roots: Sequence[Root], query: EmbeddedQuery) -> Candidates:
+    """The candidates of some roots.
+
+    Raises Unavailable if the vector store fails and no root is in memory, or if the query has no
+    vector and the word index fails.
+    """
+    sources = sources_of(roots, query)
+    stored = [each.root for each in sources if isinstance(each, StoreSource)]
     n = WIDTH
     while True:
-        found, failed = _ask(sources, stored, asked, n)
-        kept = joined([each.candidates() for each in _best(found, n)])
-        if len(kept) >= ENOUGH or not any(each.more for each in found):
-            kept, unmeasured = _measured(kept, asked, failed)
-            without = [root for root in roots if root.id in {*failed, *unmeasured}]
-            return Gathered(kept, *_frequencies(sources), without, _wordless(sources), stored)
+        hits, failed = _hits(sources, stored, query, n)
+        chosen = [each.source.candidates(each.nearest, each.by_words) for each in _best(hits, n)]
+        candidates = concatenate(chosen)
+        if len(candidates) >= ENOUGH or not any(each.more for each in hits):
+            break
         n *= WIDEN
+    candidates, unmeasured = _measured(candidates, query, failed)
+    frequencies, total = _frequencies(sources)
+    return replace(
+        candidates,
+        frequencies=frequencies,
+        total=total,
+        without_vectors=[root for root in roots if root.id in {*failed, *unmeasured}],
+        without_words=[root for root in stored if lacks_words(root)],
+        from_stores=stored,
+    )
 
 
-def _ask(
-    sources: Sequence[FromMemory | FromStores], roots: Sequence[Root], asked: Asked, n: int
-) -> tuple[list[_Found], set[UUID]]:
-    """What each source gives, and which of `roots`, those that are stored, the vector store could
-    not be asked for."""
-    # Chroma looks in a process of its own, or elsewhere: all else is looked for meanwhile.
-    waiting = _asking(roots, asked, n)
-    hits = [each.hits(n) for each in sources]
-    held = {each: each.near(n) for each in sources if isinstance(each, FromMemory)}
+def _hits(
+    sources: Sequence[CacheSource | StoreSource],
+    roots: Sequence[Root],
+    query: EmbeddedQuery,
+    n: int,
+) -> tuple[list[_SourceHits], set[UUID]]:
+    """Both sides of each source, and those of `roots`, the stored ones, whose vectors failed."""
+    # Chroma works in another process. The rest runs meanwhile.
+    store_result = _query_store(roots, query, n)
+    by_words = [each.word_hits(n) for each in sources]
+    cached = {each: each.nearest(n) for each in sources if isinstance(each, CacheSource)}
     try:
-        stored = waiting()
+        stored = store_result()
     except Unavailable:
-        if not held:
+        if not cached:
             raise
         stored = {}
-    failed = set() if asked.vector is None else {root.id for root in roots} - set(stored)
+    failed = set() if query.vector is None else {root.id for root in roots} - set(stored)
     return [
-        _Found(
+        _SourceHits(
             each,
-            held[each] if isinstance(each, FromMemory) else stored.get(each.root.id, NOTHING),
-            some,
+            cached[each] if isinstance(each, CacheSource) else stored.get(each.root.id, NO_HITS),
+            words,
         )
-        for each, some in zip(sources, hits, strict=True)
+        for each, words in zip(sources, by_words, strict=True)
     ], failed
 
 
-def _asking(roots: Sequence[Root], asked: Asked, n: int) -> Callable[[], dict[UUID, Side]]:
-    """Begin to ask the vector store for what is near; the call that waits for the answer, which
-    leaves out roots whose vectors fail and raises Unavailable where all do."""
-    vector = asked.vector
+def _query_store(
+    roots: Sequence[Root], query: EmbeddedQuery, n: int
+) -> Callable[[], dict[UUID, Hits]]:
+    """Start a query of the vector store. The returned function waits for the result, leaves out
+    roots whose vectors fail, and raises Unavailable if all fail."""
+    vector = query.vector
     if vector is None or not roots:
         return dict
     store = get_store()
 
-    def ask() -> dict[UUID, Side]:
-        found = store.nearest_each([root.id for root in roots], vector, n)
-        return {root_id: side_of(rows, n) for root_id, rows in found.items()}
+    def nearest() -> dict[UUID, Hits]:
+        rows_of = store.nearest_each([root.id for root in roots], vector, n)
+        return {root_id: Hits.of_store(rows, n) for root_id, rows in rows_of.items()}
 
-    return _askers.submit(with_context(ask)).result
+    return _store_queries.submit(with_context(nearest)).result
 
 
-def _best(found: Sequence[_Found], n: int) -> list[_Found]:
-    """Of each side the n best of all sources."""
-    farthest = _nth([each.near.values for each in found], n)
-    lowest = _nth([each.hits.values for each in found if each.hits], n)
+def _best(hits: Sequence[_SourceHits], n: int) -> list[_SourceHits]:
+    """The n best of each side over all sources."""
+    farthest = _nth([each.nearest.values for each in hits], n)
+    lowest = _nth([each.by_words.values for each in hits if each.by_words], n)
     return [
-        _Found(
+        _SourceHits(
             each.source,
-            each.source.best(each.near, n, farthest),
-            each.hits and each.source.best(each.hits, n, lowest),
+            each.source.best(each.nearest, n, farthest),
+            each.by_words and each.source.best(each.by_words, n, lowest),
         )
-        for each in found
+        for each in hits
     ]
 
 
 def _nth(values: Sequence[np.ndarray], n: int) -> float:
-    """The n-th lowest of all these values, or more than any of fewer."""
+    """The n-th lowest value, or infinity if there are no more than n."""
     together = np.concatenate([np.zeros(0), *values])
     if len(together) <= n:
         return np.inf
     return float(np.partition(together, n - 1)[n - 1])
 
 
-def _wordless(sources: Iterable[Source]) -> Sequence[Root]:
-    stored = (each for each in sources if isinstance(each, FromStores))
-    return [each.root for each in stored if lacks_words(each.root)]
-
-
 def _frequencies(sources: Iterable[Source]) -> Frequencies:
-    """How rare the question's stems are in all the roots together."""
+    """Document frequency of each query stem over all roots, for the idf, and the chunks counted."""
     counts: Counter[str] = Counter()
     total = 0
     for each in sources:
-        found, chunks = each.frequencies()
-        counts.update(found)
+        of_source, chunks = each.frequencies()
+        counts.update(of_source)
         total += chunks
     return counts, total
 
 
 def _measured(
-    candidates: Candidates, asked: Asked, failed: Collection[UUID]
+    candidates: Candidates, query: EmbeddedQuery, failed: Collection[UUID]
 ) -> tuple[Candidates, Collection[UUID]]:
-    """The same, with the distances of those that only their words found, but for `failed` roots;
-    and the roots for which they cannot be had."""
+    """Fill in unknown distances, except for `failed` roots. Also returns the roots whose distances
+    the vector store could not give."""
     unknown = np.flatnonzero(np.isnan(candidates.distances)).tolist()
-    if asked.vector is None or not unknown:
+    if query.vector is None or not unknown:
         return candidates, ()
     ids: dict[UUID, list[str]] = {}
     for index in unknown:
         if (root_id := candidates.roots[index].id) not in failed:
             ids.setdefault(root_id, []).append(candidates.ids[index])
     try:
-        found = get_store().distances_each(ids, asked.vector)
+        measured = get_store().distances_each(ids, query.vector)
     except Unavailable as error:
         log.warning("distances not known", extra={"context": {"reason": error.message}})
         return candidates, ids
     distances = candidates.distances.copy()
     for index in unknown:
-        known = found.get(candidates.roots[index].id, {}).get(candidates.ids[index])
-        distances[index] = np.nan if known is None else known
+        distance = measured.get(candidates.roots[index].id, {}).get(candidates.ids[index])
+        distances[index] = np.nan if distance is None else distance
     return replace(candidates, distances=distances), ()

@@ -15,7 +15,7 @@ from apps.code.languages import FILE_TYPES, known_type
 from apps.retrieval.lexer_process import lexers
 from apps.retrieval.marks import marked
 
-# Beyond this a text is shown plain; what a lexer does not tell in time is, too.
+# Longer texts are shown plain, and so are texts that take a lexer too long.
 MAX_CHARS = 150_000
 
 
@@ -39,7 +39,7 @@ def highlight_lines(
     return [mark_safe("".join(parts)) for parts in lines]
 
 
-# Pygments' names of our languages.
+# Pygments names by language.
 LEXERS = {kind.name: kind.lexer for kind in FILE_TYPES}
 
 
@@ -59,11 +59,11 @@ def _lexer_class(name: str, language: str) -> type[Lexer]:
     return cast(type[Lexer], find_lexer_class_for_filename(name) or TextLexer)
 
 
-# No colour of their own: plain text, names and punctuation would only make the page heavier.
+# Classes without a colour: spans for them would only make the page larger.
 PLAIN = frozenset({"", "n", "p", "w", "o", "err", "esc", "x", "nx"})
 
 
 def _span(css_class: str, text: str, marks: frozenset[str]) -> str:
-    # A keyword is the language's word, not the question's: `return`, `class`.
+    # A keyword (`return`, `class`) is not a word of the query.
     html = escape(text) if css_class.startswith("k") else marked(text, marks)
     return f'<span class="{css_class}">{html}</span>' if text and css_class not in PLAIN else html

@@ -1,30 +1,32 @@
-"""A match as the search page draws it."""
+"""Matches, definitions and references as the search page shows them."""
 
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
 from django.utils.safestring import SafeString
 
 from apps.retrieval.highlight import highlight_lines
 from apps.retrieval.lines import Lines
-from apps.retrieval.pipeline import passes
-from apps.retrieval.types import Match
+from apps.retrieval.marks import name_marked
+from apps.retrieval.results import Match, passes
+from apps.retrieval.symbols.types import Definition, Reference
+
+MAX_DEFINITION_LINES = 8
 
 
 @dataclass(frozen=True)
 class Hit(Lines):
-    """One match with its highlighted lines. `weak`: beyond the cutoff, shown all the same."""
+    """A match with its highlighted lines."""
 
     match: Match
-    lines: tuple[tuple[int | None, SafeString], ...]
-    weak: bool
+    lines: tuple[tuple[int | None, SafeString], ...]  # 1-based number, HTML
+    weak: bool  # beyond the cutoff
 
 
 def hit_of(match: Match, cutoff: float | None, marks: frozenset[str]) -> Hit:
-    """The match ready to draw: indentation common to all its lines removed, lines numbered.
-
-    `marks`: the stems of the words to mark in it.
-    """
+    """Remove common indentation, number the lines, and mark words with one of the stems `marks`."""
     html = highlight_lines(
         textwrap.dedent(match.chunk), path=match.rel_path, language=match.language, marks=marks
     )
@@ -40,3 +42,67 @@ def hit_of(match: Match, cutoff: float | None, marks: frozenset[str]) -> Hit:
         tuple(zip(numbers, html, strict=True)),
         weak,
     )
+
+
+@dataclass(frozen=True)
+class DefinitionHit(Lines):
+    """A definition with its first lines."""
+
+    definition: Definition
+    lines: tuple[tuple[int, SafeString], ...]
+    more: int  # lines that are not shown
+
+
+@dataclass(frozen=True)
+class ReferenceLine(Lines):
+    reference: Reference
+    html: SafeString
+
+
+@dataclass(frozen=True)
+class ReferenceFile(Lines):
+    """The lines of one file that contain a name."""
+
+    lines: tuple[ReferenceLine, ...]
+
+    @property
+    def by_word(self) -> bool:
+        """Return True if comments and strings may be among the lines."""
+        return not all(line.reference.parsed for line in self.lines)
+
+
+def definition_hit(definition: Definition) -> DefinitionHit:
+    """Remove common indentation and mark the name."""
+    place, text = definition.place, textwrap.dedent(definition.chunk)
+    html = highlight_lines(text, path=place.path, language=place.language)[:MAX_DEFINITION_LINES]
+    lines = tuple(
+        (definition.start_line + index, name_marked(line, definition.name))
+        for index, line in enumerate(html)
+    )
+    whole = definition.end_line - definition.start_line + 1
+    return DefinitionHit(
+        place.repo,
+        place.path,
+        definition.start_line,
+        definition.end_line,
+        definition,
+        lines,
+        more=max(0, whole - len(lines)),
+    )
+
+
+def reference_files(references: Iterable[Reference], name: str) -> list[ReferenceFile]:
+    """Group references by file in their order, highlight each line and mark the name."""
+    files = groupby(references, key=lambda each: each.place)
+    return [
+        ReferenceFile(
+            place.repo, place.path, None, None, tuple(_reference_line(each, name) for each in group)
+        )
+        for place, group in files
+    ]
+
+
+def _reference_line(reference: Reference, name: str) -> ReferenceLine:
+    place, line = reference.place, reference.line
+    (html,) = highlight_lines(reference.text.strip(), path=place.path, language=place.language)
+    return ReferenceLine(place.repo, place.path, line, line, reference, name_marked(html, name))

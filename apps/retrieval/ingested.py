@@ -1,4 +1,4 @@
-"""Files of the index: which can be opened, and their lines as they were ingested."""
+"""Ingested files: find a live file, and read its lines as they were ingested."""
 
 import hashlib
 from collections.abc import Iterable
@@ -6,40 +6,39 @@ from pathlib import Path
 
 from apps.code.chunking import decode, lines_of
 from apps.core.errors import CodeinfoError, NotFound, Unavailable
+from apps.index import queries
 from apps.index.lexical import StoredChunk, get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.root_directory import read_file
 from apps.retrieval.repositories import repo_id
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 
 def live_file(root: Root, path: str) -> SourceFile:
-    """The published row of a file. Raises NotFound FILE_NOT_FOUND, which names others of its name.
+    """The published row of a file. Raises NotFound FILE_NOT_FOUND, which lists files of that name.
 
-    Exactly a path that an ingest wrote: `..`, absolute or made-up ones never reach the disk.
+    The path must equal one that an ingest wrote, so `..` and absolute paths never reach the disk.
     """
-    files = SourceFile.objects.live().ingested().filter(root=root)
+    files = queries.live_files(root).ingested()
     row = files.filter(path=path).first()
     if row is None:
         text = f"{path} is not among the ingested files of {repo_id(root)}."
         name = path.rpartition("/")[2]
-        alike = files.filter(path__endswith=f"/{name}").values_list("path", flat=True)[:MOST_NAMED]
+        alike = files.filter(path__endswith=f"/{name}").values_list("path", flat=True)[:MAX_NAMED]
         hint = f" There is {', '.join(alike)}." if name and alike else ""
         raise NotFound(text + hint, code="FILE_NOT_FOUND")
     return row
 
 
 def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
-    """The lines of files, by the ids of their SourceFiles, as the index has them: from disk where
-    one is unchanged, else put together from its chunks. Left out where neither can be had.
-
-    Each file is read once, however often it is named.
+    """The lines of files by the id of their SourceFile: from the disk if the file is unchanged,
+    otherwise joined from its chunks. Leaves out files that neither has. Reads each file once.
     """
     roots = {source_file: root for root, source_file in files}
     rows = SourceFile.objects.in_bulk(list(roots))
-    found = ((str(row.id), _lines(roots[str(row.id)], row)) for row in rows.values())
-    return {source_file: lines for source_file, lines in found if lines is not None}
+    each = ((str(row.id), _lines(roots[str(row.id)], row)) for row in rows.values())
+    return {source_file: lines for source_file, lines in each if lines is not None}
 
 
 def _lines(root: Root, file: SourceFile) -> list[str] | None:
@@ -47,7 +46,7 @@ def _lines(root: Root, file: SourceFile) -> list[str] | None:
 
 
 def _unchanged_lines(root: Root, file: SourceFile) -> list[str] | None:
-    """The lines on disk; None where the file is gone, or no longer the one that was ingested."""
+    """The lines on disk; None if the file is gone or has changed."""
     try:
         data = read_file(Path(root.path), file.path)
     except CodeinfoError:
@@ -67,8 +66,8 @@ def _stored_lines(root: Root, file: SourceFile) -> list[str] | None:
 
 
 def _joined(chunks: Iterable[StoredChunk]) -> list[str] | None:
-    """Chunks, in order, at the lines they were cut from; what stood between them was blank. The
-    parts of one long line follow each other."""
+    """Put chunks at the lines they were cut from. Lines between them were blank. The parts of one
+    long line are joined."""
     lines: list[str] = []
     for chunk in chunks:
         start = chunk.facts.start_line

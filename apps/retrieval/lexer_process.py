@@ -39,7 +39,7 @@ class LexerProcess:
         self._command, self._seconds = command, seconds
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        # Texts that took too long: nobody waits for them a second time.
+        # Texts that took too long; they are not tried again.
         self._given_up: OrderedDict[tuple[str, int], float] = OrderedDict()
         atexit.register(self.close)
 

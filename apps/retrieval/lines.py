@@ -1,4 +1,4 @@
-"""Lines of an ingested file as pages name and link them."""
+"""Names and links of lines of an ingested file, for pages."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -7,7 +7,7 @@ SOURCE_URL = "/ui/retrieval/source"
 
 
 def source_url(repo: str, path: str, start: int | None, end: int | None, **more: int) -> str:
-    """The source viewer at these lines: 1-based, both included; None: at none."""
+    """The URL of the source viewer at these lines (1-based, both included; None: no lines)."""
     query: dict[str, str | int] = {"repo": repo, "path": path}
     if start is not None:
         query |= {"start": start, "end": start if end is None else end}
@@ -16,7 +16,7 @@ def source_url(repo: str, path: str, start: int | None, end: int | None, **more:
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines `start` to `end` of a file of a repository; None where they are not known."""
+    """Lines `start` to `end` of a file, 1-based, both included; None if unknown."""
 
     repo: str
     path: str
@@ -25,7 +25,7 @@ class Lines:
 
     @property
     def folder(self) -> str:
-        """Repository and directories, up to the file's own name."""
+        """Repository and directories, without the file name."""
         path = f"{self.repo}/{self.path}"
         return path[: path.rindex("/") + 1]
 
@@ -35,14 +35,14 @@ class Lines:
 
     @property
     def span(self) -> str:
-        """`371–377`, `12`, or nothing where the lines are not known."""
+        """`371–377`, `12`, or "" if the lines are unknown."""
         if self.start is None or self.end is None:
             return ""
         return str(self.start) if self.start == self.end else f"{self.start}–{self.end}"
 
     @property
     def citation(self) -> str:
-        """What a person pastes elsewhere: `repo/path:start-end`."""
+        """Text to paste elsewhere: `repo/path:start-end`."""
         path, span = f"{self.repo}/{self.path}", self.span
         return f"{path}:{span.replace('–', '-')}" if span else path
 

@@ -1,4 +1,4 @@
-"""The words that a question shares with the code it found, marked as such."""
+"""Mark the words of a query in the code that it matched."""
 
 import re
 
@@ -8,11 +8,11 @@ from django.utils.safestring import SafeString, mark_safe
 from apps.code.syntax.pieces import whole_word
 from apps.embedding.words import stems
 
-# What stands between tags, and the tags.
+# Splits HTML into text and tags.
 TAGS = re.compile(r"(<[^<>]*>)")
 NAMES = re.compile(r"(\w+)")
 SHORTEST = 3
-# What questions are made of; in code these words say nothing.
+# Words of questions that mean nothing in code.
 COMMON = frozenset(
     stems(
         "the and for are was were does did has have had can how what when where which who why "
@@ -21,9 +21,9 @@ COMMON = frozenset(
 )
 
 
-def words_of(question: str) -> frozenset[str]:
-    """The stems that are worth a mark: `timed out` and `timeouts` are `time`, `timeout`."""
-    return frozenset(stem for stem in stems(question) if len(stem) >= SHORTEST) - COMMON
+def words_of(query: str) -> frozenset[str]:
+    """The stems to mark: `timed out` and `timeouts` give `time`, `timeout`."""
+    return frozenset(stem for stem in stems(query) if len(stem) >= SHORTEST) - COMMON
 
 
 def marked(text: str, words: frozenset[str]) -> str:

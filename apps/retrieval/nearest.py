@@ -1,9 +1,9 @@
-"""Mode `vector`: the rows nearest to a question, by the distance of their vectors alone.
+"""Mode `vector`: the chunks nearest to a query, by the distance of their vectors alone.
 
-Each root has its own collection. Each is asked, and the lists are merged by distance, root and
-position; that is what "the index's order" means. What a run has written but not yet published, or
-has replaced and not yet deleted, is in the collections too, so more is asked for than is wanted and
-every row whose source file is not live is dropped.
+Each root has its own collection. The lists of all collections are merged by distance, root and
+position, which is "the index's order". Collections also contain chunks that a run has written and
+not yet published, or has replaced and not yet deleted. So more is requested than needed, and chunks
+of files that are not live are dropped.
 """
 
 import heapq
@@ -14,91 +14,100 @@ from operator import attrgetter
 
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
+from apps.index.lexical import ChunkFacts
 from apps.index.models import Root, SourceFile
 from apps.index.types import Filters, StoredMatch
 from apps.index.vectors.store import get_store
-from apps.retrieval.degraded import lost_vectors
-from apps.retrieval.overlaps import repeated_files
-from apps.retrieval.repositories import repo_id
-from apps.retrieval.rows import row_of_match, text_of
-from apps.retrieval.scope import fits
-from apps.retrieval.types import Found, Row
+from apps.retrieval.query import fits
+from apps.retrieval.repositories import lost_vectors, repeated_files, repo_id
+from apps.retrieval.results import Match, match_of
 
-# Twice the limit is enough while a root is re-ingested, when each chunk may be there twice.
+# Twice the limit is enough during an ingest, when each chunk may be there twice.
 MARGIN = 2
-# A root that keeps too few all the same is asked for this many times more, until it has no more.
+# If too few chunks of a root are live, this many times more are requested.
 WIDEN = 5
 
-LiveFiles = Mapping[uuid.UUID, str]
+LivePaths = Mapping[uuid.UUID, str]  # by the id of the SourceFile
 
 
-def nearest(roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters) -> Found:
-    """At most `limit` rows of these roots, nearest first.
+def nearest(
+    roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters
+) -> tuple[list[Match], str]:
+    """At most `limit` matches, nearest first, and what `degraded` says.
 
-    A root whose vectors fail is left out, and `degraded` says so. Raises Unavailable
-    CHROMA_UNAVAILABLE where all fail, or where nothing is found and vectors are known to be lost.
+    Leaves out roots whose vectors fail. Raises Unavailable CHROMA_UNAVAILABLE if all fail, or if
+    nothing matches and vectors are known to be lost.
     """
-    each, errors = _rows_of_each(roots, vector, limit, filters)
+    each, errors = _matches_by_root(roots, vector, limit, filters)
     if errors and len(errors) == len(roots):
         raise errors[-1][1]
     missing = [f"no answer from {repo_id(root)}" for root, _ in errors]
     missing += filter(None, [lost_vectors(roots)])
-    rows = list(islice(heapq.merge(*each, key=attrgetter("distance")), limit))
-    if missing and not rows:
+    matches = list(islice(heapq.merge(*each, key=attrgetter("distance")), limit))
+    if missing and not matches:
         raise Unavailable("; ".join(missing), code="CHROMA_UNAVAILABLE")
-    return Found(rows, degraded="; ".join(missing))
+    return matches, "; ".join(missing)
 
 
-def _rows_of_each(
+def _matches_by_root(
     roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters
-) -> tuple[list[list[Row]], list[tuple[Root, Unavailable]]]:
-    """Each root's live rows in its collection's order: `limit` of them, or all it has; and the
-    roots that failed."""
+) -> tuple[list[list[Match]], list[tuple[Root, Unavailable]]]:
+    """For each root its live matches in the order of its collection: `limit`, or all it has. Also
+    returns the roots that failed."""
     store, repeated = get_store(), repeated_files(roots)
-    rows: dict[uuid.UUID, list[Row]] = {}
+    matches: dict[uuid.UUID, list[Match]] = {}
     errors: list[tuple[Root, Unavailable]] = []
     pending, n = list(roots), limit * MARGIN
     while pending:
-        found: dict[uuid.UUID, list[StoredMatch]] = {}
+        stored: dict[uuid.UUID, list[StoredMatch]] = {}
         for root in pending:
             try:
-                found[root.id] = store.query(root.id, vector, n)
+                stored[root.id] = store.query(root.id, vector, n)
             except Unavailable as error:
                 errors.append((root, error))
-        pending = [root for root in pending if root.id in found]
-        live = _live_files(match for matches in found.values() for match in matches)
+        pending = [root for root in pending if root.id in stored]
+        live = _live_paths(match for of_root in stored.values() for match in of_root)
         for root in pending:
-            rows[root.id] = [
-                row
-                for row in _live_rows(root, found[root.id], live)
-                if fits(filters, row.rel_path, row.language)
-                and row.rel_path not in repeated.get(root.id, ())
+            matches[root.id] = [
+                match
+                for match in _live_matches(root, stored[root.id], live)
+                if fits(filters, match.rel_path, match.language)
+                and match.rel_path not in repeated.get(root.id, ())
             ]
-        # A collection that gave fewer than it was asked for has no more to give.
-        pending = [r for r in pending if len(rows[r.id]) < limit and len(found[r.id]) >= n]
+        # A collection that returned fewer than requested has no more.
+        pending = [r for r in pending if len(matches[r.id]) < limit and len(stored[r.id]) >= n]
         n *= WIDEN
     failed = {root.id for root, _ in errors}
-    return [rows[root.id] for root in roots if root.id not in failed], errors
+    return [matches[root.id] for root in roots if root.id not in failed], errors
 
 
-def _live_files(matches: Iterable[StoredMatch]) -> LiveFiles:
-    """Path by id of those source files of the matches that are published now."""
+def _live_paths(matches: Iterable[StoredMatch]) -> LivePaths:
+    """The files of the matches that are published now."""
     ids = {file_id for match in matches if (file_id := _file_id(match))}
-    # Many roots give more ids than one statement takes: `in_bulk` asks in pieces.
+    # Many roots give more ids than one statement takes; `in_bulk` splits them.
     files = SourceFile.objects.live().only("path").in_bulk(ids)
     return {file_id: file.path for file_id, file in files.items()}
 
 
-def _live_rows(root: Root, matches: Sequence[StoredMatch], live: LiveFiles) -> list[Row]:
+def _live_matches(root: Root, stored: Sequence[StoredMatch], live: LivePaths) -> list[Match]:
     return [
-        row_of_match(root, match, live[file_id], position)
-        for position, match in enumerate(matches)
+        _match(root, match, live[file_id], position)
+        for position, match in enumerate(stored)
         if (file_id := _file_id(match)) and file_id in live
     ]
 
 
+def _match(root: Root, stored: StoredMatch, path: str, position: int) -> Match:
+    """The metadata may lack any key."""
+    facts = ChunkFacts.of(stored)
+    facts = facts._replace(path=facts.path or path, id=facts.id or f"chunk-{position}")
+    model_id = stored.facts.model
+    text = stored.text or ""
+    return match_of(root, facts, text, score=stored.distance, model_id=model_id)
+
+
 def _file_id(match: StoredMatch) -> uuid.UUID | None:
     try:
-        return uuid.UUID(text_of(match.metadata, "sourceFile"))
+        return uuid.UUID(match.facts.source_file)
     except ValueError:
         return None

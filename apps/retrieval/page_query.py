@@ -1,4 +1,4 @@
-"""The state of the search page, which is its address."""
+"""The state of the search page. The URL holds all of it."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,20 +13,19 @@ SYMBOLS = "symbols"
 
 @dataclass(frozen=True)
 class PageQuery:
-    """`?q=&mode=&repository=&language=&path=&limit=&weaker=`, `repository` any number of times.
-    `mode` is "" or SYMBOLS."""
+    """`?q=&mode=&repository=&language=&path=&limit=&weaker=`; `repository` may repeat."""
 
     q: str
-    mode: str
+    mode: str  # "" or SYMBOLS
     repositories: tuple[str, ...]
     language: str
     path: str
     limit: int
-    weaker: bool
+    weaker: bool  # show matches beyond the cutoff
 
     @classmethod
     def read(cls, data: QueryDict) -> "PageQuery":
-        """What cannot be right is read as left out: an address is not a form to be scolded for."""
+        """Invalid values count as missing: a URL is not a form that could show errors."""
         limit = data.get("limit", "")
         names = (name.strip() for name in data.getlist("repository"))
         return cls(
@@ -49,11 +48,11 @@ class PageQuery:
 
     @property
     def scope(self) -> str:
-        """Where is looked, in words: `one and two`, `the ingested repositories`."""
+        """The repositories in words: `one and two`, `the ingested repositories`."""
         return " and ".join(self.repositories) or "the ingested repositories"
 
-    def asked(self, key: str) -> dict[str, Any]:
-        """What to ask for, `q` under the name that the question takes it by."""
+    def as_wire(self, key: str) -> dict[str, Any]:
+        """The arguments of a search; `key` names the text, `query` or `name`."""
         return {
             key: self.q,
             "repository": list(self.repositories),
@@ -63,7 +62,7 @@ class PageQuery:
         }
 
     def url(self, **changes: Any) -> str:
-        """The address of this state with some of it changed."""
+        """The URL of this state with changes."""
         state = replace(self, **changes)
         params = {
             "q": state.q,
@@ -74,8 +73,8 @@ class PageQuery:
             "limit": state.limit,
             "weaker": "1" if state.weaker else "",
         }
-        given = {key: value for key, value in params.items() if value}
-        return f"/search?{urlencode(given, doseq=True)}"
+        present = {key: value for key, value in params.items() if value}
+        return f"/search?{urlencode(present, doseq=True)}"
 
     @property
     def wide_url(self) -> str:
@@ -96,7 +95,7 @@ class PageQuery:
 
     @property
     def chat_url(self) -> str:
-        """The same question in the same scope, ready to be asked in a new conversation."""
+        """A new conversation with this query and scope filled in."""
         one = self.repositories[0] if len(self.repositories) == 1 else ""
-        given = {"q": self.q, "repository": one}
-        return f"/chat?{urlencode({key: value for key, value in given.items() if value})}"
+        params = {"q": self.q, "repository": one}
+        return f"/chat?{urlencode({key: value for key, value in params.items() if value})}"

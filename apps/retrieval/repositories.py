@@ -1,27 +1,38 @@
-"""Which repositories can be asked, and the lock that names their common embedder."""
+"""Which roots a search covers, which of their files answer, and what their stores lack."""
 
-from collections.abc import Sequence
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
-from apps.core.errors import Conflict, NotFound
+from django.db.models import Q
+
+from apps.core.errors import Conflict, NotFound, Unavailable
 from apps.core.times import wire_time
 from apps.index import queries
+from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.paths import map_path
 
-# How many ids the error about an unknown one lists.
-MOST_NAMED = 50
+# Ids that the error about an unknown id lists.
+MAX_NAMED = 50
+WORDS_ONLY = "words only"
+# Families of nested roots whose repeated files are cached.
+MAX_FAMILIES = 8
+
+# By root: path and language of the files that another root answers for.
+RepeatedFiles = Mapping[UUID, Mapping[str, str]]
 
 
 def repo_id(root: Root) -> str:
-    """What callers name a repository by: the root's name, else its folder, else its key."""
+    """The id of a repository on the wire: the root's name, else its folder, else its key."""
     return root.name.strip() or PurePosixPath(root.path).name or str(root.id)
 
 
 def required_model() -> str:
-    """The model that the index is locked to. Raises Conflict INGEST_REQUIRED where nothing has been
-    ingested."""
+    """The model that the index is locked to. Raises Conflict INGEST_REQUIRED for an empty index."""
     model = queries.locked_model()
     if model is None:
         raise Conflict("INGEST_REQUIRED: run ingest before vector search", code="INGEST_REQUIRED")
@@ -29,31 +40,31 @@ def required_model() -> str:
 
 
 def roots_for(repositories: Sequence[str], model: str) -> Sequence[Root]:
-    """The published roots to search, embedded with `model`: all of them, or those of these ids.
+    """The published roots that are embedded with `model`: all, or those with these ids.
 
-    Raises NotFound REPO_NOT_FOUND, whose details.repo is the id asked for, and Conflict
-    INGEST_REQUIRED where one of them waits to be embedded again.
+    Raises NotFound REPO_NOT_FOUND with details.repo, and Conflict INGEST_REQUIRED if one of them
+    waits to be embedded again.
     """
     if not repositories:
         return [root for root in queries.published_roots() if root.model == model]
-    asked = _by_name(repositories)
-    for root in asked:
+    named = _by_name(repositories)
+    for root in named:
         if root.model != model:
             text = f"INGEST_REQUIRED: {repo_id(root)} has yet to be embedded again with {model}"
             raise Conflict(text, code="INGEST_REQUIRED")
-    return asked
+    return named
 
 
 def _by_name(repositories: Sequence[str]) -> Sequence[Root]:
-    """The roots of these ids, in the order of the list of all, so that what is equal is ordered
-    alike however it was asked for. Raises NotFound REPO_NOT_FOUND."""
+    """The roots with these ids in the order of all roots, so that ties do not depend on the order
+    of the ids. Raises NotFound REPO_NOT_FOUND."""
     roots = queries.published_roots()
-    asked = [the_one(repository, roots) for repository in repositories]
-    return [root for root in roots if root in asked]
+    named = [the_one(repository, roots) for repository in repositories]
+    return [root for root in roots if root in named]
 
 
 def roots_named(repositories: Sequence[str]) -> Sequence[Root]:
-    """The published roots of these ids, all of them where none is given, whatever embedded them.
+    """The published roots with these ids, or all, whichever model embedded them.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND, checked in this order.
     """
@@ -63,9 +74,9 @@ def roots_named(repositories: Sequence[str]) -> Sequence[Root]:
 
 
 def the_one(repository: str, roots: Sequence[Root] | None = None) -> Root:
-    """The published root with exactly this id; where two share it, the last ingested.
+    """The published root with exactly this id. If two share it, the last ingested.
 
-    Raises NotFound REPO_NOT_FOUND, which names the ids there are; details.repo is the asked one.
+    Raises NotFound REPO_NOT_FOUND with details.repo; its message lists the known ids.
     """
     known = queries.published_roots() if roots is None else roots
     for root in known:
@@ -79,15 +90,160 @@ def _known(roots: Sequence[Root]) -> str:
     ids = [repr(repo_id(root)) for root in roots]
     if not ids:
         return "None is, so far."
-    more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
-    return f"Known ids: {', '.join(ids[:MOST_NAMED])}{more}."
+    more = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""
+    return f"Known ids: {', '.join(ids[:MAX_NAMED])}{more}."
+
+
+# --- files that several roots contain -------------------------------------------------------------
+
+
+_repeated_cache: OrderedDict[tuple[object, ...], RepeatedFiles] = OrderedDict()
+
+
+class _Version(NamedTuple):
+    """A file in one root. Compared in the order of its fields; the greatest answers."""
+
+    whole: bool
+    ingested_at: float
+    depth: int
+    root_id: UUID
+    path: str
+    language: str
+    sha256: str
+
+
+def repeated_files(roots: Sequence[Root]) -> RepeatedFiles:
+    """The files of each root that another of these roots answers for.
+
+    If one root lies inside another, both contain the files of the inner root. Each file answers
+    once. The version that was ingested last counts: it is nearest to the disk. If several roots
+    have that version, the innermost answers, since its name says most. A root whose stores lack
+    something answers only for files that no other root has.
+    """
+    repeated: dict[UUID, Mapping[str, str]] = {}
+    for family in _families(roots):
+        repeated |= _cached_repeated(family)
+    return repeated
+
+
+def repeated_languages(roots: Sequence[Root]) -> Counter[str]:
+    """The number of repeated files by language."""
+    return Counter(
+        language for files in repeated_files(roots).values() for language in files.values()
+    )
+
+
+def _families(roots: Sequence[Root]) -> Iterator[list[Root]]:
+    """Groups of nested roots, the outermost first."""
+    family: list[Root] = []
+    for root in sorted(roots, key=_folder):
+        if family and _folder(root).startswith(_folder(family[0])):
+            family.append(root)
+            continue
+        if len(family) > 1:
+            yield family
+        family = [root]
+    if len(family) > 1:
+        yield family
+
+
+def _folder(root: Root) -> str:
+    return root.path.rstrip("/") + "/"
+
+
+def _cached_repeated(family: Sequence[Root]) -> RepeatedFiles:
+    key = tuple((r.id, r.generation, r.last_ingest_at, bool(r.damage)) for r in family)
+    files = _repeated_cache.get(key)
+    if files is None:
+        files = _repeated_cache[key] = _read(family)
+        while len(_repeated_cache) > MAX_FAMILIES:
+            _repeated_cache.popitem(last=False)
+    return files
+
+
+def _read(family: Sequence[Root]) -> RepeatedFiles:
+    versions: dict[str, list[_Version]] = defaultdict(list)
+    for root in family:
+        for version in _versions(root, family):
+            versions[_folder(root) + version.path].append(version)
+    repeated: dict[UUID, dict[str, str]] = defaultdict(dict)
+    for several in versions.values():
+        answering = _answering(several)
+        for each in several:
+            if each is not answering:
+                repeated[each.root_id][each.path] = each.language
+    return dict(repeated)
+
+
+def _answering(several: Sequence[_Version]) -> _Version:
+    latest = max(several)
+    return max(
+        (each for each in several if (each.whole, each.sha256) == (latest.whole, latest.sha256)),
+        key=lambda each: each.depth,
+    )
+
+
+def _versions(root: Root, family: Sequence[Root]) -> Iterator[_Version]:
+    """The live files of a root that another root of the family may contain."""
+    files = queries.generation_files(root).ingested()
+    if root is family[0]:
+        # The other roots lie in it, so only files beneath them matter.
+        inside = [_folder(other)[len(_folder(root)) :] for other in family[1:]]
+        beneath = Q()
+        for prefix in inside:
+            beneath |= Q(path__startswith=prefix)
+        files = files.filter(beneath)
+    facts = (not root.damage, _seconds(root.last_ingest_at), len(_folder(root)), root.id)
+    for path, language, sha256 in files.values_list("path", "language", "sha256").iterator():
+        yield _Version(*facts, path, language, sha256)
+
+
+def _seconds(moment: datetime | None) -> float:
+    return moment.timestamp() if moment else 0.0
+
+
+# --- what the stores lack -------------------------------------------------------------------------
+
+
+def words_only(failed: Sequence[Root], roots: Sequence[Root]) -> str:
+    """The text of `degraded` for roots whose vectors failed; "" if there are none."""
+    if not failed or len(failed) == len(roots):
+        return WORDS_ONLY if failed else ""
+    return f"{WORDS_ONLY} in {', '.join(map(repo_id, failed))}"
+
+
+def vectors_only(wordless: Sequence[Root]) -> str:
+    """The text of `degraded` for roots with incomplete words; "" if there are none."""
+    return f"vectors only: {words_rebuilt(wordless)}" if wordless else ""
+
+
+def words_rebuilt(wordless: Sequence[Root]) -> str:
+    return f"the words of {', '.join(sorted(map(repo_id, wordless)))} are being rebuilt"
+
+
+def lacks_words(root: Root) -> bool:
+    """Return True if the word index is missing, broken, of an earlier version or incomplete."""
+    try:
+        lacking = get_lexical().count(root.id) < root.embedded
+    except Unavailable:
+        return True
+    # If another generation was published since, the count is of that one.
+    return lacking and Root.objects.filter(id=root.id, generation=root.generation).exists()
+
+
+def lost_vectors(roots: Sequence[Root]) -> str:
+    """The text of `degraded` for roots that lack vectors; "" if there are none."""
+    return "; ".join(f"{repo_id(root)}: {root.damage}" for root in roots if root.damage)
+
+
+# --- the list of repositories ---------------------------------------------------------------------
 
 
 def list_repositories() -> dict[str, Any]:
     """The payload of ListIngestedRepositories, the last ingested first.
 
-    One that is being ingested again has a `state` beside the contract's fields, so that whoever
-    searches knows that the index is about to change.
+    A repository that is being ingested has a `state` beside the contract's fields: its index is
+    about to change.
     """
     states = queries.live_states()
     return {

@@ -1,53 +1,158 @@
-"""The one search behind every door: HTTP, the model's tools, pages and, later, MCP."""
+"""The search behind every interface: HTTP API, tools of a model, search page, MCP.
 
+    SearchQuery    query.py         parse the wire keys
+    EmbeddedQuery  query.py         embed the text
+    Candidates     gather.py        nearest chunks and chunks with the words, over all roots
+                   candidates.py    from memory (root_cache.py) or from the stores
+                   ranking/rank.py  fuse both sides and rank
+    Match          results.py       texts, then cutoff, duplicates, caps
+    SearchResult   results.py       matches, and their summary by file
+
+In mode `vector` (CODEINFO_RETRIEVAL_MODE) nearest.py takes the place of gather and rank.
+"""
+
+import logging
 from collections.abc import Sequence
 
-from apps.core.errors import Unavailable
+from apps.core.config import config
+from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.ingest_throttle import ingest_throttle
 from apps.core.telemetry import span, tell
-from apps.retrieval import pipeline
-from apps.retrieval.candidates import candidates
-from apps.retrieval.pipeline import Limits
-from apps.retrieval.repositories import required_model
-from apps.retrieval.types import Match, Row, SearchQuery, SearchResult
+from apps.embedding import get_embedder
+from apps.embedding.types import Vectors
+from apps.index.changes import sweep_due
+from apps.index.lexical import get_lexical
+from apps.index.models import Root
+from apps.retrieval.candidates import Candidates
+from apps.retrieval.gather import gather
+from apps.retrieval.nearest import nearest
+from apps.retrieval.query import EmbeddedQuery, SearchQuery
+from apps.retrieval.ranking.rank import RankingQuery, rank
+from apps.retrieval.repositories import (
+    WORDS_ONLY,
+    lost_vectors,
+    repeated_files,
+    required_model,
+    roots_for,
+    vectors_only,
+    words_only,
+)
+from apps.retrieval.results import (
+    Limits,
+    Match,
+    SearchResult,
+    apply_limits,
+    count_weaker,
+    matches_of,
+)
+
+log = logging.getLogger("codeinfo.retrieval")
 
 
 @span("search")
 def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
-    """What the index has on a question, under `limits` (None: those of the settings).
+    """Search the index. `limits` None: those of the settings.
 
     Raises, checked in this order: Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, Unavailable
     EMBED_MODEL_MISSING with details.modelId, Unavailable CHROMA_UNAVAILABLE for any other failure.
     """
+    limits = limits or Limits.from_config()
     with ingest_throttle.foreground():
-        return _answered(query, limits or Limits.in_force())
+        model_id = required_model()
+        try:
+            candidates, degraded = _find(query, model_id)
+        except Unavailable as error:
+            raise _as_contracted(error, model_id) from error
+        matches, files = apply_limits(candidates, limits)
+        weaker = count_weaker(candidates, matches, limits.cutoff)
+        tell(results=len(matches), degraded=bool(degraded))
+        return SearchResult(matches, files, model_id, weaker, degraded)
 
 
-def _answered(query: SearchQuery, limits: Limits) -> SearchResult:
-    model_id = required_model()
+def _find(query: SearchQuery, model_id: str) -> tuple[list[Match], str]:
+    """At most `query.limit` matches before the limits, best first, and what `degraded` says.
+
+    Raises NotFound REPO_NOT_FOUND, then Unavailable EMBED_MODEL_MISSING, then Unavailable if the
+    embedder or the stores fail. In mode `hybrid` the words answer alone if they can.
+    """
+    roots = roots_for(query.repositories, model_id)
+    is_hybrid = config().retrieval_mode == "hybrid"
     try:
-        found = candidates(query, model_id)
+        vector = _embed(query.text, model_id)
+        if is_hybrid:
+            return _hybrid(query, roots, vector)
+        return nearest(roots, vector, query.limit, query.filters)
     except Unavailable as error:
-        raise _as_contracted(error, model_id) from error
-    matches, files = pipeline.apply(found.rows, limits)
-    weaker = _weaker(found.rows, matches, limits.cutoff)
-    tell(results=len(matches), degraded=bool(found.degraded))
-    return SearchResult(matches, files, model_id, weaker, found.degraded)
+        if not is_hybrid or error.code == "EMBED_MODEL_MISSING":
+            raise
+        return _words_only(query, roots, error)
+
+
+@span("embed question")
+def _embed(text: str, model_id: str) -> Vectors:
+    """The vector of the query, by the model that the index is locked to."""
+    try:
+        return get_embedder(model_id).embed_query(text)
+    except (InvalidInput, NotFound) as error:
+        # The lock names a model that this installation no longer has.
+        raise Unavailable(error.message, code="EMBED_MODEL_MISSING", retryable=False) from error
+
+
+def _hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> tuple[list[Match], str]:
+    candidates, order = _ranked(query, roots, vector)
+    return matches_of(candidates, order), _degraded(candidates, roots)
+
+
+def _words_only(
+    query: SearchQuery, roots: Sequence[Root], error: Unavailable
+) -> tuple[list[Match], str]:
+    """Rank by BM25 alone because the vectors are unavailable. Raises `error` if no root has a word
+    index."""
+    if not any(map(_has_words, roots)):
+        raise error
+    log.warning("search by words only", extra={"context": {"reason": error.message}})
+    candidates, order = _ranked(query, roots, None)
+    return matches_of(candidates, order, words_only=True), WORDS_ONLY
+
+
+def _has_words(root: Root) -> bool:
+    try:
+        return get_lexical().count(root.id) > 0
+    except Unavailable:
+        return False
+
+
+def _ranked(
+    query: SearchQuery, roots: Sequence[Root], vector: Vectors | None
+) -> tuple[Candidates, list[int]]:
+    """The candidates, and the indexes of the best of them, best first."""
+    embedded = EmbeddedQuery(query.text, query.filters, vector, repeated_files(roots))
+    candidates = gather(roots, embedded)
+    ranking = RankingQuery.of(query.text, candidates.frequencies, candidates.total)
+    return candidates, rank(ranking, candidates)[: query.limit]
+
+
+def _degraded(candidates: Candidates, roots: Sequence[Root]) -> str:
+    """Which roots were searched without their vectors or without their words."""
+    failed, wordless = candidates.without_vectors, candidates.without_words
+    if failed:
+        _warn("words", failed)
+    if wordless:
+        sweep_due.set()
+        _warn("vectors", wordless)
+    whole = [root for root in candidates.from_stores if root not in failed]
+    texts = words_only(failed, roots), vectors_only(wordless), lost_vectors(whole)
+    return "; ".join(filter(None, texts))
+
+
+def _warn(side: str, roots: Sequence[Root]) -> None:
+    log.warning("search by %s only", side, extra={"context": {"roots": [r.path for r in roots]}})
 
 
 def _as_contracted(error: Unavailable, model_id: str) -> Unavailable:
-    """The contract knows two failures: the model is missing, or the search itself failed."""
+    """The contract knows two failures: the model is missing, or the search failed."""
     if error.code == "EMBED_MODEL_MISSING":
         text = f"EMBED_MODEL_MISSING: {model_id} not available ({error.message})"
         details = {"modelId": model_id}
         return Unavailable(text, code=error.code, details=details, retryable=error.retryable)
     return Unavailable(error.message, code="CHROMA_UNAVAILABLE", retryable=error.retryable)
-
-
-def _weaker(rows: Sequence[Row], matches: Sequence[Match], cutoff: float | None) -> int:
-    """How many rows beyond the cutoff are not shown."""
-    shown = {(match.repo, match.rel_path, match.chunk_id) for match in matches}
-    kept = {id(row) for row in pipeline.within(rows, cutoff)}
-    return sum(
-        id(row) not in kept and (row.repo, row.rel_path, row.chunk_id) not in shown for row in rows
-    )

@@ -1,4 +1,4 @@
-"""A file as it lies on disk now, around the lines that were cited."""
+"""The source viewer: a file on disk, around the cited lines."""
 
 import hashlib
 from collections.abc import Mapping
@@ -18,16 +18,16 @@ from apps.retrieval.ingested import live_file
 from apps.retrieval.lines import Lines, source_url
 from apps.retrieval.repositories import repo_id, the_one
 
-# A longer file is shown in windows: this many lines before and after what was asked for.
+# A file with more lines is shown in windows: MARGIN lines before and after the cited ones.
 WHOLE = 2000
 MARGIN = 400
 
 
 @dataclass(frozen=True)
 class SourceRequest:
-    """Which file, and which lines of it are cited (1-based, both included; None: none are).
+    """A file, and the lines that are cited (1-based, both included; None: no lines).
 
-    `around` moves the window of a long file without citing anything.
+    `around` moves the window of a long file without citing lines.
     """
 
     repo: str
@@ -65,7 +65,7 @@ class SourceLine:
 
 @dataclass(frozen=True)
 class SourceView(Lines):
-    """What the viewer shows. `before` and `after` say how many lines it leaves out."""
+    """What the viewer shows. `before` and `after` count the lines that it leaves out."""
 
     host_path: str
     lines: tuple[SourceLine, ...]
@@ -76,7 +76,7 @@ class SourceView(Lines):
 
     @property
     def cited(self) -> str:
-        """`Lines 371–377`, `Line 12`, or nothing where none are cited."""
+        """`Lines 371–377`, `Line 12`, or "" if no lines are cited."""
         return self.span and f"{'Line' if self.start == self.end else 'Lines'} {self.span}"
 
     @property
@@ -90,7 +90,7 @@ class SourceView(Lines):
         return self._url(min(self.total, self.total - self.after + MARGIN))
 
     def url_of(self, line: int) -> str:
-        """Another line: within the window an anchor, else the window around it."""
+        """A link to a line: an anchor inside the window, otherwise the window around the line."""
         shown = self.before < line <= self.total - self.after
         return f"#L{line}" if shown else f"{self._url(line)}#L{line}"
 
@@ -99,9 +99,9 @@ class SourceView(Lines):
 
 
 def open_source(request: SourceRequest) -> SourceView:
-    """Re-read an ingested file. Only files that are live in a published root can be opened.
+    """Read a file that is live in a published root.
 
-    Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND, and what `read_file` raises for a file that
+    Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND, and the errors of `read_file` for a file that
     is gone, too large, or no longer a regular file inside its root.
     """
     root = the_one(request.repo)
@@ -138,12 +138,12 @@ def _window(total: int, request: SourceRequest) -> tuple[int, int]:
         return 1, total
     start = min(request.around or request.start or 1, total)
     end = start if request.around else min(request.end or start, total)
-    # However many lines are cited, the window holds no more than a whole file might.
+    # The window is never longer than a file that is shown whole.
     return max(1, start - MARGIN), min(total, end + MARGIN, start - MARGIN + WHOLE)
 
 
 def _highlighted(lines: list[str], first: int, last: int, row: SourceFile) -> list[SafeString]:
-    """Lexed from the top of the file where that is affordable, else from the window's own top."""
+    """Lex from the top of the file if it is small enough, otherwise from the top of the window."""
     whole = "\n".join(lines)
     if len(whole) <= MAX_CHARS:
         return highlight_lines(whole, path=row.path, language=row.language)[first - 1 : last]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, SearchQuery
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.search import search
 from apps.retrieval.symbol_tools import SYMBOL_TOOLS
@@ -17,7 +18,6 @@ from apps.retrieval.tool import (
     log_call,
     schema,
 )
-from apps.retrieval.types import DEFAULT_LIMIT, MAX_LIMIT, SearchQuery
 
 __all__ = ["JSON", "LIST_REPOSITORIES", "TOOLS", "VECTOR_SEARCH", "Tool"]
 

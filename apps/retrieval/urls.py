@@ -3,22 +3,22 @@
 from django.urls import path
 
 from apps.core.rights import for_users
-from apps.retrieval import api, symbols_api, views
+from apps.retrieval import api, views
 
 api_and_pages = [
     path("tools/vector-search", api.VectorSearchView.as_view(), name="vector-search"),
     path("tools/ingested-repos", api.IngestedReposView.as_view(), name="ingested-repos"),
     path(
         "tools/symbol-definitions",
-        symbols_api.SymbolDefinitionsView.as_view(),
+        api.SymbolDefinitionsView.as_view(),
         name="symbol-definitions",
     ),
     path(
         "tools/symbol-references",
-        symbols_api.SymbolReferencesView.as_view(),
+        api.SymbolReferencesView.as_view(),
         name="symbol-references",
     ),
-    path("tools/file-outline", symbols_api.FileOutlineView.as_view(), name="file-outline"),
+    path("tools/file-outline", api.FileOutlineView.as_view(), name="file-outline"),
     path("search", views.search_page, name="search"),
     path("ui/retrieval/source", views.source, name="source"),
 ]

@@ -14,14 +14,14 @@ from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError
 from apps.index import queries
 from apps.retrieval.facets import ResultFile, facets, languages
-from apps.retrieval.hits import Hit, hit_of
+from apps.retrieval.hits import Hit, definition_hit, hit_of, reference_files
 from apps.retrieval.marks import words_of
 from apps.retrieval.page_query import PAGE_LIMITS, PageQuery
-from apps.retrieval.pipeline import Limits
+from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import repo_id
+from apps.retrieval.results import Limits, SearchResult
 from apps.retrieval.search import search
 from apps.retrieval.source import SourceRequest, SourceView, open_source
-from apps.retrieval.symbol_hits import definition_hit, reference_files
 from apps.retrieval.symbols import (
     OutlineQuery,
     SymbolQuery,
@@ -29,12 +29,11 @@ from apps.retrieval.symbols import (
     find_definitions,
     find_references,
 )
-from apps.retrieval.types import SearchQuery, SearchResult
 
-# Lines of references that the page shows.
-MOST_REFERENCES = 100
-MOST_OUTLINED = 500
-DEEPEST = 4
+# Limits of what the page shows.
+MAX_REFERENCES = 100
+MAX_OUTLINE_ITEMS = 500
+MAX_DEPTH = 4
 
 
 @require_safe
@@ -53,38 +52,38 @@ def search_page(request: HttpRequest) -> HttpResponse:
     }
     response = _page_or_part(request, "retrieval/page.html", "retrieval/_results.html", context)
     if "X-Live" in request.headers:
-        # Each letter typed is not a page to go back to.
+        # Live search must not add a history entry for each letter.
         response["HX-Replace-Url"] = query.url()
     return response
 
 
 def _results(query: PageQuery) -> dict[str, Any]:
-    """The results' part of the context, or what went wrong, and how long it took."""
+    """The context of the results: what was found, or the error, and the time it took."""
     started = time.perf_counter()
     try:
-        found = _symbols(query) if query.symbols else _passages(query)
+        context = _symbols(query) if query.symbols else _passages(query)
     except CodeinfoError as error:
         return {"error": error}
-    spots = found.pop("spots")
-    return {**found, "facets": facets(query, spots), "seconds": time.perf_counter() - started}
+    files = context.pop("files")
+    return {**context, "facets": facets(query, files), "seconds": time.perf_counter() - started}
 
 
 def _passages(query: PageQuery) -> dict[str, Any]:
-    limits = Limits.in_force()
+    limits = Limits.from_config()
     if query.weaker:
         limits = replace(limits, cutoff=None)
-    result = search(SearchQuery.parse(query.asked("query")), limits)
-    cutoff = Limits.in_force().cutoff
+    result = search(SearchQuery.parse(query.as_wire("query")), limits)
+    cutoff = Limits.from_config().cutoff
     marks = words_of(query.q)
     hits = [hit_of(match, cutoff, marks) for match in result.matches]
-    spots = [ResultFile(match.repo, match.rel_path, match.language) for match in result.matches]
-    return {"result": result, "hits": hits, "spots": spots} | _cutoff(result, hits, cutoff)
+    files = [ResultFile(match.repo, match.rel_path, match.language) for match in result.matches]
+    return {"result": result, "hits": hits, "files": files} | _cutoff(result, hits, cutoff)
 
 
 def _symbols(query: PageQuery) -> dict[str, Any]:
-    asked = SymbolQuery.parse(query.asked("name"))
-    definitions = find_definitions(asked)
-    references = find_references(replace(asked, limit=MOST_REFERENCES))
+    symbol_query = SymbolQuery.parse(query.as_wire("name"))
+    definitions = find_definitions(symbol_query)
+    references = find_references(replace(symbol_query, limit=MAX_REFERENCES))
     places = [each.place for each in definitions.results]
     places += [each.place for each in references.results]
     return {
@@ -93,12 +92,12 @@ def _symbols(query: PageQuery) -> dict[str, Any]:
         "references": references,
         "definition_hits": [definition_hit(each) for each in definitions.results],
         "reference_files": reference_files(references.results, references.name),
-        "spots": [ResultFile(place.repo, place.path, place.language) for place in places],
+        "files": [ResultFile(place.repo, place.path, place.language) for place in places],
     }
 
 
 def _cutoff(result: SearchResult, hits: list[Hit], cutoff: float | None) -> dict[str, Any]:
-    """What the page says of the cutoff; `only_weak`: nothing passed it, the best are shown."""
+    """Context of the cutoff. `only_weak`: nothing passed it, so the best matches are shown."""
     return {
         "cutoff": cutoff,
         "weaker": result.weaker,
@@ -112,8 +111,7 @@ def source(request: HttpRequest) -> HttpResponse:
     status = 200
     context: dict[str, Any] = {}
     try:
-        wanted = SourceRequest.parse(request.GET.dict())
-        context["source"] = open_source(wanted)
+        context["source"] = open_source(SourceRequest.parse(request.GET.dict()))
         context["outline"] = _outline(context["source"])
     except CodeinfoError as error:
         context["error"] = error
@@ -124,15 +122,14 @@ def source(request: HttpRequest) -> HttpResponse:
 
 
 def _outline(view: SourceView) -> list[dict[str, Any]]:
-    """The definitions of the file that is shown, with their depth; empty where they cannot be had:
-    the lines are worth showing without them."""
+    """The definitions of the file with their depth; empty on an error."""
     try:
         outline = file_outline(OutlineQuery(view.repo, view.path))
     except CodeinfoError:
         return []
-    rows = islice(outline.flat(), MOST_OUTLINED)
+    rows = islice(outline.flat(), MAX_OUTLINE_ITEMS)
     return [
-        {"depth": min(depth, DEEPEST), "item": item, "url": view.url_of(item.start_line)}
+        {"depth": min(depth, MAX_DEPTH), "item": item, "url": view.url_of(item.start_line)}
         for depth, item in rows
     ]
 
@@ -143,7 +140,7 @@ def _page_or_part(
     htmx = request.htmx  # type: ignore[attr-defined]
     name = part if htmx and not htmx.history_restore_request else page
     response = render(request, name, context, status=status)
-    # One address, two bodies: neither may be given for the other from a cache.
+    # One URL has two bodies, and a cache must not mix them up.
     patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
     patch_cache_control(response, no_cache=True, private=True)
     return response

@@ -10,7 +10,7 @@ from apps.conversations.models import Conversation
 from apps.core import __version__
 from apps.core.config import config
 from apps.index.models import Root
-from apps.retrieval.degraded import lost_vectors
+from apps.retrieval.repositories import lost_vectors
 from apps.site.checks.parts import database_name, store_name
 
 

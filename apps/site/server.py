@@ -26,7 +26,7 @@ from apps.core.watchdog import Watchdog
 from apps.index.parsing.finder import reset_finder
 from apps.index.vectors.store import reset_store
 from apps.ingest.runs import queue
-from apps.retrieval import memory
+from apps.retrieval import root_cache
 from apps.site import requests, sockets, standby
 from apps.site.connections import most_files
 from apps.site.control.server import Control
@@ -94,7 +94,7 @@ def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
     theirs."""
 
     async def relay() -> None:
-        holding = asyncio.create_task(memory.follow())
+        holding = asyncio.create_task(root_cache.follow_changes())
         while_serving.callback(holding.cancel)
         if config().redis_url:
             from apps.site.relay import Relay  # noqa: PLC0415 - needs a package that is an extra

@@ -1,7 +1,7 @@
 """What each signal of the ranking is worth: the same questions with that signal switched off.
 
-Every field of `apps.retrieval.ranking.Weights` is a signal that is off at 0, but for the shares of
-meaning, which mix the two searches.
+Every field of `apps.retrieval.ranking.Weights` is a signal that is off at 0, but for the semantic
+weights, which mix the two searches.
 """
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
@@ -17,31 +17,31 @@ from benchmarks.retrieval.scores import Score, judged
 
 if TYPE_CHECKING:
     from apps.index.models import Root
-    from apps.retrieval.asked import Asked
-    from apps.retrieval.gather import Gathered
+    from apps.retrieval.candidates import Candidates
+    from apps.retrieval.query import EmbeddedQuery
 
-SHARES = ("meaning", "meaning_of_name")
+SHARES = ("semantic_weight", "semantic_weight_of_name")
 
 
 def without_each(repositories: Sequence[Repository]) -> dict[str, list[Score]]:
     """The scores without each signal, by its name. No weight changes which candidates there are,
     so those of each question are gathered once."""
-    with patch("apps.retrieval.hybrid.gather", _remembered()):
+    with patch("apps.retrieval.search.gather", _remembered()):
         return {
             name: judged(direct.system(weights), repositories)
             for name, weights in variants().items()
         }
 
 
-def _remembered() -> Callable[[Sequence["Root"], "Asked"], "Gathered"]:
+def _remembered() -> Callable[[Sequence["Root"], "EmbeddedQuery"], "Candidates"]:
     from apps.retrieval.gather import gather
 
-    known: dict[tuple[str, ...], Gathered] = {}
+    known: dict[tuple[str, ...], Candidates] = {}
 
-    def remembered(roots: Sequence["Root"], asked: "Asked") -> "Gathered":
-        key = (asked.text, *(root.name for root in roots))
+    def remembered(roots: Sequence["Root"], query: "EmbeddedQuery") -> "Candidates":
+        key = (query.text, *(root.name for root in roots))
         if key not in known:
-            known[key] = gather(roots, asked)
+            known[key] = gather(roots, query)
         return known[key]
 
     return remembered

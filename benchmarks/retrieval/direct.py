@@ -39,27 +39,27 @@ def ingest_all(repositories: Iterable[Repository], checkouts: Path, *, again: bo
 
 def hold_all(repositories: Iterable[Repository]) -> None:
     """Have all in memory before any is scored, as in a server that has been asked for a while."""
-    from apps.retrieval.memory import memory
+    from apps.retrieval.query import SearchQuery
+    from apps.retrieval.root_cache import root_cache
     from apps.retrieval.search import search
-    from apps.retrieval.types import SearchQuery
 
     for repository in repositories:
         search(SearchQuery("what is here", (repository.name,)))
-    memory.wait(LOAD_SECONDS)
+    root_cache.wait(LOAD_SECONDS)
 
 
 def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> Ask:
     """`apps.retrieval.search.search` in a mode, with some weights of its ranking replaced."""
+    from apps.retrieval.query import SearchQuery
     from apps.retrieval.ranking import Weights, rank
     from apps.retrieval.search import search
-    from apps.retrieval.types import SearchQuery
 
     in_force = override_settings(CONFIG=replace(config(), retrieval_mode=mode))
     # No setting: only here may a signal be switched off.
     weighted = partial(rank, weights=replace(Weights(), **(weights or {})))
 
     def ask(repository: Repository, question: Question) -> Sequence[Place]:
-        with in_force, patch("apps.retrieval.hybrid.rank", weighted):
+        with in_force, patch("apps.retrieval.search.rank", weighted):
             found = search(SearchQuery(question.text, (repository.name,), LIMIT))
         return [
             Place(

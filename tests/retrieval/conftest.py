@@ -108,7 +108,7 @@ def shelf(db: None, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., No
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Shelf()
     monkeypatch.setattr("apps.retrieval.nearest.get_store", lambda: made)
-    monkeypatch.setattr("apps.retrieval.candidates.get_embedder", lambda model_id: Question())
+    monkeypatch.setattr("apps.retrieval.search.get_embedder", lambda model_id: Question())
     return made
 
 

@@ -195,7 +195,7 @@ def test_a_missing_model_is_named(
     def missing(model_id: str) -> object:
         raise reason
 
-    monkeypatch.setattr("apps.retrieval.candidates.get_embedder", missing)
+    monkeypatch.setattr("apps.retrieval.search.get_embedder", missing)
     assert post(client, {"query": "x"}) == (
         503,
         {

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from types import FrameType
 from typing import cast
 
 import numpy as np
@@ -15,17 +16,19 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
+from apps import retrieval
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index.lexical import get_lexical, reset_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
+from apps.index.queries import live_file_ids
 from apps.index.types import StoredMatch, VectorRecord
 from apps.index.vectors.store import VectorStore
 from apps.retrieval import gather
-from apps.retrieval.held import Held, load
-from apps.retrieval.live import live_files
-from apps.retrieval.memory import Memory
+from apps.retrieval.query import SearchQuery
+from apps.retrieval.root_cache import LoadedRoot, RootCache, load
+from apps.retrieval.search import search
 from tests.retrieval.conftest import MODEL, Ask
 
 pytestmark = pytest.mark.django_db
@@ -161,15 +164,15 @@ class Stage:
         return np.array([1.0, 0.0], dtype=np.float32)
 
 
-class Eager(Memory):
+class Eager(RootCache):
     """Holds every root that can be held at once, not behind the first search."""
 
     def __init__(self, stage: Stage) -> None:
         super().__init__()
         self._stage = stage
 
-    def held(self, root: Root, dimension: int) -> Held | None:
-        live = live_files(root)
+    def get(self, root: Root, dimension: int) -> LoadedRoot | None:
+        live = live_file_ids(root)
         chunks = (match for match, _ in self._stage.chunks[root.id].values())
         root.embedded = sum(match.metadata["sourceFile"] in live for match in chunks)
         try:
@@ -185,11 +188,11 @@ def stage(
     """All rules hold whether the stores answer or memory does."""
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Stage(folder)
-    for place in ("gather", "from_stores", "texts", "nearest"):
+    for place in ("gather", "candidates", "results", "nearest"):
         monkeypatch.setattr(f"apps.retrieval.{place}.get_store", lambda: made)
     if request.param == "memory":
-        monkeypatch.setattr("apps.retrieval.sources.memory", Eager(made))
-    monkeypatch.setattr("apps.retrieval.candidates.get_embedder", lambda model_id: made)
+        monkeypatch.setattr("apps.retrieval.candidates.root_cache", Eager(made))
+    monkeypatch.setattr("apps.retrieval.search.get_embedder", lambda model_id: made)
     yield made
     reset_lexical()
 
@@ -506,7 +509,7 @@ MATCH_EACH = """
 import django; django.setup()
 import sys
 from apps.index.types import Filters
-from apps.retrieval.scope import fits
+from apps.retrieval.query import fits
 for glob in sys.argv[1:]:
     assert not fits(Filters(path=glob), "a" * 4_000, "")
 """
@@ -544,3 +547,26 @@ def test_a_filter_that_cannot_be_right_is_refused(
         400,
         {"error": "VALIDATION_FAILED", "details": [problem]},
     )
+
+
+# --- the path of a search -------------------------------------------------------------------------
+
+
+def test_a_search_enters_at_most_eight_files_of_the_room(stage: Stage) -> None:
+    """The figure of docs/architecture.md."""
+    room = Path(retrieval.__file__).parent
+    stage.put("near.py", "def wait(): ...", 0.3)
+    entered: set[str] = set()
+
+    def record(frame: FrameType, event: str, argument: object) -> None:
+        file = Path(frame.f_code.co_filename)
+        if room in file.parents:
+            entered.add(str(file.relative_to(room)))
+
+    sys.setprofile(record)
+    try:
+        result = search(SearchQuery.parse({"query": "how to wait", "path": "*.py"}))
+    finally:
+        sys.setprofile(None)
+    assert [match.rel_path for match in result.matches] == ["near.py"]
+    assert len(entered) <= 8, sorted(entered)

@@ -13,7 +13,7 @@ from apps.index import stores
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.vectors.store import get_store
-from apps.retrieval.memory import Memory
+from apps.retrieval.root_cache import RootCache
 from apps.retrieval.tools import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, write_files
@@ -46,7 +46,7 @@ def nested(
     transactional_db: None, emptied: None, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """`port` is ingested, and so is its folder `quay`, in which it has one file more."""
-    monkeypatch.setattr("apps.retrieval.sources.memory", Memory())
+    monkeypatch.setattr("apps.retrieval.candidates.root_cache", RootCache())
     port = write_files(folder / "port", FILES)
     ingest(port / "quay")
     ingest(write_files(port, ABOVE))
@@ -72,8 +72,8 @@ def by_both(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> 
 
 def from_memory(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     configure(retrieval_memory_mb=16, retrieval_cutoff_disabled=True)
-    held = Memory()
-    monkeypatch.setattr("apps.retrieval.sources.memory", held)
+    held = RootCache()
+    monkeypatch.setattr("apps.retrieval.candidates.root_cache", held)
     VECTOR_SEARCH.run({"query": QUESTION})
     assert held.wait(30)
 

@@ -100,9 +100,8 @@ def _terms(chunks: Iterable[Sequence[str]]) -> tuple[Terms, Terms]:
 
 def _fields(record: VectorRecord) -> tuple[str, ...]:
     """The texts of a chunk in the order of FIELDS."""
-    meta = record.metadata
     assert FIELDS == ("body", "path", "names", "symbol")
-    return record.text, *(str(meta.get(key, "")) for key in ("relPath", "names", "symbol"))
+    return record.text, record.facts.path, record.facts.names, record.facts.symbol
 
 
 def _postings(words: Terms, first: int) -> tuple[Numbers, Hits]:

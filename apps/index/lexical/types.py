@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from apps.code.values import Symbol
 from apps.index.lexical.postings import Postings
+from apps.index.types import VectorRecord
 
 # What may be wrong in a file in which SQLite finds no fault (`verification.types.Kind`).
 Fault = Literal["words_unreadable", "symbols_differ"]
@@ -52,6 +53,24 @@ class ChunkFacts(NamedTuple):
     signature: str
     language: str
     chunk_hash: str
+
+    @classmethod
+    def of(cls, record: VectorRecord) -> "ChunkFacts":
+        """The facts that the vector store has, for a chunk that the word index lacks."""
+        facts = record.facts
+        return cls(
+            id=record.id,
+            source_file=facts.source_file,
+            path=facts.path,
+            chunk_index=facts.chunk_index or 0,
+            start_line=facts.start_line or 0,
+            end_line=facts.end_line or 0,
+            symbol=facts.symbol,
+            names=tuple(facts.names.split()),
+            signature="",
+            language=facts.language,
+            chunk_hash=facts.chunk_hash,
+        )
 
 
 class StoredChunk(NamedTuple):

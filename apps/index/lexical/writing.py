@@ -83,11 +83,8 @@ def _known(database: sqlite3.Connection, ids: list[str]) -> set[str]:
 
 def _file_of(record: VectorRecord) -> tuple[str, str, str, str]:
     """Source file, run, path and language of a record."""
-    meta = record.metadata
-    source_file, run, path, language = (
-        str(meta.get(key, "")) for key in ("sourceFile", "runId", "relPath", "language")
-    )
-    return source_file, run, path, language
+    facts = record.facts
+    return facts.source_file, facts.run_id, facts.path, facts.language
 
 
 def _file_number(database: sqlite3.Connection, file: tuple[str, str, str, str]) -> int:
@@ -102,7 +99,13 @@ def _file_number(database: sqlite3.Connection, file: tuple[str, str, str, str]) 
 
 
 def _facts(record: VectorRecord) -> tuple[int | str, ...]:
-    meta = record.metadata
-    numbers = (int(meta.get(key, 0)) for key in ("chunkIndex", "startLine", "endLine"))
-    texts = (str(meta.get(key, "")) for key in ("symbol", "names", "signature", "chunkHash"))
-    return (*numbers, *texts)
+    facts = record.facts
+    return (
+        facts.chunk_index or 0,
+        facts.start_line or 0,
+        facts.end_line or 0,
+        facts.symbol,
+        facts.names,
+        facts.signature,
+        facts.chunk_hash,
+    )

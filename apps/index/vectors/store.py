@@ -281,7 +281,7 @@ class VectorStore:
         name = self._name(root_id)
         ids = self._client.ask(Collections.ids, name, 1)
         found = self._client.ask(Collections.get, name, ids) if ids else []
-        return next((str(match(*row, None).metadata.get("root", "")) for row in found), "")
+        return next((match(*row, None).facts.root for row in found), "")
 
     def close(self) -> None:
         """Let go of Chroma's files or connections."""

@@ -202,7 +202,7 @@ def _embedded(
 
 def _count(rows: Sequence[SourceFile], kept: Sequence[VectorRecord]) -> None:
     """Tell the rows how many of their chunks have a vector."""
-    embedded = Counter(record.metadata["sourceFile"] for record in kept)
+    embedded = Counter(record.facts.source_file for record in kept)
     for row in rows:
         row.embedded = embedded[str(row.id)]
 

@@ -183,8 +183,15 @@ def _expected(row: FileRow, index: int, text: str) -> tuple[object, ...]:
 
 
 def _vector_facts(match: StoredMatch) -> tuple[object, ...]:
-    keys = ("sourceFile", "relPath", "chunkIndex", "chunkHash", "runId", "fileHash")
-    return tuple(match.metadata.get(key) for key in keys)
+    facts = match.facts
+    return (
+        facts.source_file,
+        facts.path,
+        facts.chunk_index,
+        facts.chunk_hash,
+        facts.run_id,
+        facts.file_hash,
+    )
 
 
 def _word_facts(chunk: StoredChunk) -> tuple[object, ...]:
@@ -194,7 +201,7 @@ def _word_facts(chunk: StoredChunk) -> tuple[object, ...]:
 
 def _agree(match: StoredMatch, chunk: StoredChunk) -> bool:
     """Whether both have the same text at the same lines; the hash is of the text."""
-    lines = (match.metadata.get("startLine"), match.metadata.get("endLine"))
+    lines = (match.facts.start_line, match.facts.end_line)
     same_lines = lines == (chunk.facts.start_line, chunk.facts.end_line)
     return match.text == chunk.text and same_lines
 

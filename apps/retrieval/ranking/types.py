@@ -1,4 +1,4 @@
-"""What ranking is told of the candidates."""
+"""What the ranking reads of each candidate."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -8,36 +8,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
+Column = NDArray[np.floating[Any]]
 
 
 class Passage(NamedTuple):
-    """One candidate. Root and path together say which file it is of.
-
-    `similarity` is the cosine of question and passage, `words` the score by its words (BM25, 0.0
-    where it has none of them); None where that side could not be asked. `names` are those that the
-    passage declares.
-    """
+    """One row of Passages, for callers that have rows. `root` and `path` together name the file."""
 
     root: Hashable
     path: str
-    names: tuple[str, ...] = ()
-    similarity: float | None = None
-    words: float | None = None
+    names: tuple[str, ...] = ()  # that the passage declares
+    similarity: float | None = None  # cosine of query and passage
+    words: float | None = None  # BM25 score, 0.0 without any word of the query
 
 
 @dataclass(frozen=True)
 class Passages:
-    """All candidates by columns: entry i of each is of candidate i.
+    """n passages of m files, as columns."""
 
-    `files` are those that they are of, each once, as root and path; `file_of` says which. The rest
-    is as a Passage has it, with nan for None.
-    """
-
-    files: Sequence[tuple[Hashable, str]]
-    file_of: NDArray[np.intp]
-    names: Sequence[tuple[str, ...]]
-    similarity: NDArray[np.floating[Any]]
-    words: NDArray[np.floating[Any]]
+    files: Sequence[tuple[Hashable, str]]  # (m) root and path, each once
+    file_of: NDArray[np.intp]  # (n) index into `files`
+    names: Sequence[tuple[str, ...]]  # (n) that the passage declares
+    distances: Column  # (n) squared L2 of unit vectors, 2 - 2·cos; nan if unknown
+    words: Column  # (n) BM25 scores, 0 without any word of the query; nan if unknown
 
     @classmethod
     def of(cls, passages: Sequence[Passage]) -> "Passages":
@@ -47,6 +39,6 @@ class Passages:
             files=list(files),
             file_of=np.array(file_of, np.intp),
             names=[each.names for each in passages],
-            similarity=np.array([each.similarity for each in passages], np.float64),
+            distances=2 - 2 * np.array([each.similarity for each in passages], np.float64),
             words=np.array([each.words for each in passages], np.float64),
         )

@@ -1,17 +1,16 @@
-"""Where a name is defined."""
+"""Find the definitions of a name."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from apps.code.paths import kinds
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
-from apps.retrieval.degraded import symbols_of
+from apps.index.queries import live_file_ids
 from apps.retrieval.ingested import ingested_lines
-from apps.retrieval.live import live_files
-from apps.retrieval.overlaps import repeated_files
-from apps.retrieval.ranking.paths import kinds
-from apps.retrieval.repositories import repo_id, roots_named
-from apps.retrieval.scope import fits
+from apps.retrieval.query import fits
+from apps.retrieval.repositories import repeated_files, repo_id, roots_named
+from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.types import (
     SEPARATORS,
     Definition,
@@ -22,68 +21,68 @@ from apps.retrieval.symbols.types import (
     symbol_fields,
 )
 
-# Names of prose and data: in outlines only, since they define nothing that code could mean.
+# Headings of prose and keys of data are in outlines only: code does not refer to them.
 OUTLINE_ONLY = frozenset({"heading", "key"})
-# What only declares, or is a part of something else, comes after what defines.
+# Declarations and parts of other symbols come after definitions.
 MINOR = frozenset({"prototype", "variable", "field", "member", "element", "selector", "target"})
 ASIDE = frozenset({"test", "example", "legacy"})
-# A long definition shows its beginning.
+# Characters of a definition's text.
 MAX_TEXT = 2_000
 
 
-class _Found(NamedTuple):
+class _Hit(NamedTuple):
     root: Root
     symbol: StoredSymbol
 
 
 def find_definitions(query: SymbolQuery) -> Definitions:
-    """The definitions of a name, best first: as it is written, else in any case.
+    """The definitions of a name, best first: in the same case, or else in any case.
 
-    With `Client.get` those whose surroundings fit, in their symbol path or the path of their file;
-    where none do, all of `get`, marked `last-part`. Raises Conflict INGEST_REQUIRED and NotFound
-    REPO_NOT_FOUND.
+    For `Client.get`, `Client` must be in the symbol path or in the file path. If no definition
+    fits, all of `get` are returned and `match` is `last-part`. Raises Conflict INGEST_REQUIRED and
+    NotFound REPO_NOT_FOUND.
     """
     roots = roots_named(query.repositories)
     repeated = repeated_files(roots)
-    found, degraded = symbols_of(roots, lambda root: list(_of_root(root, query)))
-    found = [each for each in found if each.symbol.file_path not in repeated.get(each.root.id, ())]
-    found, match = _best_named(found, query)
+    hits, degraded = collect_symbols(roots, lambda root: list(_of_root(root, query)))
+    hits = [each for each in hits if each.symbol.file_path not in repeated.get(each.root.id, ())]
+    hits, match = _best_named(hits, query)
     order = {root.id: index for index, root in enumerate(roots)}
-    # What ranks alike stands as the roots give it: by path and line.
-    found.sort(key=lambda each: (*_rank(each.symbol), order[each.root.id]))
-    shown = tuple(_definitions(found[: query.limit]))
-    truncated = len(found) > query.limit
+    # The sort is stable: ties stay in the order of path and line.
+    hits.sort(key=lambda each: (*_rank(each.symbol), order[each.root.id]))
+    shown = tuple(_definitions(hits[: query.limit]))
+    truncated = len(hits) > query.limit
     return Definitions(query.name, shown, truncated, match, degraded)
 
 
-def _of_root(root: Root, query: SymbolQuery) -> Iterator[_Found]:
-    live = live_files(root)
+def _of_root(root: Root, query: SymbolQuery) -> Iterator[_Hit]:
+    live = live_file_ids(root)
     for symbol in get_lexical().definitions(root.id, query.last):
         if symbol.kind in OUTLINE_ONLY or symbol.source_file not in live:
             continue
         if fits(query.filters, symbol.file_path, symbol.language):
-            yield _Found(root, symbol)
+            yield _Hit(root, symbol)
 
 
-def _best_named(found: Sequence[_Found], query: SymbolQuery) -> tuple[list[_Found], MatchedName]:
-    """Those that fit the name best, and how well that is."""
+def _best_named(hits: Sequence[_Hit], query: SymbolQuery) -> tuple[list[_Hit], MatchedName]:
+    """The hits that fit the name best, and how well they fit."""
     around = query.parts[:-1]
-    fitting = [each for each in found if _surrounds(around, each)]
-    exact = [each for each in fitting or found if each.symbol.name == query.last]
-    if found and not fitting:
-        return exact or list(found), "last-part"
-    return (exact, "exact") if exact or not found else (fitting, "case-insensitive")
+    fitting = [each for each in hits if _surrounds(around, each)]
+    exact = [each for each in fitting or hits if each.symbol.name == query.last]
+    if hits and not fitting:
+        return exact or list(hits), "last-part"
+    return (exact, "exact") if exact or not hits else (fitting, "case-insensitive")
 
 
-def _surrounds(around: Sequence[str], found: _Found) -> bool:
-    """Whether these names stand around a symbol: the last ones right before it in its path, the
-    others, in order, in the path of its file."""
-    *scopes, _ = _parts(found.symbol.path) or [""]
+def _surrounds(around: Sequence[str], hit: _Hit) -> bool:
+    """Return True if these names surround a symbol: the last ones directly before it in the symbol
+    path, the others, in order, in the file path."""
+    *scopes, _ = _parts(hit.symbol.path) or [""]
     rest = [part.lower() for part in around]
     while rest and scopes and rest[-1] == scopes[-1]:
         rest.pop()
         scopes.pop()
-    folders = iter([repo_id(found.root).lower(), *_parts(found.symbol.file_path)])
+    folders = iter([repo_id(hit.root).lower(), *_parts(hit.symbol.file_path)])
     return all(part in folders for part in rest)
 
 
@@ -92,8 +91,8 @@ def _parts(path: str) -> list[str]:
 
 
 def _rank(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
-    """Tests and examples last, what defines before what declares, public before private, top-level
-    before nested."""
+    """Sort key: tests and examples last, definitions before declarations, public before private,
+    top-level before nested."""
     return (
         bool(kinds(symbol.file_path) & ASIDE),
         symbol.kind in MINOR,
@@ -102,9 +101,9 @@ def _rank(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
     )
 
 
-def _definitions(found: Sequence[_Found]) -> Iterator[Definition]:
-    lines = ingested_lines((each.root, each.symbol.source_file) for each in found)
-    for root, symbol in found:
+def _definitions(hits: Sequence[_Hit]) -> Iterator[Definition]:
+    lines = ingested_lines((each.root, each.symbol.source_file) for each in hits)
+    for root, symbol in hits:
         text = lines.get(symbol.source_file, [])[symbol.start_line - 1 : symbol.end_line]
         yield Definition(
             *symbol_fields(symbol),

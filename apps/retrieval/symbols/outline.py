@@ -1,12 +1,12 @@
-"""What a file defines, nested as it stands there."""
+"""The nested definitions of a file."""
 
 from collections.abc import Iterable
 
 from apps.code.values import Symbol
 from apps.index.lexical import get_lexical
-from apps.retrieval.degraded import symbols_of
 from apps.retrieval.ingested import live_file
 from apps.retrieval.repositories import required_model, the_one
+from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.types import Outline, OutlineItem, OutlineQuery, Place, symbol_fields
 
 # Between the parts of a symbol path, of code and of documents.
@@ -14,19 +14,21 @@ SEPARATORS = (".", " > ")
 
 
 def file_outline(query: OutlineQuery) -> Outline:
-    """The outline of a live file; empty where it defines nothing.
+    """The outline of a live file; empty if it defines nothing.
 
     Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, NotFound FILE_NOT_FOUND.
     """
     required_model()
     root = the_one(query.repository)
     file = live_file(root, query.path)
-    symbols, degraded = symbols_of([root], lambda root: get_lexical().outline(root.id, file.id))
+    symbols, degraded = collect_symbols(
+        [root], lambda root: get_lexical().outline(root.id, file.id)
+    )
     return Outline(Place(root, file.path, file.language), nested(symbols), degraded)
 
 
 def nested(symbols: Iterable[Symbol]) -> list[OutlineItem]:
-    """Symbols in the order of their lines, each inside the one around it."""
+    """Nest symbols by lines and paths, in the order of their lines."""
     top: list[OutlineItem] = []
     around: list[OutlineItem] = []
     for symbol in sorted(symbols, key=lambda each: (each.start_line, -each.end_line)):
@@ -39,6 +41,6 @@ def nested(symbols: Iterable[Symbol]) -> list[OutlineItem]:
 
 
 def _holds(outer: OutlineItem, inner: OutlineItem) -> bool:
-    """By lines, and by path: on one line stands more than one thing."""
+    """Compare lines and paths, since several symbols may share a line."""
     inside = tuple(f"{outer.path}{separator}" for separator in SEPARATORS)
     return outer.end_line >= inner.end_line and inner.path.startswith(inside)

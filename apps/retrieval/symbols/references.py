@@ -1,25 +1,24 @@
-"""Where a name is used: the lines in which it stands as an identifier."""
+"""Find the lines that use a name as an identifier."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from typing import NamedTuple
 
 from apps.code.languages import FILE_TYPES
+from apps.code.paths import kinds
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.parsing.finder import NameMatches, SourceText, get_finder
-from apps.retrieval.degraded import symbols_of
+from apps.index.queries import live_file_ids
 from apps.retrieval.ingested import ingested_lines
-from apps.retrieval.live import live_files
-from apps.retrieval.overlaps import repeated_files
-from apps.retrieval.ranking.paths import kinds
-from apps.retrieval.repositories import roots_named
-from apps.retrieval.scope import fits
+from apps.retrieval.query import fits
+from apps.retrieval.repositories import repeated_files, roots_named
+from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.definitions import ASIDE
 from apps.retrieval.symbols.types import WORD, Place, Reference, References, SymbolQuery
 
 KINDS = {kind.name: kind for kind in FILE_TYPES}
-# What one question may cost: chunks looked up of each root, files read and parsed.
+# Limits of one query: chunks of each root, files that are read and parsed.
 MAX_CHUNKS = 5_000
 MAX_FILES = 200
 FILES_AT_ONCE = 16
@@ -32,30 +31,28 @@ class _File(NamedTuple):
 
 
 def find_references(query: SymbolQuery) -> References:
-    """The lines where the last part of a name stands, its definitions among them and marked, files
-    in the order of their paths, tests last. At most `query.limit`.
+    """At most `query.limit` lines that contain the last part of a name, by path, tests last.
 
-    Comments and strings do not count where the language has a grammar. Raises Conflict
-    INGEST_REQUIRED, NotFound REPO_NOT_FOUND.
+    Definitions are included and marked. Comments and strings are left out if the language has a
+    grammar. Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND.
     """
     roots = roots_named(query.repositories)
     repeated = repeated_files(roots)
-    files, degraded = symbols_of(roots, lambda root: list(_files(root, query)))
+    files, degraded = collect_symbols(roots, lambda root: list(_files(root, query)))
     files = [file for file in files if file.place.path not in repeated.get(file.place.root.id, ())]
     files.sort(key=lambda file: bool(kinds(file.place.path) & ASIDE))
-    found = list(islice(_references(query.last, files[:MAX_FILES]), query.limit + 1))
-    truncated = len(found) > query.limit or len(files) > MAX_FILES
-    return References(query.last, tuple(found[: query.limit]), truncated, degraded)
+    lines = list(islice(_references(query.last, files[:MAX_FILES]), query.limit + 1))
+    truncated = len(lines) > query.limit or len(files) > MAX_FILES
+    return References(query.last, tuple(lines[: query.limit]), truncated, degraded)
 
 
 def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
-    """The live files that have the name, by path. The index knows words: of `valid?` it knows
-    `valid`."""
+    """The live files that contain the name, by path. The index has words: `valid` for `valid?`."""
     word = max(WORD.findall(query.last), key=len)
-    store, live = get_lexical(), live_files(root)
+    store, live = get_lexical(), live_file_ids(root)
     facts = store.facts(root.id, store.chunks_naming(root.id, word, MAX_CHUNKS))
-    seen = {each.source_file: each for each in facts.values() if each.source_file in live}
-    for each in sorted(seen.values(), key=lambda each: each.path):
+    files = {each.source_file: each for each in facts.values() if each.source_file in live}
+    for each in sorted(files.values(), key=lambda each: each.path):
         prose = (kind := KINDS.get(each.language)) and kind.prose
         if not prose and fits(query.filters, each.path, each.language):
             yield _File(Place(root, each.path, each.language), each.source_file)
@@ -65,9 +62,9 @@ def _references(name: str, files: Sequence[_File]) -> Iterator[Reference]:
     for start in range(0, len(files), FILES_AT_ONCE):
         some = files[start : start + FILES_AT_ONCE]
         texts = _source_texts(some)
-        sightings = get_finder().find(name, texts)
-        for file, text, sighting in zip(some, texts, sightings, strict=True):
-            yield from _lines(file.place, text.lines, sighting)
+        matches = get_finder().find(name, texts)
+        for file, text, names in zip(some, texts, matches, strict=True):
+            yield from _lines(file.place, text.lines, names)
 
 
 def _source_texts(files: Sequence[_File]) -> list[SourceText]:
@@ -83,8 +80,8 @@ def _grammar(language: str) -> str:
     return kind.grammar if kind else ""
 
 
-def _lines(place: Place, lines: Sequence[str], sighting: NameMatches) -> Iterator[Reference]:
-    for row, group in groupby(sighting.occurrences, key=lambda each: each.row):
+def _lines(place: Place, lines: Sequence[str], matches: NameMatches) -> Iterator[Reference]:
+    for row, group in groupby(matches.occurrences, key=lambda each: each.row):
         here = list(group)
         yield Reference(
             place=place,
@@ -93,5 +90,5 @@ def _lines(place: Place, lines: Sequence[str], sighting: NameMatches) -> Iterato
             text=lines[row][:MAX_LINE],
             symbol=here[0].symbol,
             defines=any(each.defines for each in here),
-            parsed=sighting.parsed,
+            parsed=matches.parsed,
         )

@@ -1,4 +1,4 @@
-"""What is asked of the symbols and what comes back, as values that check themselves."""
+"""Queries for symbols and their results."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,9 +10,14 @@ from apps.core.errors import InvalidInput
 from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.index.types import Filters
+from apps.retrieval.query import (
+    encodable,
+    log_fields,
+    parse_filters,
+    parse_limit,
+    parse_repositories,
+)
 from apps.retrieval.repositories import repo_id
-from apps.retrieval.scope import parse_filters
-from apps.retrieval.types import encodable, logged, parse_limit, parse_repositories
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -21,13 +26,13 @@ MAX_NAME = 200
 SEPARATORS = re.compile(r"::|->|[.#:/\\]")
 WORD = re.compile(r"\w+")
 
-# How a name was found: as it is written, in another case, or only its last part.
+# The name matched in its own case, in another case, or only by its last part.
 MatchedName = Literal["exact", "case-insensitive", "last-part"]
 
 
 @dataclass(frozen=True)
 class SymbolQuery:
-    """A name to look up, alone (`get`) or after what is around it (`Client.get`)."""
+    """A name to look up, alone (`get`) or qualified (`Client.get`)."""
 
     name: str
     repositories: tuple[str, ...] = ()
@@ -38,7 +43,7 @@ class SymbolQuery:
     def parse(cls, data: Mapping[str, Any]) -> "SymbolQuery":
         """Check `{name, repository?, path?, language?, limit?}`; unknown keys are ignored.
 
-        Raises InvalidInput whose details.details lists everything that is wrong.
+        Raises InvalidInput; its details.details lists all problems.
         """
         problems: list[str] = []
         name = data.get("name")
@@ -55,7 +60,7 @@ class SymbolQuery:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The name and what is around it, outermost first. An operator's name is one part."""
+        """The name and its qualifiers, outermost first. The name of an operator is one part."""
         parts = [part for part in SEPARATORS.split(self.name) if part.strip()]
         return tuple(parts) if parts and WORD.search(parts[-1]) else (self.name,)
 
@@ -64,12 +69,12 @@ class SymbolQuery:
         return self.parts[-1]
 
     def as_log(self) -> dict[str, Any]:
-        """What may be logged of a question: its scope and size, not the name."""
-        return logged(self.repositories, self.limit, self.filters)
+        """Scope and size for the log. The name is private and left out."""
+        return log_fields(self.repositories, self.limit, self.filters)
 
 
 def _bare(name: str) -> str:
-    """Without what one copies along: backticks, and the brackets of a call."""
+    """Remove backticks and the brackets of a call, which people copy along."""
     return re.sub(r"\(.*\)?\Z", "", name.strip().strip("`"), flags=re.DOTALL).strip() or name
 
 
@@ -82,7 +87,7 @@ class OutlineQuery:
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "OutlineQuery":
-        """Check `{repository, path}`. Raises InvalidInput with all that is wrong."""
+        """Check `{repository, path}`. Raises InvalidInput with all problems."""
         values = {key: data.get(key) for key in ("repository", "path")}
         problems = [
             f"{key} is required"
@@ -123,7 +128,7 @@ class Place:
 
 
 def symbol_fields(symbol: Symbol) -> tuple[str, str, str, int, int, str]:
-    """What makes a Symbol, in its order, to make something more of it."""
+    """The fields of a Symbol in their order, for its subclasses."""
     return (
         symbol.name,
         symbol.path,
@@ -141,11 +146,10 @@ def symbol_wire(symbol: Symbol) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition(Symbol):
-    """A name where it is defined. `chunk` is the text of its lines, or the beginning of it, or the
-    signature where the text cannot be had."""
+    """A definition of a name."""
 
     place: Place
-    chunk: str = ""
+    chunk: str = ""  # the beginning of its text, or the signature if the text is unavailable
 
     def as_wire(self) -> dict[str, Any]:
         return {**self.place.as_wire(), **symbol_wire(self), "chunk": self.chunk}
@@ -153,17 +157,15 @@ class Definition(Symbol):
 
 @dataclass(frozen=True)
 class Reference:
-    """A line where a name stands. `columns` are 1-based; `defines`: the name is defined here;
-    `symbol` is the definition around it; `parsed`: told from comments and strings by the grammar,
-    else each whole word counts."""
+    """A line that contains a name."""
 
     place: Place
-    line: int
-    columns: tuple[int, ...]
+    line: int  # 1-based
+    columns: tuple[int, ...]  # 1-based
     text: str
-    symbol: str
-    defines: bool
-    parsed: bool
+    symbol: str  # path of the definition around it
+    defines: bool  # the line defines the name
+    parsed: bool  # by a grammar, so no comment or string; otherwise each whole word counts
 
     def as_wire(self) -> dict[str, Any]:
         wire = {
@@ -179,14 +181,14 @@ class Reference:
 
 
 def _mark(degraded: str) -> dict[str, str]:
-    """What of the index could not be asked; on the wire only where it says something."""
+    """`degraded` is on the wire only if it is not empty."""
     return {"degraded": degraded} if degraded else {}
 
 
 @dataclass(frozen=True)
 class Definitions:
-    """The answer to a question for definitions, best first. `truncated`: there are more.
-    `degraded`: as in Found, here and in what is below."""
+    """The definitions of a name, best first. `truncated`: there are more. `degraded`: as in
+    SearchResult."""
 
     name: str
     results: tuple[Definition, ...]
@@ -206,7 +208,7 @@ class Definitions:
 
 @dataclass(frozen=True)
 class References:
-    """The answer to a question for references; `name` is the identifier that was looked for."""
+    """The references to an identifier, `name`."""
 
     name: str
     results: tuple[Reference, ...]
@@ -224,7 +226,7 @@ class References:
 
 @dataclass(frozen=True, kw_only=True)
 class OutlineItem(Symbol):
-    """A definition of a file with those inside it, in the order of their lines."""
+    """A definition with the definitions inside it, in the order of their lines."""
 
     children: "list[OutlineItem]" = field(default_factory=list)
 
@@ -235,7 +237,7 @@ class OutlineItem(Symbol):
 
 @dataclass(frozen=True)
 class Outline:
-    """What a file defines, nested."""
+    """The nested definitions of a file."""
 
     place: Place
     items: Sequence[OutlineItem]

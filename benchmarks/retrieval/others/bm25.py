@@ -46,10 +46,10 @@ def _chunks_of(repository: str) -> tuple[list[Place], Index]:
     live = {
         str(id_) for id_ in SourceFile.objects.filter(root=root).live().values_list("id", flat=True)
     }
-    found = [m for m in get_store().records(root.id) if m.metadata["sourceFile"] in live]
+    found = [m for m in get_store().records(root.id) if m.facts.source_file in live]
     return [_place(match) for match in found], Index([match.text for match in found])
 
 
 def _place(match: "StoredMatch") -> Place:
-    path, start, end = (match.metadata[key] for key in ("relPath", "startLine", "endLine"))
+    path, start, end = match.facts.path, match.facts.start_line, match.facts.end_line
     return Place(str(path), int(start), int(end), len(match.text))

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from apps.retrieval.ranking import Passage, Passages, Question, Weights
-from apps.retrieval.ranking.files import file_scores, named, pooled
+from apps.retrieval.ranking import Passage, Passages, RankingQuery, Weights
+from apps.retrieval.ranking.rank import file_scores, name_score, pooled
 
 
 def scores(text: str, passages: list[Passage], weights: Weights) -> list[float]:
     """Those of the files of passages that all score alike."""
     nothing = np.zeros(len(passages))
-    return file_scores(Question.of(text), Passages.of(passages), nothing, weights).tolist()
+    return file_scores(RankingQuery.of(text), Passages.of(passages), nothing, weights).tolist()
 
 
-def held_back(text: str, *paths: str, names: tuple[str, ...] = ("x",)) -> list[float]:
+def penalty(text: str, *paths: str, names: tuple[str, ...] = ("x",)) -> list[float]:
     """How much each file is held back, with weights of 1 for everything and nothing for names."""
     weights = Weights(
         file_name=0, file_of_name=0, test=1, example=1, prose=1, data=1, legacy=1, declaration=1,
@@ -62,9 +62,9 @@ def test_files_of_like_paths_in_two_roots_are_two() -> None:
 
 
 def test_a_file_named_by_the_questions_words_is_raised() -> None:
-    question, weights = Question.of("how are connections pooled"), Weights()
+    question, weights = RankingQuery.of("how are connections pooled"), Weights()
     whole, part, none = (
-        named(question, path, weights)
+        name_score(question, path, weights)
         for path in ("src/connection_pool.py", "src/pool.py", "src/errors.py")
     )
     assert whole > part > none == 0
@@ -72,9 +72,9 @@ def test_a_file_named_by_the_questions_words_is_raised() -> None:
 
 def test_a_file_that_bears_the_name_asked_for_is_raised_more() -> None:
     weights = Weights(file_name=0, file_of_name=1)
-    assert named(Question.of("JoinSet"), "task/join_set.rs", weights) == 1
-    assert named(Question.of("JoinSet"), "task/join.rs", weights) == 0
-    assert named(Question.of("join a set"), "task/join_set.rs", weights) == 0
+    assert name_score(RankingQuery.of("JoinSet"), "task/join_set.rs", weights) == 1
+    assert name_score(RankingQuery.of("JoinSet"), "task/join.rs", weights) == 0
+    assert name_score(RankingQuery.of("join a set"), "task/join_set.rs", weights) == 0
 
 
 # --- held back ------------------------------------------------------------------------------------
@@ -84,8 +84,8 @@ def test_a_file_that_bears_the_name_asked_for_is_raised_more() -> None:
     "path",
     ["tests/a.py", "examples/a.py", "README.md", "config/a.yaml", "legacy/a.py"],
 )
-def test_files_that_use_or_describe_are_held_back(path: str) -> None:
-    assert held_back("how calls are retried", path, "src/a.py") == [1, 0]
+def test_files_that_use_or_describe_are_penalty(path: str) -> None:
+    assert penalty("how calls are retried", path, "src/a.py") == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -99,22 +99,22 @@ def test_files_that_use_or_describe_are_held_back(path: str) -> None:
         ("deprecated calls", "legacy/a.py"),
     ],
 )
-def test_what_a_question_asks_for_is_not_held_back(text: str, path: str) -> None:
-    assert held_back(text, path) == [0]
+def test_what_a_question_asks_for_is_not_penalty(text: str, path: str) -> None:
+    assert penalty(text, path) == [0]
 
 
-def test_a_file_of_two_kinds_is_held_back_for_both() -> None:
-    assert held_back("how calls are retried", "tests/data.json") == [2]
+def test_a_file_of_two_kinds_has_a_penalty_for_both() -> None:
+    assert penalty("how calls are retried", "tests/data.json") == [2]
 
 
-def test_a_header_is_held_back_beside_its_source() -> None:
-    assert held_back("mime parts", "lib/mime.h", "lib/mime.c") == [1, 0]
-    assert held_back("mime parts", "lib/mime.h", "lib/url.c") == [0, 0]
+def test_a_header_has_a_penalty_beside_its_source() -> None:
+    assert penalty("mime parts", "lib/mime.h", "lib/mime.c") == [1, 0]
+    assert penalty("mime parts", "lib/mime.h", "lib/url.c") == [0, 0]
 
 
-def test_an_older_version_is_held_back_beside_a_newer() -> None:
-    assert held_back("user list", "api/v1/u.go", "api/v2/u.go") == [1, 0]
-    assert held_back("user list of v1", "api/v1/u.go", "api/v2/u.go") == [0, 0]
+def test_an_older_version_has_a_penalty_beside_a_newer() -> None:
+    assert penalty("user list", "api/v1/u.go", "api/v2/u.go") == [1, 0]
+    assert penalty("user list of v1", "api/v1/u.go", "api/v2/u.go") == [0, 0]
 
 
 def test_versions_of_two_roots_are_not_compared() -> None:
@@ -123,10 +123,10 @@ def test_versions_of_two_roots_are_not_compared() -> None:
     assert scores("users", passages, weights) == [0, 0]
 
 
-def test_an_index_file_is_held_back_unless_it_declares_something() -> None:
-    assert held_back("retry", "src/net/__init__.py", names=()) == [1]
-    assert held_back("retry", "src/net/__init__.py", names=("retry",)) == [0]
-    assert held_back("retry", "src/net/core.py", names=()) == [0]
+def test_an_index_file_has_a_penalty_unless_it_declares_something() -> None:
+    assert penalty("retry", "src/net/__init__.py", names=()) == [1]
+    assert penalty("retry", "src/net/__init__.py", names=("retry",)) == [0]
+    assert penalty("retry", "src/net/core.py", names=()) == [0]
 
 
 def test_an_index_file_declares_what_any_of_its_passages_does() -> None:

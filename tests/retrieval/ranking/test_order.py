@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.retrieval.ranking import Passage, Passages, Question, rank
-from apps.retrieval.ranking.order import MOST_OF_A_FILE
+from apps.retrieval.ranking import Passage, Passages, RankingQuery, rank
+from apps.retrieval.ranking.rank import MAX_PER_FILE
 
-QUESTION = Question.of("how calls are retried")
+QUESTION = RankingQuery.of("how calls are retried")
 
 
-def order(*passages: Passage, question: Question = QUESTION) -> list[int]:
+def order(*passages: Passage, question: RankingQuery = QUESTION) -> list[int]:
     return rank(question, Passages.of(passages))
 
 
@@ -44,7 +44,7 @@ def test_the_definition_comes_before_its_uses_and_tests() -> None:
         Passage("r", "src/app.py", ("run",), 0.80, 6.0),
         Passage("r", "tests/test_retry.py", ("RetryPolicy",), 0.85, 7.0),
         Passage("r", "src/retry.py", ("RetryPolicy",), 0.80, 6.0),
-        question=Question.of("RetryPolicy"),
+        question=RankingQuery.of("RetryPolicy"),
     )
     assert found[0] == 2
 
@@ -77,5 +77,5 @@ def test_whatever_is_found_each_is_ranked_once_and_no_file_thrice(found: list[Pa
     got = order(*found)
     assert len(set(got)) == len(got)
     files = [(found[i].root, found[i].path) for i in got]
-    assert all(files.count(file) <= MOST_OF_A_FILE for file in files)
+    assert all(files.count(file) <= MAX_PER_FILE for file in files)
     assert {(p.root, p.path) for p in found} == set(files)

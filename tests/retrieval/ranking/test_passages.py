@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from apps.retrieval.ranking import Passage, Passages, Question, Weights
-from apps.retrieval.ranking.passages import mix, passage_scores, standardised
-from apps.retrieval.ranking.question import stems_of
+from apps.retrieval.ranking import Passage, Passages, RankingQuery, Weights
+from apps.retrieval.ranking.rank import mix, passage_scores, standardised, stems_of
 
 
 def passage(similarity: float | None, words: float | None, *names: str) -> Passage:
@@ -14,7 +13,7 @@ def passage(similarity: float | None, words: float | None, *names: str) -> Passa
 
 
 def scores(text: str, *passages: Passage, **weights: float) -> list[float]:
-    return passage_scores(Question.of(text), Passages.of(passages), Weights(**weights)).tolist()
+    return passage_scores(RankingQuery.of(text), Passages.of(passages), Weights(**weights)).tolist()
 
 
 # --- the mix --------------------------------------------------------------------------------------
@@ -61,7 +60,7 @@ def test_where_one_side_is_not_known_the_other_counts_alone() -> None:
 
 def test_of_a_bare_name_the_words_count_more() -> None:
     near, spelt = passage(0.9, 0.0), passage(0.5, 9.0)
-    shares = {"meaning": 0.9, "meaning_of_name": 0.2}
+    shares = {"semantic_weight": 0.9, "semantic_weight_of_name": 0.2}
     first, second = scores("RetryPolicy", near, spelt, **shares)
     assert second > first
     first, second = scores("how calls are retried", near, spelt, **shares)
@@ -114,5 +113,5 @@ def test_a_name_made_of_the_questions_words_raises_by_how_well_it_fits() -> None
 
 
 def test_a_rare_word_in_a_name_tells_more_than_a_common_one() -> None:
-    question = Question.of("http digest", {"http": 900, "digest": 2}, 1_000)
+    question = RankingQuery.of("http digest", {"http": 900, "digest": 2}, 1_000)
     assert question.agreement(stems_of("digest")) > question.agreement(stems_of("http"))

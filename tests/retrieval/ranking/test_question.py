@@ -2,23 +2,23 @@
 
 import pytest
 
-from apps.retrieval.ranking import Question
-from apps.retrieval.ranking.question import stems_of
+from apps.retrieval.ranking import RankingQuery
+from apps.retrieval.ranking.rank import stems_of
 
 
 def test_words_that_say_how_it_is_asked_do_not_count() -> None:
-    assert set(Question.of("how does the router handle requests?").rarity) == {
+    assert set(RankingQuery.of("how does the router handle requests?").idf) == {
         "router", "handl", "request",
     }  # fmt: skip
 
 
 def test_where_there_are_only_such_words_they_count() -> None:
-    assert set(Question.of("what is it").rarity) == {"what", "is", "it"}
+    assert set(RankingQuery.of("what is it").idf) == {"what", "is", "it"}
 
 
 def test_a_question_without_a_word_is_a_question_all_the_same() -> None:
-    question = Question.of("→ ?")
-    assert (question.rarity, question.names, question.agreement(stems_of("anything"))) == (
+    question = RankingQuery.of("→ ?")
+    assert (question.idf, question.names, question.agreement(stems_of("anything"))) == (
         {},
         set(),
         0.0,
@@ -38,24 +38,24 @@ def test_a_question_without_a_word_is_a_question_all_the_same() -> None:
     ],
 )
 def test_names_are_what_no_sentence_spells(text: str, names: set[str]) -> None:
-    assert Question.of(text).names == names
+    assert RankingQuery.of(text).names == names
 
 
 def test_a_bare_name_is_told_from_a_sentence() -> None:
-    assert Question.of("ConnectionPool").is_name
-    assert not Question.of("ConnectionPool timeouts").is_name
-    assert not Question.of("?!").is_name
+    assert RankingQuery.of("ConnectionPool").is_name
+    assert not RankingQuery.of("ConnectionPool timeouts").is_name
+    assert not RankingQuery.of("?!").is_name
 
 
 def test_rarer_words_weigh_more_and_unknown_ones_most() -> None:
-    question = Question.of("http digest nonce", {"http": 900, "digest": 5}, 1_000)
-    assert question.rarity["http"] < question.rarity["digest"] < question.rarity["nonc"]
-    assert question.rarity["nonc"] == question.rarest
+    question = RankingQuery.of("http digest nonce", {"http": 900, "digest": 5}, 1_000)
+    assert question.idf["http"] < question.idf["digest"] < question.idf["nonc"]
+    assert question.idf["nonc"] == question.max_idf
 
 
 def test_counts_of_deleted_chunks_make_no_word_weigh_less_than_nothing() -> None:
-    assert Question.of("http", {"http": 50}, 10).rarity["http"] > 0
+    assert RankingQuery.of("http", {"http": 50}, 10).idf["http"] > 0
 
 
 def test_without_counts_all_words_weigh_alike() -> None:
-    assert set(Question.of("http digest").rarity.values()) == {1.0}
+    assert set(RankingQuery.of("http digest").idf.values()) == {1.0}

@@ -1,4 +1,4 @@
-"""What is held in memory: the same answers as the stores give, never older ones, within bounds."""
+"""The cache of roots: it answers as the stores do, is never stale, and stays within its limit."""
 
 import asyncio
 import uuid
@@ -17,16 +17,19 @@ from apps.core.hub import hub
 from apps.index import changes, stores
 from apps.index.lexical import Contents, Postings, get_lexical
 from apps.index.models import Root
-from apps.index.types import Filters
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import queue, reindex
-from apps.retrieval import memory as memory_module
-from apps.retrieval.asked import Asked
-from apps.retrieval.columns import Side
-from apps.retrieval.from_memory import FromMemory
-from apps.retrieval.held import Held, size
-from apps.retrieval.memory import IDLE_SECONDS, PAUSE_SECONDS, Memory
+from apps.retrieval import root_cache as cache_module
+from apps.retrieval.candidates import CacheSource, Hits
+from apps.retrieval.query import EmbeddedQuery
+from apps.retrieval.root_cache import (
+    IDLE_SECONDS,
+    RETRY_SECONDS,
+    LoadedRoot,
+    RootCache,
+    size_in_bytes,
+)
 from apps.retrieval.tools import VECTOR_SEARCH
 from tests.retrieval.conftest import Ask
 from tests.support.ingested import ingest, ingest_sample, outdate, write_files
@@ -40,27 +43,27 @@ SECONDS = 30
 # --- over real stores -----------------------------------------------------------------------------
 
 
-class Told:
-    """The question of one search after another, and whether Chroma was asked for any of it."""
+class CachedSearch:
+    """Searches, and whether each queried Chroma."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
         self._ask = ask
         self.chroma = 0
         self.restart(monkeypatch)
-        for place in ("gather", "from_stores", "texts"):
+        for place in ("gather", "candidates", "results"):
             monkeypatch.setattr(f"apps.retrieval.{place}.get_store", self._counted)
 
     def restart(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A process that has just begun holds nothing."""
-        self.memory = Memory()
-        monkeypatch.setattr("apps.retrieval.sources.memory", self.memory)
+        self.cache = RootCache()
+        monkeypatch.setattr("apps.retrieval.candidates.root_cache", self.cache)
 
     def __call__(self, *, degraded: bool = False, **body: Any) -> tuple[list[dict[str, Any]], bool]:
         """The results, and whether memory gave them without Chroma."""
         before = self.chroma
         answer = self._ask(query=QUESTION, **body)
         assert ("degraded" in answer) is degraded
-        assert self.memory.wait(SECONDS)
+        assert self.cache.wait(SECONDS)
         return answer["results"], self.chroma == before
 
     def _counted(self) -> Any:
@@ -69,14 +72,14 @@ class Told:
 
 
 @pytest.fixture
-def told(
+def answers(
     transactional_db: None, configure: Turn, monkeypatch: pytest.MonkeyPatch, ask: Ask
-) -> Iterator[Told]:
+) -> Iterator[CachedSearch]:
     configure(retrieval_memory_mb=16)
     for root_id in stores.roots():
         stores.drop_words(root_id)
         stores.drop_vectors(root_id)
-    yield Told(monkeypatch, ask)
+    yield CachedSearch(monkeypatch, ask)
     for root_id in stores.roots():
         stores.drop_words(root_id)
         stores.drop_vectors(root_id)
@@ -88,88 +91,88 @@ def rounded(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.door
 def test_memory_answers_as_the_stores_do_and_through_all_that_changes(
-    told: Told, folder: Path, monkeypatch: pytest.MonkeyPatch
+    answers: CachedSearch, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest_sample(folder / "lighthouse")
     other = ingest(write_files(folder / "other", {"a.py": "def wait_again(): ...\n"}))
-    from_stores, held = told()
-    assert not held
-    from_memory, held = told()
-    assert held
+    from_stores, cached = answers()
+    assert not cached
+    from_memory, cached = answers()
+    assert cached
     assert rounded(from_memory) == rounded(from_stores)
-    assert rounded(told(path="src/")[0]) == [
+    assert rounded(answers(path="src/")[0]) == [
         r for r in rounded(from_stores) if "src" in r["relPath"]
     ]
 
-    # Chroma itself is gone: what is held needs it not.
+    # Chroma is gone: cached roots do not need it.
     reset_store()
-    assert told()[1]
+    assert answers()[1]
 
     # Published: the next search knows, the one after it is answered from memory again.
     write_files(folder / "lighthouse", {"src/wait.py": "def wait_before_trying_again(): ...\n"})
     ingest(folder / "lighthouse")
-    for held in (False, True):
-        results, was_held = told(repository="lighthouse")
-        assert was_held is held
+    for cached in (False, True):
+        results, was_cached = answers(repository="lighthouse")
+        assert was_cached is cached
         assert results[0]["relPath"] == "src/wait.py"
 
     # All embedded again.
     outdate(root)
     services.reembed(root.path)
     queue.drain()
-    again, held = told(repository="lighthouse")
-    assert not held
-    assert rounded(told(repository="lighthouse")[0]) == rounded(again)
+    again, cached = answers(repository="lighthouse")
+    assert not cached
+    assert rounded(answers(repository="lighthouse")[0]) == rounded(again)
 
     # A new process.
-    told.restart(monkeypatch)
-    assert rounded(told(repository="lighthouse")[0]) == rounded(again)
-    assert told(repository="lighthouse")[1]
+    answers.restart(monkeypatch)
+    assert rounded(answers(repository="lighthouse")[0]) == rounded(again)
+    assert answers(repository="lighthouse")[1]
 
-    # What one file says has changed: the vectors of the others are not asked for again.
-    asked: list[str] = []
+    # One file has changed: only its vectors are requested.
+    requested: list[str] = []
     vectors = get_store().vectors
 
     def counted(root_id: uuid.UUID, ids: Sequence[str]) -> Any:
-        asked.extend(ids)
+        requested.extend(ids)
         return vectors(root_id, ids)
 
     with monkeypatch.context() as patch:
         patch.setattr(type(get_store()), "vectors", lambda store, *args: counted(*args))
         write_files(folder / "lighthouse", {"src/wait.py": "def wait_as_long_again(): ...\n"})
         ingest(folder / "lighthouse")
-        from_stores, held = told(repository="lighthouse")
-        assert not held
-    assert len(asked) == 1
-    assert "src/wait.py" in asked[0]
-    from_memory, held = told(repository="lighthouse")
-    assert held
+        from_stores, cached = answers(repository="lighthouse")
+        assert not cached
+    assert len(requested) == 1
+    assert "src/wait.py" in requested[0]
+    from_memory, cached = answers(repository="lighthouse")
+    assert cached
     assert rounded(from_memory) == rounded(from_stores)
 
-    # Removed: it is not asked, whatever is held of it.
+    # Removed: the cache does not answer for it.
     services.remove(root.path)
-    assert {result["repo"] for result in told()[0]} == {other.name}
+    assert {result["repo"] for result in answers()[0]} == {other.name}
     with pytest.raises(NotFound):
         services.remove(root.path)
 
 
 @pytest.mark.door
-def test_a_word_index_that_is_built_again_changes_nothing_of_what_is_held(
-    told: Told, folder: Path
+def test_a_word_index_that_is_built_again_changes_nothing_of_what_is_cached(
+    answers: CachedSearch, folder: Path
 ) -> None:
     root = ingest_sample(folder / "lighthouse")
     write_files(folder / "lighthouse", {"README.md": "# Ships\n\nNothing else.\n"})
     root = ingest(folder / "lighthouse")
-    told()
-    results, held = told()
-    assert held
+    answers()
+    results, cached = answers()
+    assert cached
     reindex.rebuild(root, lambda: False)
-    assert told() == (results, True)
+    assert answers() == (results, True)
 
 
 @pytest.mark.door
 def test_answers_are_marked_while_the_words_are_rebuilt_and_no_longer(
-    told: Told, folder: Path, ask: Ask, client: Client, configure: Turn
+    answers: CachedSearch, folder: Path, ask: Ask, client: Client, configure: Turn
 ) -> None:
     configure(retrieval_memory_mb=0)
     root = ingest_sample(folder / "lighthouse")
@@ -193,38 +196,42 @@ def test_answers_are_marked_while_the_words_are_rebuilt_and_no_longer(
 
 
 @pytest.mark.door
-def test_what_words_and_vectors_do_not_both_have_is_not_held(told: Told, folder: Path) -> None:
+def test_what_words_and_vectors_do_not_both_have_is_not_cached(
+    answers: CachedSearch, folder: Path
+) -> None:
     root = ingest_sample(folder / "lighthouse")
     get_lexical().drop(root.id)
     for _ in range(2):
-        results, held = told(degraded=True)
-        assert not held
+        results, cached = answers(degraded=True)
+        assert not cached
         assert {result["matchedBy"] for result in results} == {"vector"}
 
 
 @pytest.mark.door
-def test_a_notice_of_roots_has_them_renewed(
-    told: Told, folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_notice_of_roots_has_them_refreshed(
+    answers: CachedSearch, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest_sample(folder / "lighthouse")
 
-    async def renewed_after_a_notice() -> tuple[list[Root], int]:
-        told: asyncio.Future[tuple[list[Root], int]] = asyncio.get_running_loop().create_future()
+    async def refreshed_after_a_notice() -> tuple[list[Root], int]:
+        refreshed: asyncio.Future[tuple[list[Root], int]] = (
+            asyncio.get_running_loop().create_future()
+        )
 
-        def renew(*asked: Any) -> None:
+        def refresh(*arguments: Any) -> None:
             connections.close_all()  # of this thread, which ends with the test
-            told.get_loop().call_soon_threadsafe(told.set_result, asked)
+            refreshed.get_loop().call_soon_threadsafe(refreshed.set_result, arguments)
 
-        monkeypatch.setattr(memory_module.memory, "renew", renew)
-        following = asyncio.create_task(memory_module.follow())
+        monkeypatch.setattr(cache_module.root_cache, "refresh", refresh)
+        following = asyncio.create_task(cache_module.follow_changes())
         await asyncio.sleep(0)  # it listens now
         hub.notify(changes.ROOTS)
         try:
-            return await asyncio.wait_for(told, SECONDS)
+            return await asyncio.wait_for(refreshed, SECONDS)
         finally:
             following.cancel()
 
-    (found,), dimension = asyncio.run(renewed_after_a_notice())
+    (found,), dimension = asyncio.run(refreshed_after_a_notice())
     assert (found.id, found.generation, dimension) == (root.id, 1, 256)
 
 
@@ -235,7 +242,7 @@ def contents_of(chunks: int) -> Contents:
     return Contents([str(i) for i in range(chunks)], [], np.zeros(chunks, np.intp), [], [], words)
 
 
-# --- what is held, and what makes room ------------------------------------------------------------
+# --- what is cached, and what is evicted ----------------------------------------------------------
 
 
 class Shelf:
@@ -245,33 +252,33 @@ class Shelf:
         self.now = 1_000.0
         self.loaded: list[str] = []
         self.fails: Unavailable | None = None
-        self.memory = Memory(lambda: self.now)
-        monkeypatch.setattr(memory_module, "load", self._load)
-        monkeypatch.setattr(memory_module, "live_files", lambda root: frozenset())
+        self.cache = RootCache(lambda: self.now)
+        monkeypatch.setattr(cache_module, "load", self._load)
+        monkeypatch.setattr(cache_module, "live_file_ids", lambda root: frozenset())
         for name in ("get_lexical", "get_store"):
-            monkeypatch.setattr(memory_module, name, lambda: None)
+            monkeypatch.setattr(cache_module, name, lambda: None)
 
     def root(self, name: str, megabytes: float = 1, generation: int = 1) -> Root:
-        chunks = int(megabytes * 2**20 / size(1, DIMENSION))
+        chunks = int(megabytes * 2**20 / size_in_bytes(1, DIMENSION))
         made = Root(id=uuid.uuid5(uuid.NAMESPACE_URL, name), name=name, generation=generation)
         made.embedded = chunks
         return made
 
     def asks(self, root: Root, dimension: int = DIMENSION) -> bool:
         """Whether a search finds a root held; what it set off has ended then."""
-        held = self.memory.held(root, dimension)
-        assert self.memory.wait(SECONDS)
-        return held is not None
+        cached = self.cache.get(root, dimension)
+        assert self.cache.wait(SECONDS)
+        return cached is not None
 
     def publishes(self, *roots: Root) -> None:
-        self.memory.renew(roots, DIMENSION)
-        assert self.memory.wait(SECONDS)
+        self.cache.refresh(roots, DIMENSION)
+        assert self.cache.wait(SECONDS)
 
-    def _load(self, root: Root, *stores: Any) -> Held:
+    def _load(self, root: Root, *stores: Any) -> LoadedRoot:
         self.loaded.append(f"{root.name} {root.generation}")
         if self.fails:
             raise self.fails
-        return Held(root.generation, contents_of(0), np.zeros((0, DIMENSION), np.float32))
+        return LoadedRoot(root.generation, contents_of(0), np.zeros((0, DIMENSION), np.float32))
 
 
 @pytest.fixture
@@ -280,7 +287,7 @@ def shelf(configure: Turn, monkeypatch: pytest.MonkeyPatch) -> Shelf:
     return Shelf(monkeypatch)
 
 
-def test_a_root_is_held_from_the_second_search_on(shelf: Shelf) -> None:
+def test_a_root_is_cached_from_the_second_search_on(shelf: Shelf) -> None:
     assert [shelf.asks(shelf.root("a")) for _ in range(3)] == [False, True, True]
     assert shelf.loaded == ["a 1"]
 
@@ -308,7 +315,7 @@ def test_what_is_larger_than_the_room_is_left_to_the_stores(shelf: Shelf) -> Non
     assert shelf.loaded == []
 
 
-def test_nothing_is_held_where_no_memory_is_given(shelf: Shelf, configure: Turn) -> None:
+def test_nothing_is_cached_where_no_memory_is_given(shelf: Shelf, configure: Turn) -> None:
     configure(retrieval_memory_mb=0)
     assert not any(shelf.asks(shelf.root("a")) for _ in range(3))
     assert shelf.loaded == []
@@ -321,7 +328,7 @@ def test_only_what_nobody_asks_for_makes_room(shelf: Shelf) -> None:
     shelf.now += IDLE_SECONDS - 1
     assert shelf.asks(b)
     assert not any(shelf.asks(late) for _ in range(2))
-    shelf.now += PAUSE_SECONDS + 1
+    shelf.now += RETRY_SECONDS + 1
     shelf.asks(late)
     assert shelf.asks(late)
     assert shelf.asks(b)
@@ -333,7 +340,7 @@ def test_what_could_not_be_loaded_is_tried_again_after_a_pause(shelf: Shelf) -> 
     assert not any(shelf.asks(root) for _ in range(3))
     assert shelf.loaded == ["a 1"]
     shelf.fails = None
-    shelf.now += PAUSE_SECONDS + 1
+    shelf.now += RETRY_SECONDS + 1
     shelf.asks(root)
     assert shelf.asks(root)
 
@@ -348,23 +355,27 @@ def test_what_is_published_is_loaded_before_anybody_asks(shelf: Shelf) -> None:
     assert shelf.loaded == ["a 1", "a 2"]
 
 
-def test_what_nobody_has_asked_for_gives_way_first(shelf: Shelf) -> None:
-    asked, published, late = shelf.root("asked", 2), shelf.root("b", 1.5), shelf.root("late", 1)
-    shelf.asks(asked)
+def test_a_root_that_was_never_searched_is_evicted_first(shelf: Shelf) -> None:
+    searched, published, late = (
+        shelf.root("searched", 2),
+        shelf.root("b", 1.5),
+        shelf.root("late", 1),
+    )
+    shelf.asks(searched)
     shelf.publishes(published)
     shelf.now += 1
-    assert shelf.asks(asked)
+    assert shelf.asks(searched)
     assert [shelf.asks(late) for _ in range(2)] == [False, True]
-    assert shelf.asks(asked)
+    assert shelf.asks(searched)
     assert not shelf.asks(published)
 
 
-def test_what_is_published_takes_no_room_from_what_is_asked_for(shelf: Shelf) -> None:
-    asked = [shelf.root(name, 2) for name in "ab"]
-    for root in asked:
+def test_a_published_root_does_not_evict_a_searched_one(shelf: Shelf) -> None:
+    searched = [shelf.root(name, 2) for name in "ab"]
+    for root in searched:
         shelf.asks(root)
     shelf.publishes(shelf.root("late"), shelf.root("large", 5))
-    assert all(map(shelf.asks, asked))
+    assert all(map(shelf.asks, searched))
     assert shelf.loaded == ["a 1", "b 1"]
 
 
@@ -372,24 +383,24 @@ def test_distances_are_those_of_the_vectors() -> None:
     random = np.random.default_rng(5)
     units = random.standard_normal((500, 8)).astype(np.float32)
     units /= np.linalg.norm(units, axis=1, keepdims=True)
-    held = Held(1, contents_of(500), units)
-    asked = Asked(QUESTION, units[3], Filters())
-    distances = FromMemory([(Root(), held)], asked).near(500).values
+    cached = LoadedRoot(1, contents_of(500), units)
+    query = EmbeddedQuery(QUESTION, vector=units[3])
+    distances = CacheSource([(Root(), cached)], query).nearest(500).values
     true = ((units - units[3]) ** 2).sum(axis=1)
     assert distances.tolist() == pytest.approx(true.tolist(), abs=1e-5)
     assert np.all(distances >= 0)
 
 
 def test_the_best_of_a_side_come_in_order_and_of_equals_the_first_written() -> None:
-    side = Side(np.arange(6), np.array([3.0, 1.0, 2.0, 1.0, 4.0, 2.0]), more=False)
+    side = Hits(np.arange(6), np.array([3.0, 1.0, 2.0, 1.0, 4.0, 2.0]), more=False)
     assert side.best(3.0).keys.tolist() == [1, 3, 2, 5, 0]
     assert side.best(0.5).values.tolist() == []
 
 
-def test_of_equals_at_the_end_no_more_go_on_than_are_asked_of_each_root() -> None:
+def test_of_ties_at_the_end_at_most_n_of_each_root_go_on() -> None:
     units = np.eye(3, DIMENSION, dtype=np.float32)
-    held = [(Root(name=name), Held(1, contents_of(3), units)) for name in "ab"]
-    source = FromMemory(held, Asked("any", units[0], Filters()))
-    side = Side(np.arange(6), np.array([2.0, 1.0, 2.0, 2.0, 2.0, 3.0]), more=False)
+    cached = [(Root(name=name), LoadedRoot(1, contents_of(3), units)) for name in "ab"]
+    source = CacheSource(cached, EmbeddedQuery("any", vector=units[0]))
+    side = Hits(np.arange(6), np.array([2.0, 1.0, 2.0, 2.0, 2.0, 3.0]), more=False)
     assert source.best(side, 2, 2.0).keys.tolist() == [1, 0, 3, 4]
     assert source.best(side, 5, 2.0).keys.tolist() == [1, 0, 2, 3, 4]

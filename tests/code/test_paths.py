@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.retrieval.ranking import paths
+from apps.code import paths
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_kinds_are_told_by_folder_name_and_suffix(path: str, kinds: set[str]) ->
     ],
 )
 def test_a_file_that_stands_for_its_folder_bears_its_name(path: str, name: str) -> None:
-    assert paths.telling_name(path) == name
+    assert paths.descriptive_name(path) == name
 
 
 def test_a_declaration_is_known_by_the_sibling_that_defines() -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.retrieval import pipeline
-from apps.retrieval.pipeline import Limits
-from apps.retrieval.types import MatchedBy, Row
+from apps.retrieval import results
+from apps.retrieval.candidates import MatchedBy
+from apps.retrieval.results import Limits, Match
 
 SCORES = st.none() | st.sampled_from([0.0, 0.2, 0.2, 1.0, 1.4, 1.5, 3.9])
 
@@ -16,14 +16,14 @@ MATCHED_BY: tuple[MatchedBy, ...] = ("vector", "words", "both")
 
 
 @st.composite
-def rows(draw: st.DrawFn) -> list[Row]:
+def rows(draw: st.DrawFn) -> list[Match]:
     """Up to 20 rows over few files, ids and texts, so that they collide."""
     made = []
     for _ in range(draw(st.integers(0, 20))):
         path = draw(st.sampled_from(["a.py", "b/c.py", ""]))
         repo = draw(st.sampled_from(["one", "two", ""]))
         made.append(
-            Row(
+            Match(
                 repo=repo,
                 rel_path=path,
                 container_path=f"/src/{repo}/{path}",
@@ -49,7 +49,7 @@ LIMITS = st.builds(
 )
 
 
-def source_of(row: Row, among: list[Row]) -> int:
+def source_of(row: Match, among: list[Match]) -> int:
     """The first row that `row` was cut from."""
     return next(
         i
@@ -59,39 +59,40 @@ def source_of(row: Row, among: list[Row]) -> int:
     )
 
 
-def plain(row: Row) -> Row:
-    return Row(**{name: getattr(row, name) for name in Row.__dataclass_fields__})
+def plain(row: Match) -> Match:
+    """The match as it was before its lines were counted."""
+    return replace(row, line_count=None)
 
 
 @given(rows(), LIMITS)
 def test_every_match_is_a_row_that_went_in_at_most_cut_short(
-    given_rows: list[Row], limits: Limits
+    given_rows: list[Match], limits: Limits
 ) -> None:
-    matches, _ = pipeline.apply(given_rows, limits)
+    matches, _ = results.apply_limits(given_rows, limits)
     for match in matches:
         source_of(match, given_rows)
         assert len(match.chunk) <= limits.chunk_chars
 
 
 @given(rows(), LIMITS)
-def test_order_is_kept(given_rows: list[Row], limits: Limits) -> None:
+def test_order_is_kept(given_rows: list[Match], limits: Limits) -> None:
     distinct = [replace(row, chunk_id=str(i)) for i, row in enumerate(given_rows)]
-    matches, _ = pipeline.apply(distinct, limits)
+    matches, _ = results.apply_limits(distinct, limits)
     ids = [int(match.chunk_id) for match in matches]
     assert ids == sorted(set(ids))
 
 
 @given(rows(), LIMITS)
-def test_the_text_never_passes_the_total_cap(given_rows: list[Row], limits: Limits) -> None:
-    matches, _ = pipeline.apply(given_rows, limits)
+def test_the_text_never_passes_the_total_cap(given_rows: list[Match], limits: Limits) -> None:
+    matches, _ = results.apply_limits(given_rows, limits)
     assert sum(len(match.chunk) for match in matches) <= limits.total_chars
 
 
 @given(rows(), LIMITS)
 def test_no_file_gives_more_than_two_nor_the_same_twice(
-    given_rows: list[Row], limits: Limits
+    given_rows: list[Match], limits: Limits
 ) -> None:
-    matches, _ = pipeline.apply(given_rows, replace(limits, chunk_chars=1000))
+    matches, _ = results.apply_limits(given_rows, replace(limits, chunk_chars=1000))
     for bucket in {(match.repo, match.rel_path) for match in matches}:
         mine = [match for match in matches if (match.repo, match.rel_path) == bucket]
         assert len(mine) <= 2
@@ -101,14 +102,14 @@ def test_no_file_gives_more_than_two_nor_the_same_twice(
 
 @given(rows(), LIMITS)
 def test_beyond_the_cutoff_there_is_only_the_fallback(
-    given_rows: list[Row], limits: Limits
+    given_rows: list[Match], limits: Limits
 ) -> None:
-    matches, _ = pipeline.apply(given_rows, limits)
+    matches, _ = results.apply_limits(given_rows, limits)
     cutoff = limits.cutoff
     if cutoff is None:
         return
 
-    def passes(row: Row) -> bool:
+    def passes(row: Match) -> bool:
         near = row.score is not None and row.score <= cutoff
         return near or row.matched_by in ("words", "both")
 
@@ -120,17 +121,17 @@ def test_beyond_the_cutoff_there_is_only_the_fallback(
 
 @given(rows(), LIMITS)
 def test_something_is_found_wherever_there_is_room_for_it(
-    given_rows: list[Row], limits: Limits
+    given_rows: list[Match], limits: Limits
 ) -> None:
-    matches, _ = pipeline.apply(given_rows, replace(limits, total_chars=100_000))
+    matches, _ = results.apply_limits(given_rows, replace(limits, total_chars=100_000))
     assert bool(matches) == bool(given_rows)
 
 
 @given(rows(), LIMITS)
 def test_the_summary_by_file_says_what_the_matches_say(
-    given_rows: list[Row], limits: Limits
+    given_rows: list[Match], limits: Limits
 ) -> None:
-    matches, files = pipeline.apply(given_rows, limits)
+    matches, files = results.apply_limits(given_rows, limits)
     assert [f.host_path for f in files] == sorted({m.host_path for m in matches if m.host_path})
     for summary in files:
         mine = [match for match in matches if match.host_path == summary.host_path]
@@ -142,8 +143,8 @@ def test_the_summary_by_file_says_what_the_matches_say(
 
 @given(rows(), LIMITS)
 def test_applying_it_to_what_came_out_changes_nothing(
-    given_rows: list[Row], limits: Limits
+    given_rows: list[Match], limits: Limits
 ) -> None:
     limits = replace(limits, chunk_chars=1000)
-    matches, files = pipeline.apply(given_rows, limits)
-    assert pipeline.apply([plain(match) for match in matches], limits) == (matches, files)
+    matches, files = results.apply_limits(given_rows, limits)
+    assert results.apply_limits([plain(match) for match in matches], limits) == (matches, files)

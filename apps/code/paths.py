@@ -1,4 +1,4 @@
-"""What a path says of a file, by customs that all languages share."""
+"""What a path says about its file, by naming customs that languages share."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -6,27 +6,27 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 
-def _set(words: str) -> frozenset[str]:
+def _words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-TEST_WORDS = _set("test tests testing spec specs testdata fixture fixtures mock mocks e2e")
-EXAMPLE_WORDS = _set(
+TEST_WORDS = _words("test tests testing spec specs testdata fixture fixtures mock mocks e2e")
+EXAMPLE_WORDS = _words(
     "example examples demo demos sample samples tutorial tutorials bench benches benchmark "
     "benchmarks"
 )
-LEGACY_WORDS = _set(
+LEGACY_WORDS = _words(
     "legacy compat deprecated obsolete shim shims polyfill polyfills vendor vendored thirdparty "
     "third_party"
 )
-PROSE_SUFFIXES = _set(".md .mdx .rst .adoc .txt")
-DATA_SUFFIXES = _set(
+PROSE_SUFFIXES = _words(".md .mdx .rst .adoc .txt")
+DATA_SUFFIXES = _words(
     ".json .yml .yaml .toml .xml .ini .cfg .lock .svg .html .css .csproj .props .targets"
 )
 DECLARATION_SUFFIXES = (".h", ".hpp", ".hh", ".hxx", ".d.ts", ".pyi", ".mli", ".fsi")
 # Files that stand for their folder.
-INDEX_STEMS = _set("__init__ __main__ index mod main lib init package")
-REEXPORT_STEMS = _set("__init__ index mod package-info")
+INDEX_STEMS = _words("__init__ __main__ index mod main lib init package")
+REEXPORT_STEMS = _words("__init__ index mod package-info")
 
 _WORD = re.compile(r"[a-z0-9]+")
 _CAMEL_TEST = re.compile(r"[a-z0-9](?:Tests?|Spec|TestCase)$")
@@ -34,7 +34,7 @@ _VERSION = re.compile(r"_?v(\d{1,4})$", re.IGNORECASE)
 
 
 def kinds(path: str) -> frozenset[str]:
-    """Which of `test`, `example`, `prose`, `data`, `legacy` a file is; most are none."""
+    """The kinds of a file among `test`, `example`, `prose`, `data`, `legacy`; most have none."""
     return frozenset(_kinds(PurePosixPath(path)))
 
 
@@ -60,9 +60,9 @@ def _stem(path: PurePosixPath) -> str:
     return path.stem
 
 
-def telling_name(path: str) -> str:
-    """The name that tells what is in a file: its own without suffix, or its folder's where the
-    file only stands for it (`parser/__init__.py`, `parser/mod.rs`)."""
+def descriptive_name(path: str) -> str:
+    """The name that describes the content: the file's stem, or its folder's name if the file stands
+    for the folder (`parser/__init__.py`, `parser/mod.rs`)."""
     parts = PurePosixPath(path)
     stem = _stem(parts)
     if stem.lower() in INDEX_STEMS and parts.parent.name:
@@ -71,12 +71,12 @@ def telling_name(path: str) -> str:
 
 
 def is_index(path: str) -> bool:
-    """Whether a file is of the kind that may only pass on what others define."""
+    """Return True for a file that usually re-exports what other files define."""
     return _stem(PurePosixPath(path)).lower() in REEXPORT_STEMS
 
 
 def declarations_beside(paths: Collection[str]) -> set[str]:
-    """Those that declare what another of `paths` with the same stem defines."""
+    """The paths that declare what another path with the same stem defines (`.h` beside `.c`)."""
     declaring = [path for path in paths if path.endswith(DECLARATION_SUFFIXES)]
     if not declaring:
         return set()
@@ -88,27 +88,27 @@ def _first_stem(path: str) -> str:
     return path.rpartition("/")[2].partition(".")[0]
 
 
-def superseded(paths: Collection[str], said: str) -> set[str]:
-    """Those in a folder named by a version beside one of a later version, such as `api/v1/` beside
-    `api/v2/`, unless `said` names that version."""
-    versions = {path: found for path in paths if (found := _versions(path))}
+def superseded(paths: Collection[str], query: str) -> set[str]:
+    """The paths in a version folder that has a later sibling (`api/v1/` beside `api/v2/`), unless
+    `query` names that version."""
+    versions = {path: parts for path in paths if (parts := _versions(path))}
     if not versions:
         return set()
     latest: dict[str, int] = {}
-    for found in versions.values():
-        for parent, number in found:
+    for parts in versions.values():
+        for parent, number in parts:
             latest[parent] = max(number, latest.get(parent, 0))
-    asked = {int(number) for number in re.findall(r"\bv(\d{1,4})\b", said.lower())}
+    named = {int(number) for number in re.findall(r"\bv(\d{1,4})\b", query.lower())}
     return {
         path
-        for path, found in versions.items()
-        if any(number < latest[parent] and number not in asked for parent, number in found)
+        for path, parts in versions.items()
+        if any(number < latest[parent] and number not in named for parent, number in parts)
     }
 
 
 @lru_cache(maxsize=20_000)
 def _versions(path: str) -> tuple[tuple[str, int], ...]:
-    """Each part of a path that is a version: what stands before it, and its number."""
+    """Each path component that is a version: the path before it, and its number."""
     parts = path.split("/")
     parts[-1] = parts[-1].partition(".")[0]
     matches = ((i, _VERSION.match(part)) for i, part in enumerate(parts))

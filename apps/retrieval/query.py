@@ -1,0 +1,195 @@
+"""The query of a search: its wire keys, its filters, and its embedding."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import translate
+from functools import cached_property, lru_cache
+from typing import Any
+
+from apps.code.languages import FILE_TYPES, known_type
+from apps.core.errors import InvalidInput
+from apps.embedding.types import Vectors
+from apps.index.lexical import words
+from apps.index.models import Root
+from apps.index.types import Filters
+from apps.index.vectors.packing import unit_rows
+from apps.retrieval.ranking.rank import drop_stopwords, query_stems
+from apps.retrieval.repositories import RepeatedFiles
+
+DEFAULT_LIMIT = 5
+MAX_LIMIT = 20
+# fnmatch writes atomic groups, so matching a glob takes linear time. Compiling a glob of a megabyte
+# takes seconds, and SQLite refuses it.
+MAX_PATH = 1_000
+GLOB_MARKS = "*?["
+_NO_FILTERS = Filters()
+
+
+@dataclass(frozen=True)
+class SearchQuery:
+    """What to search for."""
+
+    text: str
+    repositories: tuple[str, ...] = ()  # repository ids; empty: all
+    limit: int = DEFAULT_LIMIT
+    filters: Filters = field(default_factory=Filters)
+
+    @classmethod
+    def parse(cls, data: Mapping[str, Any]) -> "SearchQuery":
+        """Check `{query, repository?, path?, language?, limit?}` (contracts.md §4.2, and filters).
+        `repository` is an id or a list of ids. Unknown keys are ignored.
+
+        Raises InvalidInput; its details.details lists all problems.
+        """
+        problems: list[str] = []
+        text = data.get("query")
+        if not isinstance(text, str) or not text.strip():
+            problems.append("query is required")
+        repositories = parse_repositories(data.get("repository"), problems)
+        filters = parse_filters(data, problems)
+        limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
+        if problems:
+            raise InvalidInput(", ".join(problems), details={"details": problems})
+        return cls(
+            text=encodable(str(text)).strip(),
+            repositories=repositories,
+            limit=limit,
+            filters=filters,
+        )
+
+    def as_log(self) -> dict[str, Any]:
+        """Scope and size for the log. The text is private and left out."""
+        return log_fields(self.repositories, self.limit, self.filters)
+
+
+@dataclass(frozen=True)
+class EmbeddedQuery:
+    """A query with what every source of candidates needs."""
+
+    text: str
+    filters: Filters = _NO_FILTERS
+    vector: Vectors | None = None  # float32 (n); None: search by words alone
+    repeated: RepeatedFiles = field(default_factory=dict)  # left out of the answer
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The distinct words to look up."""
+        return drop_stopwords(words(self.text))
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """The distinct stems whose document frequencies the ranking needs."""
+        return query_stems(self.text)
+
+    @cached_property
+    def unit(self) -> Vectors | None:
+        """The vector at unit length; None without a vector, or if its length is 0 or not finite."""
+        if self.vector is None:
+            return None
+        units, good = unit_rows(self.vector.reshape(1, -1))
+        return units[0] if good[0] else None
+
+    @property
+    def is_filtered(self) -> bool:
+        return self.filters != _NO_FILTERS or bool(self.repeated)
+
+    def accepts(self, root: Root, path: str, language: str) -> bool:
+        """Return True for a file that passes the filters and that no other root answers for."""
+        if path in self.repeated.get(root.id, ()):
+            return False
+        return self.filters == _NO_FILTERS or fits(self.filters, path, language)
+
+
+# --- wire keys ------------------------------------------------------------------------------------
+
+
+def log_fields(repositories: Sequence[str], limit: int, filters: Filters) -> dict[str, Any]:
+    """Scope and size of a query for the log."""
+    filtered = {"filtered": True} if filters != _NO_FILTERS else {}
+    return {"repository": ", ".join(repositories) or "all", "limit": limit, **filtered}
+
+
+def parse_repositories(value: Any, problems: list[str]) -> tuple[str, ...]:
+    """The distinct ids in the key `repository`; blank values and [] mean all."""
+    if not value:
+        return ()
+    ids = value if isinstance(value, list) else [value]
+    if not all(isinstance(each, str) and each.strip() for each in ids):
+        problems.append("repository must be a non-empty string when provided")
+        return ()
+    return tuple(dict.fromkeys(encodable(each).strip() for each in ids))
+
+
+def parse_limit(value: Any, default: int, maximum: int, problems: list[str]) -> int:
+    """An integer clamped to 1..maximum; the default if it is missing or blank."""
+    limit = value or default
+    if isinstance(limit, bool) or not (
+        isinstance(limit, int) or (isinstance(limit, float) and limit.is_integer())
+    ):
+        problems.append("limit must be an integer")
+        return default
+    return max(1, min(maximum, int(limit)))
+
+
+def encodable(text: str) -> str:
+    """Replace lone surrogates, which JSON may carry and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def parse_filters(data: Mapping[str, Any], problems: list[str]) -> Filters:
+    """The filters in `{path?, language?}`; adds to `problems`.
+
+    A path is relative to a repository. A language is named by its name or an extension (`ts`).
+    """
+    path = _filter_text(data, "path", problems).removeprefix("./")
+    if len(path) > MAX_PATH:
+        problems.append(f"path must have at most {MAX_PATH:,} characters")
+    if "\0" in path:
+        problems.append("path must not hold a NUL")
+    if path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", path):
+        problems.append("path must be relative to the repository")
+    if ".." in re.split(r"[\\/]", path):
+        problems.append("path must not hold ..")
+    name = _filter_text(data, "language", problems)
+    language = language_named(name)
+    if name and not language:
+        problems.append(f"language is not known: {name[:40]}")
+    # SQLite's GLOB negates a set with ^.
+    return Filters(path.replace("[!", "[^"), language)
+
+
+def _filter_text(data: Mapping[str, Any], key: str, problems: list[str]) -> str:
+    value = data.get(key) or ""
+    if not isinstance(value, str) or (value and not value.strip()):
+        problems.append(f"{key} must be a non-empty string when provided")
+        return ""
+    return encodable(value).strip()
+
+
+def language_named(word: str) -> str:
+    """The language of this name or extension; "" if there is none."""
+    if not word:
+        return ""
+    name = word.lower()
+    if any(kind.name == name for kind in FILE_TYPES):
+        return name
+    kind = known_type(f"_.{name}")
+    return kind.name if kind else ""
+
+
+# --- filters --------------------------------------------------------------------------------------
+
+
+def fits(filters: Filters, path: str, language: str) -> bool:
+    """Return True for a file that passes all filters. As in the word index, `*` spans folders."""
+    if filters.language and language != filters.language:
+        return False
+    if not any(mark in filters.path for mark in GLOB_MARKS):
+        return path.startswith(filters.path)
+    return _pattern(filters.path).fullmatch(path) is not None
+
+
+@lru_cache(maxsize=256)
+def _pattern(glob: str) -> re.Pattern[str]:
+    return re.compile(translate(glob.replace("[^", "[!")))

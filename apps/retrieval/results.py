@@ -1,0 +1,365 @@
+"""From candidates to a result: texts, cutoff, fallback, duplicates, caps, summary by file.
+
+The order of the steps is a contract (the table of docs/retrieval.md). Each step is a pure function
+that preserves order. Distances are squared L2: lower is better.
+"""
+
+import logging
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from apps.core.config import config
+from apps.core.errors import Unavailable
+from apps.index.lexical import ChunkFacts, StoredChunk, get_lexical
+from apps.index.models import Root
+from apps.index.paths import map_path
+from apps.index.vectors.store import get_store
+from apps.retrieval.candidates import Candidates, MatchedBy
+from apps.retrieval.repositories import repo_id
+
+log = logging.getLogger("codeinfo.retrieval")
+
+MAX_PER_FILE = 2
+
+
+@dataclass(frozen=True)
+class Match:
+    """One passage of an answer."""
+
+    repo: str
+    rel_path: str
+    container_path: str
+    host_path: str
+    chunk: str  # the text; `cut` may shorten it
+    chunk_id: str
+    model_id: str
+    score: float | None = None  # distance, lower is better; None: unknown
+    host_path_warning: str | None = None
+    start_line: int | None = None  # 1-based, as is end_line, which is included
+    end_line: int | None = None
+    symbol: str = ""
+    language: str = ""
+    matched_by: MatchedBy = "vector"
+    line_count: int | None = None  # lines of `chunk` after the cut
+
+    @property
+    def distance(self) -> float:
+        """The score as a sort key: infinity if it is unknown."""
+        return math.inf if self.score is None else self.score
+
+    def as_wire(self) -> dict[str, Any]:
+        """One entry of `results` (contracts.md §4.3, plus startLine, endLine, matchedBy, symbol,
+        language)."""
+        wire: dict[str, Any] = {
+            "repo": self.repo,
+            "relPath": self.rel_path,
+            "containerPath": self.container_path,
+            "hostPath": self.host_path,
+            "score": self.score,
+            "chunk": self.chunk,
+            "chunkId": self.chunk_id,
+            "modelId": self.model_id,
+            "lineCount": self.line_count,
+            "startLine": self.start_line,
+            "endLine": self.end_line,
+            "matchedBy": self.matched_by,
+        }
+        if self.host_path_warning:
+            wire["hostPathWarning"] = self.host_path_warning
+        if self.symbol:
+            wire["symbol"] = self.symbol
+        if self.language:
+            wire["language"] = self.language
+        return wire
+
+
+@dataclass(frozen=True)
+class FileSummary:
+    """The matches of one file. `highest_match` is the smallest distance (sic, §4.4.9)."""
+
+    host_path: str
+    highest_match: float | None
+    chunk_count: int
+    line_count: int | None
+    host_path_warning: str | None = None
+    repo: str | None = None
+    model_id: str | None = None
+
+    def as_wire(self) -> dict[str, Any]:
+        wire: dict[str, Any] = {
+            "hostPath": self.host_path,
+            "highestMatch": self.highest_match,
+            "chunkCount": self.chunk_count,
+            "lineCount": self.line_count,
+        }
+        optional = {
+            "hostPathWarning": self.host_path_warning,
+            "repo": self.repo,
+            "modelId": self.model_id,
+        }
+        return wire | {key: value for key, value in optional.items() if value}
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The answer to a SearchQuery."""
+
+    matches: tuple[Match, ...]  # in the order of the ranking
+    files: tuple[FileSummary, ...]
+    model_id: str
+    # Candidates beyond the cutoff that are not among the matches; for the page, not on the wire.
+    weaker: int = 0
+    # What the index could not do: "", "words only" (no match has a score), "words only in" some
+    # repositories, "vectors only: " with the repositories whose words are being rebuilt, or the
+    # repositories that lack vectors. On the wire only if it is not empty.
+    degraded: str = ""
+
+    def as_wire(self) -> dict[str, Any]:
+        wire: dict[str, Any] = {
+            "results": [match.as_wire() for match in self.matches],
+            "modelId": self.model_id,
+            "files": [summary.as_wire() for summary in self.files],
+        }
+        return wire | ({"degraded": self.degraded} if self.degraded else {})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much an answer may hold."""
+
+    cutoff: float | None  # greatest distance; None: no cutoff
+    fallback: int  # matches to return if none passes the cutoff
+    chunk_chars: int
+    total_chars: int
+    ranked: bool = False  # best means first; otherwise it means nearest
+
+    @classmethod
+    def from_config(cls) -> "Limits":
+        k = config()
+        return cls(
+            cutoff=None if k.retrieval_cutoff_disabled else k.retrieval_cutoff,
+            fallback=k.retrieval_fallback_chunks,
+            chunk_chars=k.tool_chunk_max_chars,
+            total_chars=k.tool_max_chars,
+            ranked=k.retrieval_mode == "hybrid",
+        )
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def matches_of(
+    candidates: Candidates, indexes: Sequence[int], *, words_only: bool = False
+) -> list[Match]:
+    """The candidates at these indexes with their texts, in that order.
+
+    Texts come from the word index, and from the vector store for chunks that it lacks. Leaves out
+    chunks that were deleted in the meantime. Raises Unavailable CHROMA_UNAVAILABLE.
+    """
+    keys = {index: (candidates.roots[index].id, candidates.ids[index]) for index in indexes}
+    chunks = _lexical_chunks(keys.values())
+    if not words_only:
+        chunks |= _vector_chunks(key for key in keys.values() if key not in chunks)
+    return [
+        match_of(
+            candidates.roots[index],
+            *chunks[key],
+            score=candidates.distance(index),
+            matched_by=candidates.matched_by(index),
+        )
+        for index, key in keys.items()
+        if key in chunks
+    ]
+
+
+def match_of(
+    root: Root,
+    facts: ChunkFacts,
+    text: str,
+    *,
+    score: float | None,
+    matched_by: MatchedBy = "vector",
+    model_id: str = "",
+) -> Match:
+    mapped = map_path(root, facts.path)
+    return Match(
+        repo=repo_id(root),
+        rel_path=facts.path,
+        container_path=mapped.container_path,
+        host_path=mapped.host_path,
+        host_path_warning=mapped.warning,
+        chunk=text,
+        chunk_id=facts.chunk_hash or facts.id,
+        model_id=model_id or root.model,
+        # JSON has no NaN and no infinity.
+        score=score if score is not None and math.isfinite(score) else None,
+        start_line=facts.start_line or None,
+        end_line=facts.end_line or None,
+        symbol=facts.symbol,
+        language=facts.language,
+        matched_by=matched_by,
+    )
+
+
+ChunkKey = tuple[UUID, str]  # root and chunk id
+
+
+def _lexical_chunks(keys: Iterable[ChunkKey]) -> dict[ChunkKey, StoredChunk]:
+    chunks: dict[ChunkKey, StoredChunk] = {}
+    for root_id, ids in _by_root(keys).items():
+        try:
+            of_root = get_lexical().chunks(root_id, ids)
+        except Unavailable:
+            continue  # `degraded` reports it
+        chunks |= {(root_id, chunk_id): chunk for chunk_id, chunk in of_root.items()}
+    return chunks
+
+
+def _vector_chunks(keys: Iterable[ChunkKey]) -> dict[ChunkKey, StoredChunk]:
+    ids = _by_root(keys)
+    return {
+        (root_id, match.id): StoredChunk(ChunkFacts.of(match), match.text)
+        for root_id, of_root in (get_store().get_each(ids) if ids else {}).items()
+        for match in of_root.values()
+    }
+
+
+def _by_root(keys: Iterable[ChunkKey]) -> Mapping[UUID, list[str]]:
+    ids: dict[UUID, list[str]] = {}
+    for root_id, chunk_id in keys:
+        ids.setdefault(root_id, []).append(chunk_id)
+    return ids
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def apply_limits(
+    candidates: Sequence[Match], limits: Limits
+) -> tuple[tuple[Match, ...], tuple[FileSummary, ...]]:
+    """All steps. Returns the matches in their order, and their summary by file."""
+    log_score_source(candidates, ranked=limits.ranked)
+    chosen = within(candidates, limits.cutoff)
+    chosen = chosen or best(candidates, limits.fallback, ranked=limits.ranked)
+    chosen = best_per_file(without_duplicates(chosen), ranked=limits.ranked)
+    matches = capped([cut(match, limits.chunk_chars) for match in chosen], limits.total_chars)
+    sizes = {"candidates": len(candidates), "results": len(matches)}
+    log.debug("vector search pipeline", extra={"context": {**vars(limits), **sizes}})
+    return matches, by_file(matches)
+
+
+def log_score_source(matches: Sequence[Match], *, ranked: bool = False) -> None:
+    """Log the range of the scores, and in a ranking how many matches have words of the query."""
+    scores = [match.score for match in matches if match.score is not None]
+    context: dict[str, object] = {
+        "tool": "VectorSearch",
+        "scoreSource": "distances" if scores else "none",
+        "scoreCount": len(scores),
+    }
+    if scores:
+        context |= {"scoreMin": min(scores), "scoreMax": max(scores)}
+    if ranked:
+        context |= {"mode": "hybrid", "withWords": sum(m.matched_by != "vector" for m in matches)}
+    log.info("vector search score source", extra={"context": context})
+
+
+def within(matches: Sequence[Match], cutoff: float | None) -> list[Match]:
+    return [match for match in matches if passes(match, cutoff)]
+
+
+def passes(match: Match, cutoff: float | None) -> bool:
+    """Return True if there is no cutoff, the match has words of the query, or it is near enough."""
+    return cutoff is None or match.matched_by != "vector" or match.distance <= cutoff
+
+
+def best(matches: Sequence[Match], count: int, *, ranked: bool = False) -> list[Match]:
+    """The `count` best matches in their order. A match without a score is worst; of ties the first
+    wins."""
+    return [matches[i] for i in _best(matches, range(len(matches)), count, ranked=ranked)]
+
+
+def _best(
+    matches: Sequence[Match], indexes: Sequence[int], count: int, *, ranked: bool
+) -> list[int]:
+    if ranked:
+        return list(indexes[:count])
+    return sorted(sorted(indexes, key=lambda i: (matches[i].distance, i))[:count])
+
+
+def without_duplicates(matches: Sequence[Match]) -> list[Match]:
+    """Drop a match whose id or text an earlier match of the same file has."""
+    keys: set[Hashable] = set()
+    distinct = []
+    for match in matches:
+        file = (match.repo, match.rel_path)
+        own = {(file, "id", match.chunk_id), (file, "text", match.chunk)}
+        if keys.isdisjoint(own):
+            keys |= own
+            distinct.append(match)
+    return distinct
+
+
+def best_per_file(matches: Sequence[Match], *, ranked: bool = False) -> list[Match]:
+    """The MAX_PER_FILE best matches of each file, in their order."""
+    files: dict[Hashable, list[int]] = {}
+    for i, match in enumerate(matches):
+        files.setdefault((match.repo, match.rel_path), []).append(i)
+    chosen: set[int] = set()
+    for indexes in files.values():
+        chosen.update(_best(matches, indexes, MAX_PER_FILE, ranked=ranked))
+    return [match for i, match in enumerate(matches) if i in chosen]
+
+
+def cut(match: Match, chars: int) -> Match:
+    """The match with at most `chars` characters of text, and the lines of that text counted."""
+    chunk = match.chunk[:chars]
+    return replace(match, chunk=chunk, line_count=count_lines(chunk))
+
+
+def count_lines(text: str) -> int:
+    return text.count("\n") + 1 if text else 0
+
+
+def capped(matches: Sequence[Match], chars: int) -> tuple[Match, ...]:
+    """The matches before the first that exceeds the cap. Smaller later ones are not tried."""
+    total = 0
+    for i, match in enumerate(matches):
+        total += len(match.chunk)
+        if total > chars:
+            return tuple(matches[:i])
+    return tuple(matches)
+
+
+def by_file(matches: Iterable[Match]) -> tuple[FileSummary, ...]:
+    """One summary for each host path, sorted by code points. Leaves out matches without one."""
+    files: dict[str, list[Match]] = {}
+    for match in matches:
+        if match.host_path:
+            files.setdefault(match.host_path, []).append(match)
+    return tuple(_summary(path, files[path]) for path in sorted(files))
+
+
+def _summary(host_path: str, matches: Sequence[Match]) -> FileSummary:
+    counts = [match.line_count for match in matches if match.line_count is not None]
+    first = matches[0]
+    return FileSummary(
+        host_path=host_path,
+        highest_match=min((m.score for m in matches if m.score is not None), default=None),
+        chunk_count=len(matches),
+        line_count=sum(counts) if counts else None,
+        host_path_warning=next((m.host_path_warning for m in matches if m.host_path_warning), None),
+        repo=first.repo,
+        model_id=first.model_id,
+    )
+
+
+def count_weaker(
+    candidates: Sequence[Match], matches: Sequence[Match], cutoff: float | None
+) -> int:
+    """How many candidates beyond the cutoff are not among the matches."""
+    shown = {(match.repo, match.rel_path, match.chunk_id) for match in matches}
+    beyond = [each for each in candidates if not passes(each, cutoff)]
+    return sum((each.repo, each.rel_path, each.chunk_id) not in shown for each in beyond)
