@@ -20,7 +20,6 @@ from apps.agents import loop
 from apps.agents.events import Terminal, ThreadNamed, TurnFailed, TurnStopped
 from apps.agents.messages import Message
 from apps.agents.metering import Meter
-from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers import registry
 from apps.agents.providers.base import ModelRequest, Provider
 from apps.agents.stream_scheduler import stream_scheduler
@@ -163,10 +162,9 @@ async def _started(request: StartTurn) -> tuple[Store, StartedTurn]:
 def _request(
     asked: StartTurn, started: StartedTurn, provider: Provider, tools: Sequence[Tool]
 ) -> ModelRequest:
-    system = getattr(provider, "system_prompt", SYSTEM_PROMPT)
     agent = asked.agent or AgentRun("")
     messages = [
-        Message("system", agent.system_prompt or system),
+        Message("system", agent.system_prompt or provider.system_prompt),
         *started.history,
         Message("user", asked.message),
     ]

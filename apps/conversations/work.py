@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from channels.db import database_sync_to_async
 
 from apps.core.principal import carry_into
+from apps.core.tasks import create_task
 from apps.logs.context import background_context
 
 P = ParamSpec("P")
@@ -16,9 +17,6 @@ T = TypeVar("T")
 # Rows are written one after the other, as SQLite would have it anyway, by a thread of their own:
 # the one that async Django shares may be held by the very request that waits for this.
 _rows = ThreadPoolExecutor(max_workers=1, thread_name_prefix="chat-rows")
-
-# The strong references: the loop itself forgets tasks that nobody holds.
-_tasks: set[asyncio.Task[Any]] = set()
 
 
 async def database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -33,7 +31,4 @@ def spawn(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     The context holds what its log lines say, and for whom it acts, and nothing else: it must not
     use the thread of a request that may end first.
     """
-    task = asyncio.create_task(work, context=carry_into(background_context()))
-    _tasks.add(task)
-    task.add_done_callback(_tasks.discard)
-    return task
+    return create_task(work, context=carry_into(background_context()))

@@ -1,5 +1,7 @@
 """The room that writes the index."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,7 @@ class IngestConfig(AppConfig):
     # "ingest" is the label of the index, which keeps its tables (`apps.index.apps`).
     label = "ingest_runs"
     verbose_name = "Ingest"
+
+    def ready(self) -> None:
+        """Register the statuses and envelopes of the errors."""
+        import_module("apps.ingest.errors")

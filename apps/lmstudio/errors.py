@@ -1,8 +1,22 @@
-"""The one error of this room."""
+"""Errors of LM Studio, and the bodies of its routes (contracts.md §5.8)."""
 
-from apps.core.errors import Unavailable
+from typing import Any
+
+from apps.core.error_map import register_envelope, register_status
+from apps.core.errors import CodeinfoError, Unavailable
 
 
 def unavailable(message: str, *, retryable: bool = True) -> Unavailable:
     """LM Studio cannot be used; `message` says why, in a sentence for a person."""
     return Unavailable(message, code="LMSTUDIO_UNAVAILABLE", retryable=retryable)
+
+
+def lmstudio(error: CodeinfoError) -> dict[str, Any]:
+    """{status, baseUrl, error}: the address of the server, and a sentence."""
+    invalid = error.code == "INVALID_BASE_URL"
+    message = "Invalid baseUrl" if invalid else error.message
+    return {"status": "error", "baseUrl": error.details.get("baseUrl"), "error": message}
+
+
+register_envelope("/lmstudio/", lmstudio)
+register_status("LMSTUDIO_UNAVAILABLE", 502)

@@ -1,43 +1,34 @@
-"""Work that a call has begun, and that must not go on without its caller."""
+"""Start work for a call, and undo it if the caller goes away."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-T = TypeVar("T")
+from apps.core.tasks import create_task
 
-# Strong references: the loop itself forgets tasks that nobody holds.
-_tasks: set[asyncio.Task[Any]] = set()
+T = TypeVar("T")
 
 
 async def begin(start: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[None]]) -> T:
-    """What `start` returns.
+    """Return the result of `start`.
 
-    `start` is not torn in the middle when the caller goes away meanwhile: it comes to its end, and
-    what it began is undone.
+    If the caller is cancelled meanwhile, `start` runs to its end, then `undo` gets its result.
     """
-    starting = _kept(start)
+    starting = create_task(start)
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        _kept(_undone(starting, undo))
+        create_task(_undone(starting, undo))
         raise
 
 
 async def finally_do(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for `work`, which comes to its end even if whoever waits is cancelled once more."""
-    await asyncio.shield(_kept(work))
+    """Wait for `work`, which runs to its end even if the caller is cancelled again."""
+    await asyncio.shield(create_task(work))
 
 
 async def _undone(starting: "asyncio.Task[T]", undo: Callable[[T], Awaitable[None]]) -> None:
     await asyncio.wait({starting})
-    # Where it failed there is nothing to undo, and nobody left to tell.
+    # If it failed, there is nothing to undo.
     if not starting.cancelled() and starting.exception() is None:
         await undo(starting.result())
-
-
-def _kept(work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-    task = asyncio.create_task(work)
-    _tasks.add(task)
-    task.add_done_callback(_tasks.discard)
-    return task

@@ -4,15 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.conversations.parts import Part
+from apps.retrieval.tools import TOOLS
 
 LONGEST_QUERY = 80
-# What a tool does, and the argument that says with what.
-DOING = {
-    "VectorSearch": ("Searching for", "query"),
-    "FindDefinitions": ("Looking up where it is defined:", "name"),
-    "FindReferences": ("Looking up where it is used:", "name"),
-    "FileOutline": ("Reading the outline of", "path"),
-}
+TOOLS_BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 def doing(parts: Sequence[Part]) -> str:
@@ -30,11 +25,11 @@ def doing(parts: Sequence[Part]) -> str:
 
 def _started(part: Part) -> str:
     parameters: Mapping[str, Any] = part["parameters"]
-    if part["name"] == "ListIngestedRepositories":
-        return "Looking up which repositories there are"
-    words, subject = DOING.get(part["name"], ("", ""))
-    if asked := parameters.get(subject):
-        return f"{words} {_shortened(str(asked))!r}"
+    tool = TOOLS_BY_NAME.get(part["name"])
+    if tool is not None and not tool.subject:
+        return tool.progress
+    if tool is not None and (value := parameters.get(tool.subject)):
+        return f"{tool.progress} {_shortened(str(value))!r}"
     return f"Running {part['name']}"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from apps.retrieval.output_schemas import DEFINITIONS, OUTLINE, REFERENCES
 from apps.retrieval.symbols import (
     OutlineQuery,
     SymbolQuery,
@@ -44,6 +45,7 @@ def _by_name(
     description: str,
     of_name: str,
     of_limit: str,
+    **facts: Any,
 ) -> Tool:
     """A tool that looks a name up in all that may be searched."""
 
@@ -65,7 +67,7 @@ def _by_name(
         "language": LANGUAGE,
         "limit": limit(DEFAULT_LIMIT, MAX_LIMIT, of_limit),
     }
-    return Tool(name, description, schema(properties, "name"), run)
+    return Tool(name, description, schema(properties, "name"), run, subject="name", **facts)
 
 
 FIND_DEFINITIONS = _by_name(
@@ -85,6 +87,14 @@ FIND_DEFINITIONS = _by_name(
     ),
     of_name="The name of the definition, such as 'parse' or 'Parser.parse'.",
     of_limit="Most definitions to return.",
+    title="Find where a name is defined",
+    output_schema=DEFINITIONS,
+    progress="Looking up where it is defined:",
+    empty_hint=(
+        "Nothing ingested defines this name; it may come from a library. Check how it is spelled, "
+        "leave out `repository` and filters, or describe it to VectorSearch."
+    ),
+    result_words=("definition", "definitions"),
 )
 
 FIND_REFERENCES = _by_name(
@@ -103,6 +113,14 @@ FIND_REFERENCES = _by_name(
     ),
     of_name="The identifier, exactly as it is written in the code.",
     of_limit="Most lines to return.",
+    title="Find where a name is used",
+    output_schema=REFERENCES,
+    progress="Looking up where it is used:",
+    empty_hint=(
+        "No line uses this identifier. Check how it is spelled, case included, or leave out "
+        "`repository` and filters."
+    ),
+    result_words=("line", "lines"),
 )
 
 FILE_OUTLINE = Tool(
@@ -131,6 +149,11 @@ FILE_OUTLINE = Tool(
         "path",
     ),
     run=_file_outline,
+    title="Outline a file",
+    output_schema=OUTLINE,
+    progress="Reading the outline of",
+    subject="path",
+    result_words=("definition", "definitions"),
 )
 
 SYMBOL_TOOLS = (FIND_DEFINITIONS, FIND_REFERENCES, FILE_OUTLINE)

@@ -12,12 +12,27 @@ JSON = dict[str, Any]
 
 @dataclass(frozen=True)
 class Tool:
-    """A named verb. `parameters` is a JSON schema; `run` is sync and may raise our errors."""
+    """A read-only verb, and everything that the chat and MCP tell of it.
+
+    name, title: for programs and for people.
+    description: for a model that has never seen codeinfo.
+    parameters, output_schema: JSON Schemas with an object at the root.
+    run: synchronous; called in a thread; raises CodeinfoError.
+    progress: shown while it runs, before the argument `subject` if it has one.
+    empty_hint: what to try if `results` is an empty list.
+    result_words: singular and plural of one result.
+    """
 
     name: str
     description: str
     parameters: JSON
     run: Callable[[Mapping[str, Any]], JSON]
+    title: str
+    output_schema: JSON
+    progress: str
+    subject: str = ""
+    empty_hint: str = ""
+    result_words: tuple[str, str] = ("match", "matches")
 
 
 _ID: JSON = {"type": "string", "minLength": 1}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from apps.retrieval.output_schemas import MATCHES, REPOSITORIES
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, SearchQuery
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.search import search
@@ -66,6 +67,15 @@ VECTOR_SEARCH = Tool(
         "query",
     ),
     run=_vector_search,
+    title="Search the ingested repositories",
+    output_schema=MATCHES,
+    progress="Searching for",
+    subject="query",
+    empty_hint=(
+        "Nothing came close. Search again with names and words that the code itself would use, one "
+        "thing at a time; leave out `repository` and filters, or call ListIngestedRepositories to "
+        "see whether the right repository is ingested at all."
+    ),
 )
 
 LIST_REPOSITORIES = Tool(
@@ -78,6 +88,9 @@ LIST_REPOSITORIES = Tool(
     ),
     parameters=schema({}),
     run=_list_repositories,
+    title="List the ingested repositories",
+    output_schema=REPOSITORIES,
+    progress="Looking up which repositories there are",
 )
 
 TOOLS: tuple[Tool, ...] = (LIST_REPOSITORIES, VECTOR_SEARCH, *SYMBOL_TOOLS)

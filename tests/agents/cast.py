@@ -64,7 +64,7 @@ def tool(name: str, payload: JSON | Exception, calls: list[JSON] | None = None) 
 
     properties = {"query": {"type": "string"}, "repository": {"type": "string"}}
     schema: JSON = {"type": "object", "properties": properties if name == "VectorSearch" else {}}
-    return Tool(name, f"{name}, as a test has it.", schema, answer)
+    return Tool(name, f"{name}, as a test has it.", schema, answer, name, {"type": "object"}, name)
 
 
 TOOLS = (

@@ -124,7 +124,16 @@ def stuck() -> Iterator[Tool]:
         release.wait(60)
         return found()
 
-    yield Tool("VectorSearch", "Waits.", {"type": "object", "properties": {}}, run)
+    schema = {"type": "object", "properties": {}}
+    yield Tool("VectorSearch", "Waits.", schema, run, "Wait", {"type": "object"}, "Waiting")
+        "VectorSearch",
+        "Waits.",
+        {"type": "object", "properties": {}},
+        run,
+        "Wait",
+        {"type": "object"},
+        "Waiting",
+    )
     release.set()
 
 

@@ -1,5 +1,6 @@
 """Tools within limits: those that an agent names, and the repositories that it may look into."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[JSON]:
 
     def recorded(real: Tool) -> Tool:
         double = tool(real.name, answers.get(real.name, found()), reached)
-        return Tool(real.name, real.description, real.parameters, double.run)
+        return replace(real, run=double.run)
 
     monkeypatch.setattr(agent_tools, "TOOLS", tuple(map(recorded, agent_tools.TOOLS)))
     return reached

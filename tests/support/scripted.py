@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from apps.agents.events import ModelEvent, TextDelta
+from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 
 
@@ -23,6 +24,7 @@ class ScriptedProvider:
     """Each round plays one script, the last one again and again; requests are kept for the test."""
 
     label = "Scripted"
+    system_prompt = SYSTEM_PROMPT
 
     def __init__(self, *rounds: Sequence[Step], id: str = "openai") -> None:
         self.id = id

@@ -54,23 +54,28 @@ class ModelRequest:
 
 
 class Provider(Protocol):
-    """Errors raised by `models` and `stream`: Unavailable (retryable or not), InvalidInput.
+    """A source of models. Its methods run in the event loop, several calls at once.
 
-    A provider whose models must be told something else than every other's may have a
-    `system_prompt: str`, which the runner sends in place of SYSTEM_PROMPT.
+    `models` and `stream` raise Unavailable (retryable or not) and InvalidInput.
     """
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """The wire name ("lmstudio")."""
 
     @property
-    def label(self) -> str: ...
+    def label(self) -> str:
+        """The name that pages show ("LM Studio")."""
+
+    @property
+    def system_prompt(self) -> str:
+        """Called once a turn, for its first message, unless an agent brings a prompt."""
 
     async def availability(self) -> Availability:
-        """Never raises; answers within a second or two."""
+        """Called when the providers are listed. Never raises; returns within seconds."""
 
     async def models(self) -> Sequence[Model]:
-        """The models to choose from, best first."""
+        """Called when a page or a client lists the models. Returns the best model first."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """One round. Closing the generator must stop the generation on the server."""
+        """Called once for each round of a turn. Closing the generator stops the generation."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from apps.agents.events import ModelEvent, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall, ToolResult
+from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.quoting import place
 from apps.core.config import config
@@ -65,6 +66,7 @@ class BuiltinProvider:
 
     id = "builtin"
     label = "Search only"
+    system_prompt = SYSTEM_PROMPT
 
     async def availability(self) -> Availability:
         return Availability(available=True)

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from channels.db import database_sync_to_async
 
 from apps.agents.events import ModelEvent
+from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import Listing, available
 from apps.agents.providers.lmstudio_frames import Round
@@ -28,6 +29,7 @@ class LMStudioProvider:
 
     id = "lmstudio"
     label = "LM Studio"
+    system_prompt = SYSTEM_PROMPT
 
     def __init__(self) -> None:
         self._listing = Listing(_list)

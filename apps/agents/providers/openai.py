@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 
 from apps.agents.events import ModelEvent
+from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import Listing, available
 from apps.agents.providers.openai_server import Server, certificates, unavailable
@@ -40,6 +41,7 @@ class OpenAIProvider:
 
     id = "openai"
     label = "OpenAI-compatible server"
+    system_prompt = SYSTEM_PROMPT
 
     def __init__(self) -> None:
         self._listing = Listing(_list)

@@ -11,15 +11,11 @@ from apps.conversations.answers import markdown
 from apps.conversations.answers.citations import Citations, Passage, passages_of
 from apps.conversations.parts import Part
 from apps.retrieval.highlight import highlight_lines
+from apps.retrieval.tools import TOOLS
 
 State = Literal["running", "ok", "failed"]
 STATES: dict[str, State] = {"started": "running", "success": "ok", "error": "failed"}
-# What the results of a tool are called; matches where it is not here.
-RESULT_WORDS = {
-    "FindDefinitions": ("definition", "definitions"),
-    "FindReferences": ("line", "lines"),
-    "FileOutline": ("definition", "definitions"),
-}
+RESULT_WORDS = {tool.name: tool.result_words for tool in TOOLS}
 STAGE_WORDS: dict[State, str] = {"running": "Running", "ok": "Success", "failed": "Failed"}
 
 
