@@ -1,6 +1,6 @@
 """One table from errors to answers: which status, and which envelope for which family of routes.
 
-The envelopes differ because contracts.md has them so (its §1.2, §2.4, §2.5, §4.2, §5); routes of
+The envelopes differ because contract.md has them so (its §1.2, §2.4, §2.5, §4.2, §5); routes of
 our own use `plain`. Nothing else in the project builds an error body.
 """
 

@@ -26,7 +26,7 @@ class SearchQuery:
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "SearchQuery":
-        """Check `{query, repository?, path?, language?, limit?}` (contracts.md §4.2, and filters;
+        """Check `{query, repository?, path?, language?, limit?}` (contract.md §4.2, and filters;
         unknown keys are ignored). `repository` is an id or a list of them.
 
         Raises InvalidInput whose details.details lists everything that is wrong.
@@ -127,7 +127,7 @@ class Match(Row):
     line_count: int | None = None
 
     def as_wire(self) -> dict[str, Any]:
-        """One entry of `results` (contracts.md §4.3, plus startLine, endLine, matchedBy, symbol,
+        """One entry of `results` (contract.md §4.3, plus startLine, endLine, matchedBy, symbol,
         language)."""
         wire: dict[str, Any] = {
             "repo": self.repo,
