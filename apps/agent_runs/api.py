@@ -1,4 +1,4 @@
-"""The agents' routes (contracts.md §7)."""
+"""The agents' routes (docs/contract.md §7)."""
 
 import asyncio
 from typing import Any

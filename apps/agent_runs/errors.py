@@ -1,4 +1,4 @@
-"""The error bodies of the routes of agents (contracts.md §7)."""
+"""The error bodies of the routes of agents (contract.md §7)."""
 
 from typing import Any
 

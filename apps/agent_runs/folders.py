@@ -1,4 +1,4 @@
-"""The working folder of an agent's run, as a caller names it (contracts.md §7)."""
+"""The working folder of an agent's run, as a caller names it (docs/contract.md §7)."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Agents and their commands as the wire has them, here and over MCP (contracts.md §6.2, §7)."""
+"""Agents and their commands as the wire has them, here and over MCP (docs/contract.md §6.2, §7)."""
 
 from typing import Any
 

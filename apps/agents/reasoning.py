@@ -2,7 +2,7 @@
 
 Open models put their thinking between markers: `<think>…</think>`, or Harmony's channels
 (`<|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>final<|message|>…`). The parser
-takes the text as it arrives, cut anywhere, and never lets a marker through (contracts.md §3).
+takes the text as it arrives, cut anywhere, and never lets a marker through (docs/contract.md §3).
 """
 
 import re

@@ -98,7 +98,7 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
 
     What is wrong with the call, and what the tool refuses or lacks, is a result: the model reads it
     and may try again. Each tool checks its arguments itself and says what it does not like
-    (contracts.md §4.2); a schema check in front would refuse what the tools accept, such as null
+    (contract.md §4.2); a schema check in front would refuse what the tools accept, such as null
     for an argument that is left out. Errors that are not ours are bugs, and propagate.
     """
     started = time.monotonic()

@@ -1,4 +1,4 @@
-"""The conversation routes (contracts.md §1.2)."""
+"""The conversation routes (docs/contract.md §1.2)."""
 
 from typing import Any
 

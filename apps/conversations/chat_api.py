@@ -1,4 +1,4 @@
-"""`POST /chat` in both its forms, what there is to choose from, and Stop (contracts.md §2)."""
+"""`POST /chat` in both its forms, what there is to choose from, and Stop (docs/contract.md §2)."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The error bodies of the conversation routes (contracts.md §1.2) and of the chat stream (§2.4)."""
+"""The error bodies of the conversation routes (contract.md §1.2) and of the chat stream (§2.4)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The Codex flags as the page shows and posts them (contracts.md §2.2, §10)."""
+"""The Codex flags as the page shows and posts them (docs/contract.md §2.2, §10)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

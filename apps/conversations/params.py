@@ -1,4 +1,4 @@
-"""The query strings of the conversation routes, read strictly (contracts.md §1.2)."""
+"""The query strings of the conversation routes, read strictly (docs/contract.md §1.2)."""
 
 import re
 from collections.abc import Callable

@@ -13,7 +13,7 @@ from apps.conversations.parts import Part, content
 from apps.core.errors import NotFound
 from apps.core.principal import Principal, current
 
-# What `state` asks for (contracts.md §1.2).
+# What `state` asks for (docs/contract.md §1.2).
 STATES = {
     "active": Q(archived_at__isnull=True),
     "archived": Q(archived_at__isnull=False),

@@ -1,4 +1,4 @@
-"""The shapes of what the conversation routes are sent (contracts.md §1.2).
+"""The shapes of what the conversation routes are sent (docs/contract.md §1.2).
 
 All are strict: unknown keys are refused, and nothing is coerced from another type.
 """

@@ -1,4 +1,4 @@
-"""Rows as JSON: conversations, turns, and the running answer (contracts.md §1.1, §1.2)."""
+"""Rows as JSON: conversations, turns, and the running answer (docs/contract.md §1.1, §1.2)."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -50,12 +50,12 @@ def integer(low: int, high: int) -> Parse:
 
 
 def clamped(low: int, high: int) -> Parse:
-    """A whole number that is moved into its range, as contracts.md has it for INGEST_FLUSH_EVERY."""
+    """A whole number that is moved into its range, as docs/contract.md has it for INGEST_FLUSH_EVERY."""
     return lambda value: min(high, max(low, int(value)))
 
 
 def number_or(default: float, accept: Callable[[float], bool], whole: bool = False) -> Parse:
-    """A number whose impossible values mean the default (contracts.md §4.4); text is an error."""
+    """A number whose impossible values mean the default (docs/contract.md §4.4); text is an error."""
 
     def parse(value: str) -> float:
         number = float(value)

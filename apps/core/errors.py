@@ -6,7 +6,7 @@
     ├── Conflict         right in itself, but not now (409, 410, 429)
     └── Unavailable      a part we depend on does not answer (502, 503); may be retryable
 
-Each carries a stable `code` (a wire name of contracts.md), a sentence for a person, and `details`:
+Each carries a stable `code` (a wire name of contract.md), a sentence for a person, and `details`:
 the few facts the caller needs, already in wire names. `error_map` turns an error into an answer.
 """
 

@@ -25,7 +25,7 @@ def map_path(root: Root, rel_path: str = "") -> MappedPath:
     """The two absolute paths of a file. `rel_path` is the stored one: it is never derived again.
 
     Only the root is mapped, so that a root deeper than /data/<name>, or outside /data, keeps its
-    whole path (contracts.md §4.5, decisions.md 15).
+    whole path (docs/contract.md §4.5, docs/decisions.md B31).
     """
     k = config()
     here, host = _mapped(root.path, k.host_ingest_dir)

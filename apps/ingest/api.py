@@ -1,4 +1,4 @@
-"""The JSON routes of contracts.md §5. Errors are raised typed, and answered in one place."""
+"""The JSON routes of docs/contract.md §5. Errors are raised typed, and answered in one place."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

@@ -1,4 +1,4 @@
-"""The error bodies of the ingest routes (contracts.md §5.4)."""
+"""The error bodies of the ingest routes (contract.md §5.4)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The shapes of contracts.md §5: what comes in is checked, what goes out is spelled."""
+"""The shapes of docs/contract.md §5: what comes in is checked, what goes out is spelled."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`GET` and `POST /lmstudio/status` (contracts.md §5.8)."""
+"""`GET` and `POST /lmstudio/status` (docs/contract.md §5.8)."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Errors of LM Studio, and the bodies of its routes (contracts.md §5.8)."""
+"""Errors of LM Studio, and the bodies of its routes (contract.md §5.8)."""
 
 from typing import Any
 

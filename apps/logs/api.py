@@ -1,4 +1,4 @@
-"""`POST /logs`, `GET /logs` and `GET /logs/stream` (contracts.md §9)."""
+"""`POST /logs`, `GET /logs` and `GET /logs/stream` (docs/contract.md §9)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The error bodies of `POST /logs` (contracts.md §9)."""
+"""The error bodies of `POST /logs` (contract.md §9)."""
 
 from typing import Any
 

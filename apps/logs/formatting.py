@@ -1,4 +1,4 @@
-"""Entries in the shape of contracts.md §9: what of a record is kept, how a line is spelled."""
+"""Entries in the shape of docs/contract.md §9: what of a record is kept, how a line is spelled."""
 
 import json
 import logging

@@ -66,7 +66,7 @@ class LogQuery:
 
     @classmethod
     def read(cls, given: QueryDict) -> "LogQuery":
-        """From a query string (contracts.md §9). Raises InvalidInput for numbers that are none.
+        """From a query string (docs/contract.md §9). Raises InvalidInput for numbers that are none.
 
         Levels and sources come comma separated or repeated; unknown ones are ignored.
         """

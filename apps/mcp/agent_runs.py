@@ -65,7 +65,7 @@ def _ask(arguments: Mapping[str, Any]) -> AgentAsk:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Errors as contracts.md §6.2 has them: a name that is not there is a wrong argument, and what
+    """Errors as contract.md §6.2 has them: a name that is not there is a wrong argument, and what
     is away is told with its reason and what to do."""
     try:
         yield

@@ -20,7 +20,7 @@ def accepted(schema: JSON, given: Mapping[str, Any]) -> JSON:
     """The arguments that satisfy `schema`.
 
     Numeric strings become numbers, numbers move into their range; an optional argument that is
-    null, or blank or zero where that is out of range, counts as left out (contracts.md §4.2).
+    null, or blank or zero where that is out of range, counts as left out (docs/contract.md §4.2).
     Raises InvalidInput VALIDATION_FAILED whose details.details lists everything that is wrong.
     """
     known: JSON = schema.get("properties", {})

@@ -1,4 +1,4 @@
-"""Our errors as each revision wants them (contracts.md §4.2 and §6, decisions.md 26).
+"""Our errors as each revision wants them (docs/contract.md §4.2 and §6, docs/decisions.md M11).
 
 Up to 2025-06-18 every failure is a JSON-RPC error. From 2025-11-25 on a failed call is a result for
 the model to read, which begins with the code's word and names the next thing to try.
@@ -20,7 +20,7 @@ NUMBERS = {
     "INTERNAL_ERROR": INTERNAL_ERROR,
     "TIMED_OUT": 504,
 }
-# Wrong arguments that contracts.md §6.2 has in words.
+# Wrong arguments that docs/contract.md §6.2 has in words.
 IN_WORDS = (
     *("AGENT_NOT_FOUND", "AGENT_INVALID", "AGENT_MISMATCH", "COMMAND_NOT_FOUND"),
     *("COMMAND_INVALID", "WORKING_FOLDER_INVALID", "WORKING_FOLDER_NOT_FOUND"),

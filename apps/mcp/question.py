@@ -33,7 +33,7 @@ from apps.mcp.types import JSON, Annotations, Call, McpTool
 
 NO_MODEL = "It offers no model."
 CODEX = "codex"
-# Those whose model the caller may choose; the others have one of their own (contracts.md §6.1).
+# Those whose model the caller may choose; the others have one of their own (docs/contract.md §6.1).
 CHOOSABLE = frozenset({"openai", "lmstudio"})
 
 

@@ -7,7 +7,7 @@ from contextvars import Context
 
 from apps.mcp.types import JSON, Report
 
-# Clients give up on a silent call; decisions.md 19.
+# Clients give up on a silent call; docs/decisions.md M10.
 BEAT_SECONDS = 5.0
 OPENING = ": stream\n\n"
 BETWEEN = 0.001

@@ -1,4 +1,4 @@
-"""The error bodies of the routes of the tools (contracts.md §4.2)."""
+"""The error bodies of the routes of the tools (contract.md §4.2)."""
 
 from typing import Any
 

@@ -37,7 +37,7 @@ class SearchQuery:
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "SearchQuery":
-        """Check `{query, repository?, path?, language?, limit?}` (contracts.md §4.2, and filters).
+        """Check `{query, repository?, path?, language?, limit?}` (contract.md §4.2, and filters).
         `repository` is an id or a list of ids. Unknown keys are ignored.
 
         Raises InvalidInput; its details.details lists all problems.

@@ -51,7 +51,7 @@ class Match:
         return math.inf if self.score is None else self.score
 
     def as_wire(self) -> dict[str, Any]:
-        """One entry of `results` (contracts.md §4.3, plus startLine, endLine, matchedBy, symbol,
+        """One entry of `results` (contract.md §4.3, plus startLine, endLine, matchedBy, symbol,
         language)."""
         wire: dict[str, Any] = {
             "repo": self.repo,

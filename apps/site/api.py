@@ -1,4 +1,4 @@
-"""Health and versions (contracts.md §1.4)."""
+"""Health and versions (docs/contract.md §1.4)."""
 
 import time
 

@@ -33,7 +33,7 @@ from apps.site.control.server import Control
 
 logger = logging.getLogger("codeinfo.site")
 
-# contracts.md §2.5: a ping every 30 s, and the end after two that were not answered.
+# docs/contract.md §2.5: a ping every 30 s, and the end after two that were not answered.
 PING_SECONDS, PONG_SECONDS = 30, 60
 # How long a thread runs on before another has its turn, where Python's own 5 ms would keep those
 # that write rows waiting at each statement while the event loop is busy: with 50 answers at once

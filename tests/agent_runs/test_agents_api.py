@@ -1,4 +1,4 @@
-"""The agents' routes: every answer of contracts.md §7, and what a model is told and refused."""
+"""The agents' routes: every answer of docs/contract.md §7, and what a model is told and refused."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator

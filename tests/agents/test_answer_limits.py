@@ -126,14 +126,6 @@ def stuck() -> Iterator[Tool]:
 
     schema = {"type": "object", "properties": {}}
     yield Tool("VectorSearch", "Waits.", schema, run, "Wait", {"type": "object"}, "Waiting")
-        "VectorSearch",
-        "Waits.",
-        {"type": "object", "properties": {}},
-        run,
-        "Wait",
-        {"type": "object"},
-        "Waiting",
-    )
     release.set()
 
 

@@ -1,4 +1,4 @@
-"""`POST /chat` in both forms, Stop, providers and models (contracts.md §2.1–§2.5), through HTTP."""
+"""`POST /chat` in both forms, Stop, providers and models (contract.md §2.1–§2.5), through HTTP."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`/conversations`: every shape, refusal and edge of contracts.md §1.2, through HTTP."""
+"""`/conversations`: every shape, refusal and edge of docs/contract.md §1.2, through HTTP."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`/ws`: the JSON protocol of contracts.md §2.5, from hello to goodbye."""
+"""`/ws`: the JSON protocol of docs/contract.md §2.5, from hello to goodbye."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Where files are: the container's path and the host's (contracts.md §4.5 and its traps)."""
+"""Where files are: the container's path and the host's (docs/contract.md §4.5 and its traps)."""
 
 from collections.abc import Callable
 

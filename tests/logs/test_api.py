@@ -1,4 +1,4 @@
-"""`POST /logs` and `GET /logs` at their door (contracts.md §9)."""
+"""`POST /logs` and `GET /logs` at their door (docs/contract.md §9)."""
 
 import json
 from collections.abc import Callable

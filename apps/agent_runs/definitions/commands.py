@@ -9,7 +9,7 @@ from typing import Any
 from apps.agent_runs.definitions.types import Command
 from apps.core.errors import InvalidInput
 
-# What an item must say besides its content (contracts.md §7).
+# What an item must say besides its content (docs/contract.md §7).
 FIXED = {"type": "message", "role": "user"}
 
 

@@ -13,7 +13,7 @@ from apps.core.errors import InvalidInput
 
 @cache
 def _all() -> tuple[Provider, ...]:
-    """In the order in which pages prefer them (decisions.md 19)."""
+    """In the order in which pages prefer them (docs/decisions.md C6)."""
     return (OpenAIProvider(), LMStudioProvider(), CodexProvider(), BuiltinProvider())
 
 

@@ -1,4 +1,4 @@
-"""`/ws`: the JSON protocol of contracts.md §2.5.
+"""`/ws`: the JSON protocol of docs/contract.md §2.5.
 
 Every subscription is a task that reads at the pace of its socket: the run's own log, so that
 nothing is lost or doubled, or the rows that the hub says have changed.

@@ -1,4 +1,4 @@
-"""Events of a run as the frames of `/ws` (contracts.md §2.5). Pure: no rows, no sockets.
+"""Events of a run as the frames of `/ws` (docs/contract.md §2.5). Pure: no rows, no sockets.
 
 Frames of a run are numbered from 1: `user_turn`, `inflight_snapshot`, and event n of the log as
 frame n + 2. A frame that stands for several events carries the number of the last.

@@ -14,7 +14,7 @@ from apps.index.types import VectorRecord
 
 
 def chunk_hash(rel_path: str, index: int, text: str) -> str:
-    """sha256 of path, decimal index and text (contracts.md §5.3)."""
+    """sha256 of path, decimal index and text (docs/contract.md §5.3)."""
     return sha256(f"{rel_path}{index}{text}".encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The log of what runs began and how they ended (contracts.md §5.7)."""
+"""The log of what runs began and how they ended (docs/contract.md §5.7)."""
 
 import logging
 from collections.abc import Mapping

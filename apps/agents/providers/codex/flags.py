@@ -1,4 +1,4 @@
-"""What a user may tell Codex, with values, labels and defaults (contracts.md §2.2).
+"""What a user may tell Codex, with values, labels and defaults (docs/contract.md §2.2).
 
 Network and web search are off by default, unlike in the contract: Codex reads private code and code
 of unknown authors, and instructions hidden in it could make Codex send something elsewhere.
