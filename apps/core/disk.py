@@ -51,6 +51,16 @@ def spaces() -> list[Space]:
     return _spaces([*folders, config().log_file_path.absolute().parent])
 
 
+def forbidden() -> list[Path]:
+    """Folders of the data folder that this process may not read, write or enter."""
+    home = config().data_dir.absolute()
+    folders = [home, home / "lexical", home / "chroma", *_database_folder()]
+    access = os.R_OK | os.W_OK | os.X_OK
+    return [
+        each for each in dict.fromkeys(folders) if each.exists() and not os.access(each, access)
+    ]
+
+
 def shortage() -> Space | None:
     """The disk among those that an ingest writes to which has less than the reserve free."""
     found = _spaces([config().data_dir.absolute(), *_database_folder()])

@@ -70,6 +70,11 @@ def _database() -> Finding:
 
 
 def _disk() -> Finding:
+    if forbidden := disk.forbidden():
+        named = " and ".join(map(str, forbidden))
+        detail = f"codeinfo may not read and write {named}. Ingests fail; search answers in part."
+        fix = "Give it to the user who runs codeinfo: chown and chmod u+rwx."
+        return Finding("disk", "Disk space", "bad", "No access", detail, fix)
     spaces = disk.spaces()
     short = [space for space in spaces if space.is_short]
     if short:
