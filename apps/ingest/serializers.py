@@ -6,12 +6,11 @@ from rest_framework import serializers
 
 from apps.core.errors import InvalidInput
 from apps.core.times import wire_time
+from apps.core.types import JSON
 from apps.embedding.types import EmbeddingModel
 from apps.index.models import Root
 from apps.ingest.folders import DirListing
 from apps.ingest.types import Counts, RunStatus
-
-JSON = dict[str, Any]
 
 
 class Text(serializers.CharField):

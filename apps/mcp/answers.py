@@ -11,8 +11,9 @@ from apps.conversations.queries import AN_ID
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.stream import RunLog
 from apps.core.errors import InvalidInput, Unavailable
+from apps.core.types import JSON
 from apps.mcp.steps import doing
-from apps.mcp.types import JSON, Call
+from apps.mcp.types import Call
 
 
 def required_text(arguments: Mapping[str, Any], name: str) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 from mcp_types import INVALID_PARAMS
 
 from apps.core.errors import Unavailable
+from apps.core.types import JSON
 from apps.logs.context import request_id
 from apps.mcp.arguments import accepted
 from apps.mcp.protocol_version import ProtocolVersion
-from apps.mcp.types import JSON, Call, Contents, McpEndpoint, McpTool, Report
+from apps.mcp.types import Call, Contents, McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
 
 CALL_SECONDS = 600.0

@@ -18,6 +18,7 @@ from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
 from apps.core.config import PROVIDERS, config
 from apps.core.errors import Unavailable
+from apps.core.types import JSON
 from apps.mcp.answers import (
     ANSWER,
     CONVERSATION_ID,
@@ -29,7 +30,7 @@ from apps.mcp.answers import (
 )
 from apps.mcp.availability import reason_against, unavailable
 from apps.mcp.starting import begin
-from apps.mcp.types import JSON, Annotations, Call, McpTool
+from apps.mcp.types import Annotations, Call, McpTool
 
 NO_MODEL = "It offers no model."
 CODEX = "codex"

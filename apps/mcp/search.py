@@ -5,9 +5,10 @@ from typing import Any, cast
 
 from channels.db import database_sync_to_async
 
+from apps.core.types import JSON
 from apps.mcp.reingest import REINGEST_REPOSITORY
 from apps.mcp.suite import with_suite
-from apps.mcp.types import JSON, Call, McpEndpoint, McpTool
+from apps.mcp.types import Call, McpEndpoint, McpTool
 from apps.retrieval import tools as retrieval
 
 INSTRUCTIONS = (
