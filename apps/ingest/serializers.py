@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.core.errors import InvalidInput
+from apps.core.surrogates import has_surrogates
 from apps.core.times import wire_time
 from apps.core.types import JSON
 from apps.embedding.types import EmbeddingModel
@@ -17,7 +18,7 @@ class Text(serializers.CharField):
     """A string, and nothing that could be made one; it can be stored as UTF-8."""
 
     def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str) or any("\ud800" <= letter <= "\udfff" for letter in data):
+        if not isinstance(data, str) or has_surrogates(data):
             self.fail("invalid")
         return super().to_internal_value(data)
 

@@ -9,6 +9,7 @@ from typing import Any
 from mcp_types import INVALID_PARAMS
 
 from apps.core.errors import Unavailable
+from apps.core.surrogates import encodable
 from apps.core.types import JSON
 from apps.logs.context import request_id
 from apps.mcp.arguments import accepted
@@ -62,7 +63,7 @@ def _result(value: JSON | Contents) -> JSON:
         return {"content": list(value.items)}
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     # A file's name may hold bytes that are no text, as halves of surrogate pairs.
-    clean = text.encode(errors="replace").decode()
+    clean = encodable(text)
     structured = value if clean == text else json.loads(clean)
     return {"content": [{"type": "text", "text": clean}], "structuredContent": structured}
 
