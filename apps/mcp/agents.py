@@ -17,7 +17,6 @@ from apps.mcp.agent_runs import (
     translated,
 )
 from apps.mcp.answers import CONVERSATION_ID
-from apps.mcp.suite import with_suite
 from apps.mcp.types import Annotations, Call, McpEndpoint, McpTool
 
 INSTRUCTIONS = (
@@ -226,7 +225,7 @@ def tools() -> Sequence[McpTool]:
         run=run_command,
         annotations=hints,
     )
-    return with_suite((LIST_AGENTS, LIST_COMMANDS, run_agent_instruction, run_prepared))
+    return (LIST_AGENTS, LIST_COMMANDS, run_agent_instruction, run_prepared)
 
 
 AGENTS = McpEndpoint(
