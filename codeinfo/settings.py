@@ -3,7 +3,6 @@
 import os
 import re
 import secrets
-import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -24,11 +23,6 @@ private_files.use_private_umask()  # before anything is written
 environ.Env.read_env(BASE_DIR / ".env")
 CONFIG = Config.read(os.environ)
 DATA_DIR = CONFIG.data_dir.absolute()
-TESTING = "pytest" in sys.modules
-# Dotted path of the conformance suite's tools; the tests' own settings name it.
-MCP_TEST_TOOLS = ""
-if CONFIG.test_tools and not os.environ.get("DJANGO_SETTINGS_MODULE", "").startswith("tests."):
-    raise ImproperlyConfigured("CODEINFO_TEST_TOOLS is for the tests' settings only: unset it")
 
 
 def kept_secret(path: Path) -> str:
@@ -270,8 +264,7 @@ LOGGING = {
             "formatter": "console",
         },
     },
-    # Under test the expected complaints would drown the real ones.
-    "root": {"handlers": ["store"] if TESTING else ["store", "stderr"], "level": "WARNING"},
+    "root": {"handlers": ["store", "stderr"], "level": "WARNING"},
     "loggers": {
         "codeinfo": {"level": LEVEL},
         # A 4xx is an answer, not an event.

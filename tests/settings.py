@@ -35,6 +35,10 @@ os.environ["CODEINFO_HOST_CODEX_HOME"] = str(FOLDER / "no-codex")
 os.environ["DJANGO_SETTINGS_MODULE"] = "codeinfo.settings"
 
 from codeinfo.settings import *  # noqa: E402, F403
+from codeinfo.settings import LOGGING  # noqa: E402
+
+# On standard error the expected complaints would drown the real ones.
+LOGGING["root"]["handlers"] = ["store"]
 
 # Django's own is slow on purpose: half a second for each user that a test makes or logs in.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

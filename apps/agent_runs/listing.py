@@ -1,10 +1,8 @@
 """Agents and their commands as the wire has them, here and over MCP (docs/contract.md §6.2, §7)."""
 
-from typing import Any
-
 from apps.agent_runs.definitions import Agent, Command
+from apps.core.types import JSON
 
-JSON = dict[str, Any]
 INVALID = "Invalid command file"
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from apps.agents.messages import ToolResult
+from apps.core.types import JSON
 
-JSON = dict[str, Any]
 CLOSING = "</tool_result>"
 
 # Our own tags, and what chat templates mark turns, tools and instructions with (ChatML and Llama 3,

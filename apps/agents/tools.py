@@ -12,7 +12,8 @@ from apps.agents.messages import ToolCall, ToolResult
 from apps.core.errors import CodeinfoError, InvalidInput
 from apps.core.metrics import TOOL_CALLS
 from apps.core.telemetry import span
-from apps.retrieval.tools import JSON, LIST_REPOSITORIES, TOOLS, Tool
+from apps.core.types import JSON
+from apps.retrieval.tools import LIST_REPOSITORIES, TOOLS, Tool
 
 
 def toolset(

@@ -8,10 +8,10 @@ from typing import Any
 
 from apps.agents.providers.codex.flags import FLAGS
 from apps.conversations.models import ID_PATTERN
-from apps.conversations.serializers import UNREADABLE
 from apps.conversations.types import StartTurn
 from apps.core.config import PROVIDERS, config
 from apps.core.errors import InvalidInput
+from apps.core.surrogates import storable
 
 logger = logging.getLogger("codeinfo.conversations")
 
@@ -70,7 +70,7 @@ def required_text(body: Mapping[str, Any], name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(f"{name} is required")
-    return UNREADABLE.sub("\ufffd", value)
+    return storable(value)
 
 
 def check_id(name: str, value: str) -> None:

@@ -7,7 +7,6 @@ it when its process is gone.
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -19,7 +18,6 @@ from apps.core.errors import Conflict
 
 STALE = timedelta(seconds=30)
 RUNNING = CommandRun.Status.RUNNING
-JSON = dict[str, Any]
 
 # Why a command ended between two steps, as its last step tells it.
 STOPPED: Mapping[str, str] = {

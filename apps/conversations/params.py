@@ -8,8 +8,9 @@ from django.http import QueryDict
 
 from apps.conversations.paging import Cursor
 from apps.conversations.queries import STATES
-from apps.conversations.serializers import UNREADABLE, refused
+from apps.conversations.serializers import refused
 from apps.core.errors import InvalidInput
+from apps.core.surrogates import is_storable
 
 # 5.0 is a whole number to the contract's clients.
 WHOLE = re.compile(r"-?\d{1,9}(\.0*)?")
@@ -35,7 +36,7 @@ def truth(text: str) -> bool:
 
 
 def storable(text: str) -> str:
-    if UNREADABLE.search(text):
+    if not is_storable(text):
         raise InvalidInput("holds characters that cannot be stored")
     return text
 

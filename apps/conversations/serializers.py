@@ -4,7 +4,6 @@ All are strict: unknown keys are refused, and nothing is coerced from another ty
 """
 
 import math
-import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -16,9 +15,8 @@ from apps.conversations.models import DEFAULT_TITLE, Source, Turn
 from apps.conversations.parts import Part
 from apps.core.config import PROVIDERS
 from apps.core.errors import InvalidInput
+from apps.core.surrogates import is_storable
 
-# NUL and halves of characters: not every database and encoding can hold them.
-UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 # A whole number may be larger, and is none that we can reckon with.
 LARGEST = sys.float_info.max
 
@@ -54,7 +52,7 @@ class Plain(serializers.JSONField):
 def _storable(value: Any) -> bool:
     match value:
         case str():
-            return not UNREADABLE.search(value)
+            return is_storable(value)
         case float():
             return math.isfinite(value)
         case dict():

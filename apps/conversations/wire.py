@@ -8,8 +8,7 @@ from apps.conversations.parts import Part, content, tool_calls
 from apps.conversations.renderers.json import inflight, inflight_of
 from apps.conversations.stream import RunLog
 from apps.core.times import wire_time
-
-JSON = dict[str, Any]
+from apps.core.types import JSON
 
 # What a turn that said nothing says, when its error does not say it.
 WITHOUT_WORDS = {Turn.Status.STOPPED: "Stopped", Turn.Status.FAILED: "Request failed"}

@@ -280,9 +280,6 @@ class Config:
     otel_disabled: bool = setting("OTEL_SDK_DISABLED", boolean, False, "true switches traces off, too")
     otel_service_name: str = setting("OTEL_SERVICE_NAME", text, "codeinfo", "The name under which they stand")
 
-    # tests
-    test_tools: bool = setting("CODEINFO_TEST_TOOLS", boolean, False, "For tests: the MCP conformance suite's tools on /mcp; the product refuses to start with it")
-
     # fmt: on
 
     @classmethod

@@ -1,6 +1,40 @@
-"""Text for RE2, which reads UTF-8 and so takes no lone surrogates."""
+"""Text with lone surrogates or NUL, which UTF-8, RE2 and some databases do not take.
+
+JSON may carry lone surrogates, and Python spells file names with them that are not UTF-8 (PEP 383).
+"""
+
+import re
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def has_surrogates(text: str) -> bool:
+    return not text.isascii() and _SURROGATE.search(text) is not None
+
+
+def is_storable(text: str) -> bool:
+    """Every database can store the text: it has no lone surrogate and no NUL."""
+    return not _UNSTORABLE.search(text)
+
+
+def storable(text: str) -> str:
+    """The text with U+FFFD in place of each lone surrogate and NUL."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def encodable(text: str) -> str:
+    """The text with `?` in place of each lone surrogate."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def escaped(text: str) -> str:
-    """The text with lone surrogates spelled as escapes, such as `\\udcff`; others come seldom."""
+    """The text with lone surrogates written as escapes, such as `\\udcff`."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def joined(text: str) -> str:
+    """The text with the halves of surrogate pairs joined, and U+FFFD in place of lone ones."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
+from apps.core.surrogates import has_surrogates
 from apps.ingest.discovery.own_data import refuse_own_data
 
 
@@ -88,7 +89,7 @@ def _folders(entries: Iterator[os.DirEntry[str]]) -> Iterator[str]:
 
 def _can_be_named(name: str) -> bool:
     # A name that is no UTF-8 cannot travel in JSON nor be stored.
-    return not any("\ud800" <= letter <= "\udfff" for letter in name)
+    return not has_surrogates(name)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

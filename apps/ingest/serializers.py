@@ -5,20 +5,20 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.core.errors import InvalidInput
+from apps.core.surrogates import has_surrogates
 from apps.core.times import wire_time
+from apps.core.types import JSON
 from apps.embedding.types import EmbeddingModel
 from apps.index.models import Root
 from apps.ingest.folders import DirListing
 from apps.ingest.types import Counts, RunStatus
-
-JSON = dict[str, Any]
 
 
 class Text(serializers.CharField):
     """A string, and nothing that could be made one; it can be stored as UTF-8."""
 
     def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str) or any("\ud800" <= letter <= "\udfff" for letter in data):
+        if not isinstance(data, str) or has_surrogates(data):
             self.fail("invalid")
         return super().to_internal_value(data)
 

@@ -24,10 +24,10 @@ from lmstudio.json_api import PredictionFragmentEvent, PredictionRxEvent, Predic
 from apps.core.addresses import Address
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.core.types import JSON
 from apps.lmstudio.errors import unavailable
 from apps.lmstudio.failures import failure
 from apps.lmstudio.types import (
-    JSON,
     ModelLoading,
     PredictionEnd,
     PredictionEvent,

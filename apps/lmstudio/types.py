@@ -6,8 +6,7 @@ from itertools import islice
 from typing import Any
 
 from apps.core.limits import MAX_MODELS, is_name, label
-
-JSON = dict[str, Any]
+from apps.core.types import JSON
 
 # No size and no length is larger, and no database takes any integer.
 MAX_NUMBER = 2**53

@@ -11,11 +11,12 @@ from apps.agents.events import TurnFailed
 from apps.conversations import runner
 from apps.conversations.models import CommandRun, Source
 from apps.core.errors import InvalidInput, NotFound, Unavailable
+from apps.core.types import JSON
 from apps.mcp.answers import ANSWER, conversation_id, failed, follow, required_text, result, stop
 from apps.mcp.availability import CODE
 from apps.mcp.starting import begin
 from apps.mcp.steps import doing
-from apps.mcp.types import JSON, Call
+from apps.mcp.types import Call
 
 NOT_CHOSEN = ("AGENT_NOT_FOUND", "COMMAND_NOT_FOUND")
 HINT = (

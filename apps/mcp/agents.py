@@ -8,6 +8,7 @@ from apps.agent_runs import definitions
 from apps.agent_runs.definitions import Agent
 from apps.agent_runs.listing import agent_wire
 from apps.core.errors import Unavailable
+from apps.core.types import JSON
 from apps.mcp.agent_runs import (
     COMMAND_OUTPUT,
     INSTRUCTION_OUTPUT,
@@ -16,8 +17,7 @@ from apps.mcp.agent_runs import (
     translated,
 )
 from apps.mcp.answers import CONVERSATION_ID
-from apps.mcp.suite import with_suite
-from apps.mcp.types import JSON, Annotations, Call, McpEndpoint, McpTool
+from apps.mcp.types import Annotations, Call, McpEndpoint, McpTool
 
 INSTRUCTIONS = (
     "codeinfo keeps agents on this server. An agent is a language model with instructions, tools "
@@ -225,7 +225,7 @@ def tools() -> Sequence[McpTool]:
         run=run_command,
         annotations=hints,
     )
-    return with_suite((LIST_AGENTS, LIST_COMMANDS, run_agent_instruction, run_prepared))
+    return (LIST_AGENTS, LIST_COMMANDS, run_agent_instruction, run_prepared)
 
 
 AGENTS = McpEndpoint(

@@ -8,16 +8,17 @@ from apps.conversations import runner
 from apps.conversations.models import ID_PATTERN
 from apps.conversations.parts import answer
 from apps.conversations.queries import AN_ID
-from apps.conversations.serializers import UNREADABLE
 from apps.conversations.stream import RunLog
 from apps.core.errors import InvalidInput, Unavailable
+from apps.core.surrogates import storable
+from apps.core.types import JSON
 from apps.mcp.steps import doing
-from apps.mcp.types import JSON, Call
+from apps.mcp.types import Call
 
 
 def required_text(arguments: Mapping[str, Any], name: str) -> str:
     """What no database holds is replaced. Raises InvalidInput where nothing but blanks is left."""
-    text = UNREADABLE.sub("\ufffd", arguments[name])
+    text = storable(arguments[name])
     if not text.strip():
         raise InvalidInput(f"{name} must not be blank.")
     return text

@@ -11,7 +11,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, ValidationError
 
 from apps.core.errors import InvalidInput
-from apps.mcp.types import JSON
+from apps.core.types import JSON
 
 LONGEST_PROBLEM = 200
 

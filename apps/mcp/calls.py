@@ -9,10 +9,12 @@ from typing import Any
 from mcp_types import INVALID_PARAMS
 
 from apps.core.errors import Unavailable
+from apps.core.surrogates import encodable
+from apps.core.types import JSON
 from apps.logs.context import request_id
 from apps.mcp.arguments import accepted
 from apps.mcp.protocol_version import ProtocolVersion
-from apps.mcp.types import JSON, Call, Contents, McpEndpoint, McpTool, Report
+from apps.mcp.types import Call, Contents, McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
 
 CALL_SECONDS = 600.0
@@ -61,7 +63,7 @@ def _result(value: JSON | Contents) -> JSON:
         return {"content": list(value.items)}
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     # A file's name may hold bytes that are no text, as halves of surrogate pairs.
-    clean = text.encode(errors="replace").decode()
+    clean = encodable(text)
     structured = value if clean == text else json.loads(clean)
     return {"content": [{"type": "text", "text": clean}], "structuredContent": structured}
 

@@ -8,8 +8,8 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CA
 
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput, Unavailable
+from apps.core.types import JSON
 from apps.mcp.protocol_version import ProtocolVersion
-from apps.mcp.types import JSON
 from apps.mcp.wire import RpcError
 
 LEGACY_GATE = -32001

@@ -7,9 +7,10 @@ from mcp_types import INVALID_PARAMS, SERVER_INFO_META_KEY
 
 from apps.core import __version__
 from apps.core.errors import Unavailable
+from apps.core.types import JSON
 from apps.mcp.failures import gated
 from apps.mcp.protocol_version import NEWEST_FIRST, ProtocolVersion
-from apps.mcp.types import JSON, McpEndpoint
+from apps.mcp.types import McpEndpoint
 from apps.mcp.wire import Message, RpcError
 
 Handler = Callable[[McpEndpoint, ProtocolVersion, Message], Awaitable[JSON]]

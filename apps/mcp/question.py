@@ -13,11 +13,12 @@ from apps.agents.providers import registry
 from apps.agents.providers.codex import flags
 from apps.conversations import runner
 from apps.conversations.models import Source
-from apps.conversations.serializers import UNREADABLE
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
 from apps.core.config import PROVIDERS, config
 from apps.core.errors import Unavailable
+from apps.core.surrogates import storable
+from apps.core.types import JSON
 from apps.mcp.answers import (
     ANSWER,
     CONVERSATION_ID,
@@ -29,7 +30,7 @@ from apps.mcp.answers import (
 )
 from apps.mcp.availability import reason_against, unavailable
 from apps.mcp.starting import begin
-from apps.mcp.types import JSON, Annotations, Call, McpTool
+from apps.mcp.types import Annotations, Call, McpTool
 
 NO_MODEL = "It offers no model."
 CODEX = "codex"
@@ -81,7 +82,7 @@ def _codex_flags() -> JSON:
 async def _model(provider_id: str, wanted: str | None) -> str:
     """The model asked for where there is a choice, else the provider's first."""
     if wanted and provider_id in CHOOSABLE:
-        return UNREADABLE.sub("\ufffd", wanted)
+        return storable(wanted)
     if provider_id == CODEX and config().mcp_codex_model:
         return config().mcp_codex_model
     provider = registry.providers().get(provider_id)

@@ -13,6 +13,7 @@ from channels.db import database_sync_to_async
 from apps.core.errors import Conflict
 from apps.core.hub import Subscription, hub
 from apps.core.principal import require_staff
+from apps.core.types import JSON
 from apps.index import changes, queries
 from apps.index.models import IngestRun
 from apps.index.types import TERMINAL_STATES
@@ -21,7 +22,7 @@ from apps.ingest.runs.progress import status_of
 from apps.ingest.serializers import status_wire
 from apps.ingest.types import RunStatus
 from apps.mcp.starting import begin, finally_do
-from apps.mcp.types import JSON, Annotations, Call, McpTool
+from apps.mcp.types import Annotations, Call, McpTool
 from apps.retrieval.repositories import the_one
 
 P = ParamSpec("P")

@@ -34,12 +34,13 @@ from pydantic import ValidationError
 from apps.core.error_map import typed
 from apps.core.errors import CodeinfoError
 from apps.core.rate_limits import address_of, check_rate
+from apps.core.types import JSON
 from apps.logs.context import request_id
 from apps.mcp import failures, guard, sse, wire
 from apps.mcp.calls import no_progress, prepare, tool_named
 from apps.mcp.methods import in_modern_words, methods_of, pass_gate, progress_token
 from apps.mcp.protocol_version import ProtocolVersion, protocol_version_of
-from apps.mcp.types import JSON, McpEndpoint, Report
+from apps.mcp.types import McpEndpoint, Report
 from apps.mcp.wire import Message, RpcError
 
 logger = logging.getLogger("codeinfo.mcp")

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 from channels.db import database_sync_to_async
 
+from apps.core.types import JSON
 from apps.mcp.reingest import REINGEST_REPOSITORY
-from apps.mcp.suite import with_suite
-from apps.mcp.types import JSON, Call, McpEndpoint, McpTool
+from apps.mcp.types import Call, McpEndpoint, McpTool
 from apps.retrieval import tools as retrieval
 
 INSTRUCTIONS = (
@@ -46,7 +46,7 @@ def adapted(tool: retrieval.Tool) -> McpTool:
 
 def tools() -> Sequence[McpTool]:
     """Everything that reads the index, and the one tool that brings it up to date."""
-    return with_suite((*map(adapted, retrieval.TOOLS), REINGEST_REPOSITORY))
+    return (*map(adapted, retrieval.TOOLS), REINGEST_REPOSITORY)
 
 
 SEARCH = McpEndpoint(

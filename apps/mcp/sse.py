@@ -5,7 +5,8 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import Context
 
-from apps.mcp.types import JSON, Report
+from apps.core.types import JSON
+from apps.mcp.types import Report
 
 # Clients give up on a silent call; docs/decisions.md M10.
 BEAT_SECONDS = 5.0

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-JSON = dict[str, Any]
+from apps.core.types import JSON
+
 # report(message, done, total): passes progress on to the caller.
 Report = Callable[[str, float | None, float | None], Awaitable[None]]
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from mcp_types import jsonrpc
 
 from apps.core.parsers import MAX_DEPTH, depth_of
-from apps.mcp.types import JSON
+from apps.core.types import JSON
 
 Id = int | str
 

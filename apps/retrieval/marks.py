@@ -7,18 +7,14 @@ from django.utils.safestring import SafeString, mark_safe
 
 from apps.code.syntax.pieces import whole_word
 from apps.embedding.words import stems
+from apps.retrieval.ranking.rank import STOPWORDS
 
 # Splits HTML into text and tags.
 TAGS = re.compile(r"(<[^<>]*>)")
 NAMES = re.compile(r"(\w+)")
 SHORTEST = 3
-# Words of questions that mean nothing in code.
-COMMON = frozenset(
-    stems(
-        "the and for are was were does did has have had can how what when where which who why "
-        "with from into onto that this these those its not but all any get set use used"
-    )
-)
+# Besides the ranking's stopwords: words that stand in most code.
+COMMON = STOPWORDS | frozenset(stems("onto these those but all any get set use used"))
 
 
 def words_of(query: str) -> frozenset[str]:

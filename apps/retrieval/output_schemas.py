@@ -1,8 +1,6 @@
 """JSON Schemas of the tools' results."""
 
-from typing import Any
-
-JSON = dict[str, Any]
+from apps.core.types import JSON
 
 
 def _object(needed: JSON, optional: JSON | None = None) -> JSON:

@@ -9,6 +9,7 @@ from typing import Any
 
 from apps.code.languages import FILE_TYPES, known_type
 from apps.core.errors import InvalidInput
+from apps.core.surrogates import encodable
 from apps.embedding.types import Vectors
 from apps.index.lexical import words
 from apps.index.models import Root
@@ -130,11 +131,6 @@ def parse_limit(value: Any, default: int, maximum: int, problems: list[str]) -> 
         problems.append("limit must be an integer")
         return default
     return max(1, min(maximum, int(limit)))
-
-
-def encodable(text: str) -> str:
-    """Replace lone surrogates, which JSON may carry and UTF-8 cannot."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def parse_filters(data: Mapping[str, Any], problems: list[str]) -> Filters:

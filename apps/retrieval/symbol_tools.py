@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from apps.core.types import JSON
 from apps.retrieval.output_schemas import DEFINITIONS, OUTLINE, REFERENCES
 from apps.retrieval.symbols import (
     OutlineQuery,
@@ -19,7 +20,6 @@ from apps.retrieval.symbols.types import (
     References,
 )
 from apps.retrieval.tool import (
-    JSON,
     LANGUAGE,
     PATH,
     QUOTED,

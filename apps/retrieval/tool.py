@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-log = logging.getLogger("codeinfo.retrieval")
+from apps.core.types import JSON
 
-JSON = dict[str, Any]
+log = logging.getLogger("codeinfo.retrieval")
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from apps.core.types import JSON
 from apps.retrieval.output_schemas import MATCHES, REPOSITORIES
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, SearchQuery
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.search import search
 from apps.retrieval.symbol_tools import SYMBOL_TOOLS
 from apps.retrieval.tool import (
-    JSON,
     LANGUAGE,
     PATH,
     QUOTED,
@@ -20,7 +20,7 @@ from apps.retrieval.tool import (
     schema,
 )
 
-__all__ = ["JSON", "LIST_REPOSITORIES", "TOOLS", "VECTOR_SEARCH", "Tool"]
+__all__ = ["LIST_REPOSITORIES", "TOOLS", "VECTOR_SEARCH", "Tool"]
 
 
 def _vector_search(arguments: Mapping[str, Any]) -> JSON:

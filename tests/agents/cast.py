@@ -22,10 +22,10 @@ from apps.agents.messages import Message, ToolResult
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest, Provider
 from apps.core.errors import Conflict
+from apps.core.types import JSON
 from apps.embedding.static import MODEL_ID
 from apps.retrieval.tools import Tool
 
-JSON = dict[str, Any]
 QUESTION = "Where is the retry?"
 LINES = ["def retry(times):", "    for n in range(times):", "        yield n * 2"]
 

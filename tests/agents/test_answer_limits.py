@@ -24,8 +24,9 @@ from apps.agents.events import (
 from apps.agents.loop import run
 from apps.agents.messages import ToolCall, ToolResult, Usage
 from apps.agents.providers.base import ModelRequest
+from apps.core.types import JSON
 from apps.retrieval.tools import Tool
-from tests.agents.cast import JSON, Heard, Puppet, asked, found, hear, tool
+from tests.agents.cast import Heard, Puppet, asked, found, hear, tool
 
 Turn = Callable[..., None]
 LONG = "x" * 50_000

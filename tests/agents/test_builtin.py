@@ -13,7 +13,8 @@ from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.builtin import ADVICE, MAX_LINES, BuiltinProvider, inline, quoted
 from apps.agents.tools import toolset
 from apps.core.config import config
-from tests.agents.cast import JSON, TOOLS, asked, found, hear, match, tool
+from apps.core.types import JSON
+from tests.agents.cast import TOOLS, asked, found, hear, match, tool
 
 LINE = st.text(alphabet="ab `~#<>|\t*_[]é", max_size=12)
 Turn = Callable[..., None]

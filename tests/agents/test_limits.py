@@ -8,8 +8,9 @@ import pytest
 from apps.agents import tools as agent_tools
 from apps.agents.messages import ToolCall
 from apps.agents.tools import execute, toolset
+from apps.core.types import JSON
 from apps.retrieval.tools import Tool
-from tests.agents.cast import JSON, found, tool
+from tests.agents.cast import found, tool
 
 ALLOWED = ("acme", "papers")
 

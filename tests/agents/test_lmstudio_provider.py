@@ -6,7 +6,6 @@ import logging
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
-from typing import Any
 
 import pytest
 
@@ -18,6 +17,7 @@ from apps.agents.providers.lmstudio import LMStudioProvider
 from apps.agents.tools import toolset
 from apps.core.addresses import Address
 from apps.core.errors import Unavailable
+from apps.core.types import JSON
 from apps.lmstudio import services
 from apps.lmstudio.types import EMBEDDING_TYPES
 from tests.agents.cast import QUESTION, TOOLS, asked, found, hear, match
@@ -28,7 +28,6 @@ from tests.stand_ins.openai_scripts import PLAIN
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
-JSON = dict[str, Any]
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ from apps.agents.messages import ToolCall, ToolResult, Usage
 from apps.agents.prompts import LAST_ROUND
 from apps.agents.providers.base import ModelRequest
 from apps.core.errors import InvalidInput, NotFound, Unavailable
-from tests.agents.cast import JSON, NOTHING_INGESTED, TOOLS, Puppet, asked, found, hear, match, tool
+from apps.core.types import JSON
+from tests.agents.cast import NOTHING_INGESTED, TOOLS, Puppet, asked, found, hear, match, tool
 
 SEARCH = ToolCallRequested(ToolCall("c1", "VectorSearch", {"query": "retry"}))
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested, UsageReported
 from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.openai_frames import CallAssembler, Round
-
-JSON = dict[str, Any]
+from apps.core.types import JSON
 
 
 def calls_of(*pieces: JSON) -> list[ToolCall]:

@@ -11,8 +11,9 @@ from apps.agents.messages import ToolCall, ToolResult
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.quoting import CLOSING, as_data, shortened
 from apps.agents.tools import _scoped, execute, toolset
+from apps.core.types import JSON
 from apps.retrieval.tools import TOOLS as REAL_TOOLS
-from tests.agents.cast import JSON, TOOLS, found, match, tool
+from tests.agents.cast import TOOLS, found, match, tool
 
 CALL = ToolCall("c1", "VectorSearch", {"query": "x"})
 

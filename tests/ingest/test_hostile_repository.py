@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 from django.test import Client
 
+from apps.core.types import JSON
 from apps.embedding import DEFAULT_MODEL
 from apps.index.models import Root, SourceFile
 from apps.ingest.runs import queue
@@ -18,8 +19,6 @@ from tests.support.git import as_bare, commit_all, git, hostile, init
 from tests.support.ingested import write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
-
-JSON = dict[str, Any]
 
 
 def ingested(client: Client, folder: Path, **options: Any) -> JSON:

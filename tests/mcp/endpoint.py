@@ -8,8 +8,9 @@ from typing import Any
 from django.test import override_settings
 from django.urls import path
 
+from apps.core.types import JSON
 from apps.mcp.rpc import serve
-from apps.mcp.types import JSON, Annotations, Call, Contents, McpEndpoint, McpTool, always_open
+from apps.mcp.types import Annotations, Call, Contents, McpEndpoint, McpTool, always_open
 
 Run = Callable[[Mapping[str, Any], Call], Awaitable[JSON | Contents]]
 OPEN: JSON = {"type": "object"}

@@ -1,5 +1,5 @@
-"""Settings of the server that the conformance suite judges: the product's own, and its tools."""
+"""Settings of the server that the conformance suite tests: the product's, and the suite's tools."""
 
 from codeinfo.settings import *  # noqa: F403
 
-MCP_TEST_TOOLS = "tests.mcp.suite_tools.TOOLS"
+ROOT_URLCONF = "tests.mcp.urls"

@@ -9,9 +9,9 @@ from typing import Any
 
 from asgiref.testing import ApplicationCommunicator
 
+from apps.core.types import JSON
 from codeinfo.asgi import application
 
-JSON = dict[str, Any]
 EARLY = ("2024-11-05", "2025-03-26", "2025-06-18")
 HANDSHAKE = (*EARLY, "2025-11-25")
 STATELESS = "2026-07-28"

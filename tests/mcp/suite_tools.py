@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from apps.core.errors import InvalidInput
+from apps.core.types import JSON
 from apps.mcp.failures import MISSING_CAPABILITY
-from apps.mcp.types import JSON, Call, Contents, McpTool
+from apps.mcp.types import Call, Contents, McpTool
 
 NOTHING: JSON = {"type": "object", "properties": {}, "additionalProperties": False}
 # One red pixel, and a WAV header with no samples behind it.

@@ -9,8 +9,9 @@ import pytest
 from django.db import OperationalError
 
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
+from apps.core.types import JSON
 from apps.mcp.arguments import accepted
-from apps.mcp.types import JSON, Call
+from apps.mcp.types import Call
 from tests.mcp.endpoint import serving
 from tests.mcp.speech import EARLY, EVERY, HANDSHAKE, STATELESS, ask, call
 

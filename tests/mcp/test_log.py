@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from apps.core.errors import NotFound
+from apps.core.types import JSON
 from apps.logs.formatting import entry_of
-from apps.mcp.types import JSON, Call
+from apps.mcp.types import Call
 from tests.mcp.endpoint import serving
 from tests.mcp.speech import (
     PATIENCE,

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from apps.core.types import JSON
 from apps.logs.context import request_id
 from apps.mcp.sse import Progress, frames
-from apps.mcp.types import JSON, Call
+from apps.mcp.types import Call
 from tests.mcp.endpoint import serving
 from tests.mcp.speech import (
     EVERY,

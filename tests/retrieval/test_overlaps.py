@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import Client
 
 from apps.core.errors import Unavailable
+from apps.core.types import JSON
 from apps.index import stores
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
@@ -20,7 +20,6 @@ from tests.support.ingested import ingest, write_files
 
 pytestmark = pytest.mark.door
 
-JSON = dict[str, Any]
 QUESTION = "berth_of_ship"
 FILES = {
     f"quay/berth{i}.py": f"def berth_of_ship_{i}(ship):\n    return berth_of_ship({i}, ship)\n"

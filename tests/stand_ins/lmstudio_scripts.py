@@ -9,11 +9,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from apps.core.types import JSON
 from tests.stand_ins.openai_scripts import PLAIN, THOUGHT
-
-JSON = dict[str, Any]
 
 
 @dataclass(frozen=True)

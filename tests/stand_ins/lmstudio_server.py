@@ -25,6 +25,7 @@ from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, BytesMessage, CloseConnection, Ping, Request
 from wsproto.events import TextMessage as Text
 
+from apps.core.types import JSON
 from tests.stand_ins.lmstudio_scripts import (
     NOT_FOUND,
     SCRIPTS,
@@ -42,7 +43,6 @@ from tests.stand_ins.lmstudio_scripts import (
 from tests.stand_ins.openai_server import embed, embeddings
 from tests.stand_ins.server import Hangup, StandIn
 
-JSON = dict[str, Any]
 NAMESPACES = frozenset({"/llm", "/embedding", "/system", "/files", "/repository"})
 EMBEDDER = "text-embedding-standin"
 

@@ -8,13 +8,12 @@ import json
 import threading
 from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 from urllib.parse import parse_qs, urlsplit
 
 from apps.core.errors import CodeinfoError
+from apps.core.types import JSON
 from apps.retrieval.tools import Tool
-
-JSON = dict[str, Any]
 
 
 class MCPStandIn:

@@ -9,9 +9,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-JSON = dict[str, Any]
+from apps.core.types import JSON
 
 
 @dataclass(frozen=True)

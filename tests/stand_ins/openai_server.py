@@ -35,6 +35,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.core.types import JSON
 from tests.stand_ins.openai_scripts import (
     SCRIPTS,
     Cut,
@@ -52,7 +53,6 @@ from tests.stand_ins.openai_scripts import (
 )
 from tests.stand_ins.server import Hangup, StandIn
 
-JSON = dict[str, Any]
 EMBEDDING_MODEL = "text-embedding-standin"
 DIMENSION = 64
 

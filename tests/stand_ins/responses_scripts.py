@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from apps.core.types import JSON
 from tests.stand_ins.openai_scripts import (
     PLAIN,
     THOUGHT,
@@ -24,7 +25,6 @@ from tests.stand_ins.openai_scripts import (
     Step,
 )
 
-JSON = dict[str, Any]
 NAMESPACE = "mcp__codeinfo"
 HALF = "Half an ans"
 

@@ -28,12 +28,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from apps.core.types import JSON
 from tests.stand_ins import responses_scripts
 from tests.stand_ins.openai_scripts import Raw, Script, Status, Step
 from tests.stand_ins.openai_server import Answer, Exchange, OpenAIStandIn
 from tests.stand_ins.responses_scripts import Event
 
-JSON = dict[str, Any]
 PATH = "/v1/responses"
 
 CONFIG = """\

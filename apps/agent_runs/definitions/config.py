@@ -6,9 +6,10 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from apps.agent_runs.definitions.types import JSON, Rights
+from apps.agent_runs.definitions.types import Rights
 from apps.core.config import PROVIDERS
 from apps.core.errors import InvalidInput
+from apps.core.types import JSON
 from apps.retrieval.tools import TOOLS
 
 OURS = "codeinfo"

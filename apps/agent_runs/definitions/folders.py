@@ -10,6 +10,7 @@ from apps.agent_runs.definitions.homes import with_home
 from apps.agent_runs.definitions.types import Agent, Command
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound, Unavailable
+from apps.core.surrogates import encodable
 from apps.index.root_directory import read_file, reason_of
 
 CONFIG, DESCRIPTION, PROMPT = "config.toml", "description.md", "system_prompt.txt"
@@ -61,7 +62,7 @@ def _folders(where: Path) -> list[Path]:
 
 
 def _read(folder: Path) -> Agent:
-    name = folder.name.encode(errors="replace").decode()
+    name = encodable(folder.name)
     try:
         if not NAME.fullmatch(name):
             raise InvalidInput(BAD_NAME)
@@ -111,7 +112,7 @@ def _commands(folder: Path) -> list[Command]:
 
 
 def _command(folder: Path, file: str) -> Command:
-    name = file.removesuffix(COMMAND).encode(errors="replace").decode()
+    name = encodable(file.removesuffix(COMMAND))
     try:
         if not NAME.fullmatch(name) or ".." in name:
             raise InvalidInput(BAD_NAME)

@@ -6,8 +6,6 @@ from typing import Any
 
 from apps.core.errors import InvalidInput, NotFound
 
-JSON = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Rights:

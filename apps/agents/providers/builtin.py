@@ -6,7 +6,6 @@ result. So with nothing else installed a question takes the same path as with a 
 
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from typing import Any
 
 from apps.agents.events import ModelEvent, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall, ToolResult
@@ -14,8 +13,8 @@ from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.quoting import place
 from apps.core.config import config
+from apps.core.types import JSON
 
-JSON = dict[str, Any]
 SEARCH = Model("search", "Search only (no language model)", "search")
 
 MAX_QUOTED = 3

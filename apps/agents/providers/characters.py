@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from apps.core.surrogates import joined
+
 
 class Characters:
     """Whole characters from pieces that may end in half of one (a lone UTF-16 surrogate)."""
@@ -18,9 +20,7 @@ class Characters:
 
 def clean(text: str) -> str:
     """Text that UTF-8 and every database can hold: surrogates joined or replaced, no NUL."""
-    if not text.isascii():
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\x00", "")
+    return joined(text).replace("\x00", "")
 
 
 def cleaned(value: Any) -> Any:

@@ -7,7 +7,8 @@ from apps.agents.history import fit
 from apps.agents.messages import Message, ToolCall
 from apps.agents.providers.base import ModelRequest
 from apps.core.config import config
-from apps.lmstudio.types import JSON, Question
+from apps.core.types import JSON
+from apps.lmstudio.types import Question
 from apps.retrieval.tools import Tool
 
 # Code takes about three characters a token; prose more, which is on the safe side.

@@ -22,8 +22,7 @@ from apps.agents.providers.characters import Characters, clean
 from apps.agents.reasoning import MarkerParser
 from apps.core.config import config
 from apps.core.limits import MAX_NAME, size
-
-JSON = dict[str, Any]
+from apps.core.types import JSON
 
 # Why an answer that has ended is not whole.
 UNFINISHED = {

@@ -2,15 +2,14 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, assert_never
+from typing import assert_never
 
 from apps.agents.history import fit
 from apps.agents.messages import Message, ToolCall
 from apps.agents.providers.base import ModelRequest
 from apps.core.config import config
+from apps.core.types import JSON
 from apps.retrieval.tools import Tool
-
-JSON = dict[str, Any]
 
 
 def body_of(request: ModelRequest) -> JSON:

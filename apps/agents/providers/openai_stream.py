@@ -1,7 +1,6 @@
 """One round over the wire, through the OpenAI SDK: the only module that imports it."""
 
 from collections.abc import AsyncGenerator
-from typing import Any
 
 import httpx2
 import openai
@@ -14,8 +13,8 @@ from apps.agents.providers.openai_messages import body_of
 from apps.agents.providers.openai_server import Server, certificates
 from apps.core.errors import Unavailable
 from apps.core.replies import UNPACKED, CountedStream, EventCounter, ReplyRefused, counted
+from apps.core.types import JSON
 
-JSON = dict[str, Any]
 Frames = openai.AsyncStream[object]
 
 CONNECT_SECONDS = 10.0

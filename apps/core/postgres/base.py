@@ -3,7 +3,6 @@
 SQLite keeps them. Here U+FFFD stands in their place, in what is written and in what is asked for.
 """
 
-import re
 from typing import Any
 
 from django.db.backends.postgresql import base
@@ -11,14 +10,14 @@ from psycopg.abc import Buffer
 from psycopg.types.json import Jsonb, JsonbDumper
 from psycopg.types.string import StrDumperUnknown
 
-UNKNOWN = re.compile("[\x00\ud800-\udfff]")
+from apps.core.surrogates import storable
 
 
 def known(value: Any) -> Any:
     """A value of JSON without what PostgreSQL does not know."""
     match value:
         case str():
-            return UNKNOWN.sub("\ufffd", value)
+            return storable(value)
         case dict():
             return {known(key): known(item) for key, item in value.items()}
         case list() | tuple():

@@ -101,7 +101,7 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
 
 
 def drain() -> list[Job]:
-    """Do every queued run, in this thread: for tests and commands."""
+    """Do every queued run in this thread, for a command whose process has no worker."""
     jobs = []
     while run := claim():
         jobs.append(execute(run))

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from apps.mcp.types import JSON, Call, McpTool
+from apps.core.types import JSON
+from apps.mcp.types import Call, McpTool
 from tests.support.chat import nothing_left_running, scripted
 
 __all__ = ["caller", "nothing_left_running", "scripted"]

@@ -17,8 +17,9 @@ from apps.conversations import runner, services
 from apps.conversations.models import CommandRun, Conversation, Turn
 from apps.conversations.stream import live_runs
 from apps.core.errors import CodeinfoError, Conflict, Unavailable
+from apps.core.types import JSON
 from apps.mcp.agents import AGENTS
-from apps.mcp.types import JSON, McpTool
+from apps.mcp.types import McpTool
 from tests.mcp.doors.conftest import PATIENCE, Caller
 from tests.mcp.speech import EARLY, EVERY, ask, call
 from tests.support.agents import command_text, make_agent

@@ -14,6 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from apps.core.types import JSON
 from apps.embedding.static import MODEL_ID
 from codeinfo.asgi import django_application
 from tests.browser.product import Product, running
@@ -23,7 +24,6 @@ from tests.support.ingested import SAMPLE, ingest_sample, write_files
 
 pytestmark = pytest.mark.door
 
-JSON = dict[str, Any]
 Connect = Callable[[str], AbstractAsyncContextManager[Client]]
 
 MODES = {"auto": "2026-07-28", "legacy": "2025-11-25"}

@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
+from apps.core.types import JSON
 from tests.browser.product import Product, running
 from tests.stand_ins.openai_scripts import Delta, Script, Stall, end, question, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 
 pytestmark = pytest.mark.door
 
-JSON = dict[str, Any]
 
 CALLERS = 100
 PATIENCE = 60

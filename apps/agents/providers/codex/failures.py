@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from apps.core.errors import Unavailable
+from apps.core.types import JSON
 
-JSON = Mapping[str, Any]
 MAX_QUOTED = 300
 LOGIN_AGAIN = "Codex' login was refused or has run out: log in to Codex again."
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-JSON = dict[str, Any]
+from apps.core.types import JSON
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,12 @@
 """A request as Codex is told it: what begins or resumes its thread, and what begins the turn."""
 
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.codex.flags import APPROVAL, EFFORT, NETWORK, SANDBOX, WEB_SEARCH, chosen
 from apps.core.config import config
-
-JSON = dict[str, Any]
+from apps.core.types import JSON
 
 # Our endpoint's name among Codex' MCP servers.
 OWN = "codeinfo"

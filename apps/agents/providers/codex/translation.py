@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from apps.agents.events import (
@@ -18,8 +18,8 @@ from apps.agents.events import (
 from apps.agents.messages import ToolCall, ToolResult, Usage
 from apps.agents.providers.codex.failures import interrupted, quoted, turn_failure
 from apps.agents.providers.codex.options import OWN
+from apps.core.types import JSON
 
-JSON = Mapping[str, Any]
 Events = Iterator[ModelEvent]
 Words = type[TextDelta] | type[ReasoningDelta]
 

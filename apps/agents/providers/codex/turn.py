@@ -7,7 +7,6 @@ import asyncio
 import logging
 import re
 import threading
-from typing import Any
 
 from openai_codex.client import CodexClient
 from openai_codex.errors import CodexError, InvalidRequestError
@@ -21,10 +20,10 @@ from apps.agents.providers.codex.process import LineTooLong
 from apps.agents.providers.codex.server import LOST, AppServer
 from apps.agents.providers.codex.wire import Opened, Told
 from apps.core.errors import Unavailable
+from apps.core.types import JSON
 
 log = logging.getLogger("codeinfo.agents")
 
-JSON = dict[str, Any]
 
 # What Codex says of a thread that it does not have.
 NOT_THERE = re.compile(r"no rollout found|invalid session id|thread not found")

@@ -1,8 +1,8 @@
 """What a turn tells while it goes on, before it is translated."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from apps.core.types import JSON
 
 
 @dataclass(frozen=True)
@@ -18,4 +18,4 @@ class Told:
     """One notification, by its name on the wire."""
 
     method: str
-    payload: Mapping[str, Any]
+    payload: JSON
