@@ -16,7 +16,7 @@ from apps.index.root_directory import read_file
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines
 from apps.retrieval.ingested import live_file
 from apps.retrieval.lines import Lines, source_url
-from apps.retrieval.repositories import repo_id, the_one
+from apps.retrieval.repositories import find_root, repo_id
 
 # A file with more lines is shown in windows: MARGIN lines before and after the cited ones.
 WHOLE = 2000
@@ -104,7 +104,7 @@ def open_source(request: SourceRequest) -> SourceView:
     Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND, and the errors of `read_file` for a file that
     is gone, too large, or no longer a regular file inside its root.
     """
-    root = the_one(request.repo)
+    root = find_root(request.repo)
     row = live_file(root, request.path)
     data = read_file(Path(root.path), row.path)
     lines = lines_of(decode(data))

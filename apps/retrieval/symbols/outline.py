@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from apps.code.values import Symbol
 from apps.index.lexical import get_lexical
 from apps.retrieval.ingested import live_file
-from apps.retrieval.repositories import required_model, the_one
+from apps.retrieval.repositories import find_root, required_model
 from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.types import Outline, OutlineItem, OutlineQuery, Place, symbol_fields
 
@@ -19,7 +19,7 @@ def file_outline(query: OutlineQuery) -> Outline:
     Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, NotFound FILE_NOT_FOUND.
     """
     required_model()
-    root = the_one(query.repository)
+    root = find_root(query.repository)
     file = live_file(root, query.path)
     symbols, degraded = collect_symbols(
         [root], lambda root: get_lexical().outline(root.id, file.id)
