@@ -46,7 +46,7 @@ def test_lines_found_by_word_are_marked_so(harbour: Path, client: Client) -> Non
 @pytest.mark.parametrize(
     ("name", "note"),
     [
-        ("Vessel.moor", "Nothing named so stands in those surroundings"),
+        ("Vessel.moor", "No definition matches the qualifier"),
         ("SHIP", "these are written in another case"),
     ],
 )
