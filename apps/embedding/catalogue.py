@@ -116,7 +116,7 @@ def _offers(bare_id: str) -> list[str]:
     return [full for full in listed if full.partition(":")[2] == bare_id]
 
 
-def reach(model_id: str) -> None:
+def check_server(model_id: str) -> None:
     """Raises Unavailable where the server of a model is away or refuses the key.
 
     For the built-in model that is the configured server, if there is one.
@@ -127,7 +127,7 @@ def reach(model_id: str) -> None:
         list_models(server)
 
 
-def is_gone(model_id: str) -> bool:
+def is_removed_model(model_id: str) -> bool:
     """Whether this is the id of a built-in model that an earlier version had."""
     return model_id != MODEL_ID and not model_id.startswith(PREFIXES)
 

@@ -37,7 +37,7 @@ def _tokens(piece: str) -> int:
     return -(-len(piece) * 2 // 5) if piece[0].isalpha() else 1
 
 
-def fit(path: str, chunk: Chunk, max_tokens: int | None) -> list[Chunk]:
+def split_to_fit(path: str, chunk: Chunk, max_tokens: int | None) -> list[Chunk]:
     """`chunk` as pieces of whole lines that each fit with their header; itself when it fits.
 
     A line that is too long alone is cut into parts that carry its number. Joining the pieces'

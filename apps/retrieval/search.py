@@ -18,7 +18,7 @@ from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.ingest_throttle import ingest_throttle
 from apps.core.telemetry import span, tell
-from apps.embedding import get_embedder
+from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Vectors
 from apps.index.changes import sweep_due
 from apps.index.lexical import get_lexical

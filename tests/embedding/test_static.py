@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.embedding import DEFAULT_MODEL, get_embedder, static
+from apps.embedding import static
+from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.types import EmbeddingText, Vectors
 from apps.embedding.words import RunCache, Runs, stems
 from tests.embedding import static_reference
