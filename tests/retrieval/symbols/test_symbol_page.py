@@ -47,7 +47,7 @@ def test_lines_found_by_word_are_marked_so(harbour: Path, client: Client) -> Non
     ("name", "note"),
     [
         ("Vessel.moor", "No definition matches the qualifier"),
-        ("SHIP", "these are written in another case"),
+        ("SHIP", "These differ in case"),
     ],
 )
 def test_a_name_that_is_not_found_as_asked_says_how(
