@@ -46,7 +46,7 @@ def _django() -> Path:
 
 def ingest(folder: Path) -> tuple["IngestRun", "Job", float]:
     """Ingest for real; the run, its job with the seconds of each stage, and all seconds."""
-    from apps.embedding import DEFAULT_MODEL, get_embedder
+    from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
     from apps.index.vectors.store import get_store
     from apps.ingest import services
     from apps.ingest.runs import queue

@@ -66,7 +66,7 @@ def set_up(data: Path, folders: Sequence[Path]) -> None:
 def ingest(folder: Path, name: str) -> "IngestRun":
     """Ingest a folder with the built-in embedder, here and now; the completed run. Raises
     RuntimeError with the reason where it does not complete."""
-    from apps.embedding import DEFAULT_MODEL
+    from apps.embedding.catalogue import DEFAULT_MODEL
     from apps.ingest import services
     from apps.ingest.runs import queue
 

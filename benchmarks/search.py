@@ -157,7 +157,7 @@ def ingest(client: httpx.Client, folder: Path) -> None:
 
 def own_rows(rounds: int) -> list[Row]:
     """The same questions without HTTP, and the store alone, for vectors made beforehand."""
-    from apps.embedding import DEFAULT_MODEL, get_embedder  # noqa: PLC0415
+    from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder  # noqa: PLC0415
     from apps.index import queries  # noqa: PLC0415 - after Django's set-up
     from apps.index.vectors.store import get_store  # noqa: PLC0415
     from apps.retrieval.query import SearchQuery  # noqa: PLC0415

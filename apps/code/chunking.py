@@ -1,4 +1,4 @@
-"""From the bytes of a file to its chunks: what counts as a line, and which lines a chunk has.
+"""Decode the bytes of a file and split its lines into chunks.
 
 Chunks, citations and the source viewer all number lines by `lines_of`.
 """
@@ -13,9 +13,10 @@ from apps.code.languages import FileType, language_of
 from apps.code.syntax.pieces import Cut, Piece, cut_by_lines
 from apps.code.values import Chunk, ChunkedFile, Symbol
 
+# Characters of a chunk.
 MAX_CHARS = 1_500
 
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
+# UTF-32 precedes UTF-16, since its little-endian byte order mark begins with that of UTF-16.
 ENCODINGS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -26,13 +27,13 @@ ENCODINGS = (
 
 
 def decode(data: bytes) -> str:
-    """The text of a file: by its byte order mark, which is dropped, else UTF-8.
+    """The text of a file: in the encoding of its byte order mark, which is removed, else UTF-8.
 
-    What cannot be decoded becomes U+FFFD, and so does NUL, which no database keeps in a text.
+    Bytes that are not valid become U+FFFD, and so does NUL, which PostgreSQL cannot store in text.
     """
-    for mark, encoding in ENCODINGS:
-        if data.startswith(mark):
-            text = data[len(mark) :].decode(encoding, "replace")
+    for bom, encoding in ENCODINGS:
+        if data.startswith(bom):
+            text = data[len(bom) :].decode(encoding, "replace")
             break
     else:
         text = data.decode("utf-8", "replace")
@@ -40,9 +41,9 @@ def decode(data: bytes) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text: ended by "\\n" alone, a "\\r" before it dropped.
+    """The lines of a text. Lines end with "\\n" or "\\r\\n"; a lone "\\r" does not end a line.
 
-    The end of the last line begins no further one: "a\\n" is one line, "" none.
+    "a\\n" has one line, "" has none.
     """
     lines = text.split("\n")
     if not lines[-1]:
@@ -52,15 +53,16 @@ def lines_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class DecodedFile:
-    """A file's lines, its type and the hash of its bytes (sha256, hex)."""
+    """A file before it is split."""
 
-    path: str
-    sha256: str
+    path: str  # within the root
+    sha256: str  # of its bytes, hex
     kind: FileType
     lines: list[str]
 
     @classmethod
     def of(cls, path: str, data: bytes) -> Self:
+        """Decode a file and find its type."""
         digest = hashlib.sha256(data).hexdigest()
         return cls(path, digest, language_of(path, data), lines_of(decode(data)))
 
@@ -72,8 +74,10 @@ class DecodedFile:
 def chunk_file(
     file: DecodedFile, cut: Cut | None, *, max_chars: int = MAX_CHARS, problem: str = ""
 ) -> ChunkedFile:
-    """A file as the pieces of `cut`, each at most `max_chars` characters; by lines where that is
-    None."""
+    """The chunks of a file, at most `max_chars` characters each, and its symbols.
+
+    `cut` is the result of a parse; None: split by lines. `problem` says why it is None.
+    """
     if cut is None:
         cut = cut_by_lines(file.lines, max_chars, declarations=not file.kind.prose)
     chunks = (c for piece in cut.pieces for c in _chunks(file.lines, piece, max_chars))
@@ -82,7 +86,7 @@ def chunk_file(
 
 
 def _chunks(lines: Sequence[str], piece: Piece, max_chars: int) -> Iterator[Chunk]:
-    """The chunk of a piece; several where it is one line longer than a chunk may be."""
+    """The chunk of a piece; several chunks of one line that is longer than a chunk may be."""
     text = "\n".join(lines[piece.start - 1 : piece.end])
     names = piece.names
     for at in range(0, len(text), max_chars):

@@ -1,8 +1,7 @@
-"""What kind of file a name tells of: one table for eligibility, chunking and highlighting.
+"""File types by name: one table for eligibility, chunking and highlighting.
 
-`grammar` names a tree-sitter grammar, "" where a file is cut by lines. A grammar is used only when
-it stands here: the COBOL one, for instance, never returns. `lexer` is Pygments' name. This file is
-read by the parse process too, so it imports nothing but the standard library.
+Only the grammars in this table are used. Others are not safe: that of COBOL, for instance, never
+returns. The parse process imports this module too, so it imports only the standard library.
 """
 
 from dataclasses import dataclass
@@ -11,17 +10,14 @@ from functools import cache
 
 @dataclass(frozen=True)
 class FileType:
-    """One language: its name, grammar and lexer, and the names by which its files are known.
-
-    `prose` files are written for reading: long lines in them are paragraphs, not minified code.
-    """
+    """A language, and the names of its files."""
 
     name: str
-    grammar: str
-    lexer: str
-    extensions: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    prose: bool = False
+    grammar: str  # of tree-sitter; "": its files are split by lines
+    lexer: str  # of Pygments
+    extensions: tuple[str, ...] = ()  # lower case, without the dot
+    names: tuple[str, ...] = ()  # whole file names, lower case
+    prose: bool = False  # long lines are paragraphs, not minified code
 
 
 def _code(
@@ -183,7 +179,7 @@ FILE_TYPES: tuple[FileType, ...] = (
 
 UNKNOWN = FileType("text", "", "text")
 
-# `Dockerfile.dev` and `README.old` are known by the part before the dot; `build.log` is not.
+# Names that count without their extension: `Dockerfile.dev` and `README.old`, but not `build.log`.
 STEMS = frozenset(
     ["dockerfile", "containerfile", "makefile", "jenkinsfile", "readme", "license", "changelog"]
 )
@@ -199,7 +195,7 @@ def _by_name() -> dict[str, FileType]:
     return {name: kind for kind in FILE_TYPES for name in kind.names}
 
 
-# `settings.py.example` is read as what it becomes.
+# Ignored suffixes: `settings.py.example` is Python.
 TEMPLATE_SUFFIXES = (".example", ".sample", ".template", ".dist")
 
 
@@ -210,19 +206,19 @@ def extension_of(path: str) -> str:
 
 
 def known_type(path: str) -> FileType | None:
-    """The type that a path's name or extension tells of, or None."""
+    """The type of a file by its name or extension; None if it is unknown."""
     name = path.rpartition("/")[2].lower()
     names = _by_name()
     if name.endswith(TEMPLATE_SUFFIXES):
         for suffix in TEMPLATE_SUFFIXES:
             name = name.removesuffix(suffix)
-    found = names.get(name) or _by_extension().get(extension_of(name))
+    file_type = names.get(name) or _by_extension().get(extension_of(name))
     stem = name.partition(".")[0]
-    return found or (names[stem] if stem in STEMS else None)
+    return file_type or (names[stem] if stem in STEMS else None)
 
 
 def is_bare(path: str) -> bool:
-    """Whether a name tells nothing at all, as those of scripts do: no extension, in no table."""
+    """Return True for a name without an extension that is in no table, like those of scripts."""
     return (
         not extension_of(path)
         and not path.rpartition("/")[2].startswith(".")
@@ -231,7 +227,8 @@ def is_bare(path: str) -> bool:
 
 
 def language_of(path: str, data: bytes = b"") -> FileType:
-    """The type of a file by its name, else by the first line of a script, else plain text."""
+    """The type of a file by its name, else by the interpreter in its first line, else plain
+    text."""
     return known_type(path) or _by_interpreter(data) or UNKNOWN
 
 
@@ -246,7 +243,7 @@ INTERPRETERS = {
 
 
 def _by_interpreter(data: bytes) -> FileType | None:
-    """The type that a script's first line names; a version behind the name does not matter."""
+    """The type of a script by its first line (`#!`). A version after the name is ignored."""
     if not data.startswith(b"#!"):
         return None
     words = data.split(b"\n", 1)[0][2:256].decode("utf-8", "replace").replace("/", " ").split()

@@ -1,4 +1,4 @@
-"""What a path says about its file, by naming customs that languages share."""
+"""Facts of a file that its path shows, by naming conventions that languages share."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -24,7 +24,7 @@ DATA_SUFFIXES = _words(
     ".json .yml .yaml .toml .xml .ini .cfg .lock .svg .html .css .csproj .props .targets"
 )
 DECLARATION_SUFFIXES = (".h", ".hpp", ".hh", ".hxx", ".d.ts", ".pyi", ".mli", ".fsi")
-# Files that stand for their folder.
+# Files that represent their folder.
 INDEX_STEMS = _words("__init__ __main__ index mod main lib init package")
 REEXPORT_STEMS = _words("__init__ index mod package-info")
 
@@ -61,8 +61,8 @@ def _stem(path: PurePosixPath) -> str:
 
 
 def descriptive_name(path: str) -> str:
-    """The name that describes the content: the file's stem, or its folder's name if the file stands
-    for the folder (`parser/__init__.py`, `parser/mod.rs`)."""
+    """The name that describes the content: the stem of the file, or the name of its folder if the
+    file represents the folder (`parser/__init__.py`, `parser/mod.rs`)."""
     parts = PurePosixPath(path)
     stem = _stem(parts)
     if stem.lower() in INDEX_STEMS and parts.parent.name:
@@ -71,17 +71,18 @@ def descriptive_name(path: str) -> str:
 
 
 def is_index(path: str) -> bool:
-    """Return True for a file that usually re-exports what other files define."""
+    """Return True for a file that usually only re-exports definitions of other files."""
     return _stem(PurePosixPath(path)).lower() in REEXPORT_STEMS
 
 
 def declarations_beside(paths: Collection[str]) -> set[str]:
-    """The paths that declare what another path with the same stem defines (`.h` beside `.c`)."""
+    """The paths of declaration files that have an implementation with the same stem (`.h` and
+    `.c`)."""
     declaring = [path for path in paths if path.endswith(DECLARATION_SUFFIXES)]
     if not declaring:
         return set()
-    defined = {_first_stem(path) for path in paths if not path.endswith(DECLARATION_SUFFIXES)}
-    return {path for path in declaring if _first_stem(path) in defined}
+    implemented = {_first_stem(path) for path in paths if not path.endswith(DECLARATION_SUFFIXES)}
+    return {path for path in declaring if _first_stem(path) in implemented}
 
 
 def _first_stem(path: str) -> str:
@@ -89,8 +90,8 @@ def _first_stem(path: str) -> str:
 
 
 def superseded(paths: Collection[str], query: str) -> set[str]:
-    """The paths in a version folder that has a later sibling (`api/v1/` beside `api/v2/`), unless
-    `query` names that version."""
+    """The paths in a version folder that has a later sibling (`api/v1/` if there is `api/v2/`),
+    unless `query` names that version."""
     versions = {path: parts for path in paths if (parts := _versions(path))}
     if not versions:
         return set()
@@ -108,7 +109,7 @@ def superseded(paths: Collection[str], query: str) -> set[str]:
 
 @lru_cache(maxsize=20_000)
 def _versions(path: str) -> tuple[tuple[str, int], ...]:
-    """Each path component that is a version: the path before it, and its number."""
+    """For each path component that is a version: the path before it, and the number."""
     parts = path.split("/")
     parts[-1] = parts[-1].partition(".")[0]
     matches = ((i, _VERSION.match(part)) for i, part in enumerate(parts))

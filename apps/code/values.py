@@ -1,48 +1,40 @@
-"""What is known of a file of source code: its chunks and the definitions in it."""
+"""Values of parsed source files: chunks, symbols, and the file with both."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of one file: whole lines, 1-based, both ends included; `text` is never blank.
+    """Consecutive lines of a file, or a part of one line that is longer than a chunk may be."""
 
-    `text` equals the file's decoded lines start_line..end_line joined by newlines (or, for one line
-    longer than a chunk may be, a part of that line). `symbol` is the path of the enclosing
-    definitions ("Class.method"); `names` are the names declared inside; `signature` the first line
-    or lines of the definition.
-    """
-
-    text: str
-    start_line: int
-    end_line: int
-    symbol: str = ""
-    names: tuple[str, ...] = ()
-    signature: str = ""
+    text: str  # the decoded lines, joined by newlines; never blank
+    start_line: int  # 1-based
+    end_line: int  # 1-based, included
+    symbol: str = ""  # path of the definition that it belongs to: "Class.method"
+    names: tuple[str, ...] = ()  # declared inside
+    signature: str = ""  # of that definition: the text before its body, on one line
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """A definition in a file. `path` is its name after those that enclose it ("Client.get"), `kind`
-    a plain word ("function", "class", …); lines are 1-based, both included."""
+    """A definition in a file."""
 
     name: str
-    path: str
-    kind: str
-    start_line: int
-    end_line: int
-    signature: str = ""
+    path: str  # the name, qualified by the definitions that enclose it: "Client.get"
+    kind: str  # "function", "class", …
+    start_line: int  # 1-based
+    end_line: int  # 1-based, included
+    signature: str = ""  # the text before its body, on one line
 
 
 @dataclass(frozen=True)
 class ChunkedFile:
-    """One file's content hash (sha256 hex of its bytes), language name, chunks and definitions, and
-    why these are not what a parse would give, if so."""
+    """A file with its chunks and definitions."""
 
-    path: str
-    sha256: str
-    language: str
-    chunks: tuple[Chunk, ...]
+    path: str  # within the root
+    sha256: str  # of its bytes, hex
+    language: str  # FileType.name
+    chunks: tuple[Chunk, ...]  # in the order of their lines
     symbols: tuple[Symbol, ...] = ()
-    # Not among what tells how files are cut, which is compared by its looks.
+    # Why the file was split without its syntax tree, if so. The repr has only the result.
     problem: str = field(default="", repr=False)

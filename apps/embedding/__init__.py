@@ -1,22 +1,5 @@
-"""Turning texts into vectors: the built-in embedder, and any OpenAI-compatible server."""
+"""Embedders: the built-in model, and OpenAI-compatible servers.
 
-from apps.embedding.catalogue import (
-    DEFAULT_MODEL,
-    available_models,
-    get_embedder,
-    is_gone,
-    reach,
-    resolve,
-)
-from apps.embedding.texts import embedding_text, fit
-
-__all__ = [
-    "DEFAULT_MODEL",
-    "available_models",
-    "embedding_text",
-    "fit",
-    "get_embedder",
-    "is_gone",
-    "reach",
-    "resolve",
-]
+`catalogue` lists models and returns their embedders. Import from the modules: `types`, `words` and
+`texts` need neither Django nor an HTTP client.
+"""

@@ -1,10 +1,11 @@
-"""What embedding servers have answered, so that no text is sent to one twice.
+"""A cache of the vectors that embedding servers return, so that no text is sent twice.
 
-A branch that is switched back to, a second checkout, a run that was cancelled half-way, a folder
-that is embedded anew: they hold chunks whose vectors were paid for once. The built-in embedder has
-no use for it, since it makes a vector sooner than a disk finds one.
+It helps when a branch is checked out again, with a second checkout, after a cancelled run, and when
+a folder is embedded again. The built-in embedder does not use it: computing a vector is faster than
+reading it from disk.
 
-It is a convenience and never a need: what it cannot read is embedded, what it cannot keep is lost.
+A failure of the cache never fails a call: a vector that cannot be read is embedded again, one that
+cannot be written is not cached.
 """
 
 import logging
@@ -23,12 +24,12 @@ from apps.embedding.types import Embedder, EmbeddingText, Vectors
 logger = logging.getLogger("codeinfo.ingest")
 
 PROBE = EmbeddingText("def area(width, height):\n    return width * height", path="probe.py")
-# Of a vector and itself, embedded again in other company: servers round.
+# Cosine of two vectors of the same text by the same model. Servers round, depending on the batch.
 SAME_COSINE = 0.999
-KEYS_AT_ONCE = 500
+KEYS_PER_QUERY = 500
 DAY_SECONDS = 86_400
-# One in so many goes when the file is full, the longest unused first.
-DROPPED = 10
+# A full file loses 1 in EVICTED of its rows, the least recently used.
+EVICTED = 10
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS vector (
@@ -42,10 +43,10 @@ CREATE TABLE IF NOT EXISTS vector (
 
 
 class VectorCache:
-    """The vectors that one model of one server has given, in a file that all of them share.
+    """The cached vectors of one model of one server. All models share a file.
 
-    `model` names both; `limit` is the size of the file in bytes, about which it stays. Safe from
-    any thread and process.
+    `model` identifies model and server. `limit` is the approximate size of the file in bytes. Safe
+    to use from any thread and process.
     """
 
     def __init__(self, path: Path, model: str, limit: int) -> None:
@@ -54,26 +55,26 @@ class VectorCache:
         self._limit = limit
 
     def read(self, texts: Sequence[str]) -> dict[int, Vectors]:
-        """The vectors that are known, by the place of their text."""
-        places = {self._key(text): place for place, text in enumerate(texts)}
-        known: dict[int, Vectors] = {}
-        with self._forgiving(), self._database() as database:
-            for keys in _slices(list(places)):
-                asked = f"key IN ({','.join('?' * len(keys))})"
-                found = database.execute(f"SELECT key, numbers FROM vector WHERE {asked}", keys)
-                known |= {places[key]: np.frombuffer(row, np.float32) for key, row in found}
-                # To the day: a row that is read again and again is not written each time.
-                fresh = [_today(), *keys, _today()]
-                database.execute(f"UPDATE vector SET used = ? WHERE {asked} AND used < ?", fresh)
-        return known
+        """The cached vectors, float32 (dimension,), by the index of their text."""
+        indexes = {self._key(text): index for index, text in enumerate(texts)}
+        cached: dict[int, Vectors] = {}
+        with self._errors_logged(), self._database() as database:
+            for keys in _slices(list(indexes)):
+                where = f"key IN ({','.join('?' * len(keys))})"
+                rows = database.execute(f"SELECT key, numbers FROM vector WHERE {where}", keys)
+                cached |= {indexes[key]: np.frombuffer(row, np.float32) for key, row in rows}
+                # In days, so that a row is written once a day and not at each read.
+                values = [_today(), *keys, _today()]
+                database.execute(f"UPDATE vector SET used = ? WHERE {where} AND used < ?", values)
+        return cached
 
     def write(self, texts: Sequence[str], vectors: Vectors) -> None:
-        """Keep the vectors of some texts, shape (len(texts), dimension)."""
+        """Cache the vectors of texts, float32 (len(texts), dimension)."""
         rows = (
             (self._key(text), self._model, _today(), vector.astype(np.float32).tobytes())
             for text, vector in zip(texts, vectors, strict=True)
         )
-        with self._forgiving(), self._database() as database:
+        with self._errors_logged(), self._database() as database:
             database.execute("BEGIN IMMEDIATE")
             database.executemany(
                 "INSERT OR REPLACE INTO vector (key, model, used, numbers) VALUES (?, ?, ?, ?)",
@@ -83,13 +84,13 @@ class VectorCache:
                 database.execute(
                     "DELETE FROM vector WHERE id IN (SELECT id FROM vector ORDER BY used, id"
                     " LIMIT 1 + (SELECT count(*) FROM vector) / ?)",
-                    [DROPPED],
+                    [EVICTED],
                 )
             database.execute("COMMIT")
 
-    def forget(self) -> None:
-        """Drop all that this model has given."""
-        with self._forgiving(), self._database() as database:
+    def clear(self) -> None:
+        """Delete the vectors of this model."""
+        with self._errors_logged(), self._database() as database:
             database.execute("DELETE FROM vector WHERE model = ?", [self._model])
 
     def _key(self, text: str) -> bytes:
@@ -105,8 +106,8 @@ class VectorCache:
             yield database
 
     @contextmanager
-    def _forgiving(self) -> Iterator[None]:
-        """A failure ends the block and is logged; a broken file is removed."""
+    def _errors_logged(self) -> Iterator[None]:
+        """Log a failure of the block instead of raising it, and remove a broken file."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -116,16 +117,16 @@ class VectorCache:
 
 
 class CachedEmbedder:
-    """An embedder that asks its server only for what it has not given before.
+    """An embedder of a server with a cache.
 
-    One text, always the same, is sent once all the same: where the server gives it another vector
-    than before, the name stands for another model, and all that the old one gave is forgotten.
+    The first call also embeds PROBE. If its vector differs from the cached one, the server has
+    another model under the same name, and the cache of the model is cleared.
     """
 
     def __init__(self, embedder: Embedder, cache: VectorCache) -> None:
         self._embedder = embedder
         self._cache = cache
-        self._proven = False
+        self._is_checked = False
 
     @property
     def id(self) -> str:
@@ -136,29 +137,29 @@ class CachedEmbedder:
         return self._embedder.max_tokens
 
     def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
-        if not self._proven:
-            self._prove()
+        if not self._is_checked:
+            self._check_model()
         joined = [text.joined() for text in texts]
-        known = self._cache.read(joined)
-        missing = [place for place in range(len(texts)) if place not in known]
-        if known and not missing:
-            return np.stack([known[place] for place in range(len(texts))])
-        made = self._embedder.embed_documents([texts[place] for place in missing])
-        self._cache.write([joined[place] for place in missing], made)
-        vectors = np.empty((len(texts), made.shape[1]), np.float32)
-        vectors[missing] = made
-        for place, vector in known.items():
-            vectors[place] = vector
+        cached = self._cache.read(joined)
+        missing = [index for index in range(len(texts)) if index not in cached]
+        if cached and not missing:
+            return np.stack([cached[index] for index in range(len(texts))])
+        new = self._embedder.embed_documents([texts[index] for index in missing])
+        self._cache.write([joined[index] for index in missing], new)
+        vectors = np.empty((len(texts), new.shape[1]), np.float32)
+        vectors[missing] = new
+        for index, vector in cached.items():
+            vectors[index] = vector
         return vectors
 
-    def _prove(self) -> None:
-        """See to it that what is known is what the server gives."""
-        now = self._embedder.embed_documents([PROBE])
-        before = self._cache.read([PROBE.joined()]).get(0)
-        if before is None or not _same(before, now[0]):
-            self._cache.forget()
-            self._cache.write([PROBE.joined()], now)
-        self._proven = True
+    def _check_model(self) -> None:
+        """Clear the cache if its vectors are not those of the server's model."""
+        current = self._embedder.embed_documents([PROBE])
+        cached = self._cache.read([PROBE.joined()]).get(0)
+        if cached is None or not _same(cached, current[0]):
+            self._cache.clear()
+            self._cache.write([PROBE.joined()], current)
+        self._is_checked = True
 
     def embed_query(self, text: str) -> Vectors:
         return self._embedder.embed_query(text)
@@ -174,7 +175,7 @@ def _same(one: Vectors, other: Vectors) -> bool:
 
 
 def _slices(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    return (keys[at : at + KEYS_AT_ONCE] for at in range(0, len(keys), KEYS_AT_ONCE))
+    return (keys[at : at + KEYS_PER_QUERY] for at in range(0, len(keys), KEYS_PER_QUERY))
 
 
 def _today() -> int:
@@ -182,7 +183,7 @@ def _today() -> int:
 
 
 def _size(database: sqlite3.Connection) -> int:
-    """Bytes that hold something."""
+    """Bytes of the pages in use."""
     pragmas = ("page_count", "freelist_count", "page_size")
     pages, free, size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas)
     return int((pages - free) * size)

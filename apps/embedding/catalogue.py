@@ -1,4 +1,4 @@
-"""Which embedding models there are, and the embedder of each."""
+"""The available embedding models, and the embedder of each."""
 
 import logging
 from functools import cache
@@ -28,9 +28,9 @@ PREFIXES = (OPENAI_PREFIX, LMSTUDIO_PREFIX)
 
 
 def available_models() -> list[EmbeddingModel]:
-    """The built-in model, then what the configured server and LM Studio offer for embedding.
+    """The built-in model, then the embedding models of the configured server and of LM Studio.
 
-    A server that is away or answers nonsense offers nothing; that is logged, not raised.
+    The models of a server that fails are left out. The failure is logged.
     """
     return [_built_in(), *_server_models(), *_lmstudio_models()]
 
@@ -47,7 +47,7 @@ def _built_in() -> EmbeddingModel:
 
 
 def _server_models() -> list[EmbeddingModel]:
-    """Those that call themselves embedders; all of them where none does."""
+    """The embedding models of the configured server; all its models if none is marked as one."""
     server = configured_server()
     if server is None:
         return []
@@ -64,9 +64,10 @@ def _server_models() -> list[EmbeddingModel]:
 
 
 def _lmstudio_models() -> list[EmbeddingModel]:
-    """Its embedding models. That there is no LM Studio is nothing to log: most have none."""
+    """The embedding models of LM Studio. A failure is only debug information, since most people do
+    not run LM Studio."""
     try:
-        found = wire().submit(downloaded_in(lmstudio.current())).result()
+        models = wire().submit(downloaded_in(lmstudio.current())).result()
     except Unavailable as error:
         logger.debug("no LM Studio", extra={"context": {"reason": error.message}})
         return []
@@ -78,28 +79,28 @@ def _lmstudio_models() -> list[EmbeddingModel]:
             format=model.format,
             size=model.size,
         )
-        for model in found
+        for model in models
         if model.embeds
     ]
 
 
 def resolve(model_id: str) -> str:
-    """The full id of a model: that of the built-in embedder, `openai:<id>` or `lmstudio:<id>`.
+    """The full id of a model: MODEL_ID of the built-in one, `openai:<id>` or `lmstudio:<id>`.
 
-    A bare id is looked for on the servers; a full one is believed, since servers answer to more
-    names than they list. Raises InvalidInput for one that nothing here offers or that two do,
-    Unavailable where the server cannot be asked.
+    An id without a prefix is looked up on the servers. A full id is not, since servers accept names
+    that they do not list. Raises InvalidInput if no server has the model or if both have it, and
+    Unavailable if the server fails.
     """
     prefix = next((prefix for prefix in PREFIXES if model_id.startswith(prefix)), "")
     configured = configured_server() is not None
     named = prefix and model_id != prefix and (configured or prefix == LMSTUDIO_PREFIX)
     if model_id == MODEL_ID or named:
         return model_id
-    offers = _offers(model_id)
-    if len(offers) == 1:
-        return offers[0]
-    if offers:
-        raise InvalidInput(f"Say which one is meant: {' or '.join(offers)}")
+    full_ids = _full_ids(model_id)
+    if len(full_ids) == 1:
+        return full_ids[0]
+    if full_ids:
+        raise InvalidInput(f"Two servers have this model. Choose {' or '.join(full_ids)}")
     raise InvalidInput(
         f"There is no embedding model {model_id!r}"
         if configured
@@ -108,18 +109,18 @@ def resolve(model_id: str) -> str:
     )
 
 
-def _offers(bare_id: str) -> list[str]:
-    """The full ids of those who offer a model of this name."""
+def _full_ids(bare_id: str) -> list[str]:
+    """The full ids of the models with this id on the servers."""
     server = configured_server()
     listed = [f"{OPENAI_PREFIX}{model.id}" for model in list_models(server)] if server else []
     listed += [model.id for model in _lmstudio_models()]
     return [full for full in listed if full.partition(":")[2] == bare_id]
 
 
-def reach(model_id: str) -> None:
-    """Raises Unavailable where the server of a model is away or refuses the key.
+def check_server(model_id: str) -> None:
+    """Raise Unavailable if the server of a model fails or refuses the key.
 
-    For the built-in model that is the configured server, if there is one.
+    For the built-in model, check the configured server, if there is one.
     """
     if model_id.startswith(LMSTUDIO_PREFIX):
         wire().submit(downloaded_in(lmstudio.current())).result()
@@ -127,23 +128,24 @@ def reach(model_id: str) -> None:
         list_models(server)
 
 
-def is_gone(model_id: str) -> bool:
-    """Whether this is the id of a built-in model that an earlier version had."""
+def is_removed_model(model_id: str) -> bool:
+    """Return True for the id of a built-in model of an earlier version of codeinfo."""
     return model_id != MODEL_ID and not model_id.startswith(PREFIXES)
 
 
 def get_embedder(model_id: str) -> Embedder:
-    """The embedder of a full id. The built-in one is shared; one of a server is the caller's own,
-    to be closed when its calls must end.
+    """The embedder of a model, by its full id. The caller closes it to abort its calls.
 
-    Raises Unavailable(EMBED_MODEL_MISSING) where no server is configured, or for an unknown id.
+    The built-in embedder is shared, and closing it does nothing. Raises Unavailable
+    EMBED_MODEL_MISSING if the id is unknown or its server is not configured.
     """
     if model_id == MODEL_ID:
         return _static()
     server = server_of(model_id)
     if server is None:
-        known = configured_server() is not None
-        raise model_missing(model_id, "" if known else "CODEINFO_EMBEDDING_BASE_URL is not set")
+        is_configured = configured_server() is not None
+        reason = "" if is_configured else "CODEINFO_EMBEDDING_BASE_URL is not set"
+        raise model_missing(model_id, reason)
     embedder = ServerEmbedder(server, model_id.removeprefix(server.prefix))
     limit = config().embedding_cache_mb << 20
     if not limit:

@@ -1,4 +1,4 @@
-"""The status of an embedding server's failure."""
+"""The HTTP status of a failure of an embedding server."""
 
 from apps.core.error_map import register_status
 

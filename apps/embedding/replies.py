@@ -1,4 +1,7 @@
-"""Reading what an OpenAI-compatible embedding server answers, or refuses to."""
+"""Parse the replies and errors of OpenAI-compatible embedding servers.
+
+API: https://platform.openai.com/docs/api-reference/embeddings.
+"""
 
 import json
 import re
@@ -14,14 +17,14 @@ from apps.core.limits import MAX_MODELS, is_name
 from apps.core.replies import MAX_LIST
 from apps.embedding.types import Vectors
 
-# Numbers of a vector; known models have at most 8,192.
+# Numbers of a vector. Today's models have at most 8,192.
 MAX_DIMENSION = 16_384
-# Bytes that one of them may take in JSON, with the spaces around it.
+# Bytes of one number in JSON, with spaces.
 NUMBER_BYTES = 32
-# What reading a reply of another shape raises, or one with numbers and levels that Python refuses.
-NONSENSE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+# Raised by parsing a reply of another shape, or with numbers or nesting beyond Python's limits.
+PARSE_ERRORS = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-# Tokens; more is no length that a model has, and no number that a database takes.
+# Tokens. No model has a longer context, and a database may refuse greater numbers.
 MAX_CONTEXT = 10**9
 _NO_SUCH_MODEL = re.compile(
     r"model\b.{0,200}\b(not found|not exist|not loaded|unknown)|no models? ", re.IGNORECASE
@@ -37,19 +40,19 @@ _CONTEXT_KEYS = (
 
 @dataclass(frozen=True)
 class ServerModel:
-    """One entry of the server's model list."""
+    """One entry of a server's model list."""
 
-    id: str
-    context_length: int | None
-    embeds: bool
+    id: str  # without a prefix
+    context_length: int | None  # tokens; None: unknown
+    embeds: bool  # the entry says that it is an embedding model
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a person looks at when a server refuses: where its address stands, and its key."""
+    """Where a person changes the settings of a server, for error messages."""
 
-    address: str
-    key: str
+    address: str  # the setting of its address
+    key: str  # the setting of its key
 
 
 OPENAI = Setting(
@@ -60,11 +63,12 @@ LMSTUDIO = Setting("the address on the LM Studio page", "CODEINFO_LMSTUDIO_API_T
 
 
 def unavailable(message: str, *, retryable: bool = False) -> Unavailable:
+    """The error for a server that fails."""
     return Unavailable(message, code="EMBEDDER_UNAVAILABLE", retryable=retryable)
 
 
 def model_missing(model_id: str, why: str = "") -> Unavailable:
-    """The model cannot be had; `model_id` is the full id (openai:<id>, lmstudio:<id>)."""
+    """The error for a model that its server does not have. `model_id` is the full id."""
     message = f"{model_id} is not available on the embedding server" + (f": {why}" if why else "")
     return Unavailable(
         message, code="EMBED_MODEL_MISSING", details={"modelId": model_id}, retryable=False
@@ -72,41 +76,43 @@ def model_missing(model_id: str, why: str = "") -> Unavailable:
 
 
 def most_bytes(texts: int) -> int:
-    """What a reply with the vectors of so many texts may take."""
+    """The greatest size in bytes of a reply with the vectors of this many texts."""
     return MAX_LIST + texts * MAX_DIMENSION * NUMBER_BYTES
 
 
 def read_vectors(body: bytes, expected: int) -> Vectors:
-    """The vectors of an answer in the order of the texts, shape (expected, dimension).
+    """The vectors of a reply in the order of the texts, float32 (expected, dimension).
 
-    Raises Unavailable where the answer is not that: other JSON, a vector too few or too many, of
-    unequal lengths, with anything in it that is no finite number.
+    Raises Unavailable for a reply of another shape: other JSON, too few or too many vectors,
+    vectors of different lengths, or values that are not finite numbers.
     """
-    nonsense = "The embedding server answered with something else than vectors"
+    invalid = "The reply of the embedding server does not contain vectors"
     try:
         entries = sorted(json.loads(body)["data"], key=lambda entry: entry["index"])
-        places = [entry["index"] for entry in entries]
+        indexes = [entry["index"] for entry in entries]
         with np.errstate(over="ignore"):
             vectors = np.array([entry["embedding"] for entry in entries], np.float32)
-    except NONSENSE as error:
-        raise unavailable(nonsense) from error
-    if places != list(range(expected)):
-        raise unavailable(f"The embedding server gave {len(places)} vectors for {expected} texts")
+    except PARSE_ERRORS as error:
+        raise unavailable(invalid) from error
+    if indexes != list(range(expected)):
+        raise unavailable(
+            f"The embedding server returned {len(indexes)} vectors for {expected} texts"
+        )
     if vectors.ndim != 2 or not 0 < vectors.shape[1] <= MAX_DIMENSION:
-        raise unavailable(nonsense)
+        raise unavailable(invalid)
     if not np.isfinite(vectors).all():
-        raise unavailable("The embedding server gave a vector with something else than numbers")
+        raise unavailable("The embedding server returned a vector with values that are not numbers")
     return vectors
 
 
 def failure(model_id: str, status: int, body: bytes, setting: Setting = OPENAI) -> Unavailable:
-    """The typed error for an answer that is not 200. The server's words are kept short; those of a
-    401 are left out, since some servers quote the key."""
+    """The error for a reply with another status than 200. The server's message is shortened, and
+    left out for 401 and 403, since some servers quote the key."""
     if status in (401, 403) and not _names_missing_model(body):
         return unavailable(f"The embedding server refused the key ({status}). Check {setting.key}")
-    words = error_text(body)
+    text = error_text(body)
     if _names_missing_model(body):
-        return model_missing(model_id, words)
+        return model_missing(model_id, text)
     if 300 <= status < 400:
         return unavailable(
             f"The embedding server redirects ({status}); redirects are not followed. "
@@ -114,10 +120,10 @@ def failure(model_id: str, status: int, body: bytes, setting: Setting = OPENAI) 
         )
     if status == 404:
         return unavailable(
-            "The embedding server knows no such address (404). "
+            "The embedding server has no such path (404). "
             f"Check {setting.address}; OpenAI's usually ends in /v1"
         )
-    message = f"The embedding server answered {status}" + (f": {words}" if words else "")
+    message = f"The embedding server answered {status}" + (f": {text}" if text else "")
     return unavailable(message, retryable=status in RETRYABLE)
 
 
@@ -129,46 +135,46 @@ def _names_missing_model(body: bytes) -> bool:
 
 
 def error_text(body: bytes) -> str:
-    """The server's own sentence, in its many shapes; "" where there is none."""
+    """The message in an error reply, in any of the usual shapes; "" if there is none."""
     error = _error_of(body)
-    words = error.get("message") if isinstance(error, Mapping) else error
-    return " ".join(words.split())[:300] if isinstance(words, str) else ""
+    text = error.get("message") if isinstance(error, Mapping) else error
+    return " ".join(text.split())[:300] if isinstance(text, str) else ""
 
 
 def _error_of(body: bytes) -> Any:
     try:
-        answer = json.loads(body)
+        reply = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(answer, Mapping):
+    if not isinstance(reply, Mapping):
         return None
-    return answer.get("error", answer.get("message", answer.get("detail")))
+    return reply.get("error", reply.get("message", reply.get("detail")))
 
 
 def read_models(body: bytes) -> list[ServerModel]:
-    """The server's models in its order, those whose ids can be used.
+    """The models of a server in its order. Leaves out unusable ids.
 
-    Raises Unavailable where the answer is no model list.
+    Raises Unavailable if the reply is not a model list.
     """
     try:
         entries = (entry for entry in json.loads(body)["data"] if is_name(entry["id"]))
         return [_model(entry) for entry in islice(entries, MAX_MODELS)]
-    except NONSENSE as error:
+    except PARSE_ERRORS as error:
         raise unavailable("The embedding server's model list cannot be read") from error
 
 
 def _model(entry: Mapping[str, Any]) -> ServerModel:
-    # vLLM, LM Studio and OpenRouter put the length on the entry, llama.cpp under `meta`.
+    # vLLM, LM Studio and OpenRouter have the length in the entry, llama.cpp under `meta`.
     meta = entry.get("meta")
     places = [entry, meta] if isinstance(meta, Mapping) else [entry]
     lengths = (place.get(key) for place in places for key in _CONTEXT_KEYS)
     return ServerModel(
         id=entry["id"],
         context_length=next((n for n in lengths if type(n) is int and 0 < n <= MAX_CONTEXT), None),
-        embeds=_says_embedding(entry),
+        embeds=_is_embedding_model(entry),
     )
 
 
-def _says_embedding(entry: Mapping[str, Any]) -> bool:
-    told = [entry["id"], entry.get("type"), entry.get("task"), entry.get("capabilities")]
-    return "embed" in str(told).lower()
+def _is_embedding_model(entry: Mapping[str, Any]) -> bool:
+    values = [entry["id"], entry.get("type"), entry.get("task"), entry.get("capabilities")]
+    return "embed" in str(values).lower()

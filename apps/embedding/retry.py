@@ -1,4 +1,4 @@
-"""How often, and after how long, a refused call is made again."""
+"""When a failed call is retried."""
 
 import asyncio
 import random
@@ -9,32 +9,34 @@ from apps.core.errors import Unavailable
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
-# A server that asks for more patience than this is given up, and its answer told.
+# If the server asks to wait longer than this, its error is raised instead.
 LONGEST_RETRY_AFTER = 60.0
 MAX_HEADER = 100
 
 
 class RetryPolicy:
-    """The tries that one call has. `again` returns when the next may be made."""
+    """Retries of one call, at most `tries` tries in all: exponential backoff with jitter, or the
+    pause that the server asks for (Retry-After, RFC 9110 section 10.2.3)."""
 
     def __init__(self, tries: int) -> None:
         self._left = tries - 1
         self._pause = FIRST_PAUSE
 
     async def wait_before_retry(self, error: Unavailable, retry_after: str | None) -> None:
-        """Wait as the server asks, else longer each time; raise `error` where no try is left."""
-        asked = seconds(retry_after)
-        if not error.retryable or not self._left or (asked or 0) > LONGEST_RETRY_AFTER:
+        """Return when the call may be tried again. Raises `error` if it may not."""
+        requested = seconds(retry_after)
+        if not error.retryable or not self._left or (requested or 0) > LONGEST_RETRY_AFTER:
             raise error
         self._left -= 1
-        # Not all at one moment, where several calls were refused together.
-        pause = self._pause * random.uniform(0.75, 1.25) if asked is None else asked
+        # Jitter spreads the retries of calls that were refused together.
+        pause = self._pause * random.uniform(0.75, 1.25) if requested is None else requested
         self._pause = min(LONGEST_PAUSE, 2 * self._pause)
         await asyncio.sleep(pause)
 
 
 def seconds(retry_after: str | None) -> float | None:
-    """A Retry-After header, a number of seconds or a date, as seconds from now; else None."""
+    """The seconds from now in a Retry-After header, which has a number of seconds or a date. None
+    if it is missing or invalid."""
     if not retry_after or len(retry_after) > MAX_HEADER:
         return None
     if retry_after.strip().isdecimal():

@@ -76,7 +76,7 @@ class ServerEmbedder:
 
     def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
         """See Embedder. Raises InvalidInput for a text longer than the model takes: it would be cut
-        silently (`texts.fit` makes chunks that are not)."""
+        silently (`texts.split_to_fit` makes chunks that are not)."""
         joined = [text.joined() for text in texts]
         for text, whole in zip(texts, joined, strict=True):
             # No character is more than four tokens, so short texts need no closer look.

@@ -1,7 +1,7 @@
-"""The built-in embedder: trained word vectors, summed. numpy and nothing else.
+"""The built-in embedder: a weighted sum of trained word vectors, with numpy alone.
 
-What the weights are and how a vector comes of them is told in the README.md beside them; how they
-are made, in docs/embedder.md.
+README.md in the folder of the weights defines them and the formula; docs/embedder.md describes the
+training.
 """
 
 from collections import Counter
@@ -21,40 +21,40 @@ from apps.embedding.terms import Numbers, Terms, expand
 from apps.embedding.types import EmbeddingText, Vectors
 from apps.embedding.words import LONGEST_WORD, runs, stems, stems_of
 
-# The id carries the version: vectors of two trainings do not compare. Weights are in data/<id>.
+# The id contains the version, since vectors of two trainings cannot be compared. The weights are in
+# data/<id>.
 MODEL_ID = "static-code-256-v2"
 DIMENSION = 256
 FOLDER = Path(__file__).resolve().parent / "data" / MODEL_ID
 GRAM_LENGTH = 4
 
-# Texts whose words are counted together: what is done for all of them takes a few milliseconds.
-AT_ONCE = 500
+# Texts whose words are counted together. The uninterrupted steps take a few milliseconds.
+BATCH_SIZE = 500
 
 
 @dataclass(frozen=True)
 class Weights:
-    """The tables, as they are on disk: int8 vectors stay int8 (17 MB), and each row's float scale
-    is folded into its weight as a word of a document or of a query."""
+    """The weights: one row for each stem of the vocabulary, then one for each n-gram bucket."""
 
-    rows: dict[str, int]
-    vectors: NDArray[np.int8]
-    text_weight: NDArray[np.float32]
-    query_weight: NDArray[np.float32]
-    field_scale: tuple[float, ...]
+    rows: dict[str, int]  # row of each stem
+    vectors: NDArray[np.int8]  # (rows, DIMENSION), quantised: 17 MB
+    text_weight: NDArray[np.float32]  # (rows) for documents, times the scale of the row
+    query_weight: NDArray[np.float32]  # (rows) for queries, times the scale of the row
+    field_scale: tuple[float, ...]  # of body, path, symbol, signature
 
     @property
     def buckets(self) -> int:
-        """Rows after the vocabulary's, for the pieces of words that are not in it."""
+        """The number of rows for n-grams."""
         return len(self.vectors) - len(self.rows)
 
     def rows_of(self, stem: str) -> tuple[int, ...]:
-        """The rows that share what a stem says: its own, or those of its pieces."""
+        """The row of a stem, or the rows of its n-grams, which share its weight."""
         row = self.rows.get(stem)
-        return _pieces(stem) if row is None else (row,)
+        return _ngram_rows(stem) if row is None else (row,)
 
-    def total(self, rows: Numbers, amounts: NDArray[np.float32]) -> Vectors:
-        """The sum of some rows, so much of each."""
-        total: Vectors = amounts @ self.vectors[rows].astype(np.float32)
+    def weighted_sum(self, rows: Numbers, weights: NDArray[np.float32]) -> Vectors:
+        """The weighted sum of rows, float32 (DIMENSION,)."""
+        total: Vectors = weights @ self.vectors[rows].astype(np.float32)
         return total
 
 
@@ -74,68 +74,70 @@ def load_weights() -> Weights:
 
 
 @lru_cache(maxsize=50_000)
-def _pieces(stem: str) -> tuple[int, ...]:
-    """The rows of an unknown stem's distinct character 4-grams."""
-    marked = f"<{stem[:LONGEST_WORD]}>"
-    starts = range(max(1, len(marked) - GRAM_LENGTH + 1))
+def _ngram_rows(stem: str) -> tuple[int, ...]:
+    """The rows of the distinct character 4-grams of a stem that is not in the vocabulary."""
+    padded = f"<{stem[:LONGEST_WORD]}>"
+    starts = range(max(1, len(padded) - GRAM_LENGTH + 1))
     weights = load_weights()
     return tuple(
         len(weights.rows) + crc32(gram.encode()) % weights.buckets
-        for gram in sorted({marked[start : start + GRAM_LENGTH] for start in starts})
+        for gram in sorted({padded[start : start + GRAM_LENGTH] for start in starts})
     )
 
 
 def _fields(text: EmbeddingText) -> tuple[str, ...]:
-    """The texts of a chunk in the order of `Weights.field_scale`."""
+    """The fields of a text in the order of `Weights.field_scale`."""
     return text.body, text.path, text.symbol, text.signature
 
 
-def _summands(
+def _terms_of_sums(
     weights: Weights, texts: Sequence[EmbeddingText]
 ) -> tuple[Numbers, Numbers, NDArray[np.float32]]:
-    """What the vectors of some texts add up: number of the text, row, and how much of it."""
-    found = Terms.of(map(runs, chain.from_iterable(map(_fields, texts))))
-    # In an order of their own, the words of a text give the same sum in whatever batch it comes.
-    words = found.split(stems_of).in_order()
-    field, word, times = words.by_text()
+    """The terms of the weighted sums of texts: index of the text, row, weight; each of shape (n,),
+    sorted by text."""
+    terms = Terms.of(map(runs, chain.from_iterable(map(_fields, texts))))
+    # Floating-point sums depend on their order. Sorted words make them independent of the batch.
+    words = terms.split(stems_of).in_order()
+    field, word, frequency = words.by_text()
     text, kind = np.divmod(field, len(weights.field_scale))
-    lists = [weights.rows_of(name) for name in words.names]
-    places, shares = expand(np.array(list(map(len, lists)), np.intp), word)
-    rows = np.array(list(chain.from_iterable(lists)), np.intp)[places]
-    # By the logarithm: a word said ten times says little more than one said twice.
-    amounts = np.array(weights.field_scale)[kind] * np.log1p(times) / shares
+    rows_of_words = [weights.rows_of(name) for name in words.names]
+    places, counts = expand(np.array(list(map(len, rows_of_words)), np.intp), word)
+    rows = np.array(list(chain.from_iterable(rows_of_words)), np.intp)[places]
+    # The logarithm damps the term frequency: ten occurrences mean little more than two.
+    per_row = np.array(weights.field_scale)[kind] * np.log1p(frequency) / counts
     return (
-        np.repeat(text, shares),
+        np.repeat(text, counts),
         rows,
-        np.repeat(amounts, shares).astype(np.float32) * weights.text_weight[rows],
+        np.repeat(per_row, counts).astype(np.float32) * weights.text_weight[rows],
     )
 
 
 def _unit(total: Vectors) -> Vectors:
-    """Of unit length, or zero for a text without a word."""
+    """The vector at unit length; zero for a text without words."""
     length = float(np.sqrt(total @ total))
     return total / np.float32(length) if length else total
 
 
 def _document_vectors(texts: Sequence[EmbeddingText]) -> Iterator[Vectors]:
     weights = load_weights()
-    text, rows, amounts = _summands(weights, texts)
+    text, rows, row_weights = _terms_of_sums(weights, texts)
     ends = np.searchsorted(text, np.arange(len(texts) + 1)).tolist()
     for start, end in pairwise(ends):
         ingest_throttle.yield_to_queries()
-        yield _unit(weights.total(rows[start:end], amounts[start:end]))
+        yield _unit(weights.weighted_sum(rows[start:end], row_weights[start:end]))
 
 
 class StaticCodeEmbedder:
-    """Vectors of code and of questions about it; no limit of tokens, safe from any thread."""
+    """The built-in Embedder, thread-safe. Vectors have unit length; a text without words has the
+    zero vector."""
 
     id = MODEL_ID
     max_tokens: int | None = None
 
     def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
         vectors = np.empty((len(texts), DIMENSION), np.float32)
-        for start in range(0, len(texts), AT_ONCE):
-            part = _document_vectors(texts[start : start + AT_ONCE])
+        for start in range(0, len(texts), BATCH_SIZE):
+            part = _document_vectors(texts[start : start + BATCH_SIZE])
             for place, vector in enumerate(part, start):
                 vectors[place] = vector
         return vectors
@@ -143,13 +145,14 @@ class StaticCodeEmbedder:
     def embed_query(self, text: str) -> Vectors:
         weights = load_weights()
         rows: list[int] = []
-        amounts: list[float] = []
-        for stem, times in Counter(stems(text)).items():
-            shared = weights.rows_of(stem)
-            rows.extend(shared)
-            amounts.extend([log1p(times) / len(shared)] * len(shared))
+        row_weights: list[float] = []
+        for stem, frequency in Counter(stems(text)).items():
+            rows_of_stem = weights.rows_of(stem)
+            rows.extend(rows_of_stem)
+            row_weights.extend([log1p(frequency) / len(rows_of_stem)] * len(rows_of_stem))
         at = np.array(rows, np.intp)
-        return _unit(weights.total(at, np.array(amounts, np.float32) * weights.query_weight[at]))
+        scaled = np.array(row_weights, np.float32) * weights.query_weight[at]
+        return _unit(weights.weighted_sum(at, scaled))
 
     def close(self) -> None:
-        """Nothing is held open; a pass over one batch takes milliseconds."""
+        """Do nothing: there is no server, and a batch takes milliseconds."""

@@ -1,7 +1,7 @@
-"""Many texts as lists of terms, numbered once and then counted by numpy.
+"""Count the terms of many texts with numpy.
 
-A thousand chunks hold a hundred thousand words, of which one in ten is new: Python looks each up
-once, and whatever is done with all of them is done to arrays.
+Python gives each distinct term a number once; everything else works on arrays of numbers. A
+thousand chunks have about 100,000 words, of which 10,000 are distinct.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,15 +17,15 @@ Numbers = NDArray[np.integer[Any]]
 
 
 class Counts(NamedTuple):
-    """How often (`times`) a `term` stands in a `text`, both by their numbers, each pair once."""
+    """Term frequencies: one entry for each pair of text and term. Arrays: (pairs,)."""
 
-    text: Numbers
-    term: Numbers
-    times: Numbers
+    text: Numbers  # index of the text
+    term: Numbers  # number of the term
+    times: Numbers  # occurrences of the term in the text
 
 
-class _Known(dict[str, int]):
-    """The terms met so far; a new one has the next number."""
+class _Vocabulary(dict[str, int]):
+    """The number of each term. A new term gets the next number."""
 
     def __missing__(self, term: str) -> int:
         number = self[term] = len(self)
@@ -34,27 +34,26 @@ class _Known(dict[str, int]):
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of some texts, one text after the other: `numbers` has a number for each place, of
-    which `sizes` tells how many belong to each text; `names` has the term of each number."""
+    """The terms of n texts, one text after the other."""
 
-    names: list[str]
-    numbers: Numbers
-    sizes: Numbers
+    names: list[str]  # the term of each number
+    numbers: Numbers  # int (sum of sizes): the number of each occurrence
+    sizes: Numbers  # int (n): occurrences in each text
 
     @classmethod
     def of(cls, texts: Iterable[Sequence[str]]) -> Self:
-        """Numbered as they come; gives way between two texts."""
-        known = _Known()
+        """Number terms in the order of their first occurrence. Yields to queries between texts."""
+        vocabulary = _Vocabulary()
         numbers: list[int] = []
         sizes: list[int] = []
         for text in texts:
             ingest_throttle.yield_to_queries()
-            numbers.extend(map(known.__getitem__, text))
+            numbers.extend(map(vocabulary.__getitem__, text))
             sizes.append(len(text))
-        return cls(list(known), np.array(numbers, np.int32), np.array(sizes, np.int32))
+        return cls(list(vocabulary), np.array(numbers, np.int32), np.array(sizes, np.int32))
 
     def split(self, into: Mapping[str, Sequence[str]]) -> Self:
-        """The same texts in smaller terms: what each of `names` falls into."""
+        """Replace each term by its parts, `into[term]`."""
         parts = self.of(map(into.__getitem__, self.names))
         ingest_throttle.yield_to_queries()
         places, sizes = expand(parts.sizes, self.numbers)
@@ -62,7 +61,7 @@ class Terms:
         return type(self)(parts.names, parts.numbers[places], np.diff(ends, prepend=0))
 
     def in_order(self) -> Self:
-        """The same texts, with the terms numbered in alphabetical order."""
+        """Renumber the terms in alphabetical order."""
         ingest_throttle.yield_to_queries()
         order = sorted(range(len(self.names)), key=self.names.__getitem__)
         rank = np.empty(len(order), np.int64)
@@ -71,29 +70,32 @@ class Terms:
 
     @property
     def texts(self) -> Numbers:
-        """The number of the text that each place belongs to."""
+        """The index of the text of each occurrence."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def by_text(self) -> Counts:
-        """In the order of texts, and of terms in each."""
+        """Term frequencies sorted by text, then term."""
         return Counts(*_pairs(self.texts, self.numbers))
 
     def by_term(self) -> Counts:
-        """In the order of terms, and of texts in each."""
+        """Term frequencies sorted by term, then text."""
         term, text, times = _pairs(self.numbers, self.texts)
         return Counts(text, term, times)
 
 
 def expand(sizes: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """Lists of these sizes stand one after the other: the places of those lists that have these
-    numbers, list by list; and how many each has."""
+    """Select lists from a concatenation of lists of these sizes, by their numbers.
+
+    Returns the positions in the concatenation of all items selected, and the size of each selected
+    list: expand([2, 1, 3], [2, 0]) is ([3, 4, 5, 0, 1], [3, 2]).
+    """
     many = sizes[numbers]
     starts = (np.cumsum(sizes) - sizes)[numbers]
     return np.arange(many.sum()) + np.repeat(starts - (np.cumsum(many) - many), many), many
 
 
 def _pairs(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Each pair once, in order, and how often it was there."""
+    """The distinct pairs in order, and the number of occurrences of each."""
     base = int(second.max(initial=0)) + 1
     ingest_throttle.yield_to_queries()
     keys, times = np.unique(first.astype(np.int64) * base + second, return_counts=True)

@@ -1,8 +1,8 @@
-"""What an embedder is given of a chunk, and making chunks fit one that takes so many tokens.
+"""The text that an embedder gets for a chunk, and splitting chunks that are too long for it.
 
-Servers cut what is too long without a word, so nothing longer is sent: a chunk that may not fit
-becomes several, and no text is lost. The count is an upper estimate, since a server's tokeniser is
-not known here: 2.5 letters a token, every digit and mark one, every byte beyond ASCII one.
+Servers silently truncate texts that are too long. So a chunk that may be too long is split, and no
+text is lost. The tokeniser of a server is unknown, so tokens are estimated from above: a token for
+2.5 ASCII letters, for each other ASCII character, and for each byte of other characters.
 """
 
 import re
@@ -13,11 +13,12 @@ from apps.code.values import Chunk
 from apps.embedding.types import EmbeddingText
 
 _PIECE = re.compile(r"[A-Za-z]+|[ \t]+|[\x00-\x7f]|[^\x00-\x7f]")
-_SHORTEST_PART = 8  # characters: a header that leaves less room must not stop the cutting
+# Characters of a part. Splitting must go on even if the header takes all tokens.
+_MIN_PART = 8
 
 
 def embedding_text(path: str, chunk: Chunk) -> EmbeddingText:
-    """The fields of a chunk. Path and declared names weigh much: a search without them is poor."""
+    """The fields of a chunk. Path and declared names matter: without them search is much worse."""
     return EmbeddingText(
         body=chunk.text,
         path=path,
@@ -27,7 +28,7 @@ def embedding_text(path: str, chunk: Chunk) -> EmbeddingText:
 
 
 def estimate_tokens(text: str) -> int:
-    """No fewer tokens, as a rule, than any common tokeniser makes of `text`."""
+    """An upper estimate of the tokens that common tokenisers make of `text`."""
     return sum(map(_tokens, _PIECE.findall(text)))
 
 
@@ -37,35 +38,37 @@ def _tokens(piece: str) -> int:
     return -(-len(piece) * 2 // 5) if piece[0].isalpha() else 1
 
 
-def fit(path: str, chunk: Chunk, max_tokens: int | None) -> list[Chunk]:
-    """`chunk` as pieces of whole lines that each fit with their header; itself when it fits.
+def split_to_fit(path: str, chunk: Chunk, max_tokens: int | None) -> list[Chunk]:
+    """Split a chunk into pieces of whole lines of at most `max_tokens`, header included.
 
-    A line that is too long alone is cut into parts that carry its number. Joining the pieces'
-    texts (by newlines between lines) gives the chunk's text again, less blank pieces.
+    A chunk that fits is returned alone.
+
+    A line that is too long is split too; its parts have its line number. The joined texts of the
+    pieces are the text of the chunk, without blank pieces.
     """
     if max_tokens is None:
         return [chunk]
     header = replace(embedding_text(path, chunk), body="").joined()
-    room = max_tokens - estimate_tokens(header)
-    if estimate_tokens(chunk.text) <= room:
+    body_tokens = max_tokens - estimate_tokens(header)
+    if estimate_tokens(chunk.text) <= body_tokens:
         return [chunk]
-    return [piece for piece in _pieces(chunk, room) if piece.text.strip()]
+    return [piece for piece in _pieces(chunk, body_tokens) if piece.text.strip()]
 
 
-def _pieces(chunk: Chunk, room: int) -> Iterator[Chunk]:
-    """Lines gathered while they fit."""
+def _pieces(chunk: Chunk, max_tokens: int) -> Iterator[Chunk]:
+    """As many whole lines as fit in each piece, greedily."""
     lines: list[str] = []
     used = 0
     for number, line in enumerate(chunk.text.split("\n"), chunk.start_line):
-        cost = estimate_tokens(line) + 1  # the newline
-        if lines and used + cost > room:
+        tokens = estimate_tokens(line) + 1  # the newline
+        if lines and used + tokens > max_tokens:
             yield _piece(chunk, lines, number - len(lines))
             lines, used = [], 0
-        if cost > room:
-            yield from (_piece(chunk, [part], number) for part in _parts(line, room))
+        if tokens > max_tokens:
+            yield from (_piece(chunk, [part], number) for part in _parts(line, max_tokens))
         else:
             lines.append(line)
-            used += cost
+            used += tokens
     if lines:
         yield _piece(chunk, lines, chunk.start_line + chunk.text.count("\n") + 1 - len(lines))
 
@@ -74,20 +77,20 @@ def _piece(chunk: Chunk, lines: list[str], first: int) -> Chunk:
     return replace(chunk, text="\n".join(lines), start_line=first, end_line=first + len(lines) - 1)
 
 
-def _parts(line: str, room: int) -> Iterator[str]:
-    """A line cut by characters."""
+def _parts(line: str, max_tokens: int) -> Iterator[str]:
+    """A line, split between any characters."""
     while line:
-        part = head(line, room)
+        part = head(line, max_tokens)
         yield part
         line = line[len(part) :]
 
 
 def head(text: str, max_tokens: int) -> str:
-    """The longest beginning of `text` that fits; never less than a few characters."""
+    """The longest prefix of `text` that fits, but at least _MIN_PART characters."""
     used = end = 0
     for match in _PIECE.finditer(text):
         used += _tokens(match.group())
         if used > max_tokens:
             break
         end = match.end()
-    return text[: max(end, _SHORTEST_PART)]
+    return text[: max(end, _MIN_PART)]

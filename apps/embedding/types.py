@@ -1,4 +1,4 @@
-"""What embedders take and give."""
+"""Types of embedders: input, output and protocol."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,20 +7,21 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+# float32 (n, dimension), or (dimension,) for one vector.
 Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class EmbeddingText:
-    """The text of one chunk by fields: an embedder may weigh them, or join them under a header."""
+    """The text of one chunk by fields. An embedder may weight the fields or join them."""
 
-    body: str
-    path: str = ""
-    symbol: str = ""
-    signature: str = ""
+    body: str  # the text of the chunk
+    path: str = ""  # of its file, within the repository
+    symbol: str = ""  # path of the definition that contains it, and the names that it declares
+    signature: str = ""  # of that definition
 
     def joined(self) -> str:
-        """The body under a header of path and symbol, for embedders that take one text."""
+        """The body after a header line of path and symbol, for embedders that take one text."""
         header = " ".join(part for part in (self.path, self.symbol) if part)
         return f"{header}\n{self.body}" if header else self.body
 
@@ -28,35 +29,36 @@ class EmbeddingText:
 class Embedder(Protocol):
     """Turns texts into vectors. Vectors may have any length; the store normalises them.
 
-    Errors: Unavailable(code EMBED_MODEL_MISSING) where the model cannot be had,
-    Unavailable(code EMBEDDER_UNAVAILABLE) where its server fails.
+    All methods raise Unavailable EMBED_MODEL_MISSING if the model does not exist, and Unavailable
+    EMBEDDER_UNAVAILABLE if its server fails.
     """
 
     @property
     def id(self) -> str:
-        """The full model id: that of the built-in embedder, `openai:<id>` or `lmstudio:<id>`."""
+        """The full model id: that of the built-in one, `openai:<id>` or `lmstudio:<id>`."""
 
     @property
     def max_tokens(self) -> int | None:
-        """Longest input in tokens; None where there is no limit."""
+        """Called before chunks are split to fit. The longest input in tokens; None: no limit."""
 
     def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
-        """One row per text, in order, shape (len(texts), dimension)."""
+        """Called for each batch of an ingest. Return float32 (len(texts), dimension), in order."""
 
     def embed_query(self, text: str) -> Vectors:
-        """One vector, shape (dimension,)."""
+        """Called for each search. Return float32 (dimension,)."""
 
     def close(self) -> None:
-        """Abort what is under way, from any thread; the embedder is of no use afterwards."""
+        """Called from any thread when a run ends or is cancelled. Abort calls in progress; they
+        raise Unavailable. The embedder is not used afterwards."""
 
 
 @dataclass(frozen=True)
 class EmbeddingModel:
-    """One row of `GET /ingest/models`."""
+    """One entry of `GET /ingest/models`. None: unknown."""
 
-    id: str
+    id: str  # the full id
     display_name: str
-    context_length: int | None = None
-    format: str | None = None
-    size: int | None = None
+    context_length: int | None = None  # tokens
+    format: str | None = None  # of its file: `npz`, `gguf`, …
+    size: int | None = None  # bytes
     filename: str | None = None

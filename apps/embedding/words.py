@@ -1,53 +1,54 @@
-"""The words of a text, as the weights of the built-in embedder know them.
+"""Stems of the words of a text, for the built-in embedder and the word index.
 
-`parseHTTPResponse_v2` gives pars, http, respons, v, 2: identifiers fall into their parts, all is
-lowered, and a light stemmer takes common endings off.
+Identifiers are split into their parts, lower-cased, and stemmed by removing common suffixes:
+`parseHTTPResponse_v2` has the stems `pars`, `http`, `respons`, `v`, `2`. The weights of the
+embedder are keyed by these stems, so a change here needs new weights.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
-# Between lower and upper case, and between an acronym and the word that follows it.
-_BORDER = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Between lower and upper case, and between an acronym and the next word.
+_BOUNDARY = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[a-z]+|[0-9]+")
 
 LONGEST_WORD = 24
-_ENDINGS = ("ings", "ing", "ies", "ied", "es", "ed", "s")
-_SHORTEST_STEM = 3
+_SUFFIXES = ("ings", "ing", "ies", "ied", "es", "ed", "s")
+_MIN_STEM = 3
 
 
 def stem(word: str) -> str:
-    """The stem of a lower-case word: `parsing`, `parsed` and `parses` share one."""
+    """The stem of a lower-case word: `pars` for `parsing`, `parsed` and `parses`."""
     if len(word) > LONGEST_WORD:
         return word[:LONGEST_WORD]
     if len(word) < 5:
         plural = len(word) == 4 and word[-1] == "s" and word[-2] != "s"
         return word[:-1] if plural else word
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-            return _without(ending, word)
+    for suffix in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= _MIN_STEM:
+            return _without(suffix, word)
     return word.removesuffix("e")
 
 
-def _without(ending: str, word: str) -> str:
-    if ending == "s" and word[-2] in "su":
+def _without(suffix: str, word: str) -> str:
+    if suffix == "s" and word[-2] in "su":
         return word  # class, status
-    if ending in ("ies", "ied"):
+    if suffix in ("ies", "ied"):
         return word[:-3] + "y"
-    rest = word.removesuffix(ending)
+    rest = word.removesuffix(suffix)
     doubled = len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "ls"
-    if doubled and ending != "s":
+    if doubled and suffix != "s":
         rest = rest[:-1]  # running, but not telling
     return rest[:-1] if len(rest) > 3 and rest[-1] == "e" else rest
 
 
 def _parts(run: str) -> list[str]:
-    return [stem(word) for word in _WORD.findall(_BORDER.sub(" ", run).lower())]
+    return [stem(word) for word in _WORD.findall(_BOUNDARY.sub(" ", run).lower())]
 
 
 class RunCache(dict[str, tuple[str, ...]]):
-    """What each run of letters seen lately falls into: code repeats its names, most are known."""
+    """A cache of the words in each run of characters: most names in code are repeated."""
 
     LIMIT = 100_000
 
@@ -58,31 +59,31 @@ class RunCache(dict[str, tuple[str, ...]]):
     def __missing__(self, run: str) -> tuple[str, ...]:
         if len(self) >= self.LIMIT:
             self.clear()
-        found = self[run] = tuple(self._split(run))
-        return found
+        words = self[run] = tuple(self._split(run))
+        return words
 
 
 class Runs:
-    """Finds the runs of some characters in a text: of those that a pattern matches, none blank."""
+    """Finds the runs of characters that match a pattern. The pattern must not match blanks."""
 
     def __init__(self, character: str) -> None:
         self._findall = re.compile(f"{character}+").findall
-        kept = map(re.compile(character).match, map(chr, range(128)))
-        self._blanks = bytes(code if found else 32 for code, found in enumerate(kept)).ljust(256)
+        matches = map(re.compile(character).match, map(chr, range(128)))
+        self._blanks = bytes(c if match else 32 for c, match in enumerate(matches)).ljust(256)
 
     def __call__(self, text: str) -> list[str]:
-        # Splitting takes a fifth of the time, and most texts are ASCII.
+        # Most texts are ASCII, and splitting them takes a fifth of the time of the pattern.
         if text.isascii():
             return text.encode().translate(self._blanks).decode().split()
         return self._findall(text)
 
 
-# Runs that may hold words. The two letters at the end are the only ones outside ASCII whose lower
-# case has an ASCII letter (dotted capital I, Kelvin sign).
+# Runs that may contain words. The last two characters (dotted capital I, Kelvin sign) are the only
+# ones outside ASCII whose lower case has an ASCII letter.
 runs = Runs("[A-Za-z0-9\u0130\u212a]")
 stems_of = RunCache(_parts)
 
 
 def stems(text: str) -> Iterator[str]:
-    """The stems of a text in order, repeated as often as they stand in it."""
+    """The stems of a text in order, with repetitions."""
     return chain.from_iterable(map(stems_of.__getitem__, runs(text)))

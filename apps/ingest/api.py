@@ -4,7 +4,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.embedding import available_models
+from apps.embedding.catalogue import available_models
 from apps.index import queries
 from apps.ingest import folders, services
 from apps.ingest.runs.progress import status_of

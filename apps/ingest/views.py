@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.code import languages
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, NotFound
-from apps.embedding import available_models
+from apps.embedding.catalogue import available_models
 from apps.index import queries
 from apps.index.models import IngestRun, Root, SourceFileQuerySet
 from apps.index.types import RUNNING_STATES

@@ -23,7 +23,7 @@ from apps.ingest.serializers import status_wire
 from apps.ingest.types import RunStatus
 from apps.mcp.starting import begin, finally_do
 from apps.mcp.types import Annotations, Call, McpTool
-from apps.retrieval.repositories import the_one
+from apps.retrieval.repositories import find_root
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,7 +50,7 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
 
 
 def _start(repository: str) -> IngestRun:
-    root = the_one(repository)
+    root = find_root(repository)
     try:
         return services.reembed(root.path)
     except Conflict as error:

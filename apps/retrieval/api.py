@@ -27,7 +27,7 @@ log = logging.getLogger("codeinfo.retrieval")
 
 class VectorSearchView(APIView):
     """`POST /tools/vector-search {query, repository?, path?, language?, limit?}`; unknown keys
-    are ignored."""
+    are ignored (contract.md §4.2)."""
 
     def post(self, request: Request) -> HttpResponse:
         query = SearchQuery.parse(object_of(request))
@@ -38,18 +38,19 @@ class VectorSearchView(APIView):
 
 
 class IngestedReposView(APIView):
-    """`GET /tools/ingested-repos`."""
+    """`GET /tools/ingested-repos` (contract.md §4.1)."""
 
     def get(self, request: Request) -> Response:
         return Response(list_repositories())
 
 
 class _ByNameView(APIView):
-    """Looks a name up in all repositories, or in some."""
+    """Looks up a name."""
 
-    event = ""
+    event = ""  # the log message
 
     def find(self, query: SymbolQuery) -> Definitions | References:
+        """Called for each request with its query. Subclasses return the results."""
         raise NotImplementedError
 
     def post(self, request: Request) -> Response:
@@ -90,7 +91,7 @@ class FileOutlineView(APIView):
 
 
 def object_of(request: Request) -> dict[str, Any]:
-    """The body, which must be a JSON object. Raises InvalidInput."""
+    """The JSON object in the body. Raises InvalidInput for any other body."""
     body = request.data
     if not isinstance(body, dict):
         raise InvalidInput("the body must be a JSON object")

@@ -1,7 +1,7 @@
-"""Candidates as columns, and the two kinds of sources that give them: memory and the stores.
+"""Candidates as columns, and the two kinds of sources that return them: memory and the stores.
 
-A source gives the hits of two sides, nearest vectors and matching words, under keys of its own;
-`gather` chooses the best over all sources; the source turns the chosen hits into candidates.
+A source returns hits by vector and hits by words, under its own keys. `gather` chooses the best
+over all sources. The source turns the chosen hits into candidates.
 """
 
 import logging
@@ -27,29 +27,33 @@ from apps.retrieval.root_cache import LoadedRoot, root_cache
 log = logging.getLogger("codeinfo.retrieval")
 
 MatchedBy = Literal["vector", "words", "both"]
-# Number of chunks with each stem, and number of chunks.
+# Document frequencies: the number of chunks with each stem, and the number of all chunks.
 Frequencies = tuple[Mapping[str, int], int]
 
 
 @dataclass(frozen=True)
 class Candidates(Passages):
-    """n live chunks that pass the filters, as columns. `distances` are nan for a chunk that only
-    its words found and that has not been measured, `words` if the root's words are unavailable."""
+    """n live chunks that pass the filters, as columns.
+
+    `distances` are nan for chunks that only words found and that are not measured yet. `words` are
+    nan if the word index of the root is unavailable.
+    """
 
     roots: Sequence[Root]  # (n)
     ids: Sequence[str]  # (n) chunk ids
     near: NDArray[np.bool_]  # (n) found by its vector
     # Set by `gather`:
-    frequencies: Mapping[str, int] = field(default_factory=dict)  # of the query's stems
+    frequencies: Mapping[str, int] = field(default_factory=dict)  # by stem of the query
     total: int = 0  # chunks that `frequencies` counts
     without_vectors: Sequence[Root] = ()  # roots whose vectors failed
     without_words: Sequence[Root] = ()  # roots whose words are missing or incomplete
-    from_stores: Sequence[Root] = ()  # roots that memory did not answer for
+    from_stores: Sequence[Root] = ()  # roots that are not in memory
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def distance(self, index: int) -> float | None:
+        """The squared L2 distance of a candidate; None if it is unknown."""
         distance = float(self.distances[index])
         return None if np.isnan(distance) else distance
 
@@ -61,8 +65,8 @@ class Candidates(Passages):
 
 def concatenate(parts: Sequence[Candidates]) -> Candidates:
     """The candidates of several sources, which have no file in common."""
-    files_before = np.cumsum([0, *(len(part.files) for part in parts)])
-    files_of = [part.file_of + n for part, n in zip(parts, files_before, strict=False)]
+    offsets = np.cumsum([0, *(len(part.files) for part in parts)])
+    files_of = [part.file_of + offset for part, offset in zip(parts, offsets, strict=False)]
     return Candidates(
         roots=[root for part in parts for root in part.roots],
         ids=[chunk_id for part in parts for chunk_id in part.ids],
@@ -76,7 +80,7 @@ def concatenate(parts: Sequence[Candidates]) -> Candidates:
 
 
 class Hits(NamedTuple):
-    """One side of a source."""
+    """n hits of one source, by vector or by words."""
 
     keys: NDArray[Any]  # (n) rows or chunk ids
     values: Column  # (n) distances or negated BM25 scores: lower is better
@@ -84,15 +88,15 @@ class Hits(NamedTuple):
 
     def best(self, limit: float) -> "Hits":
         """The hits with values up to a limit, best first; ties keep their order."""
-        good = np.flatnonzero(self.values <= limit)
-        return self.at(good[np.argsort(self.values[good], kind="stable")])
+        within = np.flatnonzero(self.values <= limit)
+        return self.at(within[np.argsort(self.values[within], kind="stable")])
 
     def at(self, places: NDArray[np.intp] | slice) -> "Hits":
         return self._replace(keys=self.keys[places], values=self.values[places])
 
     @classmethod
     def of_store(cls, rows: Sequence[tuple[str, float]], n: int) -> "Hits":
-        """The answer of a store that was asked for `n` ids with their values."""
+        """The ids and values that a store returned for a query of `n`."""
         ids, values = zip(*rows, strict=True) if rows else ((), ())
         return cls(np.array(ids, object), np.array(values, float), more=len(rows) >= n)
 
@@ -101,21 +105,29 @@ NO_HITS = Hits(np.zeros(0, np.intp), np.zeros(0), more=False)
 
 
 class Source(Protocol):
+    """Where candidates come from. `gather` repeats the first three calls with a greater n until it
+    has enough candidates."""
+
     def word_hits(self, n: int) -> Hits | None:
-        """Called first: at least the n best by BM25. None if the words are unavailable."""
+        """Called first. Return at least the n best hits by BM25; None if there is no word index.
+
+        Raises Unavailable if the query has no vector either.
+        """
 
     def best(self, hits: Hits, n: int, limit: float) -> Hits:
-        """Called for each side: hits up to a limit, best first, at most n of a root."""
+        """Called once for the hits by vector and once for those by words. Return the hits with
+        values up to `limit`, best first, at most n of a root."""
 
     def candidates(self, nearest: Hits, by_words: Hits | None) -> Candidates:
-        """Called last: the live chunks among the hits that pass the filters, nearest first."""
+        """Called with what `best` returned. Return the live chunks among the hits that pass the
+        filters, nearest first."""
 
     def frequencies(self) -> Frequencies:
-        """Called once: the document frequencies of the query's stems."""
+        """Called once, at the end. Return the document frequencies of the query's stems."""
 
 
 def sources_of(roots: Sequence[Root], query: EmbeddedQuery) -> list["CacheSource | StoreSource"]:
-    """One source for all roots that are in memory, and one for each other root."""
+    """One source for all roots in memory, and one for each other root."""
     cached: list[tuple[Root, LoadedRoot]] = []
     stored: list[StoreSource] = []
     for root in roots:
@@ -128,8 +140,8 @@ def sources_of(roots: Sequence[Root], query: EmbeddedQuery) -> list["CacheSource
 
 
 class CacheSource:
-    """All roots in memory. Its keys are rows: those of the first root, then of the second, and so
-    on. It always returns all its hits, whatever n is."""
+    """All roots in memory. The keys are rows: those of the first root, then those of the second,
+    and so on. Returns all hits, whatever n is."""
 
     def __init__(self, loaded: Sequence[tuple[Root, LoadedRoot]], query: EmbeddedQuery) -> None:
         self._query = query
@@ -140,6 +152,7 @@ class CacheSource:
         self._first = np.array(first)
 
     def nearest(self, n: int) -> Hits:
+        """All rows with their distances; NO_HITS without a usable vector."""
         distances = self._distances
         if distances is None:
             return NO_HITS
@@ -157,7 +170,7 @@ class CacheSource:
         hits = hits.best(limit)
         if len(hits.keys) <= n:
             return hits
-        # Some tie with the last that there is room for: then n of each root.
+        # Several rows tie for the last place. Return n of each root, as the stores do.
         roots = self._roots_of(hits.keys)
         places = [np.flatnonzero(roots == root)[:n] for root in np.unique(roots)]
         return hits.at(np.sort(np.concatenate(places)))
@@ -203,12 +216,12 @@ class CacheSource:
         )
 
     def _roots_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The index of each row's root."""
+        """The index of the root of each row."""
         return np.searchsorted(self._first, rows, "right") - 1
 
     @cached_property
     def _distances(self) -> Vectors | None:
-        """Squared distances of all rows from the query, both of unit length."""
+        """Squared L2 distances of all rows from the query, all of unit length: float32 (rows,)."""
         unit = self._query.unit
         if unit is None:
             return None
@@ -231,8 +244,8 @@ class CacheSource:
 
 
 class StoreSource:
-    """A root that is not in memory. Its keys are chunk ids. `gather` asks the vector store once for
-    all such roots."""
+    """A root that is not in memory. The keys are chunk ids. `gather` queries the vector store once
+    for all these roots."""
 
     def __init__(self, root: Root, query: EmbeddedQuery) -> None:
         self.root = root
@@ -281,7 +294,7 @@ class StoreSource:
             return {}, 0  # its candidates have no BM25 scores either
 
     def _vector_facts(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
-        """Facts of chunks that the word index lacks, from the vector store."""
+        """Facts of chunks from the vector store, for chunks that the word index lacks."""
         matches = get_store().get(self.root.id, ids) if ids else {}
         return {match.id: ChunkFacts.of(match) for match in matches.values()}
 

@@ -7,7 +7,7 @@ from apps.core.errors import CodeinfoError
 
 
 def _named(error: CodeinfoError) -> dict[str, Any]:
-    """The code under `error`, with the message and the details."""
+    """The code as `error`, the message and the details."""
     return {"error": error.code, "message": error.message, **error.details}
 
 
@@ -17,7 +17,7 @@ tools = ErrorBodies(symbols)
 
 @symbols.register("VALIDATION_FAILED")
 def _invalid(error: CodeinfoError) -> dict[str, Any]:
-    """A list of everything that is wrong."""
+    """The code as `error`, and a list of all problems."""
     return {"error": error.code, "details": error.details.get("details", [error.message])}
 
 

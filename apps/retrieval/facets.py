@@ -1,4 +1,4 @@
-"""Ways to narrow a search: languages of the index, and facets of the results."""
+"""Filters that the search page offers: languages of the index, and facets of the results."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ MAX_VALUES = 8
 
 
 def languages(roots: Sequence[Root]) -> list[tuple[str, int]]:
-    """Each language with the number of its files, most frequent first."""
+    """The languages of these roots with the numbers of their files, most frequent first."""
     total: Counter[str] = Counter()
     for root in roots:
         total.update(_languages_of(root))
@@ -36,9 +36,9 @@ class FacetValue:
     """A link that narrows the search, or lifts the filter if it is `chosen`."""
 
     label: str
-    count: int
+    count: int  # results
     url: str
-    chosen: bool
+    chosen: bool  # the filter is set
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ def facets(query: PageQuery, files: Sequence[ResultFile]) -> list[Facet]:
     chosen."""
     repos = Counter(file.repo for file in files)
     chosen = query.repositories[0] if len(query.repositories) == 1 else ""
-    made = [
+    all_facets = [
         Facet("Repository", _values(query, repos, "repositories", chosen)),
         Facet("Language", _values(query, _counted(files, "language"), "language", query.language)),
         Facet("Folder", _values(query, _counted(files, "folder"), "path", query.path)),
     ]
-    return [facet for facet in made if facet.values]
+    return [facet for facet in all_facets if facet.values]
 
 
 def _counted(files: Sequence[ResultFile], name: str) -> Counter[str]:

@@ -1,8 +1,8 @@
 """The best candidates of all sources: nearest chunks by vector, best chunks by BM25.
 
-Each side keeps its WIDTH best over all roots, so a root in which everything is far away does not
-fill the list. Chunks that are not live or do not pass the filters are dropped; if too few are left,
-the sources are asked for more. A root whose vectors fail is searched by its words alone.
+Each of the two lists has the WIDTH best over all roots, so a root in which everything is far away
+does not fill it. Chunks that are not live or do not pass the filters are dropped; if too few are
+left, the sources are queried for more. A root whose vectors fail is searched by its words alone.
 """
 
 import logging
@@ -35,7 +35,7 @@ from apps.retrieval.repositories import lacks_words
 
 log = logging.getLogger("codeinfo.retrieval")
 
-# Candidates of each side. More hardly change the best ten; half as many do.
+# Candidates by vector, and by words. More hardly change the best ten results; half as many do.
 WIDTH = 200
 # If fewer candidates are left, WIDTH grows by this factor.
 ENOUGH = 40
@@ -45,6 +45,8 @@ _store_queries = ThreadPoolExecutor(8, thread_name_prefix="search-near")
 
 
 class _SourceHits(NamedTuple):
+    """The hits of one source, by vector and by words."""
+
     source: Source
     nearest: Hits
     by_words: Hits | None  # None: the words are unavailable
@@ -55,7 +57,7 @@ class _SourceHits(NamedTuple):
 
 
 def gather(roots: Sequence[Root], query: EmbeddedQuery) -> Candidates:
-    """The candidates of some roots.
+    """The candidates of these roots, with what the ranking and `degraded` need.
 
     Raises Unavailable if the vector store fails and no root is in memory, or if the query has no
     vector and the word index fails.
@@ -88,8 +90,9 @@ def _hits(
     query: EmbeddedQuery,
     n: int,
 ) -> tuple[list[_SourceHits], set[UUID]]:
-    """Both sides of each source, and those of `roots`, the stored ones, whose vectors failed."""
-    # Chroma works in another process. The rest runs meanwhile.
+    """At least the n best hits of each source, and the ids of the `roots` whose vectors failed.
+    `roots` are those that are not in memory."""
+    # Chroma works in another process. The words are searched meanwhile.
     store_result = _query_store(roots, query, n)
     by_words = [each.word_hits(n) for each in sources]
     cached = {each: each.nearest(n) for each in sources if isinstance(each, CacheSource)}
@@ -128,7 +131,7 @@ def _query_store(
 
 
 def _best(hits: Sequence[_SourceHits], n: int) -> list[_SourceHits]:
-    """The n best of each side over all sources."""
+    """The n nearest hits and the n best by BM25 over all sources."""
     farthest = _nth([each.nearest.values for each in hits], n)
     lowest = _nth([each.by_words.values for each in hits if each.by_words], n)
     return [
@@ -150,7 +153,8 @@ def _nth(values: Sequence[np.ndarray], n: int) -> float:
 
 
 def _frequencies(sources: Iterable[Source]) -> Frequencies:
-    """Document frequency of each query stem over all roots, for the idf, and the chunks counted."""
+    """Document frequency of each query stem over all roots, for BM25's idf, and the number of
+    chunks that they were counted in."""
     counts: Counter[str] = Counter()
     total = 0
     for each in sources:
@@ -163,8 +167,10 @@ def _frequencies(sources: Iterable[Source]) -> Frequencies:
 def _measured(
     candidates: Candidates, query: EmbeddedQuery, failed: Collection[UUID]
 ) -> tuple[Candidates, Collection[UUID]]:
-    """Fill in unknown distances, except for `failed` roots. Also returns the roots whose distances
-    the vector store could not give."""
+    """Fill in unknown distances, except of `failed` roots.
+
+    Also returns the ids of roots whose distances the vector store failed to return.
+    """
     unknown = np.flatnonzero(np.isnan(candidates.distances)).tolist()
     if query.vector is None or not unknown:
         return candidates, ()
@@ -175,7 +181,7 @@ def _measured(
     try:
         measured = get_store().distances_each(ids, query.vector)
     except Unavailable as error:
-        log.warning("distances not known", extra={"context": {"reason": error.message}})
+        log.warning("distances unavailable", extra={"context": {"reason": error.message}})
         return candidates, ids
     distances = candidates.distances.copy()
     for index in unknown:

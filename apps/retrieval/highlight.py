@@ -1,4 +1,4 @@
-"""Source text as HTML, a line at a time: Pygments' short class names, everything escaped."""
+"""Highlight source text as lines of HTML with Pygments' short class names."""
 
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -15,24 +15,24 @@ from apps.code.languages import FILE_TYPES, known_type
 from apps.retrieval.lexer_process import lexers
 from apps.retrieval.marks import marked
 
-# Longer texts are shown plain, and so are texts that take a lexer too long.
+# Longer texts are shown plain.
 MAX_CHARS = 150_000
 
 
 def highlight_lines(
     text: str, *, path: str = "", language: str = "", marks: frozenset[str] = frozenset()
 ) -> list[SafeString]:
-    """The lines of `text` (split at newlines) as safe HTML, one item a line, without the newline.
+    """The lines of `text`, without newlines, as safe HTML.
 
-    The lexer is the named language's, else the file name's; with neither the text stays plain.
-    Names with one of the stems in `marks` are marked.
+    The lexer is that of the language, else that of the file name, else none. Names with one of the
+    stems in `marks` are inside `<mark>`. Text that takes the lexer too long stays plain.
     """
     if len(text) > MAX_CHARS:
         return [mark_safe(marked(line, marks)) for line in text.split("\n")]
     lines: list[list[str]] = [[]]
     lexer = lexer_for(path, language)
-    known = (("", text),) if lexer is TextLexer else lexers.tokens(text, lexer.name)
-    for css_class, value in known:
+    tokens = (("", text),) if lexer is TextLexer else lexers.tokens(text, lexer.name)
+    for css_class, value in tokens:
         first, *rest = value.split("\n")
         lines[-1].append(_span(css_class, first, marks))
         lines.extend([_span(css_class, part, marks)] for part in rest)
@@ -44,14 +44,15 @@ LEXERS = {kind.name: kind.lexer for kind in FILE_TYPES}
 
 
 def lexer_for(path: str, language: str = "") -> type[Lexer]:
-    """The lexer of a language (ours, or an alias of Pygments), else of a path, else TextLexer."""
+    """The lexer of a language (by our name or an alias of Pygments), else of a path, else
+    TextLexer."""
     return _lexer_class(PurePosixPath(path).name, language.strip().lower())
 
 
 @lru_cache(maxsize=256)
 def _lexer_class(name: str, language: str) -> type[Lexer]:
-    known = known_type(name) if name else None
-    for alias in (LEXERS.get(language, language), known.lexer if known else ""):
+    file_type = known_type(name) if name else None
+    for alias in (LEXERS.get(language, language), file_type.lexer if file_type else ""):
         try:
             return cast(type[Lexer], find_lexer_class_by_name(alias))
         except ClassNotFound:
@@ -59,7 +60,7 @@ def _lexer_class(name: str, language: str) -> type[Lexer]:
     return cast(type[Lexer], find_lexer_class_for_filename(name) or TextLexer)
 
 
-# Classes without a colour: spans for them would only make the page larger.
+# Classes without a colour. Spans for them would only make the page larger.
 PLAIN = frozenset({"", "n", "p", "w", "o", "err", "esc", "x", "nx"})
 
 

@@ -21,12 +21,13 @@ class Hit(Lines):
     """A match with its highlighted lines."""
 
     match: Match
-    lines: tuple[tuple[int | None, SafeString], ...]  # 1-based number, HTML
+    lines: tuple[tuple[int | None, SafeString], ...]  # 1-based number or None, HTML
     weak: bool  # beyond the cutoff
 
 
 def hit_of(match: Match, cutoff: float | None, marks: frozenset[str]) -> Hit:
-    """Remove common indentation, number the lines, and mark words with one of the stems `marks`."""
+    """A match as the page shows it: without common indentation, with names marked that contain one
+    of the stems `marks`."""
     html = highlight_lines(
         textwrap.dedent(match.chunk), path=match.rel_path, language=match.language, marks=marks
     )
@@ -49,12 +50,14 @@ class DefinitionHit(Lines):
     """A definition with its first lines."""
 
     definition: Definition
-    lines: tuple[tuple[int, SafeString], ...]
+    lines: tuple[tuple[int, SafeString], ...]  # 1-based number, HTML
     more: int  # lines that are not shown
 
 
 @dataclass(frozen=True)
 class ReferenceLine(Lines):
+    """A line that contains a name."""
+
     reference: Reference
     html: SafeString
 
@@ -72,14 +75,14 @@ class ReferenceFile(Lines):
 
 
 def definition_hit(definition: Definition) -> DefinitionHit:
-    """Remove common indentation and mark the name."""
+    """A definition as the page shows it: without common indentation, with its name marked."""
     place, text = definition.place, textwrap.dedent(definition.chunk)
     html = highlight_lines(text, path=place.path, language=place.language)[:MAX_DEFINITION_LINES]
     lines = tuple(
         (definition.start_line + index, name_marked(line, definition.name))
         for index, line in enumerate(html)
     )
-    whole = definition.end_line - definition.start_line + 1
+    total = definition.end_line - definition.start_line + 1
     return DefinitionHit(
         place.repo,
         place.path,
@@ -87,12 +90,12 @@ def definition_hit(definition: Definition) -> DefinitionHit:
         definition.end_line,
         definition,
         lines,
-        more=max(0, whole - len(lines)),
+        more=max(0, total - len(lines)),
     )
 
 
 def reference_files(references: Iterable[Reference], name: str) -> list[ReferenceFile]:
-    """Group references by file in their order, highlight each line and mark the name."""
+    """References grouped by file, in their order, with each line highlighted and `name` marked."""
     files = groupby(references, key=lambda each: each.place)
     return [
         ReferenceFile(

@@ -1,4 +1,4 @@
-"""Ingested files: find a live file, and read its lines as they were ingested."""
+"""Live files: find one by its path, and read its lines as they were ingested."""
 
 import hashlib
 from collections.abc import Iterable
@@ -12,13 +12,15 @@ from apps.index.models import Root, SourceFile
 from apps.index.root_directory import read_file
 from apps.retrieval.repositories import repo_id
 
+# Paths that the error about an unknown path lists.
 MAX_NAMED = 5
 
 
 def live_file(root: Root, path: str) -> SourceFile:
-    """The published row of a file. Raises NotFound FILE_NOT_FOUND, which lists files of that name.
+    """The live row of a file.
 
     The path must equal one that an ingest wrote, so `..` and absolute paths never reach the disk.
+    Raises NotFound FILE_NOT_FOUND; the message lists files with the same name.
     """
     files = queries.live_files(root).ingested()
     row = files.filter(path=path).first()
@@ -32,8 +34,10 @@ def live_file(root: Root, path: str) -> SourceFile:
 
 
 def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
-    """The lines of files by the id of their SourceFile: from the disk if the file is unchanged,
-    otherwise joined from its chunks. Leaves out files that neither has. Reads each file once.
+    """The lines of files, by the id of their SourceFile. `files` are pairs of root and that id.
+
+    Lines come from the disk if the file is unchanged, otherwise from its chunks. Files that have
+    neither are left out. Each file is read once.
     """
     roots = {source_file: root for root, source_file in files}
     rows = SourceFile.objects.in_bulk(list(roots))
@@ -66,8 +70,10 @@ def _stored_lines(root: Root, file: SourceFile) -> list[str] | None:
 
 
 def _joined(chunks: Iterable[StoredChunk]) -> list[str] | None:
-    """Put chunks at the lines they were cut from. Lines between them were blank. The parts of one
-    long line are joined."""
+    """The lines of a file from its chunks; None if a chunk has no line number.
+
+    Lines between chunks were blank. The parts of one long line are joined.
+    """
     lines: list[str] = []
     for chunk in chunks:
         start = chunk.facts.start_line

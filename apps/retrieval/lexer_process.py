@@ -1,7 +1,7 @@
 """The tokens of source text, from a process that can be killed.
 
-Many of Pygments' lexers take time that grows with the square of a text, or faster: 8,000 newlines
-hold some of them up for seconds. Within this process nothing else would run meanwhile.
+Many of Pygments' lexers take quadratic time or worse: some need seconds for 8,000 newlines. In this
+process they would hold the interpreter lock meanwhile.
 """
 
 import atexit
@@ -19,62 +19,61 @@ from contextlib import suppress
 from apps.core import programs
 
 COMMAND = (sys.executable, "-P", "-m", "apps.retrieval.lexing")
-# What people write takes a tenth of it, a large file included.
+# Time limit of one text. Files that people write take a tenth of it, even large ones.
 SECONDS = 2.0
-# After so many texts that took too long within a minute, everything is plain until it is over: an
-# answer may hold fifty of them.
-MOST_GIVEN_UP, MINUTE = 3, 60.0
-REMEMBERED = 256
+# After MAX_TIMEOUTS texts within TIMEOUT_WINDOW seconds the lexers are not used until it ends: an
+# answer may contain fifty texts.
+MAX_TIMEOUTS, TIMEOUT_WINDOW = 3, 60.0
+# Texts that timed out and are not tried again.
+MAX_REMEMBERED = 256
 
 Tokens = Sequence[tuple[str, str]]
 
 
 class LexerProcess:
-    """Asks one process, which is started when it is first needed and again after it was killed.
-
-    Safe from any thread; one text at a time.
-    """
+    """A process that lexes one text at a time. It starts with the first text, and again with the
+    next text after it was killed. Thread-safe."""
 
     def __init__(self, command: Sequence[str] = COMMAND, seconds: float = SECONDS) -> None:
         self._command, self._seconds = command, seconds
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        # Texts that took too long; they are not tried again.
-        self._given_up: OrderedDict[tuple[str, int], float] = OrderedDict()
+        # By lexer and hash of the text: when it timed out.
+        self._timeouts: OrderedDict[tuple[str, int], float] = OrderedDict()
         atexit.register(self.close)
 
     def tokens(self, text: str, lexer: str) -> Tokens:
-        """(css class, text) of each token, by Pygments' lexer of that name. One token without a
-        class where they cannot be had in time."""
+        """(CSS class, text) of each token, by Pygments' lexer of that name. On a failure or timeout
+        the text is one token without a class."""
         plain = (("", text),)
         key = (lexer, hash(text))
-        if key in self._given_up or self._is_resting():
+        if key in self._timeouts or self._is_suspended():
             return plain
         if not self._lock.acquire(timeout=self._seconds):
             return plain
         try:
-            return self._ask({"lexer": lexer, "text": text})
+            return self._lex({"lexer": lexer, "text": text})
         except (OSError, ValueError, EOFError):
-            self._end()
-            self._given_up[key] = time.monotonic()
-            while len(self._given_up) > REMEMBERED:
-                self._given_up.popitem(last=False)
+            self._kill()
+            self._timeouts[key] = time.monotonic()
+            while len(self._timeouts) > MAX_REMEMBERED:
+                self._timeouts.popitem(last=False)
             return plain
         finally:
             self._lock.release()
 
-    def _is_resting(self) -> bool:
-        since = time.monotonic() - MINUTE
-        latest = [at for at in list(self._given_up.values())[-MOST_GIVEN_UP:] if at > since]
-        return len(latest) == MOST_GIVEN_UP
+    def _is_suspended(self) -> bool:
+        since = time.monotonic() - TIMEOUT_WINDOW
+        latest = [at for at in list(self._timeouts.values())[-MAX_TIMEOUTS:] if at > since]
+        return len(latest) == MAX_TIMEOUTS
 
     def close(self) -> None:
-        """End the process; the next text starts another."""
+        """End the process. The next text starts another."""
         with self._lock:
-            self._end()
+            self._kill()
 
-    def _ask(self, job: dict[str, str]) -> Tokens:
-        """Raises OSError or ValueError where there is no answer in time."""
+    def _lex(self, job: dict[str, str]) -> Tokens:
+        """Send a job and read its tokens. Raises TimeoutError, EOFError, OSError or ValueError."""
         process = self._running()
         assert process.stdin is not None
         process.stdin.write(json.dumps(job).encode() + b"\n")
@@ -83,19 +82,19 @@ class LexerProcess:
 
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process is None or self._process.poll() is not None:
-            self._end()
+            self._kill()
             self._process = programs.start(
                 self._command,
                 env=programs.import_path(),
                 own=True,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is not for it
+                start_new_session=True,  # Ctrl-C must not reach it
             )
         return self._process
 
     def _line(self, process: "subprocess.Popen[bytes]") -> bytes:
-        """The next line that the process writes. Raises TimeoutError."""
+        """The next line that the process writes. Raises TimeoutError and EOFError."""
         assert process.stdout is not None
         deadline = time.monotonic() + self._seconds
         parts: list[bytes] = []
@@ -110,7 +109,7 @@ class LexerProcess:
                 parts.append(part)
         return b"".join(parts)
 
-    def _end(self) -> None:
+    def _kill(self) -> None:
         process, self._process = self._process, None
         if process is None:
             return

@@ -1,7 +1,7 @@
 """`python -m apps.retrieval.lexing`: the tokens of source texts, for `lexer_process`.
 
-A line of JSON in, {"lexer", "text"}, and one out: [[css class, value], …]. Imports nothing of ours,
-so that it starts in a tenth of a second.
+Reads lines of JSON, {"lexer", "text"}, and writes a line for each: [[CSS class, text], …]. Imports
+only Pygments, so that it starts in a tenth of a second.
 """
 
 import json
@@ -25,20 +25,20 @@ def main() -> None:
 
 
 def tokens(text: str, lexer: Lexer) -> Iterator[tuple[str, str]]:
-    """(css class, text) of each token; together they are exactly `text`.
+    """(CSS class, text) of each token; the texts joined are exactly `text`.
 
-    `get_tokens` would strip blank ends and turn lone carriage returns into newlines, and every line
-    number after them would be wrong.
+    Pygments' `get_tokens` strips blank ends and turns lone carriage returns into newlines, which
+    would make line numbers wrong.
     """
-    done = 0
+    end = 0
     for index, kind, value in lexer.get_tokens_unprocessed(text):
-        if index != done:
-            # The lexer went back or left something out: the rest is shown plain.
+        if index != end:
+            # The lexer went back or left text out: return the rest plain.
             break
         yield _css_class(kind), value
-        done += len(value)
-    if done < len(text):
-        yield "", text[done:]
+        end += len(value)
+    if end < len(text):
+        yield "", text[end:]
 
 
 @lru_cache(maxsize=512)

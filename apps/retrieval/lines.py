@@ -1,4 +1,4 @@
-"""Names and links of lines of an ingested file, for pages."""
+"""Labels and links of lines of a file, for pages."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -7,7 +7,8 @@ SOURCE_URL = "/ui/retrieval/source"
 
 
 def source_url(repo: str, path: str, start: int | None, end: int | None, **more: int) -> str:
-    """The URL of the source viewer at these lines (1-based, both included; None: no lines)."""
+    """The URL of the source viewer at lines `start` to `end` (1-based, both included; None: no
+    lines). `more` are further parameters."""
     query: dict[str, str | int] = {"repo": repo, "path": path}
     if start is not None:
         query |= {"start": start, "end": start if end is None else end}
@@ -42,12 +43,12 @@ class Lines:
 
     @property
     def citation(self) -> str:
-        """Text to paste elsewhere: `repo/path:start-end`."""
+        """The text of "Copy path and lines": `repo/path:start-end`."""
         path, span = f"{self.repo}/{self.path}", self.span
         return f"{path}:{span.replace('–', '-')}" if span else path
 
     @property
     def url(self) -> str:
-        """The source viewer, scrolled to these lines."""
+        """The URL of the source viewer, scrolled to these lines."""
         anchor = f"#L{self.start}" if self.start else ""
         return f"{source_url(self.repo, self.path, self.start, self.end)}{anchor}"

@@ -12,18 +12,18 @@ from apps.retrieval.ranking.rank import STOPWORDS
 # Splits HTML into text and tags.
 TAGS = re.compile(r"(<[^<>]*>)")
 NAMES = re.compile(r"(\w+)")
-SHORTEST = 3
-# Besides the ranking's stopwords: words that stand in most code.
+MIN_LENGTH = 3
+# Besides the ranking's stopwords: words that occur in most code.
 COMMON = STOPWORDS | frozenset(stems("onto these those but all any get set use used"))
 
 
 def words_of(query: str) -> frozenset[str]:
-    """The stems to mark: `timed out` and `timeouts` give `time`, `timeout`."""
-    return frozenset(stem for stem in stems(query) if len(stem) >= SHORTEST) - COMMON
+    """The stems to mark: for `timed out`, `time`; for `timeouts`, `timeout`."""
+    return frozenset(stem for stem in stems(query) if len(stem) >= MIN_LENGTH) - COMMON
 
 
 def marked(text: str, words: frozenset[str]) -> str:
-    """`text` as HTML, each name in it that has one of these stems as a part inside `<mark>`."""
+    """`text` as HTML. Names that contain one of the stems `words` are inside `<mark>`."""
     if not words:
         return escape(text)
     return "".join(
@@ -33,7 +33,7 @@ def marked(text: str, words: frozenset[str]) -> str:
 
 
 def name_marked(html: SafeString, name: str) -> SafeString:
-    """A highlighted line with each whole `name` in its text inside `<mark>`."""
+    """A highlighted line. Each whole `name` in its text is inside `<mark>`."""
     word = whole_word(escape(name))
     parts = TAGS.split(html)
     parts[::2] = [word.sub(r"<mark>\g<0></mark>", text) for text in parts[::2]]

@@ -1,9 +1,9 @@
 """Mode `vector`: the chunks nearest to a query, by the distance of their vectors alone.
 
-Each root has its own collection. The lists of all collections are merged by distance, root and
+Each root has its own collection. The results of all collections are merged by distance, root and
 position, which is "the index's order". Collections also contain chunks that a run has written and
-not yet published, or has replaced and not yet deleted. So more is requested than needed, and chunks
-of files that are not live are dropped.
+not yet published, or has replaced and not yet deleted. So more chunks are requested than needed,
+and chunks of files that are not live are dropped.
 """
 
 import heapq
@@ -22,9 +22,9 @@ from apps.retrieval.query import fits
 from apps.retrieval.repositories import lost_vectors, repeated_files, repo_id
 from apps.retrieval.results import Match, match_of
 
-# Twice the limit is enough during an ingest, when each chunk may be there twice.
+# Twice the limit is enough during an ingest, when a collection may contain each chunk twice.
 MARGIN = 2
-# If too few chunks of a root are live, this many times more are requested.
+# If too few chunks of a root are live, the next request is this many times larger.
 WIDEN = 5
 
 LivePaths = Mapping[uuid.UUID, str]  # by the id of the SourceFile
@@ -33,10 +33,10 @@ LivePaths = Mapping[uuid.UUID, str]  # by the id of the SourceFile
 def nearest(
     roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters
 ) -> tuple[list[Match], str]:
-    """At most `limit` matches, nearest first, and what `degraded` says.
+    """At most `limit` matches, nearest first, and the text of `degraded`.
 
-    Leaves out roots whose vectors fail. Raises Unavailable CHROMA_UNAVAILABLE if all fail, or if
-    nothing matches and vectors are known to be lost.
+    `vector`: float32 (dimension,). Leaves out roots whose vectors fail. Raises Unavailable
+    CHROMA_UNAVAILABLE if all fail, or if nothing matches and a root has lost vectors.
     """
     each, errors = _matches_by_root(roots, vector, limit, filters)
     if errors and len(errors) == len(roots):
@@ -52,8 +52,8 @@ def nearest(
 def _matches_by_root(
     roots: Sequence[Root], vector: Vectors, limit: int, filters: Filters
 ) -> tuple[list[list[Match]], list[tuple[Root, Unavailable]]]:
-    """For each root its live matches in the order of its collection: `limit`, or all it has. Also
-    returns the roots that failed."""
+    """For each root its live matches in the order of its collection: at least `limit`, or all it
+    has. Also returns the roots that failed, with their errors."""
     store, repeated = get_store(), repeated_files(roots)
     matches: dict[uuid.UUID, list[Match]] = {}
     errors: list[tuple[Root, Unavailable]] = []
@@ -82,9 +82,9 @@ def _matches_by_root(
 
 
 def _live_paths(matches: Iterable[StoredMatch]) -> LivePaths:
-    """The files of the matches that are published now."""
+    """Paths of the live files among those of the matches."""
     ids = {file_id for match in matches if (file_id := _file_id(match))}
-    # Many roots give more ids than one statement takes; `in_bulk` splits them.
+    # There may be more ids than one statement takes; `in_bulk` splits them.
     files = SourceFile.objects.live().only("path").in_bulk(ids)
     return {file_id: file.path for file_id, file in files.items()}
 
@@ -98,7 +98,7 @@ def _live_matches(root: Root, stored: Sequence[StoredMatch], live: LivePaths) ->
 
 
 def _match(root: Root, stored: StoredMatch, path: str, position: int) -> Match:
-    """The metadata may lack any key."""
+    """The match of a stored chunk, whose metadata may lack any key."""
     facts = ChunkFacts.of(stored)
     facts = facts._replace(path=facts.path or path, id=facts.id or f"chunk-{position}")
     model_id = stored.facts.model

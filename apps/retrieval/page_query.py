@@ -1,4 +1,4 @@
-"""The state of the search page. The URL holds all of it."""
+"""The state of the search page. All of it is in the URL."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,17 +15,17 @@ SYMBOLS = "symbols"
 class PageQuery:
     """`?q=&mode=&repository=&language=&path=&limit=&weaker=`; `repository` may repeat."""
 
-    q: str
+    q: str  # the text, or with SYMBOLS the name; "" shows the empty page
     mode: str  # "" or SYMBOLS
-    repositories: tuple[str, ...]
-    language: str
-    path: str
-    limit: int
+    repositories: tuple[str, ...]  # repository ids; empty: all
+    language: str  # "" means all
+    path: str  # prefix or glob; "" means all
+    limit: int  # one of PAGE_LIMITS
     weaker: bool  # show matches beyond the cutoff
 
     @classmethod
     def read(cls, data: QueryDict) -> "PageQuery":
-        """Invalid values count as missing: a URL is not a form that could show errors."""
+        """Treat invalid values as missing: a URL is not a form that could show errors."""
         limit = data.get("limit", "")
         names = (name.strip() for name in data.getlist("repository"))
         return cls(
@@ -52,7 +52,7 @@ class PageQuery:
         return " and ".join(self.repositories) or "the ingested repositories"
 
     def as_wire(self, key: str) -> dict[str, Any]:
-        """The arguments of a search; `key` names the text, `query` or `name`."""
+        """The arguments of a search. `key` is the name of the text: `query` or `name`."""
         return {
             key: self.q,
             "repository": list(self.repositories),
@@ -78,7 +78,7 @@ class PageQuery:
 
     @property
     def wide_url(self) -> str:
-        """Without any filter."""
+        """The same query without filters."""
         return self.url(repositories=(), language="", path="")
 
     @property

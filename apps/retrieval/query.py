@@ -23,7 +23,7 @@ MAX_LIMIT = 20
 # fnmatch writes atomic groups, so matching a glob takes linear time. Compiling a glob of a megabyte
 # takes seconds, and SQLite refuses it.
 MAX_PATH = 1_000
-GLOB_MARKS = "*?["
+GLOB_CHARACTERS = "*?["
 _NO_FILTERS = Filters()
 
 
@@ -31,9 +31,9 @@ _NO_FILTERS = Filters()
 class SearchQuery:
     """What to search for."""
 
-    text: str
+    text: str  # stripped, not empty, encodable as UTF-8
     repositories: tuple[str, ...] = ()  # repository ids; empty: all
-    limit: int = DEFAULT_LIMIT
+    limit: int = DEFAULT_LIMIT  # 1 to MAX_LIMIT matches
     filters: Filters = field(default_factory=Filters)
 
     @classmethod
@@ -66,12 +66,12 @@ class SearchQuery:
 
 @dataclass(frozen=True)
 class EmbeddedQuery:
-    """A query with what every source of candidates needs."""
+    """A query as every source of candidates needs it."""
 
     text: str
     filters: Filters = _NO_FILTERS
-    vector: Vectors | None = None  # float32 (n); None: search by words alone
-    repeated: RepeatedFiles = field(default_factory=dict)  # left out of the answer
+    vector: Vectors | None = None  # float32 (dimension,), any length; None: search by words alone
+    repeated: RepeatedFiles = field(default_factory=dict)  # files to leave out
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -85,18 +85,19 @@ class EmbeddedQuery:
 
     @cached_property
     def unit(self) -> Vectors | None:
-        """The vector at unit length; None without a vector, or if its length is 0 or not finite."""
+        """The vector at unit length, float32 (dimension,). None if there is no vector, or if its
+        length is 0 or not finite."""
         if self.vector is None:
             return None
-        units, good = unit_rows(self.vector.reshape(1, -1))
-        return units[0] if good[0] else None
+        units, valid = unit_rows(self.vector.reshape(1, -1))
+        return units[0] if valid[0] else None
 
     @property
     def is_filtered(self) -> bool:
         return self.filters != _NO_FILTERS or bool(self.repeated)
 
     def accepts(self, root: Root, path: str, language: str) -> bool:
-        """Return True for a file that passes the filters and that no other root answers for."""
+        """Return True if a file passes the filters and no other root answers for it."""
         if path in self.repeated.get(root.id, ()):
             return False
         return self.filters == _NO_FILTERS or fits(self.filters, path, language)
@@ -112,7 +113,7 @@ def log_fields(repositories: Sequence[str], limit: int, filters: Filters) -> dic
 
 
 def parse_repositories(value: Any, problems: list[str]) -> tuple[str, ...]:
-    """The distinct ids in the key `repository`; blank values and [] mean all."""
+    """The distinct ids in the key `repository`; empty values and [] mean all."""
     if not value:
         return ()
     ids = value if isinstance(value, list) else [value]
@@ -134,9 +135,9 @@ def parse_limit(value: Any, default: int, maximum: int, problems: list[str]) -> 
 
 
 def parse_filters(data: Mapping[str, Any], problems: list[str]) -> Filters:
-    """The filters in `{path?, language?}`; adds to `problems`.
+    """The filters in `{path?, language?}`. Appends what is wrong to `problems`.
 
-    A path is relative to a repository. A language is named by its name or an extension (`ts`).
+    `path` is relative to a repository. `language` is a name or an extension (`ts`).
     """
     path = _filter_text(data, "path", problems).removeprefix("./")
     if len(path) > MAX_PATH:
@@ -163,11 +164,11 @@ def _filter_text(data: Mapping[str, Any], key: str, problems: list[str]) -> str:
     return encodable(value).strip()
 
 
-def language_named(word: str) -> str:
-    """The language of this name or extension; "" if there is none."""
-    if not word:
+def language_named(text: str) -> str:
+    """The language with this name or extension; "" if there is none."""
+    if not text:
         return ""
-    name = word.lower()
+    name = text.lower()
     if any(kind.name == name for kind in FILE_TYPES):
         return name
     kind = known_type(f"_.{name}")
@@ -178,10 +179,10 @@ def language_named(word: str) -> str:
 
 
 def fits(filters: Filters, path: str, language: str) -> bool:
-    """Return True for a file that passes all filters. As in the word index, `*` spans folders."""
+    """Return True if a file passes all filters. `*` spans folders, as in the word index."""
     if filters.language and language != filters.language:
         return False
-    if not any(mark in filters.path for mark in GLOB_MARKS):
+    if not any(character in filters.path for character in GLOB_CHARACTERS):
         return path.startswith(filters.path)
     return _pattern(filters.path).fullmatch(path) is not None
 

@@ -1,4 +1,4 @@
-"""Which roots a search covers, which of their files answer, and what their stores lack."""
+"""The roots that a search covers, the files that several roots contain, and missing data."""
 
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +22,13 @@ WORDS_ONLY = "words only"
 # Families of nested roots whose repeated files are cached.
 MAX_FAMILIES = 8
 
-# By root: path and language of the files that another root answers for.
+# By the id of a root: path and language of the files that another root answers for.
 RepeatedFiles = Mapping[UUID, Mapping[str, str]]
 
 
 def repo_id(root: Root) -> str:
-    """The id of a repository on the wire: the root's name, else its folder, else its key."""
+    """The id of a repository on the wire (contract.md §4.1): the root's name, else the name of its
+    folder, else its primary key."""
     return root.name.strip() or PurePosixPath(root.path).name or str(root.id)
 
 
@@ -42,54 +43,56 @@ def required_model() -> str:
 def roots_for(repositories: Sequence[str], model: str) -> Sequence[Root]:
     """The published roots that are embedded with `model`: all, or those with these ids.
 
-    Raises NotFound REPO_NOT_FOUND with details.repo, and Conflict INGEST_REQUIRED if one of them
-    waits to be embedded again.
+    Raises NotFound REPO_NOT_FOUND with details.repo, and Conflict INGEST_REQUIRED if one of these
+    ids is embedded with another model.
     """
     if not repositories:
         return [root for root in queries.published_roots() if root.model == model]
     named = _by_name(repositories)
     for root in named:
         if root.model != model:
-            text = f"INGEST_REQUIRED: {repo_id(root)} has yet to be embedded again with {model}"
+            text = f"INGEST_REQUIRED: {repo_id(root)} must be embedded again with {model}"
             raise Conflict(text, code="INGEST_REQUIRED")
     return named
 
 
 def _by_name(repositories: Sequence[str]) -> Sequence[Root]:
-    """The roots with these ids in the order of all roots, so that ties do not depend on the order
-    of the ids. Raises NotFound REPO_NOT_FOUND."""
+    """The roots with these ids, in the order of all roots: ties do not depend on the order of ids.
+
+    Raises NotFound REPO_NOT_FOUND.
+    """
     roots = queries.published_roots()
-    named = [the_one(repository, roots) for repository in repositories]
+    named = [find_root(repository, roots) for repository in repositories]
     return [root for root in roots if root in named]
 
 
 def roots_named(repositories: Sequence[str]) -> Sequence[Root]:
-    """The published roots with these ids, or all, whichever model embedded them.
+    """The published roots with these ids, or all, whatever model embedded them.
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND, checked in this order.
     """
     required_model()
     roots = queries.published_roots()
-    return [the_one(each, roots) for each in dict.fromkeys(repositories)] or roots
+    return [find_root(each, roots) for each in dict.fromkeys(repositories)] or roots
 
 
-def the_one(repository: str, roots: Sequence[Root] | None = None) -> Root:
-    """The published root with exactly this id. If two share it, the last ingested.
+def find_root(repository: str, roots: Sequence[Root] | None = None) -> Root:
+    """The published root with exactly this id. If several have it, the last ingested.
 
-    Raises NotFound REPO_NOT_FOUND with details.repo; its message lists the known ids.
+    Raises NotFound REPO_NOT_FOUND with details.repo; the message lists the ids that exist.
     """
-    known = queries.published_roots() if roots is None else roots
-    for root in known:
+    roots = queries.published_roots() if roots is None else roots
+    for root in roots:
         if repo_id(root) == repository:
             return root
-    text = f"REPO_NOT_FOUND: no repository {repository!r} is ingested. {_known(known)}"
+    text = f"REPO_NOT_FOUND: no repository {repository!r} is ingested. {_list_ids(roots)}"
     raise NotFound(text, code="REPO_NOT_FOUND", details={"repo": repository})
 
 
-def _known(roots: Sequence[Root]) -> str:
+def _list_ids(roots: Sequence[Root]) -> str:
     ids = [repr(repo_id(root)) for root in roots]
     if not ids:
-        return "None is, so far."
+        return "Nothing is ingested yet."
     more = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""
     return f"Known ids: {', '.join(ids[:MAX_NAMED])}{more}."
 
@@ -101,11 +104,11 @@ _repeated_cache: OrderedDict[tuple[object, ...], RepeatedFiles] = OrderedDict()
 
 
 class _Version(NamedTuple):
-    """A file in one root. Compared in the order of its fields; the greatest answers."""
+    """A file in one root. Versions are compared by their fields in order; the greatest answers."""
 
-    whole: bool
-    ingested_at: float
-    depth: int
+    complete: bool  # the stores of the root lack nothing
+    ingested_at: float  # seconds since the epoch
+    depth: int  # characters of the root's folder: greater for an inner root
     root_id: UUID
     path: str
     language: str
@@ -115,10 +118,10 @@ class _Version(NamedTuple):
 def repeated_files(roots: Sequence[Root]) -> RepeatedFiles:
     """The files of each root that another of these roots answers for.
 
-    If one root lies inside another, both contain the files of the inner root. Each file answers
-    once. The version that was ingested last counts: it is nearest to the disk. If several roots
-    have that version, the innermost answers, since its name says most. A root whose stores lack
-    something answers only for files that no other root has.
+    If one root is inside another, both contain the files of the inner root. Each file is returned
+    once, in the version that was ingested last. If several roots have that version, the innermost
+    answers, since its name is the most specific. A root whose stores lack data answers only for
+    files that no other root has.
     """
     repeated: dict[UUID, Mapping[str, str]] = {}
     for family in _families(roots):
@@ -155,30 +158,32 @@ def _cached_repeated(family: Sequence[Root]) -> RepeatedFiles:
     key = tuple((r.id, r.generation, r.last_ingest_at, bool(r.damage)) for r in family)
     files = _repeated_cache.get(key)
     if files is None:
-        files = _repeated_cache[key] = _read(family)
+        files = _repeated_cache[key] = _compare(family)
         while len(_repeated_cache) > MAX_FAMILIES:
             _repeated_cache.popitem(last=False)
     return files
 
 
-def _read(family: Sequence[Root]) -> RepeatedFiles:
+def _compare(family: Sequence[Root]) -> RepeatedFiles:
     versions: dict[str, list[_Version]] = defaultdict(list)
     for root in family:
         for version in _versions(root, family):
             versions[_folder(root) + version.path].append(version)
     repeated: dict[UUID, dict[str, str]] = defaultdict(dict)
-    for several in versions.values():
-        answering = _answering(several)
-        for each in several:
+    for versions_of_file in versions.values():
+        answering = _answering(versions_of_file)
+        for each in versions_of_file:
             if each is not answering:
                 repeated[each.root_id][each.path] = each.language
     return dict(repeated)
 
 
-def _answering(several: Sequence[_Version]) -> _Version:
-    latest = max(several)
+def _answering(versions: Sequence[_Version]) -> _Version:
+    """The innermost of the versions that equal the latest."""
+    latest = max(versions)
+    same = (latest.complete, latest.sha256)
     return max(
-        (each for each in several if (each.whole, each.sha256) == (latest.whole, latest.sha256)),
+        (each for each in versions if (each.complete, each.sha256) == same),
         key=lambda each: each.depth,
     )
 
@@ -187,12 +192,12 @@ def _versions(root: Root, family: Sequence[Root]) -> Iterator[_Version]:
     """The live files of a root that another root of the family may contain."""
     files = queries.generation_files(root).ingested()
     if root is family[0]:
-        # The other roots lie in it, so only files beneath them matter.
-        inside = [_folder(other)[len(_folder(root)) :] for other in family[1:]]
-        beneath = Q()
-        for prefix in inside:
-            beneath |= Q(path__startswith=prefix)
-        files = files.filter(beneath)
+        # The other roots are inside it, so only files below them may be repeated.
+        prefixes = [_folder(other)[len(_folder(root)) :] for other in family[1:]]
+        below = Q()
+        for prefix in prefixes:
+            below |= Q(path__startswith=prefix)
+        files = files.filter(below)
     facts = (not root.damage, _seconds(root.last_ingest_at), len(_folder(root)), root.id)
     for path, language, sha256 in files.values_list("path", "language", "sha256").iterator():
         yield _Version(*facts, path, language, sha256)
@@ -202,7 +207,7 @@ def _seconds(moment: datetime | None) -> float:
     return moment.timestamp() if moment else 0.0
 
 
-# --- what the stores lack -------------------------------------------------------------------------
+# --- missing data ---------------------------------------------------------------------------------
 
 
 def words_only(failed: Sequence[Root], roots: Sequence[Root]) -> str:
@@ -218,16 +223,17 @@ def vectors_only(wordless: Sequence[Root]) -> str:
 
 
 def words_rebuilt(wordless: Sequence[Root]) -> str:
+    """The sentence about roots whose words are being rebuilt."""
     return f"the words of {', '.join(sorted(map(repo_id, wordless)))} are being rebuilt"
 
 
 def lacks_words(root: Root) -> bool:
-    """Return True if the word index is missing, broken, of an earlier version or incomplete."""
+    """Return True if the word index is missing, broken, of an earlier version, or incomplete."""
     try:
         lacking = get_lexical().count(root.id) < root.embedded
     except Unavailable:
         return True
-    # If another generation was published since, the count is of that one.
+    # If another generation was published since, the count belongs to that one.
     return lacking and Root.objects.filter(id=root.id, generation=root.generation).exists()
 
 
@@ -240,10 +246,9 @@ def lost_vectors(roots: Sequence[Root]) -> str:
 
 
 def list_repositories() -> dict[str, Any]:
-    """The payload of ListIngestedRepositories, the last ingested first.
+    """The payload of ListIngestedRepositories (contract.md §4.1), the last ingested first.
 
-    A repository that is being ingested has a `state` beside the contract's fields: its index is
-    about to change.
+    A repository that is being ingested also has a `state`, which is not in the contract.
     """
     states = queries.live_states()
     return {

@@ -27,21 +27,21 @@ MAX_PER_FILE = 2
 
 @dataclass(frozen=True)
 class Match:
-    """One passage of an answer."""
+    """One passage of a result."""
 
-    repo: str
-    rel_path: str
-    container_path: str
-    host_path: str
+    repo: str  # repository id
+    rel_path: str  # within the repository
+    container_path: str  # absolute, as codeinfo sees it
+    host_path: str  # absolute, as the user sees it
     chunk: str  # the text; `cut` may shorten it
-    chunk_id: str
-    model_id: str
-    score: float | None = None  # distance, lower is better; None: unknown
-    host_path_warning: str | None = None
-    start_line: int | None = None  # 1-based, as is end_line, which is included
-    end_line: int | None = None
-    symbol: str = ""
-    language: str = ""
+    chunk_id: str  # hash of the chunk, or its id in the store
+    model_id: str  # the model that embedded it
+    score: float | None = None  # squared L2 distance, lower is better; None: unknown
+    host_path_warning: str | None = None  # why `host_path` may be wrong
+    start_line: int | None = None  # 1-based; None: unknown
+    end_line: int | None = None  # 1-based, included; None: unknown
+    symbol: str = ""  # path of the definition that contains the chunk
+    language: str = ""  # "" if it is unknown
     matched_by: MatchedBy = "vector"
     line_count: int | None = None  # lines of `chunk` after the cut
 
@@ -78,17 +78,18 @@ class Match:
 
 @dataclass(frozen=True)
 class FileSummary:
-    """The matches of one file. `highest_match` is the smallest distance (sic, §4.4.9)."""
+    """The matches of one file (contract.md §4.4)."""
 
     host_path: str
-    highest_match: float | None
-    chunk_count: int
-    line_count: int | None
+    highest_match: float | None  # the smallest distance, in spite of the name; None: unknown
+    chunk_count: int  # matches in this file
+    line_count: int | None  # lines of their texts together; None: unknown
     host_path_warning: str | None = None
     repo: str | None = None
     model_id: str | None = None
 
     def as_wire(self) -> dict[str, Any]:
+        """One entry of `files`."""
         wire: dict[str, Any] = {
             "hostPath": self.host_path,
             "highestMatch": self.highest_match,
@@ -105,19 +106,20 @@ class FileSummary:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The answer to a SearchQuery."""
+    """The result of a SearchQuery."""
 
     matches: tuple[Match, ...]  # in the order of the ranking
-    files: tuple[FileSummary, ...]
-    model_id: str
+    files: tuple[FileSummary, ...]  # sorted by host path
+    model_id: str  # the model that the index is locked to
     # Candidates beyond the cutoff that are not among the matches; for the page, not on the wire.
     weaker: int = 0
-    # What the index could not do: "", "words only" (no match has a score), "words only in" some
-    # repositories, "vectors only: " with the repositories whose words are being rebuilt, or the
-    # repositories that lack vectors. On the wire only if it is not empty.
+    # The parts of the index that were not searched: "", "words only" (no match has a score), "words
+    # only in" some repositories, "vectors only: " and the repositories whose words are being
+    # rebuilt, or the repositories that lack vectors. On the wire only if it is not empty.
     degraded: str = ""
 
     def as_wire(self) -> dict[str, Any]:
+        """The output of VectorSearch (contract.md §4.3)."""
         wire: dict[str, Any] = {
             "results": [match.as_wire() for match in self.matches],
             "modelId": self.model_id,
@@ -128,23 +130,24 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much an answer may hold."""
+    """The limits of a result (contract.md §4.4)."""
 
-    cutoff: float | None  # greatest distance; None: no cutoff
+    cutoff: float | None  # greatest squared L2 distance; None: no cutoff
     fallback: int  # matches to return if none passes the cutoff
-    chunk_chars: int
-    total_chars: int
-    ranked: bool = False  # best means first; otherwise it means nearest
+    chunk_chars: int  # characters of one text
+    total_chars: int  # characters of all texts
+    ranked: bool = False  # the best match is the first; otherwise it is the nearest
 
     @classmethod
     def from_config(cls) -> "Limits":
-        k = config()
+        """The limits of the settings."""
+        settings = config()
         return cls(
-            cutoff=None if k.retrieval_cutoff_disabled else k.retrieval_cutoff,
-            fallback=k.retrieval_fallback_chunks,
-            chunk_chars=k.tool_chunk_max_chars,
-            total_chars=k.tool_max_chars,
-            ranked=k.retrieval_mode == "hybrid",
+            cutoff=None if settings.retrieval_cutoff_disabled else settings.retrieval_cutoff,
+            fallback=settings.retrieval_fallback_chunks,
+            chunk_chars=settings.tool_chunk_max_chars,
+            total_chars=settings.tool_max_chars,
+            ranked=settings.retrieval_mode == "hybrid",
         )
 
 
@@ -184,6 +187,7 @@ def match_of(
     matched_by: MatchedBy = "vector",
     model_id: str = "",
 ) -> Match:
+    """The match of one chunk. `score` is a squared L2 distance; None: unknown."""
     mapped = map_path(root, facts.path)
     return Match(
         repo=repo_id(root),
@@ -204,7 +208,7 @@ def match_of(
     )
 
 
-ChunkKey = tuple[UUID, str]  # root and chunk id
+ChunkKey = tuple[UUID, str]  # id of the root, id of the chunk
 
 
 def _lexical_chunks(keys: Iterable[ChunkKey]) -> dict[ChunkKey, StoredChunk]:
@@ -240,7 +244,7 @@ def _by_root(keys: Iterable[ChunkKey]) -> Mapping[UUID, list[str]]:
 def apply_limits(
     candidates: Sequence[Match], limits: Limits
 ) -> tuple[tuple[Match, ...], tuple[FileSummary, ...]]:
-    """All steps. Returns the matches in their order, and their summary by file."""
+    """Apply all steps. Return the matches in their order, and their summary by file."""
     log_score_source(candidates, ranked=limits.ranked)
     chosen = within(candidates, limits.cutoff)
     chosen = chosen or best(candidates, limits.fallback, ranked=limits.ranked)
@@ -252,7 +256,8 @@ def apply_limits(
 
 
 def log_score_source(matches: Sequence[Match], *, ranked: bool = False) -> None:
-    """Log the range of the scores, and in a ranking how many matches have words of the query."""
+    """Log the range of the scores, and for ranked matches how many have words of the query
+    (contract.md §4.6)."""
     scores = [match.score for match in matches if match.score is not None]
     context: dict[str, object] = {
         "tool": "VectorSearch",
@@ -267,17 +272,19 @@ def log_score_source(matches: Sequence[Match], *, ranked: bool = False) -> None:
 
 
 def within(matches: Sequence[Match], cutoff: float | None) -> list[Match]:
+    """The matches that pass the cutoff."""
     return [match for match in matches if passes(match, cutoff)]
 
 
 def passes(match: Match, cutoff: float | None) -> bool:
-    """Return True if there is no cutoff, the match has words of the query, or it is near enough."""
+    """Return True if there is no cutoff, the match has words of the query, or its distance is
+    within the cutoff."""
     return cutoff is None or match.matched_by != "vector" or match.distance <= cutoff
 
 
 def best(matches: Sequence[Match], count: int, *, ranked: bool = False) -> list[Match]:
-    """The `count` best matches in their order. A match without a score is worst; of ties the first
-    wins."""
+    """The `count` best matches in their order. A match without a score is the worst. Of ties the
+    first is the best."""
     return [matches[i] for i in _best(matches, range(len(matches)), count, ranked=ranked)]
 
 
@@ -290,14 +297,14 @@ def _best(
 
 
 def without_duplicates(matches: Sequence[Match]) -> list[Match]:
-    """Drop a match whose id or text an earlier match of the same file has."""
+    """Drop matches with the id or the text of an earlier match of the same file."""
     keys: set[Hashable] = set()
     distinct = []
     for match in matches:
         file = (match.repo, match.rel_path)
-        own = {(file, "id", match.chunk_id), (file, "text", match.chunk)}
-        if keys.isdisjoint(own):
-            keys |= own
+        new = {(file, "id", match.chunk_id), (file, "text", match.chunk)}
+        if keys.isdisjoint(new):
+            keys |= new
             distinct.append(match)
     return distinct
 
@@ -314,7 +321,7 @@ def best_per_file(matches: Sequence[Match], *, ranked: bool = False) -> list[Mat
 
 
 def cut(match: Match, chars: int) -> Match:
-    """The match with at most `chars` characters of text, and the lines of that text counted."""
+    """The match with at most `chars` characters of text, and with the line count of that text."""
     chunk = match.chunk[:chars]
     return replace(match, chunk=chunk, line_count=count_lines(chunk))
 
@@ -324,7 +331,8 @@ def count_lines(text: str) -> int:
 
 
 def capped(matches: Sequence[Match], chars: int) -> tuple[Match, ...]:
-    """The matches before the first that exceeds the cap. Smaller later ones are not tried."""
+    """The matches before the first that exceeds the cap. Later ones are left out even if they would
+    fit."""
     total = 0
     for i, match in enumerate(matches):
         total += len(match.chunk)
@@ -334,7 +342,8 @@ def capped(matches: Sequence[Match], chars: int) -> tuple[Match, ...]:
 
 
 def by_file(matches: Iterable[Match]) -> tuple[FileSummary, ...]:
-    """One summary for each host path, sorted by code points. Leaves out matches without one."""
+    """One summary for each host path, sorted by code points. Leaves out matches without a host
+    path."""
     files: dict[str, list[Match]] = {}
     for match in matches:
         if match.host_path:
@@ -359,7 +368,7 @@ def _summary(host_path: str, matches: Sequence[Match]) -> FileSummary:
 def count_weaker(
     candidates: Sequence[Match], matches: Sequence[Match], cutoff: float | None
 ) -> int:
-    """How many candidates beyond the cutoff are not among the matches."""
+    """The number of candidates beyond the cutoff that are not among the matches."""
     shown = {(match.repo, match.rel_path, match.chunk_id) for match in matches}
     beyond = [each for each in candidates if not passes(each, cutoff)]
     return sum((each.repo, each.rel_path, each.chunk_id) not in shown for each in beyond)

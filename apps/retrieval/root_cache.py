@@ -1,9 +1,9 @@
-"""Live chunks of roots in memory, up to CODEINFO_RETRIEVAL_MEMORY_MB.
+"""A cache of the live chunks of roots in memory, up to CODEINFO_RETRIEVAL_MEMORY_MB.
 
-For one generation of a root neither its live chunks nor their vectors change, so the cache answers
-as the stores would. A root is loaded when it is published (`follow_changes`), otherwise after the
-first search of a generation; the stores answer in the meantime. A root that was searched within
-IDLE_SECONDS is not evicted for another. Otherwise the least recently used goes first.
+The live chunks and the vectors of one generation of a root do not change, so the cache returns what
+the stores would. A root is loaded when it is published (`follow_changes`), otherwise after the
+first search of a generation; until then searches read the stores. The least recently used root is
+evicted first; a root that was searched within IDLE_SECONDS is not evicted.
 """
 
 import logging
@@ -31,11 +31,11 @@ from apps.index.vectors.store import VectorStore, get_store
 
 log = logging.getLogger("codeinfo.retrieval")
 
-# A root that was not searched for this long may be evicted.
+# A root that was not searched for this time may be evicted.
 IDLE_SECONDS = 600.0
 # Delay before a root that could not be loaded is tried again.
 RETRY_SECONDS = 10.0
-# Id, names, place and words of a chunk: the average of 41,683 chunks of 24 repositories is 1,145.
+# Id, names, location and words of a chunk: 1,145 on average over 41,683 chunks of 24 repositories.
 BYTES_PER_CHUNK = 1_150
 
 
@@ -67,9 +67,10 @@ def load(
     store: VectorStore,
     before: LoadedRoot | None = None,
 ) -> LoadedRoot | None:
-    """Load the chunks of the live files. None if words or vectors lack some of them.
+    """Load the chunks of the live files. None if the words or the vectors of some are missing.
 
-    `before` is an earlier generation with vectors of the same dimension. Raises Unavailable.
+    `live` are ids of SourceFiles. `before` is an earlier generation with vectors of the same
+    dimension. Raises Unavailable.
     """
     contents = lexical.contents(root.id, live)
     if contents is None or not contents.ids or len(contents.ids) != root.embedded:
@@ -81,17 +82,20 @@ def load(
 def _units(
     root_id: UUID, ids: Sequence[str], store: VectorStore, before: LoadedRoot | None
 ) -> Vectors | None:
-    """The vector of each id. A vector never changes, so the store is asked only for new ids."""
-    known = {each: row for row, each in enumerate(before.contents.ids)} if before else {}
-    fresh = [each for each in ids if each not in known]
-    vectors = store.vectors(root_id, fresh) if fresh else None
-    if before is None or len(fresh) == len(ids):
+    """The vector of each id: float32 (n, dimension), unit length; None if the store lacks some.
+
+    A vector never changes, so only new ids are read from the store.
+    """
+    row_of = {each: row for row, each in enumerate(before.contents.ids)} if before else {}
+    new = [each for each in ids if each not in row_of]
+    vectors = store.vectors(root_id, new) if new else None
+    if before is None or len(new) == len(ids):
         # The product with a vector takes half the time in column order.
         return None if vectors is None else np.asfortranarray(vectors)
-    if fresh and vectors is None:
+    if new and vectors is None:
         return None
     units = np.empty((len(ids), before.dimension), np.float32, order="F")
-    rows = np.array([known.get(each, -1) for each in ids], np.intp)
+    rows = np.array([row_of.get(each, -1) for each in ids], np.intp)
     units[rows >= 0] = before.units[rows[rows >= 0]]
     if vectors is not None:
         units[rows < 0] = vectors
@@ -100,19 +104,21 @@ def _units(
 
 @dataclass
 class CacheEntry:
+    """A root in memory."""
+
     loaded: LoadedRoot
-    bytes: int
-    used_at: float
+    bytes: int  # estimated
+    used_at: float  # when it was last searched, by the clock of the cache
 
 
 @dataclass(frozen=True)
 class LoadRequest:
     """A root to load."""
 
-    root: Root  # at its generation
-    dimension: int
-    used_at: float  # when it was last searched
-    load: Callable[[LoadedRoot | None], LoadedRoot | None]  # takes the earlier generation
+    root: Root  # as it was when the load was requested
+    dimension: int  # of its vectors
+    used_at: float  # when it was last searched, by the clock of the cache
+    load: Callable[[LoadedRoot | None], LoadedRoot | None]  # takes the cached generation
 
     @property
     def bytes(self) -> int:
@@ -131,7 +137,7 @@ class RootCache:
         self._worker: threading.Thread | None = None
 
     def get(self, root: Root, dimension: int) -> LoadedRoot | None:
-        """The root at its generation, with vectors of this dimension. On a miss, request it."""
+        """The cached root if it has this generation and dimension. On a miss, request it."""
         with self._changed:
             entry = self._entries.get(root.id)
             now = self._clock()
@@ -144,7 +150,7 @@ class RootCache:
         return None
 
     def refresh(self, roots: Iterable[Root], dimension: int) -> None:
-        """Load the published roots that are missing or of an earlier generation."""
+        """Load the published roots that are not cached, or cached at an earlier generation."""
         for root in roots:
             with self._changed:
                 if self._has(root, dimension) or not self._accepts(root, dimension):
@@ -162,9 +168,9 @@ class RootCache:
         return self._worker is not None and self._worker.is_alive()
 
     def _accepts(self, root: Root, dimension: int) -> bool:
-        """Return True, and note the attempt, if a root should be loaded now."""
-        allowed = size_in_bytes(root.embedded, dimension) <= config().retrieval_memory_mb << 20
-        if not allowed or not self._is_due(root):
+        """Return True, and record the attempt, if a root should be loaded now."""
+        fits = size_in_bytes(root.embedded, dimension) <= config().retrieval_memory_mb << 20
+        if not fits or not self._is_due(root):
             return False
         self._tried[root.id] = root.generation, self._clock()
         return True
@@ -183,7 +189,7 @@ class RootCache:
         try:
             loading = partial(load, root, live_file_ids(root), get_lexical(), get_store())
         except Unavailable:
-            return  # the search reports it
+            return  # the search itself reports it
         with self._changed:
             self._requests.append(LoadRequest(root, dimension, used_at, loading))
             if not self._is_working():
@@ -195,7 +201,7 @@ class RootCache:
             try:
                 loaded = request.load(self._before(request))
             except Unavailable as error:
-                log.warning("not held in memory", extra={"context": {"reason": error.message}})
+                log.warning("root not cached", extra={"context": {"reason": error.message}})
                 continue
             if loaded:
                 with self._changed:
@@ -227,7 +233,7 @@ class RootCache:
     def _make_room(self, request: LoadRequest) -> bool:
         """Evict idle roots if necessary. Return True if the root fits."""
         free = (config().retrieval_memory_mb << 20) - request.bytes
-        # The entry that the request replaces is freed once it is loaded.
+        # The entry that the request replaces is freed after the load.
         others = {i: entry for i, entry in self._entries.items() if i != request.root.id}
         free -= sum(entry.bytes for entry in others.values())
         idle_since = self._clock() - IDLE_SECONDS
@@ -242,13 +248,13 @@ root_cache = RootCache()
 
 
 async def follow_changes() -> None:
-    """Load each root as soon as it is published, for as long as the server runs."""
+    """Load each root as soon as it is published. Runs until it is cancelled."""
     with hub.subscribe(changes.ROOTS) as notices:
         async for _ in notices.batches():
             try:
                 await database_sync_to_async(_refresh, thread_sensitive=False)()
             except DatabaseError:
-                continue  # the first search will load it
+                continue  # the next search loads it
 
 
 def _refresh() -> None:

@@ -2,9 +2,9 @@
 
     SearchQuery    query.py         parse the wire keys
     EmbeddedQuery  query.py         embed the text
-    Candidates     gather.py        nearest chunks and chunks with the words, over all roots
+    Candidates     gather.py        nearest chunks by vector, best chunks by BM25, over all roots
                    candidates.py    from memory (root_cache.py) or from the stores
-                   ranking/rank.py  fuse both sides and rank
+                   ranking/rank.py  fuse both scores and rank
     Match          results.py       texts, then cutoff, duplicates, caps
     SearchResult   results.py       matches, and their summary by file
 
@@ -18,7 +18,7 @@ from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.ingest_throttle import ingest_throttle
 from apps.core.telemetry import span, tell
-from apps.embedding import get_embedder
+from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Vectors
 from apps.index.changes import sweep_due
 from apps.index.lexical import get_lexical
@@ -51,7 +51,7 @@ log = logging.getLogger("codeinfo.retrieval")
 
 @span("search")
 def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
-    """Search the index. `limits` None: those of the settings.
+    """Search the index (contract.md §4.2 to §4.4). `limits` defaults to those of the settings.
 
     Raises, checked in this order: Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND, Unavailable
     EMBED_MODEL_MISSING with details.modelId, Unavailable CHROMA_UNAVAILABLE for any other failure.
@@ -70,10 +70,10 @@ def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
 
 
 def _find(query: SearchQuery, model_id: str) -> tuple[list[Match], str]:
-    """At most `query.limit` matches before the limits, best first, and what `degraded` says.
+    """At most `query.limit` matches, best first, and the text of `degraded`. Limits come later.
 
     Raises NotFound REPO_NOT_FOUND, then Unavailable EMBED_MODEL_MISSING, then Unavailable if the
-    embedder or the stores fail. In mode `hybrid` the words answer alone if they can.
+    embedder or the stores fail. Mode `hybrid` then ranks by words alone if a root has a word index.
     """
     roots = roots_for(query.repositories, model_id)
     is_hybrid = config().retrieval_mode == "hybrid"
@@ -90,7 +90,7 @@ def _find(query: SearchQuery, model_id: str) -> tuple[list[Match], str]:
 
 @span("embed question")
 def _embed(text: str, model_id: str) -> Vectors:
-    """The vector of the query, by the model that the index is locked to."""
+    """The vector of the query, float32 (dimension,), by the model that the index is locked to."""
     try:
         return get_embedder(model_id).embed_query(text)
     except (InvalidInput, NotFound) as error:
@@ -106,8 +106,10 @@ def _hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> tuple
 def _words_only(
     query: SearchQuery, roots: Sequence[Root], error: Unavailable
 ) -> tuple[list[Match], str]:
-    """Rank by BM25 alone because the vectors are unavailable. Raises `error` if no root has a word
-    index."""
+    """Rank by BM25 alone because the vectors are unavailable.
+
+    Raises `error` if no root has a word index.
+    """
     if not any(map(_has_words, roots)):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
@@ -125,7 +127,7 @@ def _has_words(root: Root) -> bool:
 def _ranked(
     query: SearchQuery, roots: Sequence[Root], vector: Vectors | None
 ) -> tuple[Candidates, list[int]]:
-    """The candidates, and the indexes of the best of them, best first."""
+    """The candidates, and the indexes of the `query.limit` best, best first."""
     embedded = EmbeddedQuery(query.text, query.filters, vector, repeated_files(roots))
     candidates = gather(roots, embedded)
     ranking = RankingQuery.of(query.text, candidates.frequencies, candidates.total)
@@ -133,15 +135,15 @@ def _ranked(
 
 
 def _degraded(candidates: Candidates, roots: Sequence[Root]) -> str:
-    """Which roots were searched without their vectors or without their words."""
+    """The text of `degraded`: roots searched without their vectors or without their words."""
     failed, wordless = candidates.without_vectors, candidates.without_words
     if failed:
         _warn("words", failed)
     if wordless:
         sweep_due.set()
         _warn("vectors", wordless)
-    whole = [root for root in candidates.from_stores if root not in failed]
-    texts = words_only(failed, roots), vectors_only(wordless), lost_vectors(whole)
+    answered = [root for root in candidates.from_stores if root not in failed]
+    texts = words_only(failed, roots), vectors_only(wordless), lost_vectors(answered)
     return "; ".join(filter(None, texts))
 
 
@@ -150,7 +152,7 @@ def _warn(side: str, roots: Sequence[Root]) -> None:
 
 
 def _as_contracted(error: Unavailable, model_id: str) -> Unavailable:
-    """The contract knows two failures: the model is missing, or the search failed."""
+    """The contract has two failures: the model is missing, or the search failed."""
     if error.code == "EMBED_MODEL_MISSING":
         text = f"EMBED_MODEL_MISSING: {model_id} not available ({error.message})"
         details = {"modelId": model_id}

@@ -16,25 +16,22 @@ from apps.index.root_directory import read_file
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines
 from apps.retrieval.ingested import live_file
 from apps.retrieval.lines import Lines, source_url
-from apps.retrieval.repositories import repo_id, the_one
+from apps.retrieval.repositories import find_root, repo_id
 
-# A file with more lines is shown in windows: MARGIN lines before and after the cited ones.
-WHOLE = 2000
+# Longer files are shown in windows: MARGIN lines before and after the cited ones.
+MAX_LINES = 2000
 MARGIN = 400
 
 
 @dataclass(frozen=True)
 class SourceRequest:
-    """A file, and the lines that are cited (1-based, both included; None: no lines).
+    """A file and its cited lines."""
 
-    `around` moves the window of a long file without citing lines.
-    """
-
-    repo: str
-    path: str
-    start: int | None = None
-    end: int | None = None
-    around: int | None = None
+    repo: str  # repository id
+    path: str  # within the repository
+    start: int | None = None  # first cited line, 1-based; None: no lines
+    end: int | None = None  # last cited line, included
+    around: int | None = None  # line of the window in a long file, instead of the cited lines
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "SourceRequest":
@@ -65,14 +62,14 @@ class SourceLine:
 
 @dataclass(frozen=True)
 class SourceView(Lines):
-    """What the viewer shows. `before` and `after` count the lines that it leaves out."""
+    """A window of a file. `start` and `end` are the cited lines."""
 
     host_path: str
-    lines: tuple[SourceLine, ...]
-    total: int
-    before: int
-    after: int
-    unchanged: bool
+    lines: tuple[SourceLine, ...]  # of the window
+    total: int  # lines of the file
+    before: int  # lines before the window
+    after: int  # lines after the window
+    unchanged: bool  # the file on disk is the ingested one
 
     @property
     def cited(self) -> str:
@@ -99,12 +96,12 @@ class SourceView(Lines):
 
 
 def open_source(request: SourceRequest) -> SourceView:
-    """Read a file that is live in a published root.
+    """Read a live file from the disk.
 
-    Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND, and the errors of `read_file` for a file that
-    is gone, too large, or no longer a regular file inside its root.
+    Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND, and the errors of `read_file` if the file was
+    deleted, is too large, or is not a regular file inside its root.
     """
-    root = the_one(request.repo)
+    root = find_root(request.repo)
     row = live_file(root, request.path)
     data = read_file(Path(root.path), row.path)
     lines = lines_of(decode(data))
@@ -134,18 +131,19 @@ def _line(value: Any) -> int | None:
 
 def _window(total: int, request: SourceRequest) -> tuple[int, int]:
     """First and last line to show; last < first for an empty file."""
-    if total <= WHOLE:
+    if total <= MAX_LINES:
         return 1, total
     start = min(request.around or request.start or 1, total)
     end = start if request.around else min(request.end or start, total)
-    # The window is never longer than a file that is shown whole.
-    return max(1, start - MARGIN), min(total, end + MARGIN, start - MARGIN + WHOLE)
+    # The cited lines may be many more than MAX_LINES.
+    return max(1, start - MARGIN), min(total, end + MARGIN, start - MARGIN + MAX_LINES)
 
 
 def _highlighted(lines: list[str], first: int, last: int, row: SourceFile) -> list[SafeString]:
-    """Lex from the top of the file if it is small enough, otherwise from the top of the window."""
-    whole = "\n".join(lines)
-    if len(whole) <= MAX_CHARS:
-        return highlight_lines(whole, path=row.path, language=row.language)[first - 1 : last]
+    """The lines of the window as HTML. Lexes the whole file if it is small enough, since a window
+    may begin inside a string or comment."""
+    text = "\n".join(lines)
+    if len(text) <= MAX_CHARS:
+        return highlight_lines(text, path=row.path, language=row.language)[first - 1 : last]
     window = "\n".join(lines[first - 1 : last])
     return highlight_lines(window, path=row.path, language=row.language)

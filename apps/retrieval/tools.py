@@ -1,4 +1,4 @@
-"""What a model may call to look into the index. The same verbs serve the chat and MCP."""
+"""The tools that a model may call to read the index. The chat and MCP offer the same tools."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -40,28 +40,28 @@ VECTOR_SEARCH = Tool(
     name="VectorSearch",
     description=(
         "Search the ingested source repositories by meaning and by words and get back the passages "
-        "that fit the query best, each with its repository, file path, line numbers (startLine to "
+        "that match the query best, each with repository, file path, line numbers (startLine to "
         "endLine, 1-based, both included) and text. Use it before answering any question about the "
-        "code or its documentation, and again with other words when the passages do not answer it; "
-        "for the definition or the uses of a name that you know, FindDefinitions and "
-        "FindReferences are surer. "
-        "Ask for one thing at a time, in words or identifiers that the code itself would use: "
+        "code or its documentation, and again with other words if the passages do not answer it. "
+        "If you know the name, use FindDefinitions or FindReferences to find where it is defined "
+        "or used. "
+        "Search for one thing at a time, in words or identifiers that the code itself would use: "
         "'retry with backoff after HTTP 429', 'class ConnectionPool'. `score` is a distance: lower "
         "is better, above about 1.4 unrelated. Passages far from the query are left out, at most "
-        "two come from one file, and no result means that nothing close was found. " + QUOTED
+        "two come from one file, and no result means that nothing is close enough. " + QUOTED
     ),
     parameters=schema(
         {
             "query": {
                 "type": "string",
                 "minLength": 1,
-                "description": "What to look for: a sentence, a symbol or a few key words.",
+                "description": "What to search for: a sentence, a symbol or a few keywords.",
             },
             "repository": REPOSITORY,
             "path": PATH,
             "language": LANGUAGE,
             "limit": limit(
-                DEFAULT_LIMIT, MAX_LIMIT, "Most passages to consider; fewer may come back."
+                DEFAULT_LIMIT, MAX_LIMIT, "Most passages to consider; fewer may be returned."
             ),
         },
         "query",
@@ -74,7 +74,7 @@ VECTOR_SEARCH = Tool(
     empty_hint=(
         "Nothing came close. Search again with names and words that the code itself would use, one "
         "thing at a time; leave out `repository` and filters, or call ListIngestedRepositories to "
-        "see whether the right repository is ingested at all."
+        "see whether the right repository is ingested."
     ),
 )
 
@@ -83,8 +83,8 @@ LIST_REPOSITORIES = Tool(
     description=(
         "List the source repositories that can be searched: for each its `id` (the name that "
         "the other tools take as `repository`), description, folder, time of the last ingest and "
-        "the number of files and chunks. Use it to learn what there is, or to find the right "
-        "`repository` when a question names a project. Takes no arguments."
+        "the number of files and chunks. Use it to learn what can be searched, or to find the "
+        "`repository` of a project that a question names. Takes no arguments."
     ),
     parameters=schema({}),
     run=_list_repositories,

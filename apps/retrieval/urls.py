@@ -1,4 +1,4 @@
-"""Addresses of this app."""
+"""URLs of search, symbols and the source viewer."""
 
 from django.urls import path
 

@@ -30,7 +30,7 @@ from apps.retrieval.symbols import (
     find_references,
 )
 
-# Limits of what the page shows.
+# Limits of the page.
 MAX_REFERENCES = 100
 MAX_OUTLINE_ITEMS = 500
 MAX_DEPTH = 4
@@ -38,7 +38,7 @@ MAX_DEPTH = 4
 
 @require_safe
 def search_page(request: HttpRequest) -> HttpResponse:
-    """`GET /search`: the page, or only its results for htmx."""
+    """`GET /search`: the page, or for htmx only the results."""
     query = PageQuery.read(request.GET)
     roots = queries.published_roots()
     chosen = [root for root in roots if repo_id(root) in query.repositories] or roots
@@ -52,13 +52,13 @@ def search_page(request: HttpRequest) -> HttpResponse:
     }
     response = _page_or_part(request, "retrieval/page.html", "retrieval/_results.html", context)
     if "X-Live" in request.headers:
-        # Live search must not add a history entry for each letter.
+        # A search for each keystroke must not add history entries.
         response["HX-Replace-Url"] = query.url()
     return response
 
 
 def _results(query: PageQuery) -> dict[str, Any]:
-    """The context of the results: what was found, or the error, and the time it took."""
+    """The context of the results, or of the error."""
     started = time.perf_counter()
     try:
         context = _symbols(query) if query.symbols else _passages(query)
@@ -97,7 +97,7 @@ def _symbols(query: PageQuery) -> dict[str, Any]:
 
 
 def _cutoff(result: SearchResult, hits: list[Hit], cutoff: float | None) -> dict[str, Any]:
-    """Context of the cutoff. `only_weak`: nothing passed it, so the best matches are shown."""
+    """The context of the cutoff. `only_weak`: no match passes it, so the fallback is shown."""
     return {
         "cutoff": cutoff,
         "weaker": result.weaker,
@@ -122,7 +122,7 @@ def source(request: HttpRequest) -> HttpResponse:
 
 
 def _outline(view: SourceView) -> list[dict[str, Any]]:
-    """The definitions of the file with their depth; empty on an error."""
+    """The first definitions of the file with their depth; empty on an error."""
     try:
         outline = file_outline(OutlineQuery(view.repo, view.path))
     except CodeinfoError:
@@ -140,7 +140,7 @@ def _page_or_part(
     htmx = request.htmx  # type: ignore[attr-defined]
     name = part if htmx and not htmx.history_restore_request else page
     response = render(request, name, context, status=status)
-    # One URL has two bodies, and a cache must not mix them up.
+    # One URL has two bodies, which a cache must keep apart.
     patch_vary_headers(response, ["HX-Request", "HX-History-Restore-Request"])
     patch_cache_control(response, no_cache=True, private=True)
     return response

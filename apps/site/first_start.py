@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 
 from apps.core.config import BASE_DIR, Config
 from apps.core.errors import CodeinfoError
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index.endings import INTERRUPTED
 from apps.index.models import IngestRun, Root
 from apps.ingest import services

@@ -1,4 +1,4 @@
-"""Commands that set Django up themselves, or need none of it, start without its settings."""
+"""Commands and modules that need no Django settings import without them."""
 
 import os
 import subprocess
@@ -10,13 +10,21 @@ import pytest
 pytestmark = pytest.mark.door
 
 HOME = Path(__file__).resolve().parents[2]
-MODULES = "training.__main__, benchmarks.docstrings, benchmarks.retrieval.__main__"
 
 
-def test_commands_that_need_no_settings_are_read_without_them() -> None:
+@pytest.mark.parametrize(
+    ("modules", "absent"),
+    [
+        ("training.__main__, benchmarks.docstrings, benchmarks.retrieval.__main__", ()),
+        ("apps.embedding.types, apps.embedding.texts, apps.embedding.static", ("django", "httpx")),
+        ("apps.code.chunking, apps.code.values, apps.embedding.words", ("django", "numpy")),
+    ],
+)
+def test_modules_import_without_settings(modules: str, absent: tuple[str, ...]) -> None:
     environ = {key: value for key, value in os.environ.items() if key != "DJANGO_SETTINGS_MODULE"}
+    check = f"import {modules}, sys; print(*sys.modules.keys() & set({absent!r}))"
     done = subprocess.run(
-        [sys.executable, "-c", f"import {MODULES}"],
+        [sys.executable, "-c", check],
         cwd=HOME,
         env=environ,
         capture_output=True,
@@ -24,3 +32,4 @@ def test_commands_that_need_no_settings_are_read_without_them() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert not done.stdout.strip(), "imported needlessly"

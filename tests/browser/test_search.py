@@ -78,7 +78,7 @@ def test_filters_narrow_and_are_in_the_address(index: None, open_page: OpenPage)
 
 def test_a_facet_narrows_and_leads_back(index: None, open_page: OpenPage) -> None:
     page = open_page("/search?q=retry")
-    facets = page.get_by_role("complementary", name="Narrow what was found")
+    facets = page.get_by_role("complementary", name="Narrow the results")
     facets.get_by_role("link", name=re.compile("^lamp")).click()
     expect(page).to_have_url(re.compile("repository=lamp"))
     expect(page.locator(".hit .dir").first).to_contain_text("lamp/")

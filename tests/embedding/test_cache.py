@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from apps.core import sqlite_files
-from apps.embedding import get_embedder
 from apps.embedding.cache import PROBE, VectorCache
+from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import EmbeddingText
 from tests.stand_ins.embeddings_server import EmbeddingsServer, vector_of
 from tests.support.ingested import SAMPLE, run_ingest, write_files

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from apps.core.errors import Unavailable
-from apps.embedding import get_embedder, retry, server
-from apps.embedding.catalogue import available_models
+from apps.embedding import retry, server
+from apps.embedding.catalogue import available_models, get_embedder
 from apps.embedding.types import EmbeddingText
 from apps.embedding.wire import wire
 from tests.stand_ins.raw_server import RawStandIn, http

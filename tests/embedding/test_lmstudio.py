@@ -8,7 +8,7 @@ import pytest
 import apps.lmstudio.sdk  # noqa: F401
 from apps.core.addresses import Address
 from apps.core.errors import InvalidInput, Unavailable
-from apps.embedding import available_models, get_embedder, is_gone, resolve
+from apps.embedding.catalogue import available_models, get_embedder, is_removed_model, resolve
 from apps.embedding.static import MODEL_ID
 from apps.embedding.types import EmbeddingText
 from apps.lmstudio import services
@@ -93,7 +93,7 @@ def test_a_bare_id_is_answered_in_full_unless_two_offer_it(
 ) -> None:
     assert resolve(EMBEDDER) == FULL
     assert resolve("lmstudio:not-listed") == "lmstudio:not-listed"
-    assert not is_gone(FULL)
+    assert not is_removed_model(FULL)
     with EmbeddingsServer() as other:
         configure(embedding_base_url=other.url)
         other.models = [{"id": EMBEDDER}]

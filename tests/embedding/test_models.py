@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from apps.core.errors import InvalidInput, Unavailable
-from apps.embedding import DEFAULT_MODEL, available_models, get_embedder, resolve
+from apps.embedding.catalogue import DEFAULT_MODEL, available_models, get_embedder, resolve
 from apps.embedding.static import MODEL_ID
 from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply
 

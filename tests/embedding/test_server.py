@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from apps.core.errors import InvalidInput, Unavailable
-from apps.embedding import get_embedder, retry
+from apps.embedding import retry
+from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText
 from tests.stand_ins.embeddings_server import EmbeddingsServer, Reply, answer_to, vector_of
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.embedding import DEFAULT_MODEL, get_embedder, static
+from apps.embedding import static
+from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.types import EmbeddingText, Vectors
 from apps.embedding.words import RunCache, Runs, stems
 from tests.embedding import static_reference
@@ -42,7 +43,7 @@ def test_what_holds_a_word_has_unit_length_and_what_holds_none_is_zero() -> None
 
 
 def test_a_batch_gives_each_text_the_vector_it_has_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "AT_ONCE", 4)
+    monkeypatch.setattr(static, "BATCH_SIZE", 4)
     texts = [EmbeddingText(*case["fields"]) for case in TEXTS["documents"]]
     batch = embedder.embed_documents(texts)
     assert batch.shape == (len(texts), 256)

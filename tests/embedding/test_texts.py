@@ -3,8 +3,7 @@
 import pytest
 
 from apps.code.values import Chunk
-from apps.embedding import embedding_text, fit
-from apps.embedding.texts import estimate_tokens, head
+from apps.embedding.texts import embedding_text, estimate_tokens, head, split_to_fit
 
 CODE = "\n".join(f"    total_{number} = rows[{number}].amount * rate" for number in range(40))
 
@@ -20,17 +19,17 @@ def sizes(pieces: list[Chunk]) -> list[int]:
 
 def test_an_embedder_without_a_limit_takes_any_chunk() -> None:
     whole = chunk(CODE * 100)
-    assert fit("src/report.py", whole, None) == [whole]
+    assert split_to_fit("src/report.py", whole, None) == [whole]
 
 
 def test_a_chunk_that_fits_stays_as_it_is() -> None:
     whole = chunk(CODE)
-    assert fit("src/report.py", whole, 10_000) == [whole]
+    assert split_to_fit("src/report.py", whole, 10_000) == [whole]
 
 
 @pytest.mark.parametrize("limit", [60, 100, 435])
 def test_a_chunk_that_does_not_fit_is_cut_between_lines(limit: int) -> None:
-    pieces = fit("src/report.py", chunk(CODE), limit)
+    pieces = split_to_fit("src/report.py", chunk(CODE), limit)
     assert len(pieces) > 1
     assert "\n".join(piece.text for piece in pieces) == CODE
     assert max(sizes(pieces)) <= limit
@@ -42,7 +41,7 @@ def test_a_chunk_that_does_not_fit_is_cut_between_lines(limit: int) -> None:
 
 @pytest.mark.parametrize("line", ["x" * 3_000, "日本語" * 500, '{"a":1,' * 400, "😀" * 300])
 def test_a_line_too_long_for_the_embedder_becomes_parts_of_that_line(line: str) -> None:
-    pieces = fit("src/report.py", chunk(f"before\n{line}\nafter"), 100)
+    pieces = split_to_fit("src/report.py", chunk(f"before\n{line}\nafter"), 100)
     assert [piece.text for piece in pieces][0] == "before"
     assert [piece.text for piece in pieces][-1] == "after"
     parts = pieces[1:-1]
@@ -52,13 +51,13 @@ def test_a_line_too_long_for_the_embedder_becomes_parts_of_that_line(line: str) 
 
 
 def test_blank_pieces_are_left_out() -> None:
-    pieces = fit("src/report.py", chunk("a\n" + "\n" * 500 + "b"), 100)
+    pieces = split_to_fit("src/report.py", chunk("a\n" + "\n" * 500 + "b"), 100)
     assert all(piece.text.strip() for piece in pieces)
     assert (pieces[0].start_line, pieces[-1].end_line) == (101, 602)
 
 
 def test_a_header_that_leaves_no_room_does_not_stop_the_cutting() -> None:
-    pieces = fit("src/" + "deep/" * 100 + "report.py", chunk("value = 1"), 20)
+    pieces = split_to_fit("src/" + "deep/" * 100 + "report.py", chunk("value = 1"), 20)
     assert "".join(piece.text for piece in pieces) == "value = 1"
 
 

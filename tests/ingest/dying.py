@@ -33,7 +33,7 @@ def forked(stage: str, call: int) -> int:
 if __name__ == "__main__":
     django.setup()
 
-    from apps.embedding import DEFAULT_MODEL, get_embedder
+    from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
     from apps.ingest.runs import queue, recovery
     from tests.ingest.stages import Nth, hook
 

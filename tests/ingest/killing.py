@@ -20,7 +20,7 @@ from typing import Any
 
 from django.db import connection
 
-from apps.embedding import DEFAULT_MODEL, get_embedder
+from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.static import MODEL_ID
 from apps.index import stores
 from apps.index.lexical import files, get_lexical

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from apps.embedding import DEFAULT_MODEL, get_embedder
+from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.index.parsing import Chunker
 from apps.index.vectors.store import get_store
 from apps.ingest.runs import batches, pipeline

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index.models import IngestRun
 from apps.ingest.discovery.discovery import discover
 from tests.ingest.test_discovery_walk import names, reasons

@@ -20,7 +20,7 @@ from django.test import Client
 
 from apps.core import disk
 from apps.core.errors import Unavailable
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import endings, queries
 from apps.index.lexical import LexicalStore
 from apps.index.models import IngestRun

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from apps.core.types import JSON
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index.models import Root, SourceFile
 from apps.ingest.runs import queue
 from tests.support.git import as_bare, commit_all, git, hostile, init

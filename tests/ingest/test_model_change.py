@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index.models import IndexLock, IngestRun, Root
 from apps.ingest.runs import queue
 from tests.ingest.test_start import post

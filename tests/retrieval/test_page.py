@@ -123,7 +123,7 @@ def test_nothing_within_the_cutoff_is_said_so(client: Client, shelf: Shelf) -> N
         shelf.put(1.7, f"far{i}.py")
     words = text(get(client, q="x", repository="repo"))
     assert "Nothing in repo comes closer than the cutoff of 1.400." in words
-    assert "The best matches are shown all the same." in words
+    assert "The best matches are shown anyway." in words
     assert "2 weaker matches beyond the cutoff" in words
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from apps.index.models import SourceFile
-from apps.retrieval.source import MARGIN, WHOLE
+from apps.retrieval.source import MARGIN, MAX_LINES
 from tests.retrieval.conftest import Shelf
 
 pytestmark = pytest.mark.django_db
@@ -95,7 +95,7 @@ def test_without_lines_nothing_is_cited(client: Client, ingested) -> None:
 
 @pytest.mark.door
 def test_a_long_file_is_shown_around_the_cited_lines(client: Client, ingested) -> None:
-    total = WHOLE * 3
+    total = MAX_LINES * 3
     ingested("long.py", "".join(f"x{i} = {i}\n" for i in range(1, total + 1)))
     html = part(client, path="long.py", start=3000, end=3002).content.decode()
     assert list(lines(html)) == list(range(3000 - MARGIN, 3002 + MARGIN + 1))
@@ -106,7 +106,7 @@ def test_a_long_file_is_shown_around_the_cited_lines(client: Client, ingested) -
 
 
 def test_the_windows_of_a_long_file_cover_it_whole(client: Client, ingested) -> None:
-    total = WHOLE * 2
+    total = MAX_LINES * 2
     ingested("long.txt", "".join(f"{i}\n" for i in range(1, total + 1)))
     seen: set[int] = set()
     url: str | None = f"{URL}?repo=repo&path=long.txt"
@@ -124,9 +124,9 @@ def test_the_windows_of_a_long_file_cover_it_whole(client: Client, ingested) -> 
 
 
 def test_citing_a_whole_long_file_shows_no_more_than_a_window(client: Client, ingested) -> None:
-    ingested("long.txt", "x\n" * WHOLE * 3)
-    html = part(client, path="long.txt", start=1, end=WHOLE * 3).content.decode()
-    assert len(lines(html)) <= WHOLE
+    ingested("long.txt", "x\n" * MAX_LINES * 3)
+    html = part(client, path="long.txt", start=1, end=MAX_LINES * 3).content.decode()
+    assert len(lines(html)) <= MAX_LINES
 
 
 @pytest.mark.door

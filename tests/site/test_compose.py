@@ -17,7 +17,7 @@ import yaml
 
 from apps.core.access import check_exposure
 from apps.core.config import ALIASES, Config
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import running
 from tests.house.sources import HOME
 from tests.site.test_documented_commands import until_ingested

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from codeinfo import settings
 from tests.browser.product import Product, running
 from tests.site.test_documented_commands import until_ingested

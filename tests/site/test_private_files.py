@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from apps.core import private_files
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import HOME, SERVE, Product, running
 
 pytestmark = pytest.mark.door

@@ -12,7 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from apps.core import telemetry
 from apps.core.config import Config
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import HOME, running
 from tests.site.test_documented_commands import until_ingested
 from tests.stand_ins.openai_server import OpenAIStandIn

@@ -7,7 +7,7 @@ import chromadb
 import httpx
 import pytest
 
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import Product, running
 from tests.site.test_documented_commands import until_ingested
 from tests.support.index import Server, server  # noqa: F401 - a fixture

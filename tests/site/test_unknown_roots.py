@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import stores
 from apps.index.lexical import get_lexical
 from apps.index.models import Installation, RemovedRoot, Root

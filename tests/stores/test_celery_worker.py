@@ -14,7 +14,7 @@ import pytest
 from websockets.sync.client import connect
 
 from apps.core.config import config
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import HOME, Product, running
 from tests.stores.servers import stores_called
 from tests.support.ingested import SAMPLE, write_files

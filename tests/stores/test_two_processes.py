@@ -9,7 +9,7 @@ import httpx
 import pytest
 from websockets.sync.client import connect
 
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import Product, running
 from tests.site.test_documented_commands import until_ingested
 from tests.stores.servers import stores_called

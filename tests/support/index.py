@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from apps.embedding import DEFAULT_MODEL, get_embedder
+from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.static import StaticCodeEmbedder
 from apps.embedding.wire import wire
 from apps.index import stores

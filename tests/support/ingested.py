@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from apps.embedding import DEFAULT_MODEL
+from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import queries
 from apps.index.models import IngestRun, Root
 from apps.ingest import services

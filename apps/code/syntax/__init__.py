@@ -1,6 +1,6 @@
-"""Cutting source text along its syntax tree, in a process of its own.
+"""Split source text along its syntax tree, in a separate process.
 
-Run as `python -m apps.code.syntax` it is the parse process that `apps.index.parsing` starts and
-may lose: a grammar can loop for ever, or crash, on input nobody foresaw. So nothing here imports
-Django, numpy or the rest of the product.
+`python -m apps.code.syntax` is the parse process that `apps.index.parsing` starts. A grammar may
+loop for ever or crash, so the process may end at any time. It starts often, so nothing here imports
+Django, numpy or other rooms.
 """

@@ -1,12 +1,13 @@
-"""The parse process: batches of files in on stdin, what each holds out on stdout.
+"""The parse process: reads batches of files from stdin and writes results to stdout.
 
-A request is one JSON line `{"task", "value", "seconds", "files": [[grammar, bytes], …]}` and then
-the bytes of all files together; the task is to `cut` (the value: a piece's most characters) or to
-`find` (the value: a name). It is read whole before any is parsed, so that neither side can block
-the other. Each answer is one JSON line, in order. The end of stdin ends the process, and so does
-the kernel's timer when a file takes too long: that holds inside a parser that never returns, and
-after the death of the parent. The timer counts this process's own work, so that the same files are
-given up on a busy machine as on an idle one. With `--background` it lets others go first.
+A request is one line of JSON, `{"task", "value", "seconds", "files": [[grammar, bytes], …]}`,
+followed by the bytes of all files. The task `cut` splits files (`value`: characters of a piece);
+`find` finds a name (`value`). A request is read completely before the first file is parsed, so that
+neither side blocks the other. The result for each file is one line of JSON, in order.
+
+The process ends with stdin, or when a file takes more than `seconds` of CPU time: the kernel's
+timer also ends a parser that never returns, and works after the death of the parent. CPU time makes
+the limit independent of the load of the machine. `--background` lowers the priority.
 """
 
 import json
@@ -19,19 +20,19 @@ from typing import Any, BinaryIO
 from apps.code.syntax.find import occurrences
 from apps.code.syntax.trees import cut_along_tree
 
-# From the lines of a file, the value of the request and the grammar to what JSON can hold.
+# Takes the lines of a file, the value of the request and the grammar; returns a JSON value.
 Task = Callable[[Sequence[str], Any, str], Sequence[Any]]
 TASKS: Mapping[str, Task] = {"cut": cut_along_tree, "find": occurrences}
 BACKGROUND = 10
 
 
 def serve(requests: BinaryIO, answers: BinaryIO, tasks: Mapping[str, Task] = TASKS) -> None:
-    """Answer requests until there are no more."""
-    # Whatever the parent did to these signals, here they end the process, without a word.
-    for deadly in (signal.SIGPROF, signal.SIGPIPE):
-        signal.signal(deadly, signal.SIG_DFL)
+    """Answer requests until stdin ends."""
+    # The parent may have changed the handling of these signals. Here they end the process silently.
+    for number in (signal.SIGPROF, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGPROF])
-    # Ctrl-C reaches the whole group; it is the parent's to handle.
+    # Ctrl-C reaches the whole process group. The parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while line := requests.readline():
         request = json.loads(line)

@@ -1,22 +1,22 @@
-"""Cutting rows into ranges along blank lines, and merging the small ones.
+"""Split rows into ranges at blank lines, and merge small ranges.
 
-A text is first cut as finely as needed, here or in `trees`. Every cut has a level, its depth. Then
-ranges are merged across cuts, deepest first, so that a closing brace returns to its block before
-two functions meet.
+A text is first split as finely as needed, here or in `trees`. Each split has a level, its depth.
+Then ranges are merged across splits, the deepest first, so that a closing brace joins its block
+before two functions join.
 """
 
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-# Smaller ranges are put to a neighbour's.
+# Ranges of fewer characters are merged with a neighbour.
 SMALL = 200
-# How much fuller than an even share a range may get before the next begins.
+# Merged ranges may exceed an even share of a range by this factor.
 SLACK = 1.15
 
 
 class Text:
-    """The lines of a file, and how many characters any range of them has."""
+    """The lines of a file, with the number of characters in any range of rows."""
 
     def __init__(self, lines: Sequence[str], max_chars: int) -> None:
         self.lines = lines
@@ -28,28 +28,29 @@ class Text:
         return self._before[end] - self._before[first] - 1
 
     def fits(self, first: int, end: int) -> bool:
+        """Return True if rows first..end-1 are not too long for a chunk."""
         return self.size(first, end) <= self.max_chars
 
     def share(self, first: int, end: int) -> int:
-        """The characters of each part where a range is cut evenly."""
+        """Characters of each part if rows first..end-1 are split evenly, with SLACK."""
         size = self.size(first, end)
         parts = -(-size // self.max_chars)
         return min(self.max_chars, int(size / parts * SLACK))
 
 
 class Unit(NamedTuple):
-    """Rows first..end-1. `level` is the depth of the cut before it, `room` how large ranges that
-    are merged across that cut may get, `defines` whether a definition begins inside."""
+    """Consecutive rows that are not split further."""
 
-    first: int
-    end: int
-    level: int
-    room: int
-    defines: bool = False
+    first: int  # 0-based
+    end: int  # the row after the last
+    level: int  # depth of the split before it
+    room: int  # most characters of a range that is merged across that split
+    defines: bool = False  # a definition begins inside
 
 
 def cut_lines(text: Text, first: int, end: int, level: int = 0, room: int = 0) -> list[Unit]:
-    """Units of rows without a tree: every line one, cut best where a paragraph begins."""
+    """Units of rows first..end-1 without a syntax tree: one for each row. Splits where a paragraph
+    begins have the lowest level."""
     share = text.max_chars
     units = [Unit(first, first + 1, level, room or share)]
     before_blank = not text.lines[first].strip() if first < end else False
@@ -62,11 +63,12 @@ def cut_lines(text: Text, first: int, end: int, level: int = 0, room: int = 0) -
 
 
 def merge(text: Text, units: Sequence[Unit]) -> list[tuple[int, int]]:
-    """Ranges of rows (first, end) in order, none of more than max_chars unless it is one line."""
+    """Ranges of rows (first, end) in order, at most `text.max_chars` characters each, except for
+    single lines."""
     merging = _Merging(text, units)
     cuts = sorted(range(1, len(units)), key=lambda index: -units[index].level)
-    # First statements and small definitions share room evenly, then what is still small goes to
-    # whichever neighbour has any room at all.
+    # First merge statements and small definitions into ranges of even size. Then merge ranges that
+    # are still small with any neighbour that has room.
     cuts = [cut for cut in cuts if not merging.across(cut, units[cut].room, only_small=False)]
     for cut in cuts:
         merging.across(cut, text.max_chars, only_small=True)
@@ -74,17 +76,19 @@ def merge(text: Text, units: Sequence[Unit]) -> list[tuple[int, int]]:
 
 
 class _Merging:
-    """Ranges of units. Each array speaks of a range at one of its ends, stale in between."""
+    """Ranges of units. Each array is valid only at one end of a range."""
 
     def __init__(self, text: Text, units: Sequence[Unit]) -> None:
         self._text = text
         self._units = units
-        self._first = list(range(len(units)))  # of the range that ends with this unit
-        self._last = list(range(len(units)))  # of the range that begins with this unit
-        self._defines = [unit.defines for unit in units]  # for the range that begins here
+        self._first = list(range(len(units)))  # first unit of the range that ends here
+        self._last = list(range(len(units)))  # last unit of the range that begins here
+        self._defines = [
+            unit.defines for unit in units
+        ]  # a definition begins in the range that begins here
 
     def across(self, cut: int, room: int, *, only_small: bool) -> bool:
-        """Merge the two ranges that meet before unit `cut`, where they may be."""
+        """Merge the two ranges that meet before unit `cut`. Return False if they must not be."""
         left, last = self._first[cut - 1], self._last[cut]
         begin, middle, end = self._units[left].first, self._units[cut].first, self._units[last].end
         if self._text.size(begin, end) > room:
@@ -99,8 +103,9 @@ class _Merging:
         return True
 
     def ranges(self) -> list[tuple[int, int]]:
-        found, at = [], 0
+        """The merged ranges of rows (first, end)."""
+        ranges, at = [], 0
         while at < len(self._units):
-            found.append((self._units[at].first, self._units[self._last[at]].end))
+            ranges.append((self._units[at].first, self._units[self._last[at]].end))
             at = self._last[at] + 1
-        return found
+        return ranges

@@ -1,5 +1,4 @@
-"""The declarations of one file: each name with its kind, its place among the definitions and its
-lines."""
+"""The declarations of a file: each name with its kind, symbol path and lines."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,14 +6,14 @@ from apps.code.syntax.kinds import kind_in
 from apps.code.syntax.outline import MAX_SIGNATURE, Captures, Name, last_row, scopes_around
 from apps.code.syntax.pieces import Declaration, Outline
 
-# Here one function is written as several definitions in a row.
+# Grammars in which one function is written as several consecutive definitions.
 BY_EQUATIONS = frozenset({"haskell", "erlang", "elixir"})
 
 
 def declarations(
     grammar: str, captures: Captures, found: Outline, source: bytes
 ) -> list[Declaration]:
-    """What the file declares, in order of appearance. `found`: the outline of these captures."""
+    """The declarations of a file in order of appearance. `found` is the outline of `captures`."""
     each = _each(captures, found, source)
     return list(_joined(each) if grammar in BY_EQUATIONS else each)
 
@@ -23,21 +22,23 @@ def _each(captures: Captures, found: Outline, source: bytes) -> Iterator[Declara
     scopes = list(captures.scopes)
     index_of = {key: index for index, key in enumerate(scopes)}
     innermost = scopes_around(scopes, captures.names)
-    for name, inside in zip(captures.names.values(), innermost, strict=True):
+    for name, enclosing in zip(captures.names.values(), innermost, strict=True):
         key = name.scope or name.extent
         own = index_of.get(key, -1) if key else -1
-        around = found.definitions[own].parent if own >= 0 else inside
+        parent = found.definitions[own].parent if own >= 0 else enclosing
         if name.text:
-            yield _declaration(name, own, around, found, source)
+            yield _declaration(name, own, parent, found, source)
 
 
-def _declaration(name: Name, own: int, around: int, found: Outline, source: bytes) -> Declaration:
+def _declaration(name: Name, own: int, parent: int, found: Outline, source: bytes) -> Declaration:
+    """The declaration of a name. `own` and `parent` are the indexes of its definition and of the
+    enclosing one, or -1."""
     definition = found.definitions[own] if own >= 0 else None
-    kind = kind_in(name.kind, name.text, found.definitions[around].kind if around >= 0 else "")
+    kind = kind_in(name.kind, name.text, found.definitions[parent].kind if parent >= 0 else "")
     if definition and definition.label.endswith(name.text):
         path = found.path(own)
     else:
-        path = found.separator.join(filter(None, (found.path(around), name.text)))
+        path = found.separator.join(filter(None, (found.path(parent), name.text)))
     if definition:
         first, last, signature = definition.first, definition.last, definition.signature
     elif name.whole:
@@ -55,14 +56,14 @@ def _first_line(source: bytes, start: int, end: int) -> str:
 
 
 def _joined(each: Iterable[Declaration]) -> Iterator[Declaration]:
-    """Neighbours of one path as one: from the first to the last, of the last one's kind."""
-    open_: Declaration | None = None
+    """Join consecutive declarations with one path; the kind is that of the last."""
+    current: Declaration | None = None
     for declaration in each:
-        if open_ and open_.path == declaration.path:
-            open_ = open_._replace(kind=declaration.kind, end=declaration.end)
+        if current and current.path == declaration.path:
+            current = current._replace(kind=declaration.kind, end=declaration.end)
             continue
-        if open_:
-            yield open_
-        open_ = declaration
-    if open_:
-        yield open_
+        if current:
+            yield current
+        current = declaration
+    if current:
+        yield current

@@ -1,4 +1,4 @@
-"""Where a name stands as an identifier: not in comments, strings or other text."""
+"""Find a name where it is an identifier: not in comments, strings or other text."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,17 +10,17 @@ from tree_sitter import Node, Parser
 from apps.code.syntax.outline import captures_of, language, outline, scopes_around
 from apps.code.syntax.pieces import Occurrence, whole_word
 
-# Nodes that hold text of their own, by a word in their type: what stands in them names nothing.
+# Words in the types of nodes that contain text rather than identifiers.
 TEXT_WORDS = re.compile(
     r"comment|string|text|quoted|char|content|literal|regex|heredoc|scalar|inline|paragraph|prose"
     r"|number|integer|float|attribute_value|plain"
 )
-# Symbols of Ruby: `:price` speaks of the method.
+# Characters before the identifier in a node: Ruby's `:price` refers to the method.
 SIGILS = {"simple_symbol": 1}
 
 
 def occurrences(lines: Sequence[str], name: str, grammar: str) -> list[Occurrence]:
-    """The identifiers `name` of a file, in order. May never return."""
+    """The identifiers `name` in a file, in order. A faulty grammar may never return."""
     source = ("\n".join(lines) + "\n").encode()
     root = Parser(language(grammar)).parse(source).root_node
     size = len(name.encode())
@@ -32,17 +32,17 @@ def occurrences(lines: Sequence[str], name: str, grammar: str) -> list[Occurrenc
     captures = captures_of(grammar, root, source)
     found = outline(grammar, captures, source)
     ends = {each.end for each in captures.names.values()}
-    around = scopes_around(list(captures.scopes), [place.byte for place in places])
+    scopes = scopes_around(list(captures.scopes), [place.byte for place in places])
     return [
         Occurrence(place.row, place.column, place.byte + size in ends, found.path(index))
-        for place, index in zip(places, around, strict=True)
+        for place, index in zip(places, scopes, strict=True)
     ]
 
 
 class _Place(NamedTuple):
-    row: int
-    column: int
-    byte: int
+    row: int  # 0-based
+    column: int  # 0-based, in characters
+    byte: int  # from the start of the file
 
 
 def _places(lines: Sequence[str], name: str) -> Iterator[_Place]:

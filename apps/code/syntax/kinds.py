@@ -1,7 +1,7 @@
-"""What a definition is, in one plain word: from a capture of its query, else from its node's type.
+"""The kind of a definition: from a capture of the query, else from the type of its node.
 
-Node types are named alike in most grammars (`class_declaration`, `class_specifier`), so the words
-in a type tell the kind wherever the query does not.
+Most grammars name node types alike (`class_declaration`, `class_specifier`), so the words in a type
+give the kind if the query does not.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ from functools import cache
 
 from tree_sitter import Node
 
-# Captures that say where things stand; every other capture names a kind.
+# Captures of positions. Every other capture is named after a kind.
 ROLES = frozenset({"def", "name", "label", "scope", "declarator", "keyword", "kind"})
 UNKNOWN = "definition"
 
-# Of several words in one type the first here counts: `interface_type` is an interface.
+# Kinds by words of node types. The first match counts: `interface_type` is an interface.
 WORDS = {
     "constructor": "constructor",
     "init": "constructor",
@@ -62,7 +62,7 @@ WORDS = {
     "keyframes": "animation",
 }
 
-# What has methods: a function right inside one of these is a method.
+# Kinds that have methods: a function directly inside one of them is a method.
 TYPES = frozenset(
     """
     class struct interface enum union trait record protocol mixin object extension implementation
@@ -73,24 +73,24 @@ TYPES = frozenset(
 
 @cache
 def kind_of_type(node_type: str) -> str:
-    """`class_specifier` is a class; UNKNOWN where no word of a type is known."""
+    """The kind of a node type: `class` for `class_specifier`; UNKNOWN if no word matches."""
     words = node_type.lower().split("_")
     return next((kind for word, kind in WORDS.items() if word in words), UNKNOWN)
 
 
-def told(captures: Mapping[str, Sequence[Node]]) -> tuple[str, Node | None]:
-    """The kind that one match of a query tells, and the node of the whole declaration."""
+def kind_of(captures: Mapping[str, Sequence[Node]]) -> tuple[str, Node | None]:
+    """The kind of one match of a query, and the node of the whole declaration if it is known."""
     for capture, nodes in captures.items():
         if capture not in ROLES:
             return capture, nodes[0]
     whole = captures["def"][0] if "def" in captures else None
-    telling = captures["kind"][0] if "kind" in captures else whole
-    return (kind_of_type(telling.type) if telling is not None else UNKNOWN), whole
+    node = captures["kind"][0] if "kind" in captures else whole
+    return (kind_of_type(node.type) if node is not None else UNKNOWN), whole
 
 
-def kind_in(kind: str, name: str, around: str) -> str:
-    """The kind of what stands inside a definition of kind `around` ("" at the top of a file)."""
-    if kind in ("function", "prototype") and around in TYPES:
+def kind_in(kind: str, name: str, parent_kind: str) -> str:
+    """The kind of a declaration inside a definition of `parent_kind` ("" at the top level)."""
+    if kind in ("function", "prototype") and parent_kind in TYPES:
         return "method"
     if kind == "variable" and name.isupper():
         return "constant"

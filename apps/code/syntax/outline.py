@@ -1,4 +1,4 @@
-"""The definitions of one file and the names it declares, read from its syntax tree."""
+"""The definitions of a file and the names that it declares, from its syntax tree."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,66 +15,65 @@ from apps.code.syntax.queries import BODIES, query_text
 
 MAX_NAME = 120
 MAX_SIGNATURE = 300
-# `A::b`, `M:f` and `exports.f` declare what stands last.
+# `A::b`, `M:f` and `exports.f` declare their last part.
 QUALIFIER = re.compile(r"::|[.:]")
 QUALIFIED = re.compile(r"\A[\w$#~]+(?:(?:::|[.:])[\w$#~]+)+\Z")
-# Between the parts of a symbol path; a dot elsewhere.
+# Separators in symbol paths, by grammar; the default is a dot.
 SEPARATORS = {"markdown": " > "}
 COMMENT_LINE = re.compile(r"\n[ \t]*(?:#|//)[^\n]*")
 
 
-Key = tuple[int, int]
+Key = tuple[int, int]  # first byte, negated end byte
 
 
 def key_of(node: Node) -> Key:
-    """Sorts outer before inner, in order of appearance."""
+    """A sort key: by position, outer before inner."""
     return node.start_byte, -node.end_byte
 
 
 class Scope(NamedTuple):
-    """A captured definition; `node` spans it all."""
+    """A captured definition."""
 
-    node: Node
-    label: str
+    node: Node  # the whole definition
+    label: str  # its part of a symbol path
     kind: str
 
 
 class Name(NamedTuple):
-    """A declared name, which begins on row `row` and ends before byte `end`. `whole` spans what is
-    declared, where that is known; `scope` is the key of the definition that bears the name, None
-    where it has no scope."""
+    """A captured name."""
 
-    row: int
-    end: int
+    row: int  # 0-based, of its first byte
+    end: int  # the byte after its last
     text: str
     kind: str
-    whole: Node | None
-    scope: Key | None
-    pattern: int
+    whole: Node | None  # the whole declaration; None: unknown
+    scope: Key | None  # key of the scope that has this name; None: it has no scope
+    pattern: int  # index of the pattern in the query
 
     @property
     def extent(self) -> Key | None:
-        """The key of a scope that spans just what is declared, if there is one."""
+        """The key of the whole declaration."""
         return key_of(self.whole) if self.whole else None
 
     @property
     def rank(self) -> tuple[bool, int]:
-        """Of several patterns that find one name, a definition counts, then the first."""
+        """Sort key of several patterns that match one name: definitions first, then the order of
+        the query."""
         return self.scope is None, self.pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """What the query of a grammar found: scopes by key, names by their first byte, both sorted."""
+    """The matches of the query of a grammar."""
 
-    scopes: dict[Key, Scope] = field(default_factory=dict)
-    names: dict[int, Name] = field(default_factory=dict)
+    scopes: dict[Key, Scope] = field(default_factory=dict)  # sorted
+    names: dict[int, Name] = field(default_factory=dict)  # by their first byte, sorted
 
 
 @cache
 def language(grammar: str) -> Language:
-    found: Language = get_language(grammar)
-    return found
+    language_: Language = get_language(grammar)
+    return language_
 
 
 @cache
@@ -84,15 +83,17 @@ def _query(grammar: str) -> Query | None:
 
 
 def captures_of(grammar: str, root: Node, source: bytes) -> Captures:
-    """The scopes and names of a parsed file; none where the grammar has no query. Linear in the
-    size of the tree, whatever its depth."""
+    """The scopes and names of a parsed file; none if the grammar has no query.
+
+    Takes time linear in the size of the tree, whatever its depth.
+    """
     query = _query(grammar)
     if query is None:
         return Captures()
     scopes: dict[Key, Scope] = {}
     names: dict[int, Name] = {}
     for pattern, captures in QueryCursor(query).matches(root):
-        kind, whole = kinds.told(captures)
+        kind, whole = kinds.kind_of(captures)
         key = None
         if "def" in captures:
             scope = Scope(captures["def"][0], _label(captures, source), kind)
@@ -101,30 +102,32 @@ def captures_of(grammar: str, root: Node, source: bytes) -> Captures:
         for node in _named(captures):
             text = _last_part(_text(node, source))
             name = Name(node.start_point.row, node.end_byte, text, kind, whole, key, pattern)
-            known = names.get(node.start_byte)
-            if known is None or name.rank < known.rank:
+            other = names.get(node.start_byte)
+            if other is None or name.rank < other.rank:
                 names[node.start_byte] = name
     return Captures(dict(sorted(scopes.items())), dict(sorted(names.items())))
 
 
 def outline(grammar: str, captures: Captures, source: bytes) -> Outline:
-    """What a parsed file defines, its declarations left to `declared`."""
+    """The definitions and names of a parsed file. `declared.declarations` adds the declarations."""
     names = [(name.row, name.text) for name in captures.names.values() if name.text]
     return Outline(list(_nested(captures, source)), names, separator=SEPARATORS.get(grammar, "."))
 
 
 def scopes_around(scopes: Sequence[Key], positions: Iterable[int]) -> Iterator[int]:
-    """For each byte position, in ascending order, the index of the innermost scope around it, or
-    -1. `scopes` are sorted."""
-    open_: list[int] = []
+    """For each byte position the index of the innermost scope that contains it, or -1.
+
+    `scopes` and `positions` are sorted.
+    """
+    stack: list[int] = []
     at = 0
     for position in positions:
         while at < len(scopes) and scopes[at][0] <= position:
-            open_.append(at)
+            stack.append(at)
             at += 1
-        while open_ and -scopes[open_[-1]][1] <= position:
-            open_.pop()
-        yield open_[-1] if open_ else -1
+        while stack and -scopes[stack[-1]][1] <= position:
+            stack.pop()
+        yield stack[-1] if stack else -1
 
 
 def _named(captures: dict[str, list[Node]]) -> list[Node]:
@@ -133,7 +136,7 @@ def _named(captures: dict[str, list[Node]]) -> list[Node]:
 
 
 def _innermost(node: Node) -> Node:
-    """The name at the bottom of a C declarator such as `*(*f)(int)`."""
+    """The name inside a C declarator: `f` in `*(*f)(int)`."""
     while True:
         inner = node.child_by_field_name("declarator")
         if inner is None and node.type in ("reference_declarator", "parenthesized_declarator"):
@@ -166,25 +169,25 @@ def _last_part(name: str) -> str:
 
 
 def _nested(captures: Captures, source: bytes) -> Iterator[Definition]:
-    open_until: list[tuple[int, int]] = []  # (end byte, index) of the definitions around
+    stack: list[tuple[int, int]] = []  # (end byte, index) of the enclosing definitions
     for index, ((start, negative_end), scope) in enumerate(captures.scopes.items()):
-        while open_until and open_until[-1][0] <= start:
-            open_until.pop()
-        parent = open_until[-1][1] if open_until else -1
+        while stack and stack[-1][0] <= start:
+            stack.pop()
+        parent = stack[-1][1] if stack else -1
         node = scope.node
         first, signature = node.start_point.row, _signature(node, source)
         yield Definition(scope.label, scope.kind, first, last_row(node), parent, signature)
-        open_until.append((-negative_end, index))
+        stack.append((-negative_end, index))
 
 
 def last_row(node: Node) -> int:
-    """A node that ends with a line break ends on the line before."""
+    """The last row of a node. A line break at its end is not a row."""
     end = node.end_point
     return max(node.start_point.row, end.row - 1 if end.column == 0 else end.row)
 
 
 def _signature(node: Node, source: bytes) -> str:
-    """The definition up to its body on one line, or its first line where there is no body."""
+    """The text of a definition before its body, on one line; its first line if it has no body."""
     body = _body(node)
     end = body.start_byte if body is not None else node.end_byte
     head = source[node.start_byte : min(end, node.start_byte + 2 * MAX_SIGNATURE)]
@@ -194,7 +197,7 @@ def _signature(node: Node, source: bytes) -> str:
 
 
 def _body(node: Node) -> Node | None:
-    """The body, looked for no deeper than the value of a declaration (`const f = () => …`)."""
+    """The body of a definition; searched at most as deep as in `const f = () => …`."""
     for _ in range(3):
         body = node.child_by_field_name("body")
         if body is not None:

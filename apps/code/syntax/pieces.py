@@ -1,6 +1,6 @@
-"""The pieces of one file: ranges of lines with the definitions that they belong to and declare.
+"""The pieces of a file: ranges of lines with their symbol and the names that they declare.
 
-The parent of the parse process reads this too, so it knows nothing of trees.
+The parent of the parse process imports this module too, so it does not import tree-sitter.
 """
 
 import re
@@ -11,13 +11,14 @@ from typing import NamedTuple
 from apps.code.syntax.cut import Text, Unit, cut_lines, merge
 
 MAX_NAMES = 100
-# A file of more is made by a machine: its outline helps nobody.
+# Files with more declarations are generated, and their outlines are of no use.
 MAX_DECLARATIONS = 2_000
-# Enclosing definitions that a symbol path tells of; the innermost count.
+# Parts of a symbol path; outer ones are left out.
 MAX_DEPTH = 8
 
+# Characters of a line that are searched for a declaration.
 MAX_DECLARATION = 400
-# How most languages declare something, for those that have no grammar here.
+# Declarations in languages without a grammar: a keyword and a name.
 DECLARATION = re.compile(
     r"^[ \t]*(?:(?:export|public|private|protected|static|async|pub|local|final|abstract|create|or"
     r"|replace|global)\s+)*(function|func|fun|fn|def|defn|class|struct|interface|trait|enum|type"
@@ -25,7 +26,7 @@ DECLARATION = re.compile(
     r")\s+([A-Za-z_$][\w$]*)",
     re.IGNORECASE,
 )
-# The kinds that these keywords do not name themselves.
+# Kinds by keyword. Other keywords are the kind themselves.
 KEYWORDS = {
     **dict.fromkeys(("func", "fun", "fn", "def", "defn", "sub", "subroutine"), "function"),
     **dict.fromkeys(("proc", "procedure"), "function"),
@@ -33,71 +34,64 @@ KEYWORDS = {
 
 
 class Piece(NamedTuple):
-    """1-based lines, both included, with no blank line at either end."""
+    """Consecutive lines, with no blank line at either end. See Chunk for the last three fields."""
 
-    start: int
-    end: int
+    start: int  # 1-based
+    end: int  # 1-based, included
     symbol: str = ""
     names: tuple[str, ...] = ()
     signature: str = ""
 
 
 class Declaration(NamedTuple):
-    """A name that a file declares: what it is, and the 1-based lines of the whole declaration.
-
-    `path` is the name after those of the definitions around it.
-    """
+    """A name that a file declares."""
 
     name: str
-    path: str
+    path: str  # the name, qualified by the definitions that enclose it
     kind: str
-    start: int
-    end: int
+    start: int  # first line of the whole declaration, 1-based
+    end: int  # its last line, included
     signature: str = ""
 
 
 class Cut(NamedTuple):
-    """What is known of one file: its pieces and declarations, each in order of appearance."""
+    """The result of a parse: pieces and declarations, each in order of appearance."""
 
     pieces: list[Piece]
     declarations: list[Declaration]
 
 
 class Definition(NamedTuple):
-    """Rows are 0-based, both included; `parent` is the index of the enclosing definition or -1."""
+    """A definition in an Outline."""
 
-    label: str
+    label: str  # its part of a symbol path; "" adds none
     kind: str
-    first: int
-    last: int
-    parent: int
+    first: int  # row, 0-based
+    last: int  # row, included
+    parent: int  # index of the enclosing definition, or -1
     signature: str
 
 
 class Occurrence(NamedTuple):
-    """Where a name stands: row and column (in characters) are 0-based. `defines`: it is declared
-    here; `symbol`: the path of the definition around it."""
+    """An occurrence of a name."""
 
-    row: int
-    column: int
-    defines: bool
-    symbol: str
+    row: int  # 0-based
+    column: int  # 0-based, in characters
+    defines: bool  # the name is declared here
+    symbol: str  # path of the definition that contains it
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Definitions in order of appearance, outer before inner; names as (row, name), in order.
+    """The definitions and names of a file, in order of appearance."""
 
-    `separator` stands between the parts of a symbol path.
-    """
-
-    definitions: list[Definition] = field(default_factory=list)
-    names: list[tuple[int, str]] = field(default_factory=list)
+    definitions: list[Definition] = field(default_factory=list)  # outer before inner
+    names: list[tuple[int, str]] = field(default_factory=list)  # 0-based row, name
     declarations: list[Declaration] = field(default_factory=list)
-    separator: str = "."
+    separator: str = "."  # of the parts of a symbol path
 
     def path(self, index: int) -> str:
-        """The labels of a definition and those around it; "" for -1."""
+        """The symbol path of a definition by its index; "" for -1."""
         labels: list[str] = []
         while index >= 0 and len(labels) < MAX_DEPTH:
             if self.definitions[index].label:
@@ -107,14 +101,14 @@ class Outline:
 
 
 def whole_word(name: str) -> re.Pattern[str]:
-    """The name where it is no part of a longer one."""
+    """A pattern for the name that does not match parts of longer names."""
     before = r"(?<!\w)" if re.match(r"\w", name) else ""
     after = r"(?!\w)" if re.search(r"\w\Z", name) else ""
     return re.compile(f"{before}{re.escape(name)}{after}")
 
 
 def cut_by_lines(lines: Sequence[str], max_chars: int, *, declarations: bool) -> Cut:
-    """A file without a grammar. `declarations`: it is code, so look for names."""
+    """Split a file that has no grammar. `declarations`: find declarations by keywords."""
     text = Text(lines, max_chars)
     declared = list(declared_by_words(lines)) if declarations else []
     found = Outline(names=[(each.start - 1, each.name) for each in declared], declarations=declared)
@@ -122,7 +116,7 @@ def cut_by_lines(lines: Sequence[str], max_chars: int, *, declarations: bool) ->
 
 
 def cut_of(text: Text, units: Sequence[Unit], found: Outline) -> Cut:
-    """Units merged into pieces, each told what it belongs to and declares."""
+    """Merge units into pieces, and add symbols, names and signatures from the outline `found`."""
     scopes = _Scopes(found)
     names = _Names(found.names)
     pieces: list[Piece] = []
@@ -133,16 +127,16 @@ def cut_of(text: Text, units: Sequence[Unit], found: Outline) -> Cut:
 
 
 def declared_by_words(lines: Sequence[str]) -> Iterator[Declaration]:
-    """What the lines of code declare, as far as a keyword tells."""
+    """The declarations in lines of code that begin with a keyword."""
     for number, line in enumerate(lines, start=1):
-        if found := DECLARATION.match(line[:MAX_DECLARATION]):
-            keyword, name = found[1].lower(), found[2]
+        if match := DECLARATION.match(line[:MAX_DECLARATION]):
+            keyword, name = match[1].lower(), match[2]
             signature = " ".join(line[:MAX_DECLARATION].split()).rstrip(" {:=(")
             yield Declaration(name, name, KEYWORDS.get(keyword, keyword), number, number, signature)
 
 
 def _trimmed(lines: Sequence[str], ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Ranges (first, last) without blank lines at their ends; wholly blank ones left out."""
+    """Ranges (first, last) without blank lines at their ends. Leaves out blank ranges."""
     for first, end in ranges:
         last = end - 1
         while first <= last and not lines[first].strip():
@@ -154,44 +148,46 @@ def _trimmed(lines: Sequence[str], ranges: list[tuple[int, int]]) -> Iterator[tu
 
 
 class _Names:
-    """Hands out names row by row; ranges must be asked for in order."""
+    """Finds the names declared in ranges of rows, which must be passed in order."""
 
     def __init__(self, names: list[tuple[int, str]]) -> None:
         self._names = names
         self._at = 0
 
     def between(self, first: int, last: int) -> tuple[str, ...]:
-        found: dict[str, None] = {}
+        """At most MAX_NAMES distinct names in rows first..last."""
+        names: dict[str, None] = {}
         while self._at < len(self._names) and self._names[self._at][0] <= last:
             row, name = self._names[self._at]
-            if row >= first and len(found) < MAX_NAMES:
-                found[name] = None
+            if row >= first and len(names) < MAX_NAMES:
+                names[name] = None
             self._at += 1
-        return tuple(found)
+        return tuple(names)
 
 
 class _Scopes:
-    """Finds the definition that a range of rows belongs to; ranges must be asked for in order."""
+    """Finds the definitions of ranges of rows, which must be passed in order."""
 
     def __init__(self, found: Outline) -> None:
         self._found = found
         self._all = found.definitions
         self._at = 0
-        self._open: list[int] = []  # definitions begun and not known to have ended, outer first
+        self._open: list[int] = []  # definitions that have begun and may not have ended
 
     def of(self, first: int, last: int) -> tuple[str, str]:
-        """Symbol path and signature: of the one definition that the range is or holds, else of the
-        innermost one around it."""
+        """Symbol path and signature of the only definition in rows first..last, or otherwise of the
+        innermost definition that encloses them."""
         self._open = [index for index in self._open if self._all[index].last >= first]
-        around = [index for index in self._open if self._all[index].last >= last]
-        outside = {-1, *around}
+        enclosing = {-1, *(index for index in self._open if self._all[index].last >= last)}
         begun = [index for index in self._open if self._all[index].last < last]
         while self._at < len(self._all) and self._all[self._at].first <= last:
             if self._all[self._at].last >= first:
                 begun.append(self._at)
                 self._open.append(self._at)
             self._at += 1
-        # The equations of one Haskell function are one thing, and so are overloads.
-        touched = {self._all[i].label: i for i in reversed(begun) if self._all[i].parent in outside}
-        only = next(iter(touched.values())) if len(touched) == 1 else max(outside)
+        # Equations of one Haskell function and overloads count as one definition.
+        inside = {
+            self._all[i].label: i for i in reversed(begun) if self._all[i].parent in enclosing
+        }
+        only = next(iter(inside.values())) if len(inside) == 1 else max(enclosing)
         return self._found.path(only), self._all[only].signature if only >= 0 else ""

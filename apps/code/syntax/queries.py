@@ -1,16 +1,18 @@
-"""What a definition looks like in each grammar: tree-sitter queries, written as tables.
+"""The definitions of each grammar as tree-sitter queries.
 
-NAMED lists node types that define what their `name` field says. PATTERNS holds the rest, in
-tree-sitter's own query language, with these captures:
+NAMED lists node types that define the name in their `name` field. PATTERNS has the rest, in the
+query language of tree-sitter, with these captures:
 
-- @def with @name: a definition, and the name it declares
-- @def with @label: a scope with a name of its own that it does not declare (`impl Point`)
-- @scope beside them: what stands before the name in the symbol path (Go's receiver)
-- @name without @def: a name declared without a scope (constants, fields)
+- @def with @name: a definition, and the name that it declares
+- @def with @label: a scope that is labelled but declares no name (`impl Point`)
+- @scope with either: the qualifier of the name in the symbol path (Go's receiver)
+- @name without @def: a name that is declared without a scope (constants, fields)
 - @declarator: a C declarator, whose innermost declarator is the name
-- @variable, @field and other kinds: stand on the whole of what is declared and say what it is; of
-  several patterns that find one name, a @def counts, then the first
-- @kind: the node whose type says what it is (`struct`), where that of @def does not
+- @variable, @field and other kinds: the whole declaration, of this kind; if several patterns match
+  a name, one with @def counts, then the first
+- @kind: the node whose type gives the kind (`struct`), if that of @def does not
+
+Queries: https://tree-sitter.github.io/tree-sitter/using-parsers/queries/.
 """
 
 NAMED: dict[str, str] = {
@@ -339,7 +341,7 @@ PATTERNS: dict[str, str] = {
 # Grammars that share their tables.
 SAME = {"tsx": "typescript"}
 
-# Nodes that belong to what follows them, beside comments, decorators and attributes.
+# Nodes that belong to the next node, besides comments, decorators and attributes.
 LEADING: dict[str, frozenset[str]] = {
     "elixir": frozenset({"unary_operator"}),
     "haskell": frozenset({"signature", "haddock"}),
@@ -354,7 +356,7 @@ LEADING_WORDS = (
     "haddock",
 )
 
-# Where a signature ends; most grammars have a field `body`, these nodes are the others.
+# Nodes at which a signature ends, in grammars without a field `body`.
 BODIES = frozenset(
     """
     block class_body enum_class_body function_body do_block Block body_statement compound_statement
@@ -366,7 +368,7 @@ BODIES = frozenset(
 
 
 def query_text(grammar: str) -> str:
-    """The whole query of a grammar; "" where there is no table for it."""
+    """The query of a grammar; "" if there is none."""
     table = SAME.get(grammar, grammar)
     named = (f"({node} name: (_) @name) @def" for node in NAMED.get(table, "").split())
     return "\n".join([*named, PATTERNS.get(table, "")]).strip()

@@ -1,6 +1,6 @@
-"""Cutting a text along its syntax tree: what fits stays whole, the rest is cut at its children.
+"""Split a text along its syntax tree: nodes that are too long are split at their children.
 
-No step calls itself, so a deep tree is as good as a flat one.
+Nothing is recursive, so the depth of the tree is not limited.
 """
 
 from bisect import bisect_left
@@ -19,8 +19,8 @@ from apps.code.syntax.queries import LEADING, LEADING_WORDS
 
 
 def cut_along_tree(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
-    """A file cut along its syntax tree. May never return."""
-    # Several grammars (make, for one) do not see a last line that is not ended.
+    """The pieces and declarations of a file, by its syntax tree. May never return."""
+    # Several grammars (make, for one) ignore a last line without a newline.
     source = ("\n".join(lines) + "\n").encode()
     root = Parser(language(grammar)).parse(source).root_node
     captures = captures_of(grammar, root, source)
@@ -38,18 +38,23 @@ def _leads(grammar: str, kind: str) -> bool:
 
 
 class _Task(NamedTuple):
+    """A range of rows to split. The first four fields are those of Unit."""
+
     first: int
     end: int
     level: int
     room: int
-    nodes: tuple[Node, ...]
+    nodes: tuple[Node, ...]  # that begin in the range
 
 
 def cut_tree(
     text: Text, root: Node, starts: Sequence[int], leading: Callable[[Node], bool]
 ) -> list[Unit]:
-    """Units of a parsed file. `starts`: the rows where definitions begin, sorted; `leading` tells
-    the nodes that belong to the one that follows them."""
+    """The units of a parsed file.
+
+    `starts` are the sorted rows where definitions begin. `leading` returns True for a node that
+    belongs to the next node, such as a comment.
+    """
     units: list[Unit] = []
     tasks = [_Task(0, len(text.lines), 0, text.max_chars, (root,))]
     while tasks:
@@ -68,7 +73,7 @@ def cut_tree(
 
 
 class _Span(NamedTuple):
-    """A node and its rows, both included; a line break at its end is not a row of its own."""
+    """A node and its rows, both included. A line break at its end is not a row."""
 
     first: int
     last: int
@@ -81,12 +86,12 @@ def _span(node: Node) -> _Span:
 
 
 def _cut(text: Text, task: _Task, leading: Callable[[Node], bool]) -> list[_Task]:
-    """The parts of a range, cut where the children of its nodes begin; none where they do not."""
+    """The parts of a range, split where children of its nodes begin; [] if it has none."""
     nodes: Sequence[Node] = task.nodes
     while nodes:
         spans = [_span(child) for node in nodes for child in node.children]
         rows = _cut_rows(spans, task.first, task.end, leading)
-        # A node on one row has nothing to cut.
+        # A node on one row cannot be split.
         spans = [span for span in spans if span.last > span.first]
         if rows:
             return _parts(text, task, spans, rows)
@@ -97,17 +102,17 @@ def _cut(text: Text, task: _Task, leading: Callable[[Node], bool]) -> list[_Task
 def _cut_rows(
     spans: Iterable[_Span], first: int, end: int, leading: Callable[[Node], bool]
 ) -> list[int]:
-    """Rows strictly inside first..end where a node begins, with what leads up to it."""
+    """Rows strictly inside first..end where a node begins, its leading nodes included."""
     rows: list[int] = []
-    led_from, previous_last = -1, -1
+    leading_from, previous_last = -1, -1
     for span in spans:
-        attached = led_from >= 0 and span.first <= previous_last + 1
-        begin = led_from if attached else span.first
-        # The comma in "}," and the comment in "x = 1  # one" stay with what they follow.
+        attached = leading_from >= 0 and span.first <= previous_last + 1
+        begin = leading_from if attached else span.first
+        # The comma in "}," and the comment in "x = 1  # one" belong to the previous node.
         shares_row = not attached and span.first <= previous_last
         if not shares_row and (rows[-1] if rows else first) < begin < end:
             rows.append(begin)
-        led_from = begin if not shares_row and leading(span.node) else -1
+        leading_from = begin if not shares_row and leading(span.node) else -1
         previous_last = span.last
     return rows
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from apps.code.values import Chunk, ChunkedFile
 from apps.core.times import wire_time
-from apps.embedding import embedding_text
+from apps.embedding.texts import embedding_text
 from apps.embedding.types import EmbeddingText
 from apps.index.models import IngestRun, SourceFile
 from apps.index.types import VectorRecord

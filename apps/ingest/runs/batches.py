@@ -7,7 +7,7 @@ from pathlib import Path
 from apps.code.values import ChunkedFile
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
-from apps.embedding import fit
+from apps.embedding.texts import split_to_fit
 from apps.index.parsing import Chunker
 from apps.index.root_directory import Unreadable, read_file
 from apps.ingest.runs.job import Job
@@ -117,5 +117,7 @@ def _read(
 def _fitted(file: ChunkedFile, max_tokens: int | None) -> ChunkedFile:
     if max_tokens is None:
         return file
-    pieces = [piece for chunk in file.chunks for piece in fit(file.path, chunk, max_tokens)]
+    pieces = [
+        piece for chunk in file.chunks for piece in split_to_fit(file.path, chunk, max_tokens)
+    ]
     return replace(file, chunks=tuple(pieces))

@@ -5,7 +5,7 @@ from uuid import UUID
 from django.db.models import Exists
 
 from apps.core.errors import Conflict
-from apps.embedding import DEFAULT_MODEL, is_gone
+from apps.embedding.catalogue import DEFAULT_MODEL, is_removed_model
 from apps.index import changes
 from apps.index.models import IndexLock, IngestRun, Root
 
@@ -15,7 +15,7 @@ def locked(model: str) -> Conflict:
     reason = (
         f"The index was made with {model}, which this version no longer has. Embed all folders "
         f"again with {DEFAULT_MODEL}"
-        if is_gone(model)
+        if is_removed_model(model)
         else f"The index is locked to the embedding model {model}. To use another, embed all "
         "folders again with it"
     )

@@ -14,7 +14,7 @@ import numpy as np
 from apps.core import disk
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.embedding import get_embedder
+from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
 from apps.index.endings import COMPLETED, Ending, tell_disappeared
 from apps.index.installation import origin_of

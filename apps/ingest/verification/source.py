@@ -8,7 +8,8 @@ from pathlib import Path
 from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
-from apps.embedding import fit, get_embedder
+from apps.embedding.catalogue import get_embedder
+from apps.embedding.texts import split_to_fit
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.parsing import Chunker
@@ -108,7 +109,11 @@ def _compare_chunks(root: Root, rows: Sequence[FileRow], found: Compared, check:
             some = [row for row in rows[start : start + FILES_AT_ONCE] if not row.problem]
             for row, file in _cut(root, some, chunker):
                 found.parsed += 1
-                cut = [piece for chunk in file.chunks for piece in fit(row.path, chunk, longest)]
+                cut = [
+                    piece
+                    for chunk in file.chunks
+                    for piece in split_to_fit(row.path, chunk, longest)
+                ]
                 if not _same_chunks(root, row, cut):
                     chunks.add(row.path)
                 if not _same_symbols(root, row, file.symbols):

@@ -1,7 +1,7 @@
 """The order of candidates: pure functions that read no rows and no stores.
 
-Every rule holds for any code base. docs/retrieval.md gives the reason of each; `weights` says how
-much each counts.
+Every rule holds for any code base. docs/retrieval.md gives the reason for each rule, and
+`weights.py` its weight.
 """
 
 from apps.retrieval.ranking.rank import RankingQuery, rank

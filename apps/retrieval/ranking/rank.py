@@ -1,7 +1,9 @@
 """Scores and order of passages: pure functions over numpy columns.
 
-query + passages -> mix of similarity and BM25, standardised -> names that a passage declares
-                 -> passages pooled by file -> file name and penalties -> order
+query + passages -> z-scores of cosine and BM25, mixed -> bonus for names that a passage declares
+                 -> passages pooled by file -> bonus for the file name, penalties -> order
+
+BM25 scores come from the word index (apps/index/lexical).
 """
 
 import math
@@ -32,9 +34,10 @@ _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:::|->|[.#])[A-Za-z_$][\w$]*)*")
 _QUALIFIER = re.compile(r"::|->|[.#]")
 # Forms that no word of a sentence has: camelCase, snake_case, qualified, HTTPError.
 _IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|_|::|->|[.#]\w\w|^[A-Z]{2,}[a-z]")
-# Score of a declared name that the query spells exactly, in another case, or joined differently.
-EXACT, OTHER_CASE, SAME_PARTS = 1.0, 0.8, 0.6
-# The limit per file of `results`; a third passage would take the place of another file.
+# Score of a declared name that the query contains exactly, in another case, or in another style
+# (`readFile` for `read_file`).
+EXACT, OTHER_CASE, SAME_STEMS = 1.0, 0.8, 0.6
+# As in `results`: a third passage of a file would take the place of another file.
 MAX_PER_FILE = 2
 
 
@@ -44,7 +47,7 @@ def stems_of(name: str) -> frozenset[str]:
     return frozenset(stems(name))
 
 
-# Stems by which a query asks for files of a kind. Such a query lifts the penalty of that kind.
+# Stems of words that ask for files of a kind. If a query contains one, that kind has no penalty.
 KIND_STEMS: Mapping[str, frozenset[str]] = {
     kind: stems_of(words)
     for kind, words in {
@@ -66,20 +69,20 @@ def query_stems(text: str) -> tuple[str, ...]:
 
 
 def drop_stopwords(words: Iterable[str]) -> tuple[str, ...]:
-    """The distinct words or stems that are no stopwords; all of them if there is nothing else."""
+    """The distinct words or stems that are not stopwords; all of them if all are stopwords."""
     distinct = tuple(dict.fromkeys(words))
     return tuple(word for word in distinct if word not in STOPWORDS) or distinct
 
 
 @dataclass(frozen=True)
 class RankingQuery:
-    """The query as the ranking reads it."""
+    """The query as the ranking needs it."""
 
     text: str
     stems: frozenset[str]  # without stopwords
     idf: Mapping[str, float]  # by stem
-    max_idf: float  # of a stem that no passage has
-    weight: float  # sum of `idf`
+    max_idf: float  # the idf of a stem that no passage contains
+    weight: float  # the sum of `idf`
     names: frozenset[str]  # identifiers in the text, without qualifiers
     is_name: bool  # the text is one identifier
 
@@ -87,10 +90,10 @@ class RankingQuery:
     def of(
         cls, text: str, frequencies: Mapping[str, int] | None = None, total: int = 0
     ) -> "RankingQuery":
-        """`frequencies` are document frequencies by stem in `total` passages. Without them every
-        stem weighs 1."""
-        known = frequencies or {}
-        idf = {stem: _idf(min(known.get(stem, 0), total), total) for stem in query_stems(text)}
+        """`frequencies` are document frequencies by stem in `total` passages. Without them the idf
+        of every stem is 1."""
+        counts = frequencies or {}
+        idf = {stem: _idf(min(counts.get(stem, 0), total), total) for stem in query_stems(text)}
         names = frozenset(_names(text))
         return cls(
             text=text,
@@ -102,18 +105,18 @@ class RankingQuery:
             is_name=bool(names) and len(text.split()) == 1,
         )
 
-    def agreement(self, parts: frozenset[str]) -> float:
-        """How well the stems of a name agree with the query, 0 to 1.
+    def agreement(self, name: frozenset[str]) -> float:
+        """How well a name agrees with the query, 0 to 1: the F1 score of their stems.
 
-        The harmonic mean (F1) of two shares: of the name's stems in the query, and of the query's
-        stems in the name, each stem weighted by its idf.
+        Precision is the share of the name's stems that are in the query, recall the share of the
+        query's stems that are in the name. Each stem is weighted by its idf.
         """
-        if self.stems.isdisjoint(parts):
+        if self.stems.isdisjoint(name):
             return 0.0
-        shared = parts & self.stems
-        both = sum([self.idf[part] for part in shared])
-        of_name = both + self.max_idf * (len(parts) - len(shared))
-        return 2 * both / (of_name + self.weight)
+        common = name & self.stems
+        overlap = sum([self.idf[stem] for stem in common])
+        name_weight = overlap + self.max_idf * (len(name) - len(common))
+        return 2 * overlap / (name_weight + self.weight)
 
     @cached_property
     def stems_of_names(self) -> frozenset[frozenset[str]]:
@@ -125,14 +128,17 @@ class RankingQuery:
 
 
 def _names(text: str) -> list[str]:
-    """The identifiers in a query, without qualifiers. A single word counts as one."""
+    """The identifiers in a query, without qualifiers. A query of one word is an identifier."""
     names = _NAME.findall(text)
     alone = len(text.split()) == 1
     return [_QUALIFIER.split(name)[-1] for name in names if alone or _IDENTIFIER.search(name)]
 
 
 def _idf(count: int, total: int) -> float:
-    """BM25's idf (Robertson and Zaragoza 2009) with 1 added inside the logarithm."""
+    """BM25's idf with 1 added inside the logarithm, so that it is never negative.
+
+    Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
+    """
     return math.log(1 + (total - count + 0.5) / (count + 0.5)) if total else 1.0
 
 
@@ -140,39 +146,43 @@ def _idf(count: int, total: int) -> float:
 
 
 def rank(query: RankingQuery, passages: Passages, weights: Weights | None = None) -> list[int]:
-    """Indexes of passages, best first, at most MAX_PER_FILE of a file; ties keep their order."""
+    """Indexes of passages, best first, at most MAX_PER_FILE of a file; ties keep their order.
+
+    A passage ranks by the score of its file, less a penalty for each better passage of that file.
+    """
     weights = weights or Weights()
     scores = passage_scores(query, passages, weights)
-    of_files = file_scores(query, passages, scores, weights)
-    best, places = best_of_files(passages.file_of, scores)
-    placed = of_files[passages.file_of[best]] - weights.repeat_penalty * places
-    order: list[int] = best[np.lexsort((best, -placed))].tolist()
+    scores_of_files = file_scores(query, passages, scores, weights)
+    best, positions = best_of_files(passages.file_of, scores)
+    final = scores_of_files[passages.file_of[best]] - weights.repeat_penalty * positions
+    order: list[int] = best[np.lexsort((best, -final))].tolist()
     return order
 
 
 def best_of_files(
     file_of: NDArray[np.intp], scores: Scores
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Indexes of the best passages of each file, and the place of each in its file, from 0."""
+    """Indexes of the MAX_PER_FILE best passages of each file, and the position of each in its file,
+    best first, from 0."""
     by_file = np.lexsort((-scores, file_of))
     files = file_of[by_file]
-    places = np.arange(len(files)) - np.searchsorted(files, files)
-    best = places < MAX_PER_FILE
-    return by_file[best], places[best]
+    positions = np.arange(len(files)) - np.searchsorted(files, files)
+    best = positions < MAX_PER_FILE
+    return by_file[best], positions[best]
 
 
 # --- passages -------------------------------------------------------------------------------------
 
 
 def passage_scores(query: RankingQuery, passages: Passages, weights: Weights) -> Scores:
-    """Mixed scores in standard deviations, raised if a passage declares what the query names."""
+    """Mixed z-scores (n), raised if a passage declares a name that the query contains."""
     share = weights.semantic_weight_of_name if query.is_name else weights.semantic_weight
     similarity = 1 - passages.distances / 2  # the cosine
     scores = mix(similarity, passages.words, share)
     matcher = _NameMatcher(query)
     for index, names in enumerate(passages.names):
         facts = _name_facts(names)
-        # Most passages declare no name of the query; this check is cheap.
+        # Most passages declare no name of the query. This check is cheap.
         if not matcher.words.isdisjoint(facts.words):
             agreement = max(map(query.agreement, facts.stems))
             scores[index] += weights.definition * matcher.score(names) + weights.names * agreement
@@ -180,10 +190,11 @@ def passage_scores(query: RankingQuery, passages: Passages, weights: Weights) ->
 
 
 def mix(similarity: ArrayLike, words: ArrayLike, share: float) -> Scores:
-    """`share` of the standardised similarity plus the rest of the standardised BM25 score.
+    """share · z(similarity) + (1 - share) · z(BM25). If one of the two is nan, the other alone; if
+    both are, 0.
 
-    Scores are mixed rather than ranks: they also say by how much the best is better. If one of the
-    two is nan the other counts alone.
+    Scores are mixed rather than ranks, as in reciprocal rank fusion (Cormack, Clarke and Büttcher
+    2009), because scores also show by how much one candidate is better than the next.
     """
     by_similarity, by_words = standardised(similarity), standardised(words)
     mixed = share * by_similarity + (1 - share) * by_words
@@ -193,13 +204,14 @@ def mix(similarity: ArrayLike, words: ArrayLike, share: float) -> Scores:
 
 
 def standardised(values: ArrayLike) -> Scores:
-    """z-scores: distances from the mean in standard deviations; nan stays nan."""
+    """z-scores: differences from the mean in standard deviations. nan stays nan and is left out of
+    mean and deviation."""
     column = np.asarray(values, np.float64)
-    known = column[~np.isnan(column)]
-    if not known.size:
+    numbers = column[~np.isnan(column)]
+    if not numbers.size:
         return column
     # The constant avoids a division by 0 if all values are equal.
-    scores: Scores = (column - known.mean()) / (known.std() + 1e-9)
+    scores: Scores = (column - numbers.mean()) / (numbers.std() + 1e-9)
     return scores
 
 
@@ -209,11 +221,11 @@ class _NameMatcher:
     def __init__(self, query: RankingQuery) -> None:
         self._query = query
         self._lower = {name.lower() for name in query.names}
-        # A passage whose names share none of these words cannot match.
+        # A passage whose names have none of these words cannot match.
         self.words = query.stems.union(self._lower, *query.stems_of_names)
 
     def score(self, names: tuple[str, ...]) -> float:
-        """The score of the best of some declared names."""
+        """The score of the best of these names, 0 to 1."""
         return max(map(self._score, names)) if self._lower else 0.0
 
     def _score(self, name: str) -> float:
@@ -221,14 +233,14 @@ class _NameMatcher:
             return EXACT
         if name.lower() in self._lower:
             return OTHER_CASE
-        return SAME_PARTS if stems_of(name) in self._query.stems_of_names else 0.0
+        return SAME_STEMS if stems_of(name) in self._query.stems_of_names else 0.0
 
 
 class NameFacts(NamedTuple):
-    """The declared names of one passage."""
+    """Facts of the names that one passage declares."""
 
     stems: tuple[frozenset[str], ...]  # of each name
-    words: frozenset[str]  # all stems, and the names in lower case
+    words: frozenset[str]  # the stems of all names, and the names in lower case
 
 
 @lru_cache(maxsize=20_000)
@@ -243,18 +255,18 @@ def _name_facts(names: tuple[str, ...]) -> NameFacts:
 def file_scores(
     query: RankingQuery, passages: Passages, scores: Scores, weights: Weights
 ) -> Scores:
-    """One score for each file, comparable between files; `scores` are those of the passages."""
+    """The score of each file (m). `scores` (n) are those of the passages."""
     penalties = _Penalties(query, passages, weights)
-    of_paths = [
+    by_path = [
         name_score(query, path, weights) - penalties.of(file)
         for file, (_, path) in enumerate(passages.files)
     ]
-    by_passages = pooled(scores, passages.file_of, len(of_paths), weights.pool)
-    return by_passages + np.array(of_paths, np.float64)
+    by_passages = pooled(scores, passages.file_of, len(by_path), weights.pool)
+    return by_passages + np.array(by_path, np.float64)
 
 
 def pooled(scores: Scores, file_of: NDArray[np.intp], files: int, temperature: float) -> Scores:
-    """The log-sum-exp of each file's passage scores, at a temperature.
+    """The log-sum-exp of each file's passage scores, at a temperature; at 0 their maximum.
 
     A file that matches in several places is about the subject; a file that matches once may only
     mention it. Passages far below the best add nothing, so long files have no advantage.
@@ -263,24 +275,24 @@ def pooled(scores: Scores, file_of: NDArray[np.intp], files: int, temperature: f
     np.maximum.at(best, file_of, scores)
     if temperature <= 0:
         return best
-    near = np.exp((scores - best[file_of]) / temperature)
-    raised: Scores = best + temperature * np.log(np.bincount(file_of, near, files))
-    return raised
+    relative = np.exp((scores - best[file_of]) / temperature)
+    log_sum_exp: Scores = best + temperature * np.log(np.bincount(file_of, relative, files))
+    return log_sum_exp
 
 
 def name_score(query: RankingQuery, path: str, weights: Weights) -> float:
-    """What the file's name adds: by agreement, and by equality with an identifier of the query."""
-    parts = _path_facts(path).name
-    is_named = parts in query.stems_of_names
-    return weights.file_name * query.agreement(parts) + weights.file_of_name * is_named
+    """The bonus for the file name: agreement, and equality with an identifier of the query."""
+    name = _path_facts(path).name
+    is_named = name in query.stems_of_names
+    return weights.file_name * query.agreement(name) + weights.file_of_name * is_named
 
 
 class PathFacts(NamedTuple):
-    """What a path says about its file."""
+    """Facts of a file that its path shows."""
 
-    kinds: frozenset[str]
+    kinds: frozenset[str]  # `test`, `example`, …: keys of KIND_STEMS
     name: frozenset[str]  # stems of the descriptive name
-    is_index: bool
+    is_index: bool  # `__init__.py`, `index.ts`, …
 
 
 @lru_cache(maxsize=20_000)
@@ -290,7 +302,7 @@ def _path_facts(path: str) -> PathFacts:
 
 
 class _Penalties:
-    """Penalties of files for their kind and for the files beside them."""
+    """Penalties of files, by their kind and by the files beside them."""
 
     def __init__(self, query: RankingQuery, passages: Passages, weights: Weights) -> None:
         self._weights = weights
@@ -303,6 +315,7 @@ class _Penalties:
         self._superseded = {root: paths.superseded(p, query.text) for root, p in by_root.items()}
 
     def of(self, file: int) -> float:
+        """The sum of the penalties of a file, by its index."""
         (root, path), weights = self._passages.files[file], self._weights
         total, facts = 0.0, _path_facts(path)
         for kind in facts.kinds & self._kinds:

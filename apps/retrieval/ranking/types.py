@@ -1,4 +1,4 @@
-"""What the ranking reads of each candidate."""
+"""The input of the ranking."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ Column = NDArray[np.floating[Any]]
 
 
 class Passage(NamedTuple):
-    """One row of Passages, for callers that have rows. `root` and `path` together name the file."""
+    """One row of Passages, for callers that have rows. `root` and `path` identify the file."""
 
     root: Hashable
     path: str
-    names: tuple[str, ...] = ()  # that the passage declares
-    similarity: float | None = None  # cosine of query and passage
-    words: float | None = None  # BM25 score, 0.0 without any word of the query
+    names: tuple[str, ...] = ()  # declared in the passage
+    similarity: float | None = None  # cosine of query and passage; None: unknown
+    words: float | None = None  # BM25 score, 0.0 without any word of the query; None: unknown
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,13 @@ class Passages:
 
     files: Sequence[tuple[Hashable, str]]  # (m) root and path, each once
     file_of: NDArray[np.intp]  # (n) index into `files`
-    names: Sequence[tuple[str, ...]]  # (n) that the passage declares
+    names: Sequence[tuple[str, ...]]  # (n) declared in the passage
     distances: Column  # (n) squared L2 of unit vectors, 2 - 2·cos; nan if unknown
     words: Column  # (n) BM25 scores, 0 without any word of the query; nan if unknown
 
     @classmethod
     def of(cls, passages: Sequence[Passage]) -> "Passages":
+        """The columns of some rows."""
         files: dict[tuple[Hashable, str], int] = {}
         file_of = [files.setdefault((each.root, each.path), len(files)) for each in passages]
         return cls(

@@ -1,16 +1,16 @@
-"""How much each signal counts. docs/retrieval.md has the measured gain of each."""
+"""The weights of the signals. docs/retrieval.md has the measured gain of each."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Semantic weights are shares of 1. The others are standard deviations of the candidates' mixed
+    """Semantic weights are shares, 0 to 1. The others are in standard deviations of the candidates'
     scores, so they hold for any embedder and any size of index."""
 
-    # Share of the similarity in the mix; BM25 has the rest.
+    # Share of the cosine similarity in the mixed score; BM25 has the rest.
     semantic_weight: float = 0.75
-    # The same if the query is one identifier: then its spelling matters more.
+    # The same for a query of one identifier: then the exact words matter more.
     semantic_weight_of_name: float = 0.7
     # The passage declares an identifier of the query.
     definition: float = 1.0
@@ -22,8 +22,8 @@ class Weights:
     file_name: float = 2.5
     # The file's name is an identifier of the query.
     file_of_name: float = 1.0
-    # Penalties by kind, unless the query asks for that kind: such files use or describe what others
-    # define.
+    # Penalties by kind, unless the query asks for that kind: these files use or describe what other
+    # files define.
     test: float = 3.0
     example: float = 1.0
     prose: float = 2.0
@@ -35,5 +35,5 @@ class Weights:
     reexport: float = 0.5
     # Penalty of `v1/` beside `v2/`.
     superseded: float = 2.5
-    # Penalty of each further passage of a file: the first results show different files.
+    # Penalty of the second passage of a file, so that the first results show different files.
     repeat_penalty: float = 4.0

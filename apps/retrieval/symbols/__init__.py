@@ -1,4 +1,4 @@
-"""Symbols of the index: where a name is defined, where it is used, what a file holds."""
+"""Look-ups by name: definitions, references, and the outline of a file (docs/symbols.md)."""
 
 from apps.retrieval.symbols.definitions import find_definitions
 from apps.retrieval.symbols.outline import file_outline

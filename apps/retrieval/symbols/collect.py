@@ -11,23 +11,24 @@ from apps.retrieval.repositories import lacks_words, words_rebuilt
 
 log = logging.getLogger("codeinfo.retrieval")
 
-Row = TypeVar("Row")
+SymbolRow = TypeVar("SymbolRow")
 
 
 def collect_symbols(
-    roots: Sequence[Root], look_up: Callable[[Root], Sequence[Row]]
-) -> tuple[list[Row], str]:
-    """What `look_up` returns for all roots, and the text of `degraded`.
+    roots: Sequence[Root], look_up: Callable[[Root], Sequence[SymbolRow]]
+) -> tuple[list[SymbolRow], str]:
+    """The rows of all roots, and the text of `degraded`.
 
-    A root with an incomplete word index gives what it has, and the worker rebuilds the index.
+    `look_up` returns the rows of one root, or raises Unavailable. An incomplete word index returns
+    the rows that it has, and the worker rebuilds it.
     """
-    rows: list[Row] = []
+    rows: list[SymbolRow] = []
     wordless: list[Root] = []
     for root in roots:
         try:
             rows += look_up(root)
         except Unavailable as error:
-            log.warning("no symbols of a root: %s", error.message)
+            log.warning("symbol look-up failed: %s", error.message)
             wordless.append(root)
         else:
             wordless += [root] if lacks_words(root) else []

@@ -21,11 +21,12 @@ from apps.retrieval.symbols.types import (
     symbol_fields,
 )
 
-# Headings of prose and keys of data are in outlines only: code does not refer to them.
+# Headings of prose and keys of data are in outlines only, since code does not refer to them.
 OUTLINE_ONLY = frozenset({"heading", "key"})
-# Declarations and parts of other symbols come after definitions.
+# Kinds of symbols that come after definitions: declarations, and parts of other symbols.
 MINOR = frozenset({"prototype", "variable", "field", "member", "element", "selector", "target"})
-ASIDE = frozenset({"test", "example", "legacy"})
+# Kinds of files that come last.
+LAST_FILES = frozenset({"test", "example", "legacy"})
 # Characters of a definition's text.
 MAX_TEXT = 2_000
 
@@ -36,11 +37,12 @@ class _Hit(NamedTuple):
 
 
 def find_definitions(query: SymbolQuery) -> Definitions:
-    """The definitions of a name, best first: in the same case, or else in any case.
+    """The definitions of a name, best first: those in the same case, otherwise those in any case.
 
-    For `Client.get`, `Client` must be in the symbol path or in the file path. If no definition
-    fits, all of `get` are returned and `match` is `last-part`. Raises Conflict INGEST_REQUIRED and
-    NotFound REPO_NOT_FOUND.
+    For `Client.get`, the symbol path or the file path must contain `Client`. If no definition
+    matches, all definitions of `get` are returned and `match` is `last-part`.
+
+    Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
     roots = roots_named(query.repositories)
     repeated = repeated_files(roots)
@@ -50,9 +52,9 @@ def find_definitions(query: SymbolQuery) -> Definitions:
     order = {root.id: index for index, root in enumerate(roots)}
     # The sort is stable: ties stay in the order of path and line.
     hits.sort(key=lambda each: (*_rank(each.symbol), order[each.root.id]))
-    shown = tuple(_definitions(hits[: query.limit]))
+    results = tuple(_definitions(hits[: query.limit]))
     truncated = len(hits) > query.limit
-    return Definitions(query.name, shown, truncated, match, degraded)
+    return Definitions(query.name, results, truncated, match, degraded)
 
 
 def _of_root(root: Root, query: SymbolQuery) -> Iterator[_Hit]:
@@ -65,20 +67,20 @@ def _of_root(root: Root, query: SymbolQuery) -> Iterator[_Hit]:
 
 
 def _best_named(hits: Sequence[_Hit], query: SymbolQuery) -> tuple[list[_Hit], MatchedName]:
-    """The hits that fit the name best, and how well they fit."""
-    around = query.parts[:-1]
-    fitting = [each for each in hits if _surrounds(around, each)]
-    exact = [each for each in fitting or hits if each.symbol.name == query.last]
-    if hits and not fitting:
+    """The hits that match the name best, and how they match."""
+    qualifiers = query.parts[:-1]
+    qualified = [each for each in hits if _has_qualifiers(each, qualifiers)]
+    exact = [each for each in qualified or hits if each.symbol.name == query.last]
+    if hits and not qualified:
         return exact or list(hits), "last-part"
-    return (exact, "exact") if exact or not hits else (fitting, "case-insensitive")
+    return (exact, "exact") if exact or not hits else (qualified, "case-insensitive")
 
 
-def _surrounds(around: Sequence[str], hit: _Hit) -> bool:
-    """Return True if these names surround a symbol: the last ones directly before it in the symbol
-    path, the others, in order, in the file path."""
+def _has_qualifiers(hit: _Hit, qualifiers: Sequence[str]) -> bool:
+    """Return True if the qualifiers name the scopes of a symbol: the last ones directly before it
+    in the symbol path, the others in the file path, in order."""
     *scopes, _ = _parts(hit.symbol.path) or [""]
-    rest = [part.lower() for part in around]
+    rest = [part.lower() for part in qualifiers]
     while rest and scopes and rest[-1] == scopes[-1]:
         rest.pop()
         scopes.pop()
@@ -94,7 +96,7 @@ def _rank(symbol: StoredSymbol) -> tuple[bool, bool, bool, int]:
     """Sort key: tests and examples last, definitions before declarations, public before private,
     top-level before nested."""
     return (
-        bool(kinds(symbol.file_path) & ASIDE),
+        bool(kinds(symbol.file_path) & LAST_FILES),
         symbol.kind in MINOR,
         symbol.name.startswith("_") or "private" in symbol.signature.split(),
         len(_parts(symbol.path)),

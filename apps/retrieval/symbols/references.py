@@ -14,40 +14,43 @@ from apps.retrieval.ingested import ingested_lines
 from apps.retrieval.query import fits
 from apps.retrieval.repositories import repeated_files, roots_named
 from apps.retrieval.symbols.collect import collect_symbols
-from apps.retrieval.symbols.definitions import ASIDE
+from apps.retrieval.symbols.definitions import LAST_FILES
 from apps.retrieval.symbols.types import WORD, Place, Reference, References, SymbolQuery
 
 KINDS = {kind.name: kind for kind in FILE_TYPES}
 # Limits of one query: chunks of each root, files that are read and parsed.
 MAX_CHUNKS = 5_000
 MAX_FILES = 200
+# Files that are parsed in one call.
 FILES_AT_ONCE = 16
+# Characters of a line.
 MAX_LINE = 300
 
 
 class _File(NamedTuple):
     place: Place
-    source_file: str
+    source_file: str  # id of the SourceFile
 
 
 def find_references(query: SymbolQuery) -> References:
     """At most `query.limit` lines that contain the last part of a name, by path, tests last.
 
     Definitions are included and marked. Comments and strings are left out if the language has a
-    grammar. Raises Conflict INGEST_REQUIRED, NotFound REPO_NOT_FOUND.
+    grammar. Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
     roots = roots_named(query.repositories)
     repeated = repeated_files(roots)
     files, degraded = collect_symbols(roots, lambda root: list(_files(root, query)))
     files = [file for file in files if file.place.path not in repeated.get(file.place.root.id, ())]
-    files.sort(key=lambda file: bool(kinds(file.place.path) & ASIDE))
+    files.sort(key=lambda file: bool(kinds(file.place.path) & LAST_FILES))
     lines = list(islice(_references(query.last, files[:MAX_FILES]), query.limit + 1))
     truncated = len(lines) > query.limit or len(files) > MAX_FILES
     return References(query.last, tuple(lines[: query.limit]), truncated, degraded)
 
 
 def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
-    """The live files that contain the name, by path. The index has words: `valid` for `valid?`."""
+    """The live files that contain the name, by path. Looks up its longest word: for `valid?` the
+    index has `valid`."""
     word = max(WORD.findall(query.last), key=len)
     store, live = get_lexical(), live_file_ids(root)
     facts = store.facts(root.id, store.chunks_naming(root.id, word, MAX_CHUNKS))
@@ -60,10 +63,10 @@ def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
 
 def _references(name: str, files: Sequence[_File]) -> Iterator[Reference]:
     for start in range(0, len(files), FILES_AT_ONCE):
-        some = files[start : start + FILES_AT_ONCE]
-        texts = _source_texts(some)
+        batch = files[start : start + FILES_AT_ONCE]
+        texts = _source_texts(batch)
         matches = get_finder().find(name, texts)
-        for file, text, names in zip(some, texts, matches, strict=True):
+        for file, text, names in zip(batch, texts, matches, strict=True):
             yield from _lines(file.place, text.lines, names)
 
 
@@ -82,13 +85,13 @@ def _grammar(language: str) -> str:
 
 def _lines(place: Place, lines: Sequence[str], matches: NameMatches) -> Iterator[Reference]:
     for row, group in groupby(matches.occurrences, key=lambda each: each.row):
-        here = list(group)
+        occurrences = list(group)
         yield Reference(
             place=place,
             line=row + 1,
-            columns=tuple(each.column + 1 for each in here),
+            columns=tuple(each.column + 1 for each in occurrences),
             text=lines[row][:MAX_LINE],
-            symbol=here[0].symbol,
-            defines=any(each.defines for each in here),
+            symbol=occurrences[0].symbol,
+            defines=any(each.defines for each in occurrences),
             parsed=matches.parsed,
         )

@@ -26,17 +26,17 @@ MAX_NAME = 200
 SEPARATORS = re.compile(r"::|->|[.#:/\\]")
 WORD = re.compile(r"\w+")
 
-# The name matched in its own case, in another case, or only by its last part.
+# A name matches in the same case, in another case, or only by its last part.
 MatchedName = Literal["exact", "case-insensitive", "last-part"]
 
 
 @dataclass(frozen=True)
 class SymbolQuery:
-    """A name to look up, alone (`get`) or qualified (`Client.get`)."""
+    """A name to look up."""
 
-    name: str
-    repositories: tuple[str, ...] = ()
-    limit: int = DEFAULT_LIMIT
+    name: str  # unqualified (`get`) or qualified (`Client.get`)
+    repositories: tuple[str, ...] = ()  # repository ids; empty: all
+    limit: int = DEFAULT_LIMIT  # 1 to MAX_LIMIT results
     filters: Filters = field(default_factory=Filters)
 
     @classmethod
@@ -56,7 +56,7 @@ class SymbolQuery:
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
         if problems:
             raise InvalidInput(", ".join(problems), details={"details": problems})
-        return cls(_bare(encodable(str(name))), repositories, limit, filters)
+        return cls(_without_call(encodable(str(name))), repositories, limit, filters)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -73,17 +73,17 @@ class SymbolQuery:
         return log_fields(self.repositories, self.limit, self.filters)
 
 
-def _bare(name: str) -> str:
-    """Remove backticks and the brackets of a call, which people copy along."""
+def _without_call(name: str) -> str:
+    """The name without backticks and without the brackets of a call, which people copy along."""
     return re.sub(r"\(.*\)?\Z", "", name.strip().strip("`"), flags=re.DOTALL).strip() or name
 
 
 @dataclass(frozen=True)
 class OutlineQuery:
-    """Which file: `repository` is an id, `path` as the index has it."""
+    """The file of an outline."""
 
-    repository: str
-    path: str
+    repository: str  # repository id
+    path: str  # within the repository, as the index has it
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "OutlineQuery":
@@ -107,8 +107,8 @@ class Place:
     """A file of a root."""
 
     root: Root
-    path: str
-    language: str
+    path: str  # within the root
+    language: str  # "" if it is unknown
 
     @property
     def repo(self) -> str:
@@ -128,7 +128,7 @@ class Place:
 
 
 def symbol_fields(symbol: Symbol) -> tuple[str, str, str, int, int, str]:
-    """The fields of a Symbol in their order, for its subclasses."""
+    """The fields of a Symbol in order, to construct a subclass from it."""
     return (
         symbol.name,
         symbol.path,
@@ -162,10 +162,10 @@ class Reference:
     place: Place
     line: int  # 1-based
     columns: tuple[int, ...]  # 1-based
-    text: str
-    symbol: str  # path of the definition around it
+    text: str  # of the line
+    symbol: str  # path of the definition that contains the line; "" at the top level
     defines: bool  # the line defines the name
-    parsed: bool  # by a grammar, so no comment or string; otherwise each whole word counts
+    parsed: bool  # comments and strings are left out; otherwise each whole word counts
 
     def as_wire(self) -> dict[str, Any]:
         wire = {
@@ -180,21 +180,20 @@ class Reference:
         return wire | ({"symbol": self.symbol} if self.symbol else {})
 
 
-def _mark(degraded: str) -> dict[str, str]:
+def _degraded_wire(degraded: str) -> dict[str, str]:
     """`degraded` is on the wire only if it is not empty."""
     return {"degraded": degraded} if degraded else {}
 
 
 @dataclass(frozen=True)
 class Definitions:
-    """The definitions of a name, best first. `truncated`: there are more. `degraded`: as in
-    SearchResult."""
+    """The definitions of a name."""
 
-    name: str
-    results: tuple[Definition, ...]
-    truncated: bool
+    name: str  # as in the query
+    results: tuple[Definition, ...]  # best first
+    truncated: bool  # there are more
     match: MatchedName = "exact"
-    degraded: str = ""
+    degraded: str = ""  # as in SearchResult
 
     def as_wire(self) -> dict[str, Any]:
         return {
@@ -202,32 +201,33 @@ class Definitions:
             "match": self.match,
             "results": [each.as_wire() for each in self.results],
             "truncated": self.truncated,
-            **_mark(self.degraded),
+            **_degraded_wire(self.degraded),
         }
 
 
 @dataclass(frozen=True)
 class References:
-    """The references to an identifier, `name`."""
+    """The references to a name."""
 
-    name: str
-    results: tuple[Reference, ...]
-    truncated: bool
-    degraded: str = ""
+    name: str  # the last part of the name in the query
+    results: tuple[Reference, ...]  # by path and line, tests last
+    truncated: bool  # there are more
+    degraded: str = ""  # as in SearchResult
 
     def as_wire(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "results": [each.as_wire() for each in self.results],
             "truncated": self.truncated,
-            **_mark(self.degraded),
+            **_degraded_wire(self.degraded),
         }
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutlineItem(Symbol):
-    """A definition with the definitions inside it, in the order of their lines."""
+    """A definition in an outline."""
 
+    # Definitions inside it, in the order of their lines.
     children: "list[OutlineItem]" = field(default_factory=list)
 
     def as_wire(self) -> dict[str, Any]:
@@ -240,17 +240,17 @@ class Outline:
     """The nested definitions of a file."""
 
     place: Place
-    items: Sequence[OutlineItem]
-    degraded: str = ""
+    items: Sequence[OutlineItem]  # at the top level, in the order of their lines
+    degraded: str = ""  # as in SearchResult
 
     def as_wire(self) -> dict[str, Any]:
         symbols = [item.as_wire() for item in self.items]
-        return {**self.place.as_wire(), "symbols": symbols, **_mark(self.degraded)}
+        return {**self.place.as_wire(), "symbols": symbols, **_degraded_wire(self.degraded)}
 
     def flat(self) -> Iterator[tuple[int, OutlineItem]]:
-        """Each item with its depth, outer before inner."""
-        waiting = [(0, item) for item in reversed(self.items)]
-        while waiting:
-            depth, item = waiting.pop()
+        """Each item with its depth from 0, outer before inner."""
+        stack = [(0, item) for item in reversed(self.items)]
+        while stack:
+            depth, item = stack.pop()
             yield depth, item
-            waiting.extend((depth + 1, child) for child in reversed(item.children))
+            stack.extend((depth + 1, child) for child in reversed(item.children))

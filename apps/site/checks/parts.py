@@ -89,14 +89,14 @@ def _disk() -> Finding:
 
 def _embedder() -> Finding:
     # The embedding package loads weights; it is imported when it is first needed.
-    from apps.embedding import DEFAULT_MODEL, get_embedder, reach  # noqa: PLC0415
+    from apps.embedding.catalogue import DEFAULT_MODEL, check_server, get_embedder  # noqa: PLC0415
 
     lock = queries.index_lock()
     embedder = get_embedder(lock.model if lock else DEFAULT_MODEL)
     own = ":" not in embedder.id
     embedder.close()
     if config().embedding_base_url or not own:
-        reach(embedder.id)
+        check_server(embedder.id)
     where = "built in" if own else "over the network"
     return Finding("embedder", "Search and embedding", "ok", "Ready", f"{embedder.id}, {where}")
 

@@ -46,8 +46,8 @@ def test_lines_found_by_word_are_marked_so(harbour: Path, client: Client) -> Non
 @pytest.mark.parametrize(
     ("name", "note"),
     [
-        ("Vessel.moor", "Nothing named so stands in those surroundings"),
-        ("SHIP", "these are written in another case"),
+        ("Vessel.moor", "No definition matches the qualifier"),
+        ("SHIP", "These differ in case"),
     ],
 )
 def test_a_name_that_is_not_found_as_asked_says_how(
