@@ -12,6 +12,9 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.chromium import PHONE, WIDE
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
+from tests.stand_ins.openai_scripts import JSON, Script, Step, end, say, search
+from tests.stand_ins.openai_scripts import cited as cited_places
+from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.support.ingested import write_files
 
 LONG_WAIT = 60_000
@@ -240,3 +243,28 @@ def test_a_search_hit_opens_at_its_lines(open_page: OpenPage, harbour: Path) -> 
     place = cited(link, "href")
     link.click()
     stands_at(page, place)
+
+
+def test_chips_in_a_table_are_whole(
+    open_page: OpenPage, harbour: Path, stand_in: OpenAIStandIn
+) -> None:
+    """A column of chips on a phone is as wide as one of them, and no chip breaks in two."""
+
+    def table(request: JSON) -> list[Step]:
+        places = [
+            f"| trims the lamp of the lighthouse in the evening | `{each}` `{each}` |"
+            for each in cited_places(request)
+        ]
+        return [*say("\n".join(["| What it does | Where |", "|---|---|", *places])), *end()]
+
+    stand_in.scripts["plain"] = Script([search, table])
+    page = open_page("/chat", size=PHONE)
+    page.get_by_label("Model").select_option("plain")
+    page.get_by_label("Message").fill(QUESTION)
+    page.get_by_label("Message").press("Enter")
+    expect(page.locator("#turns > .turn [data-chip]")).to_have_text("Complete", timeout=LONG_WAIT)
+    chips = page.locator("#turns td a[data-source]")
+    assert chips.count() >= 6
+    # As in an answer with more than a hundred citations.
+    page.locator("#turns td .cite").evaluate_all("all => all.forEach(c => (c.textContent = 128))")
+    assert set(chips.evaluate_all("all => all.map(chip => chip.getClientRects().length)")) == {1}
