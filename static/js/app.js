@@ -8,6 +8,6 @@ import "./copy.js";
 import "./live.js";
 import "./clock.js";
 import "./rows.js";
-import "./outline.js";
+import "./source.js";
 import "./palette.js";
 import "./keys.js";

@@ -34,6 +34,19 @@ document.addEventListener("click", (event) => {
   name.focus();
 });
 
+// The folder picker is swapped at each step. The focus goes to the folder that one comes from on the
+// way up, to the first folder on the way down.
+let left = "";
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.target.id === "picker") left = detail.target.querySelector("[data-picked-path]")?.textContent ?? "";
+});
+document.addEventListener("htmx:afterSettle", ({ target }) => {
+  if (target.id !== "picker") return;
+  const folders = [...target.querySelectorAll(".picker__dir")];
+  const from = folders.find((folder) => folder.dataset.path === left);
+  (from ?? folders[0] ?? target.querySelector("[data-use-folder]")).focus();
+});
+
 // A button of the form #actions says what it does until it is swapped for its next self.
 document.addEventListener("submit", ({ submitter }) => {
   if (submitter?.getAttribute("form") !== "actions") return;

@@ -134,7 +134,7 @@ def test_a_citation_opens_its_lines_and_escape_leads_back(
     expect(viewer.locator(".viewer__head")).to_contain_text(found[1])
     first, last = int(found[2]), int(found[3] or found[2])
     expect(viewer.locator(".line.is-cited")).to_have_count(last - first + 1)
-    expect(viewer.locator(f"#L{first}")).to_be_in_viewport()
+    expect(viewer.locator(f"[name=L{first}]")).to_be_in_viewport()
     expect(viewer.locator(".viewer__code")).to_be_focused()
     path = next(name for name in SAMPLE if name.endswith(found[1]))
     lines = SAMPLE[path].split("\n")[first - 1 : last]

@@ -92,9 +92,9 @@ def test_the_outline_leads_to_a_line_in_the_window_and_beyond(
     page = open_page("/ui/retrieval/source?repo=tide&path=src/tide.py")
     outline = page.get_by_role("navigation", name="Outline of tide.py")
     outline.get_by_title("function step_3, line 13").click()
-    expect(page.locator("#L13")).to_be_in_viewport()
+    expect(page.locator("[name=L13]")).to_be_in_viewport()
     outline.get_by_title("function step_450, line 1801").click()
-    expect(page.locator("#L1801")).to_be_in_viewport()
+    expect(page.locator("[name=L1801]")).to_be_in_viewport()
 
 
 def test_on_a_phone_the_outline_is_a_select(index: None, open_page: OpenPage) -> None:
@@ -102,9 +102,9 @@ def test_on_a_phone_the_outline_is_a_select(index: None, open_page: OpenPage) ->
     expect(page.get_by_role("navigation", name="Outline of tide.py")).to_be_hidden()
     jump = page.get_by_label("Go to a definition")
     jump.select_option(label="function step_60")
-    expect(page.locator("#L241")).to_be_in_viewport()
+    expect(page.locator("[name=L241]")).to_be_in_viewport()
     jump.select_option(label="function step_450")
-    expect(page.locator("#L1801")).to_be_in_viewport()
+    expect(page.locator("[name=L1801]")).to_be_in_viewport()
 
 
 ADDRESSES = (

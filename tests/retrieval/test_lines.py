@@ -143,7 +143,7 @@ def test_a_match_opens_in_the_viewer_at_its_lines(harbour: Path, client: Client)
             "end": match["endLine"],
         },
     ).content.decode()
-    assert f'class="line is-cited" id="L{match["startLine"]}"' in viewer
+    assert f'class="line is-cited"><a class="ln" name="L{match["startLine"]}"' in viewer
     assert viewer.count("is-cited") == match["lineCount"]
     assert "Same as on disk" in viewer
 

@@ -43,7 +43,7 @@ def part(client: Client, **params: object):
 def lines(html: str) -> dict[int, str]:
     """Line number → text, as drawn."""
     drawn = re.findall(
-        r'<span class="line[^"]*" id="L(\d+)"><a class="ln" href="#L\1">\1</a>(.*?)\n</span>',
+        r'<span class="line[^"]*"><a class="ln" name="L(\d+)" href="#L\1">\1</a>(.*?)\n</span>',
         html,
         re.S,
     )
@@ -51,7 +51,7 @@ def lines(html: str) -> dict[int, str]:
 
 
 def cited(html: str) -> list[int]:
-    return [int(n) for n in re.findall(r'class="line is-cited" id="L(\d+)"', html)]
+    return [int(n) for n in re.findall(r'class="line is-cited"><a class="ln" name="L(\d+)"', html)]
 
 
 @pytest.mark.door

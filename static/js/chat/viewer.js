@@ -1,6 +1,6 @@
 // The source viewer: a citation opens its lines beside the answer (or over it, on a narrow window),
 // focus goes to the code, and Esc brings it back to the chip.
-import { closeLayer, openLayer } from "../layers.js";
+import { closeAnyLayer, openLayer } from "../layers.js";
 import { onKey } from "../keys.js";
 import { stop } from "./composer.js";
 
@@ -9,28 +9,87 @@ const viewer = document.getElementById("source");
 const tabs = document.querySelector("[data-viewer-tabs]");
 const toggle = document.querySelector("[data-viewer-toggle]");
 const narrow = matchMedia("(max-width: 1180px)");
+const KEYS = ["repo", "path", "start", "end"]; // of a citation, in the address of the page
+const CLOSED = "viewer-closed"; // in this tab the reader closed the viewer: it opens on request only
 let opener = null; // the chip that was followed
 let opened = ""; // its address
+let chosen = false; // by the reader, and not by itself
+let depth = history.state?.depth ?? 0; // history entries since the viewer was closed
+let closing = false; // on the way back through them
+let loading = new AbortController();
 
 const isOpen = () => !viewer.hidden;
 const sources = (turn) => [...(turn?.querySelectorAll(".source-row") ?? [])];
+const turns = () => [...document.querySelectorAll("#turns > .turn")];
+const conversation = () => new URL(location).searchParams.get("c");
 
-function show() {
+// --- the address of the page: it names the open citation, so that it can be shared ---------------
+
+const key = (params) => KEYS.map((name) => params.get(name) ?? "").join("\n");
+const keyOf = (source) => key(new URL(source, location).searchParams);
+
+// The address of this page with a citation, or with none.
+function addressOf(source) {
+  const url = new URL(location);
+  const cited = new URL(source || "#", location).searchParams;
+  for (const name of KEYS) {
+    url.searchParams.delete(name);
+    if (source && cited.has(name)) url.searchParams.set(name, cited.get(name));
+  }
+  url.hash = "";
+  return url;
+}
+
+function write(source, { replace = false } = {}) {
+  const url = addressOf(source);
+  if (url.href === location.href) return;
+  if (replace) {
+    history.replaceState({ depth }, "", url);
+    return;
+  }
+  // htmx answers Back to an entry of its own by loading the page anew; this one is restored here.
+  if (history.state?.htmx) history.replaceState({ depth }, "");
+  history.pushState({ depth: (depth += 1) }, "", url);
+}
+
+// What the address names: the chip or row of that citation, or a citation that no answer has.
+function named() {
+  const params = new URL(location).searchParams;
+  if (!params.get("repo") || !params.get("path")) return null;
+  const chips = [...document.querySelectorAll("#turns [data-source]")];
+  const chip = chips.findLast((one) => keyOf(one.dataset.source) === key(params));
+  if (chip) return { chip, source: chip.dataset.source };
+  const query = new URLSearchParams(KEYS.filter((name) => params.has(name)).map((name) => [name, params.get(name)]));
+  return { chip: null, source: `/ui/retrieval/source?${query}` };
+}
+
+// --- opening and closing -------------------------------------------------------------------------
+
+function show({ layer = true } = {}) {
   const was = isOpen();
   viewer.hidden = false;
   toggle.setAttribute("aria-pressed", "true");
-  if (narrow.matches) openLayer(viewer, opener ?? toggle);
+  if (narrow.matches && layer) openLayer(viewer, opener ?? toggle);
   else if (!was) split.classList.remove("split--solo");
 }
 
-function hide() {
-  if (!isOpen()) return false;
-  if (viewer.classList.contains("is-open")) closeLayer();
+function put() {
+  closeAnyLayer(viewer);
   viewer.hidden = true;
   split.classList.add("split--solo");
   toggle.setAttribute("aria-pressed", "false");
   mark();
-  (opener?.isConnected ? opener : toggle).focus();
+}
+
+// The reader closes it: the focus and the history go back to where they were.
+function hide() {
+  if (!isOpen()) return false;
+  put();
+  (opener?.isConnected && opener.checkVisibility() ? opener : toggle).focus();
+  sessionStorage.setItem(CLOSED, "1");
+  closing = depth > 0;
+  if (closing) history.go(-depth);
+  else write("", { replace: true });
   return true;
 }
 
@@ -61,30 +120,87 @@ function drawTabs(turn) {
 function scrollToLines() {
   const code = viewer.querySelector(".viewer__code");
   const first = code?.querySelector(".line.is-cited");
-  if (first) {
-    code.scrollTop = first.offsetTop - code.offsetTop - code.clientHeight / 3;
-    const row = sources(opener?.closest(".turn")).find((one) => one.dataset.source === opened);
-    const chip = row?.querySelector(".cite").cloneNode(true);
-    if (chip) {
-      chip.classList.add("line__cite");
-      chip.setAttribute("aria-current", "true");
-      first.prepend(chip);
-    }
-  }
-  code?.focus({ preventScroll: true });
+  if (!first) return;
+  code.scrollTop = first.offsetTop - code.offsetTop - code.clientHeight / 3;
+  const row = sources(opener?.closest(".turn")).find((one) => one.dataset.source === opened);
+  const chip = row?.querySelector(".cite").cloneNode(true);
+  if (!chip) return;
+  chip.classList.add("line__cite");
+  chip.setAttribute("aria-current", "true");
+  first.prepend(chip);
 }
 
-async function open(chip) {
+// `chip` is null for a citation that only the address names.
+async function load(chip, source, { focus = true } = {}) {
   opener = chip;
-  opened = chip.dataset.source;
+  opened = source;
   show();
-  drawTabs(chip.closest(".turn"));
+  drawTabs(chip?.closest(".turn"));
   mark();
-  await htmx.ajax("GET", opened, { target: "#source-body", swap: "outerHTML" });
+  loading.abort(); // the one opened last is shown, whichever comes first
+  const { signal } = (loading = new AbortController());
+  const text = await fetchPart(source, signal);
+  if (text === null) return;
+  htmx.swap("#source-body", text, { swapStyle: "outerHTML", swapDelay: 0, settleDelay: 0 });
   scrollToLines();
+  if (focus) viewer.querySelector(".viewer__code")?.focus({ preventScroll: true });
 }
 
-// An unknown or vanished file comes with its own page part and a status: it is shown as well.
+// An unknown or vanished file comes with its own part and a status: it is shown as well.
+async function fetchPart(source, signal) {
+  try {
+    const response = await fetch(source, { headers: { "HX-Request": "true" }, signal });
+    if (!response.redirected) return await response.text();
+    location.reload(); // to the page that asks for a login
+  } catch (error) {
+    if (!signal.aborted) htmx.trigger(document.body, "htmx:sendError", { error });
+  }
+  return null;
+}
+
+function open(chip) {
+  chosen = true;
+  sessionStorage.removeItem(CLOSED);
+  write(chip.dataset.source);
+  load(chip, chip.dataset.source);
+}
+
+// On a wide screen the first citation of the last answer opens by itself, and takes no focus.
+function openFirst() {
+  const turn = turns().at(-1);
+  const row = sources(turn)[0];
+  if (!row || turn.dataset.status === "running" || narrow.matches || sessionStorage.getItem(CLOSED)) return;
+  if (isOpen() && (chosen || opened === row.dataset.source)) return;
+  const chip = turn.querySelector(`.prose [data-source="${CSS.escape(row.dataset.source)}"]`) ?? row;
+  write(row.dataset.source, { replace: true });
+  load(chip, row.dataset.source, { focus: false });
+}
+
+// The viewer shows what the address names.
+function follow({ focus = true } = {}) {
+  const place = named();
+  if (!place) return isOpen() && put();
+  if (isOpen() && opened && keyOf(opened) === keyOf(place.source)) return;
+  chosen = true;
+  load(place.chip, place.source, { focus });
+}
+
+let current = conversation();
+document.addEventListener("htmx:pushedIntoHistory", () => {
+  current = conversation();
+  depth = 0;
+  if (isOpen() && opened) write(opened, { replace: true });
+});
+addEventListener("popstate", (event) => {
+  if (event.state?.htmx) return; // htmx loads the page
+  if (conversation() !== current) return location.reload();
+  depth = event.state?.depth ?? 0;
+  if (closing) write("", { replace: true });
+  else follow();
+  closing = false;
+});
+
+// The same for the links above and below the lines.
 document.addEventListener("htmx:beforeSwap", (event) => {
   if (event.detail.target.id !== "source-body") return;
   event.detail.shouldSwap = true;
@@ -99,7 +215,7 @@ document.addEventListener("click", (event) => {
   if (chip) open(chip);
   if (tab) open(sources(opener.closest(".turn")).find((row) => row.dataset.source === tab.dataset.tab));
   if (event.target.closest("[data-viewer-close]")) hide();
-  if (event.target.closest("[data-viewer-toggle]")) isOpen() ? hide() : show();
+  if (event.target.closest("[data-viewer-toggle]")) flip();
   const copy = event.target.closest("[data-copy-code]");
   if (copy) copyCode(copy);
 });
@@ -130,8 +246,14 @@ for (const [name, on] of [["mouseover", true], ["mouseout", false]]) {
   });
 }
 
+function flip() {
+  if (isOpen()) hide();
+  else if (opener?.isConnected) open(opener);
+  else show();
+}
+
 function step(by) {
-  const turn = opener?.closest(".turn") ?? [...document.querySelectorAll("#turns > .turn")].findLast((one) => sources(one).length);
+  const turn = opener?.closest(".turn") ?? turns().findLast((one) => sources(one).length);
   const rows = sources(turn);
   if (!rows.length) return false;
   const at = rows.findIndex((row) => row.dataset.source === opened);
@@ -141,7 +263,7 @@ function step(by) {
 
 onKey("]", () => step(1));
 onKey("[", () => step(-1));
-onKey("\\", () => (isOpen() ? hide() : show()));
+onKey("\\", flip);
 
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || document.querySelector("dialog[open], :popover-open")) return;
@@ -153,10 +275,15 @@ document.addEventListener("keydown", (event) => {
   }
   if (!stop()) hide();
 });
-narrow.addEventListener("change", () => isOpen() && hide());
-// The answer's final form replaces its chips: the open one is marked again.
+// What is a column on a wide screen is a layer on a narrow one.
+narrow.addEventListener("change", () => isOpen() && put());
 document.addEventListener("htmx:wsAfterMessage", () => {
-  if (!opener || opener.isConnected) return;
-  opener = document.querySelector(`#turns [data-source="${CSS.escape(opened)}"]`);
-  mark();
+  // The answer's final form replaces its chips: the open one is marked again.
+  if (opener && !opener.isConnected) {
+    opener = document.querySelector(`#turns [data-source="${CSS.escape(opened)}"]`);
+    mark();
+  }
+  openFirst();
 });
+if (named()) follow({ focus: false });
+else openFirst();

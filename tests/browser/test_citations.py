@@ -1,0 +1,270 @@
+"""A citation lands on its lines, however it is opened. Each test looks at where the pane stands."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.chromium import PHONE, WIDE
+from tests.browser.conftest import OpenPage
+from tests.browser.product import Product
+from tests.stand_ins.openai_scripts import JSON, Script, Step, end, say, search
+from tests.stand_ins.openai_scripts import cited as cited_places
+from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.support.ingested import write_files
+
+LONG_WAIT = 60_000
+# Below 1180 px the viewer covers the transcript: nothing opens by itself there.
+NARROW = (1100, 800)
+DEEDS = {
+    "crane.py": "load_container_with_crane",
+    "tide.py": "predict_tide_of_harbour",
+    "lamp.py": "trim_lamp_of_lighthouse",
+}
+QUESTION = "load container with crane, predict tide of harbour, trim lamp of lighthouse"
+
+
+def source(deed: str) -> str:
+    """A file of 360 lines whose function `deed` is far down."""
+    filler = [f"def filler_{n}(value):\n    return value + {n}\n\n\n" for n in range(90)]
+    filler[60] = f"def {deed}(harbour):\n    return harbour.{deed}\n\n\n"
+    return "".join(filler)
+
+
+FILES = {f"src/{name}": source(deed) for name, deed in DEEDS.items()}
+
+
+@pytest.fixture(scope="module")
+def harbour(product: Product, browser: Browser) -> Iterator[Path]:
+    folder = write_files(product.repos / "harbour", FILES)
+    context = browser.new_context(base_url=product.url)
+    page = context.new_page()
+    page.goto("/ingest")
+    page.get_by_label("Folder path").fill(str(folder))
+    page.get_by_label("Display name").fill("harbour")
+    page.get_by_role("button", name="Start ingest").click()
+    row = page.locator("#roots [data-row]").filter(has_text="harbour")
+    expect(row.get_by_text("Complete")).to_be_visible(timeout=LONG_WAIT)
+    yield folder
+    page.get_by_role("button", name="Remove harbour").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove harbour").click()
+    expect(row).to_have_count(0, timeout=LONG_WAIT)
+    context.close()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def conversation(product: Product, browser: Browser, harbour: Path) -> str:
+    """The address of a conversation whose answer cites all three files."""
+    context = browser.new_context(base_url=product.url, viewport={"width": 1100, "height": 800})
+    page = context.new_page()
+    page.goto("/chat")
+    page.get_by_label("Provider").select_option("builtin")
+    page.get_by_label("Message").fill(QUESTION)
+    page.get_by_label("Message").press("Enter")
+    chip = page.locator("#turns > .turn [data-chip]")
+    expect(chip).to_have_text("Complete", timeout=LONG_WAIT)
+    address = page.url
+    context.close()
+    return address.removeprefix(product.url)
+
+
+class Cited(NamedTuple):
+    path: str
+    first: int
+    last: int
+
+
+def cited(link: Locator, attribute: str = "data-source") -> Cited:
+    url = link.get_attribute(attribute) or ""
+    query = re.search(r"path=([^&]+)&start=(\d+)&end=(\d+)", url)
+    assert query
+    return Cited(query[1].replace("%2F", "/"), int(query[2]), int(query[3]))
+
+
+def rows(page: Page) -> list[Locator]:
+    """The rows of "Citations (n)", in their order."""
+    page.locator(".sources").evaluate("all => (all.open = true)")
+    return page.locator(".source-row").all()
+
+
+def stands_at(page: Page, place: Cited) -> None:
+    """The viewer shows this file, tints exactly these lines, and its pane stands at the first."""
+    viewer = page.locator("#source, .viewer--page")
+    expect(viewer.locator(".viewer__head")).to_contain_text(place.path.rpartition("/")[2])
+    lines = viewer.locator(".line.is-cited")
+    expect(lines).to_have_count(place.last - place.first + 1)
+    expect(lines.first.locator(".ln")).to_have_text(str(place.first))
+    wanted = FILES[place.path].split("\n")[place.first - 1]
+    expect(lines.first).to_contain_text(wanted)
+    page.wait_for_function(
+        """() => {
+            const pane = document.querySelector(".viewer__code").getBoundingClientRect();
+            const line = document.querySelector(".viewer__code .is-cited").getBoundingClientRect();
+            return line.top >= pane.top && line.bottom <= pane.bottom;
+        }"""
+    )
+
+
+def test_the_answer_cites_all_files(open_page: OpenPage, conversation: str) -> None:
+    page = open_page(conversation, size=NARROW)
+    places = [cited(row) for row in rows(page)]
+    assert {place.path for place in places} == set(FILES)
+    assert max(place.first for place in places) > 200
+
+
+def test_each_row_of_the_list_lands_on_its_lines(open_page: OpenPage, conversation: str) -> None:
+    page = open_page(conversation, size=WIDE)
+    for row in rows(page):
+        row.click()
+        stands_at(page, cited(row))
+
+
+def test_each_chip_of_the_answer_lands_on_its_lines(open_page: OpenPage, conversation: str) -> None:
+    page = open_page(conversation, size=WIDE)
+    for chip in page.locator("#turns a.cite[data-source]").all():
+        chip.click()
+        stands_at(page, cited(chip))
+
+
+def test_tabs_and_brackets_land_on_their_lines(open_page: OpenPage, conversation: str) -> None:
+    page = open_page(conversation, size=WIDE)
+    places = [cited(row) for row in rows(page)]
+    rows(page)[0].click()
+    stands_at(page, places[0])
+    for place in [*places[1:], places[0]]:
+        page.keyboard.press("]")
+        stands_at(page, place)
+    for place in reversed(places):
+        page.keyboard.press("[")
+        stands_at(page, place)
+    for number, place in reversed(list(enumerate(places))):
+        page.get_by_role("tab").nth(number).click()
+        stands_at(page, place)
+
+
+def test_back_and_forward_lead_through_what_was_opened(
+    open_page: OpenPage, conversation: str
+) -> None:
+    page = open_page(conversation, size=NARROW)
+    first, second = rows(page)[:2]
+    places = cited(first), cited(second)
+    first.click()
+    stands_at(page, places[0])
+    page.keyboard.press("]")
+    stands_at(page, places[1])
+    page.go_back()
+    stands_at(page, places[0])
+    page.go_forward()
+    stands_at(page, places[1])
+    page.go_back()
+    page.go_back()
+    expect(page.locator("#source")).to_be_hidden()
+    page.go_forward()
+    stands_at(page, places[0])
+
+
+def test_an_open_citation_is_in_the_address_and_survives_a_reload(
+    open_page: OpenPage, conversation: str
+) -> None:
+    page = open_page(conversation, size=WIDE)
+    row = rows(page)[1]
+    place = cited(row)
+    row.click()
+    expect(page).to_have_url(re.compile(f"start={place.first}&end={place.last}"))
+    stands_at(page, place)
+    page.reload()
+    stands_at(page, place)
+    expect(page.get_by_role("tab", selected=True)).to_contain_text(f":{place.first}")
+    other = open_page(page.url)
+    stands_at(other, place)
+
+
+def test_closing_takes_the_citation_out_of_the_address(
+    open_page: OpenPage, conversation: str
+) -> None:
+    page = open_page(conversation, size=WIDE)
+    rows(page)[0].click()
+    expect(page).to_have_url(re.compile("path="))
+    page.get_by_role("button", name="Close source viewer").click()
+    expect(page.locator("#source")).to_be_hidden()
+    expect(page).not_to_have_url(re.compile("path="))
+    page.reload()
+    expect(page.locator("#turns > .turn")).to_have_count(1)
+    expect(page.locator("#source")).to_be_hidden()
+
+
+def test_on_a_wide_screen_the_first_citation_opens_by_itself(
+    open_page: OpenPage, conversation: str
+) -> None:
+    page = open_page(conversation, size=WIDE)
+    stands_at(page, cited(rows(page)[0]))
+    expect(page.get_by_role("tab").first).to_have_attribute("aria-selected", "true")
+    page.goto("/chat")
+    page.get_by_label("Provider").select_option("builtin")
+    page.get_by_label("Message").fill(QUESTION)
+    page.get_by_label("Message").press("Enter")
+    expect(page.locator("#turns > .turn [data-chip]")).to_have_text("Complete", timeout=LONG_WAIT)
+    stands_at(page, cited(rows(page)[0]))
+    expect(page.get_by_label("Message")).to_be_focused()
+
+
+def test_on_a_phone_back_closes_the_viewer(open_page: OpenPage, conversation: str) -> None:
+    page = open_page(conversation, size=PHONE)
+    expect(page.locator("#turns > .turn")).to_have_count(1)
+    expect(page.locator("#source")).to_be_hidden()
+    row = rows(page)[0]
+    row.click()
+    stands_at(page, cited(row))
+    page.go_back()
+    expect(page.locator("#source")).to_be_hidden()
+    expect(page).to_have_url(re.compile(re.escape(conversation) + "$"))
+    expect(page.locator("#turns > .turn")).to_have_count(1)
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_the_viewer_s_own_page_opens_at_the_cited_lines(
+    open_page: OpenPage, harbour: Path, size: tuple[int, int]
+) -> None:
+    place = Cited("src/tide.py", 241, 242)
+    page = open_page(
+        "/ui/retrieval/source?repo=harbour&path=src/tide.py&start=241&end=242", size=size
+    )
+    stands_at(page, place)
+
+
+def test_a_search_hit_opens_at_its_lines(open_page: OpenPage, harbour: Path) -> None:
+    page = open_page("/search?q=predict+tide+of+harbour")
+    link = page.locator(".hit a").first
+    place = cited(link, "href")
+    link.click()
+    stands_at(page, place)
+
+
+def test_chips_in_a_table_are_whole(
+    open_page: OpenPage, harbour: Path, stand_in: OpenAIStandIn
+) -> None:
+    """A column of chips on a phone is as wide as one of them, and no chip breaks in two."""
+
+    def table(request: JSON) -> list[Step]:
+        places = [
+            f"| trims the lamp of the lighthouse in the evening | `{each}` `{each}` |"
+            for each in cited_places(request)
+        ]
+        return [*say("\n".join(["| What it does | Where |", "|---|---|", *places])), *end()]
+
+    stand_in.scripts["plain"] = Script([search, table])
+    page = open_page("/chat", size=PHONE)
+    page.get_by_label("Model").select_option("plain")
+    page.get_by_label("Message").fill(QUESTION)
+    page.get_by_label("Message").press("Enter")
+    expect(page.locator("#turns > .turn [data-chip]")).to_have_text("Complete", timeout=LONG_WAIT)
+    chips = page.locator("#turns td a[data-source]")
+    assert chips.count() >= 6
+    # As in an answer with more than a hundred citations.
+    page.locator("#turns td .cite").evaluate_all("all => all.forEach(c => (c.textContent = 128))")
+    assert set(chips.evaluate_all("all => all.map(chip => chip.getClientRects().length)")) == {1}

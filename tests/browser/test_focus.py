@@ -1,0 +1,110 @@
+"""After Esc the focus is where it was before the layer opened."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.chromium import PHONE, WIDE
+from tests.browser.conftest import OpenPage
+from tests.browser.product import Product
+from tests.browser.test_citations import conversation, harbour
+
+__all__ = ["conversation", "harbour"]
+
+
+def button(name: str) -> Callable[[Page], Locator]:
+    return lambda page: page.get_by_role("button", name=name, exact=True).first
+
+
+def more(page: Page) -> Locator:
+    return page.locator("#more-actions")
+
+
+LAYERS = {
+    "palette": ("/", button("Command palette"), "#palette", ()),
+    "keys": ("/", button("Keyboard shortcuts"), "#keys", ()),
+    "folder picker": ("/ingest", button("Choose folder…"), "#folder-dialog", ()),
+    "details": ("/ingest", button("Details"), "#drawer", ()),
+    "remove": ("/ingest", button("Remove harbour"), "#dialog-slot dialog", ()),
+    "change model": ("/ingest", button("Change…"), "#dialog-slot dialog", ()),
+    "menu": ("chat", more, "#convo-menu", ()),
+    "rename": ("chat", more, "#rename-dialog", ("Rename",)),
+    "row's menu": (
+        "chat",
+        lambda page: page.locator("#convos [data-convo-menu]").first,
+        "#convo-menu",
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_escape_leads_back_to_what_opened_the_layer(
+    open_page: OpenPage, conversation: str, name: str
+) -> None:
+    address, opener, layer, clicks = LAYERS[name]
+    page = open_page(conversation if address == "chat" else address, size=WIDE)
+    what = opener(page)
+    what.focus()
+    page.keyboard.press("Enter")
+    for each in clicks:
+        page.locator("#convo-menu").get_by_role("button", name=each).click()
+    expect(page.locator(layer)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(layer)).to_be_hidden()
+    expect(what).to_be_focused()
+
+
+@pytest.mark.parametrize(("key", "layer"), [("Control+k", "#palette"), ("?", "#keys")])
+def test_escape_leads_back_to_where_a_key_was_pressed(
+    open_page: OpenPage, key: str, layer: str
+) -> None:
+    page = open_page("/ingest")
+    link = page.get_by_role("navigation").get_by_role("link", name="Logs")
+    link.focus()
+    page.keyboard.press(key)
+    expect(page.locator(layer)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(layer)).to_be_hidden()
+    expect(link).to_be_focused()
+
+
+def test_the_focus_stays_in_the_folder_picker_and_goes_back_up(
+    open_page: OpenPage, product: Product, tmp_path: Path
+) -> None:
+    (product.repos / "walk" / "into" / "this").mkdir(parents=True, exist_ok=True)
+    (product.repos / "walk" / "before").mkdir(exist_ok=True)
+    page = open_page("/ingest")
+    opener = page.get_by_role("button", name="Choose folder…")
+    opener.focus()
+    page.keyboard.press("Enter")
+    picker = page.locator("#picker")
+    for name, first in (("walk", "before"), ("into", "this")):
+        entry = picker.get_by_role("button", name=name, exact=True)
+        entry.focus()
+        page.keyboard.press("Enter")
+        expect(picker.get_by_role("button", name=first, exact=True)).to_be_focused()
+    up = picker.get_by_role("button", name="Up")
+    up.focus()
+    page.keyboard.press("Enter")
+    expect(picker.get_by_role("button", name="into", exact=True)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(opener).to_be_focused()
+
+
+def test_a_phone_s_sidebar_and_viewer_lead_back(open_page: OpenPage, conversation: str) -> None:
+    page = open_page(conversation, size=PHONE)
+    menu = page.get_by_role("link", name="Open menu")
+    menu.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#sidebar")).to_be_in_viewport()
+    page.keyboard.press("Escape")
+    expect(menu).to_be_focused()
+    chip = page.locator("#turns .prose [data-source]").first
+    chip.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#source .viewer__code")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(chip).to_be_focused()
