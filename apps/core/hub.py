@@ -80,6 +80,10 @@ class Hub:
         for subscription in subscriptions:
             subscription.wake(key)
 
+    def has_subscribers(self, topic: str) -> bool:
+        with self._lock:
+            return bool(self._topics.get(topic))
+
     @contextmanager
     def subscribe(self, topic: str) -> Iterator[Subscription]:
         """Listen from inside a running event loop; notices sent from now on are kept."""

@@ -7,7 +7,7 @@ those that differ in time alone. New files are not counted: finding them takes a
 import hashlib
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -20,9 +20,10 @@ from apps.index import changes, queries
 from apps.index.models import Root, SourceFile
 from apps.index.root_directory import RootDirectory, read_file
 
-# A root is looked at again when a page shows it after this time.
-FRESH_SECONDS = 60.0
-# One look takes no more than this; what it has counted by then is shown as "at least".
+# From one comparison to the next: at least this, and so many times as long as one takes.
+PAUSE_SECONDS = 20.0
+PAUSE_FACTOR = 50
+# Comparing one root takes no more than this; what it has counted by then is shown as "at least".
 LONGEST_SECONDS = 20.0
 FIELDS = ("path", "size", "mtime_ns", "sha256")
 
@@ -96,67 +97,48 @@ def _content_differs(root: Root, path: str, sha256: str) -> bool:
 
 
 class FreshnessThread(threading.Thread):
-    """Compares the roots that pages ask for, one after the other, until it is stopped."""
+    """Compares all roots at its start, and again and again while pages show them."""
 
     def __init__(self) -> None:
         super().__init__(name="freshness", daemon=True)
-        self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._stopping = False
-        self._requested: set[UUID] = set()
-        # By root: its generation, when it was compared, and what was found.
-        self._found: dict[UUID, tuple[int, float, Freshness]] = {}
+        self._stopping = threading.Event()
+        self._shown = True
+        # By root: its generation, and what was found.
+        self._found: dict[UUID, tuple[int, Freshness]] = {}
 
-    def known(self, roots: Iterable[Root]) -> dict[UUID, Freshness]:
-        """What is known of these roots; compares again those not compared for a while.
-
-        A root whose first comparison is under way is left out.
-        """
-        now = time.monotonic()
-        known: dict[UUID, Freshness] = {}
-        with self._lock:
-            for root in roots:
-                generation, at, freshness = self._found.get(root.id, (-1, 0.0, AS_INGESTED))
-                if generation == root.generation:
-                    known[root.id] = freshness
-                if generation != root.generation or now - at > FRESH_SECONDS:
-                    self._requested.add(root.id)
-                    self._wake.set()
-        return known
+    def known(self, roots: Sequence[Root]) -> dict[UUID, Freshness]:
+        """What was found last of these roots, which a page shows. A root that was ingested since
+        is left out."""
+        self._shown = True
+        found = {root.id: self._found.get(root.id, (-1, AS_INGESTED)) for root in roots}
+        now = {root.id: root.generation for root in roots}
+        return {key: state for key, (at, state) in found.items() if at == now[key]}
 
     def stop(self) -> None:
-        self._stopping = True
-        self._wake.set()
+        self._stopping.set()
 
     def run(self) -> None:
-        self._compare_all(None)
-        while not self._stopping:
-            self._wake.wait()
-            self._wake.clear()
-            with self._lock:
-                requested, self._requested = self._requested, set()
-            self._compare_all(requested)
+        pause = 0.0
+        while not self._stopping.wait(pause):
+            started = time.monotonic()
+            if self._shown or hub.has_subscribers(changes.ROOTS):
+                self._shown = False
+                self._compare_all()
+            pause = max(PAUSE_SECONDS, PAUSE_FACTOR * (time.monotonic() - started))
 
-    def _compare_all(self, ids: set[UUID] | None) -> None:
-        """Compare the roots with these ids, or all."""
+    def _compare_all(self) -> None:
+        differs = False
         try:
-            roots = queries.published_roots()
-            self._compare(root for root in roots if ids is None or root.id in ids)
+            for root in queries.published_roots():
+                if self._stopping.is_set():
+                    return
+                found = (root.generation, compare(root))
+                differs |= found != self._found.get(root.id)
+                self._found[root.id] = found
         except DatabaseError:
             return  # while the database is away the pages say so
         finally:
             connections.close_all()
-
-    def _compare(self, roots: Iterable[Root]) -> None:
-        differs = False
-        for root in roots:
-            if self._stopping:
-                return
-            found = (root.generation, time.monotonic(), compare(root))
-            with self._lock:
-                before = self._found.get(root.id)
-                self._found[root.id] = found
-            differs |= before is None or before[::2] != found[::2]
         if differs:
             hub.notify_here(changes.ROOTS)
 
@@ -179,6 +161,6 @@ def stop() -> None:
         _thread = None
 
 
-def known(roots: Iterable[Root]) -> dict[UUID, Freshness]:
+def known(roots: Sequence[Root]) -> dict[UUID, Freshness]:
     """What is known of these roots now; nothing in a process that does not compare."""
     return _thread.known(roots) if _thread else {}

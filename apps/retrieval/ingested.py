@@ -46,7 +46,7 @@ def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
 
 
 def _lines(root: Root, file: SourceFile) -> list[str] | None:
-    return _unchanged_lines(root, file) or _stored_lines(root, file)
+    return _unchanged_lines(root, file) or stored_lines(root, file)
 
 
 def _unchanged_lines(root: Root, file: SourceFile) -> list[str] | None:
@@ -60,7 +60,8 @@ def _unchanged_lines(root: Root, file: SourceFile) -> list[str] | None:
     return lines_of(decode(data))
 
 
-def _stored_lines(root: Root, file: SourceFile) -> list[str] | None:
+def stored_lines(root: Root, file: SourceFile) -> list[str] | None:
+    """The lines as they were ingested, from the chunks; None if the word index lacks them."""
     ids = [f"{file.run_id}:{file.path}:{index}" for index in range(file.chunks)]
     try:
         chunks = get_lexical().chunks(root.id, ids)

@@ -15,6 +15,13 @@ def source_url(repo: str, path: str, start: int | None, end: int | None, **more:
     return f"{SOURCE_URL}?{urlencode(query | more)}"
 
 
+def span_of(start: int | None, end: int | None) -> str:
+    """`371–377`, `12`, or "" if the lines are unknown."""
+    if start is None or end is None:
+        return ""
+    return str(start) if start == end else f"{start}–{end}"
+
+
 @dataclass(frozen=True)
 class Lines:
     """Lines `start` to `end` of a file, 1-based, both included; None if unknown."""
@@ -37,9 +44,7 @@ class Lines:
     @property
     def span(self) -> str:
         """`371–377`, `12`, or "" if the lines are unknown."""
-        if self.start is None or self.end is None:
-            return ""
-        return str(self.start) if self.start == self.end else f"{self.start}–{self.end}"
+        return span_of(self.start, self.end)
 
     @property
     def citation(self) -> str:

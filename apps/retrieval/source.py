@@ -1,26 +1,29 @@
 """The source viewer: a file on disk, around the cited lines."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.utils.safestring import SafeString
 
 from apps.code.chunking import decode, lines_of
-from apps.core.errors import InvalidInput
-from apps.index.models import SourceFile
+from apps.core.errors import CodeinfoError, InvalidInput
+from apps.index.models import Root, SourceFile
 from apps.index.paths import map_path
 from apps.index.root_directory import read_file
 from apps.retrieval.highlight import MAX_CHARS, highlight_lines
-from apps.retrieval.ingested import live_file
-from apps.retrieval.lines import Lines, source_url
+from apps.retrieval.ingested import live_file, stored_lines
+from apps.retrieval.lines import Lines, source_url, span_of
 from apps.retrieval.repositories import find_root, repo_id
 
 # Longer files are shown in windows: MARGIN lines before and after the cited ones.
 MAX_LINES = 2000
 MARGIN = 400
+# Places at which a passage that moved is looked for: its first line may be in every other one.
+MAX_STARTS = 1000
 
 
 @dataclass(frozen=True)
@@ -62,19 +65,34 @@ class SourceLine:
 
 @dataclass(frozen=True)
 class SourceView(Lines):
-    """A window of a file. `start` and `end` are the cited lines."""
+    """A window of a file. `start` and `end` are the cited lines as they were ingested."""
 
+    root_id: UUID
     host_path: str
     lines: tuple[SourceLine, ...]  # of the window
     total: int  # lines of the file
     before: int  # lines before the window
     after: int  # lines after the window
     unchanged: bool  # the file on disk is the ingested one
+    shift: int = 0  # lines by which the cited passage has moved down since
+    problem: str = ""  # why `lines` are the ingested ones and not those on disk
+    passage: tuple[SourceLine, ...] = ()  # as ingested, if the file has it no more
+
+    @property
+    def span(self) -> str:
+        """The cited lines as they are shown: `371–377`, `12`, or "" if none are."""
+        return span_of(*(line and line + self.shift for line in (self.start, self.end)))
 
     @property
     def cited(self) -> str:
         """`Lines 371–377`, `Line 12`, or "" if no lines are cited."""
         return self.span and f"{'Line' if self.start == self.end else 'Lines'} {self.span}"
+
+    @property
+    def moved(self) -> str:
+        """`moved 3 lines`, or "" if the passage is where it was ingested."""
+        count = abs(self.shift)
+        return f"moved {count:,} line{'' if count == 1 else 's'}" if count else ""
 
     @property
     def earlier_url(self) -> str:
@@ -96,29 +114,87 @@ class SourceView(Lines):
 
 
 def open_source(request: SourceRequest) -> SourceView:
-    """Read a live file from the disk.
+    """Read a live file from the disk, or as it was ingested if the disk does not have it any more.
 
-    Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND, and the errors of `read_file` if the file was
-    deleted, is too large, or is not a regular file inside its root.
+    Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND. Raises the errors of `read_file` if the file
+    cannot be read and the stores do not have its text.
     """
     root = find_root(request.repo)
     row = live_file(root, request.path)
-    data = read_file(Path(root.path), row.path)
+    try:
+        data = read_file(Path(root.path), row.path)
+    except CodeinfoError as error:
+        stored = stored_lines(root, row)
+        if not stored:
+            raise
+        return _view(request, root, row, stored, problem=error.message)
     lines = lines_of(decode(data))
-    first, last = _window(len(lines), request)
-    cited = range(request.start or 0, (request.end or -1) + 1)
-    shown = enumerate(_highlighted(lines, first, last, row), first)
+    if hashlib.sha256(data).hexdigest() == row.sha256:
+        return _view(request, root, row, lines, unchanged=True)
+    return _changed_view(request, root, row, lines)
+
+
+def _changed_view(
+    request: SourceRequest, root: Root, row: SourceFile, lines: list[str]
+) -> SourceView:
+    """The file on disk: around the cited passage where it is now, or beside it if it is gone."""
+    stored = stored_lines(root, row) if request.start else None
+    if not stored or not request.start or not request.end:
+        return _view(request, root, row, lines)
+    at = find_passage(stored[request.start - 1 : request.end], lines, request.start)
+    if at is not None:
+        return _view(request, root, row, lines, shift=at - request.start)
+    last = min(request.end, len(stored), request.start + MAX_LINES)
+    html = _highlighted(stored, request.start, last, row)
+    passage = tuple(SourceLine(n, each, True) for n, each in enumerate(html, request.start))
+    return _view(request, root, row, lines, tint=False, passage=passage)
+
+
+def find_passage(passage: Sequence[str], lines: Sequence[str], near: int) -> int | None:
+    """The line (1-based) at which the lines of a passage are, the nearest to `near`; None if they
+    are not. Blank lines around the passage and space at the ends of lines do not count."""
+    wanted = [line.rstrip() for line in passage]
+    leading = next((n for n, line in enumerate(wanted) if line), None)
+    if leading is None:
+        return None
+    while not wanted[-1]:
+        wanted.pop()
+    wanted = wanted[leading:]
+    text = [line.rstrip() for line in lines]
+    starts = [n for n, line in enumerate(text) if line == wanted[0]]
+    starts.sort(key=lambda n: abs(n + 1 - leading - near))
+    found = (n for n in starts[:MAX_STARTS] if text[n : n + len(wanted)] == wanted)
+    at = next(found, None)
+    return None if at is None else max(1, at + 1 - leading)
+
+
+def _view(
+    request: SourceRequest,
+    root: Root,
+    row: SourceFile,
+    lines: list[str],
+    *,
+    shift: int = 0,
+    tint: bool = True,
+    **facts: Any,
+) -> SourceView:
+    start, end = (line and line + shift for line in (request.start, request.end))
+    first, last = _window(len(lines), replace(request, start=start, end=end))
+    cited = range(start or 0, (end or -1) + 1) if tint else ()
+    html = enumerate(_highlighted(lines, first, last, row), first)
     return SourceView(
         repo=repo_id(root),
         path=row.path,
+        root_id=root.id,
         host_path=map_path(root, row.path).host_path,
-        lines=tuple(SourceLine(number, html, number in cited) for number, html in shown),
+        lines=tuple(SourceLine(number, each, number in cited) for number, each in html),
         total=len(lines),
         start=request.start,
         end=request.end,
         before=first - 1,
         after=len(lines) - last,
-        unchanged=hashlib.sha256(data).hexdigest() == row.sha256,
+        shift=shift,
+        **{"unchanged": False, **facts},
     )
 
 

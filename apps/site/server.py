@@ -25,6 +25,7 @@ from apps.core.hub import hub
 from apps.core.watchdog import Watchdog
 from apps.index.parsing.finder import reset_finder
 from apps.index.vectors.store import reset_store
+from apps.ingest import freshness
 from apps.ingest.runs import queue
 from apps.retrieval import root_cache
 from apps.site import requests, sockets, standby
@@ -164,6 +165,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
     reactor.addSystemEventTrigger("before", "shutdown", ending, while_serving)
     logger.info("server start", extra={"context": facts()})
     queue.start_worker()
+    freshness.start()
     control = Control(config().data_dir)
     control.start()
     gc.collect()
@@ -175,6 +177,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
             watchdog.stop()
         control.stop()
         queue.stop_worker()
+        freshness.stop()
         reset_finder()
         reset_store()
         telemetry.stop()

@@ -15,4 +15,4 @@ document.addEventListener("change", (event) => {
 });
 
 // The browser itself goes to the line that the address ends with.
-if (!location.hash) document.querySelector(".viewer--page .is-cited")?.scrollIntoView({ block: "center" });
+if (!location.hash) document.querySelector(".viewer--page .viewer__code :is(.is-cited, .is-near)")?.scrollIntoView({ block: "center" });

@@ -8,6 +8,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.core import principal
+from apps.index.models import Root
+from apps.ingest import freshness
 
 register = template.Library()
 
@@ -25,6 +27,12 @@ def icon(name: str, extra: str = "") -> SafeString:
 def staff() -> bool:
     """Whether this is drawn for staff; others are not shown what they may not use."""
     return principal.current().is_staff
+
+
+@register.simple_tag
+def changed(root: Root) -> str:
+    """What of a repository has changed on disk since its ingest; "" if nothing is known to have."""
+    return str(freshness.known([root]).get(root.id, ""))
 
 
 @register.filter

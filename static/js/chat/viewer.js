@@ -119,7 +119,7 @@ function drawTabs(turn) {
 
 function scrollToLines() {
   const code = viewer.querySelector(".viewer__code");
-  const first = code?.querySelector(".line.is-cited");
+  const first = code?.querySelector(".line:is(.is-cited, .is-near)");
   if (!first) return;
   code.scrollTop = first.offsetTop - code.offsetTop - code.clientHeight / 3;
   const row = sources(opener?.closest(".turn")).find((one) => one.dataset.source === opened);
