@@ -122,7 +122,7 @@ def render(view: str) -> dict[str, str]:
 def _latest_run() -> IngestRun | None:
     runs = IngestRun.objects.exclude(operation=IngestRun.Operation.REMOVE)
     latest = runs.order_by(Coalesce("finished_at", "queued_at").desc(), "-queued_at").first()
-    return endings.as_known(latest) if latest else None
+    return endings.with_unsaved_ending(latest) if latest else None
 
 
 def _rows() -> list[RootRow]:

@@ -135,7 +135,7 @@ class Published:
             check()
             if self._has(candidate):
                 same.add(candidate.path)
-                if problems.ends_with_reading(self._staying[candidate.path].problem):
+                if problems.is_solved_by_reading(self._staying[candidate.path].problem):
                     problem_of[candidate.path] = ""
         same |= kept
         gone = [row for row in self._rows if row.path not in same]
@@ -172,7 +172,7 @@ class Published:
 
     def _has(self, found: Candidate) -> bool:
         row = self._staying.get(found.path)
-        if row is None or row.skip_reason or problems.is_tried_again(row.problem):
+        if row is None or row.skip_reason or problems.needs_rechunking(row.problem):
             return False
         return found.stamp.is_unchanged(row.stamp) or row.sha256 == self._hash_of(found.path)
 
@@ -191,8 +191,8 @@ class Published:
 
 def _why_kept(reason: str, problem: str, *, current: bool) -> str:
     """What to say of a file that is kept for `reason`, and had this problem before."""
-    outdated = not current or (bool(problem) and not problems.ends_with_reading(problem))
-    return problems.kept(reason, outdated=outdated)
+    outdated = not current or (bool(problem) and not problems.is_solved_by_reading(problem))
+    return problems.unread(reason, outdated=outdated)
 
 
 class LateStays:
@@ -208,7 +208,7 @@ class LateStays:
     def sort_out(self, batch: Batch) -> Batch:
         """The batch, with these files told apart from those that are written."""
         wanted = {item.path for item in batch.skipped if item.unreadable}
-        wanted |= {file.path for file in batch.chunked if problems.is_tried_again(file.problem)}
+        wanted |= {file.path for file in batch.chunked if problems.needs_rechunking(file.problem)}
         rows = self._published(wanted)
         kept = [item for item in batch.skipped if item.unreadable and item.path in rows]
         for item in kept:

@@ -9,7 +9,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from apps.index import changes
-from apps.index.endings import Ending, changes_of, unsaved
+from apps.index.endings import Ending, row_values, unsaved
 from apps.index.models import IngestRun, Root
 from apps.ingest.runs import journal
 from apps.ingest.runs.retry import retry_on_locked
@@ -52,7 +52,7 @@ def finish(run_id: UUID, ending: Ending, at: datetime | None = None) -> bool:
 
 @transaction.atomic
 def _ended(run_id: UUID, ending: Ending, at: datetime) -> IngestRun | None:
-    changes = changes_of(ending, at)
+    changes = row_values(ending, at)
     if ending.state in ("completed", "skipped"):
         changes |= {"file_index": F("file_total"), "eta_ms": 0}
     if not IngestRun.objects.running().filter(id=run_id).update(**changes):

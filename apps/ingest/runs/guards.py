@@ -65,7 +65,7 @@ class Guard:
             with RootDirectory(self._path) as now:
                 if now.identity() != self._directory.identity():
                     return "has become another folder during the ingest"
-                now.look()
+                now.check_listable()
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 return "has gone during the ingest"

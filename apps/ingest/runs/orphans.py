@@ -65,7 +65,7 @@ def find() -> list[Orphan]:
     return [
         orphan_of(each, own)
         for each in stored.values()
-        if each.root_id not in known_ids and (each.root_id not in removed or each.is_anothers(own))
+        if each.root_id not in known_ids and (each.root_id not in removed or each.is_foreign(own))
     ]
 
 
@@ -77,7 +77,7 @@ def removed_of(root_ids: Iterable[UUID]) -> set[UUID]:
 
 def orphan_of(stored: StoredRoot, own: str) -> Orphan:
     # Words are in files of our own data folder: where there are some, it is an index of this place.
-    elsewhere = bool(config().chroma_url) and not stored.words and stored.is_anothers(own)
+    elsewhere = bool(config().chroma_url) and not stored.words and stored.is_foreign(own)
     if origin := stored.origin:
         return Orphan(stored.root_id, origin.path, origin.name, stored.model, elsewhere)
     path = _folder_of(stored.root_id) if stored.vectors else ""

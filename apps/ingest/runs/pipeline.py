@@ -16,7 +16,7 @@ from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
-from apps.index.endings import COMPLETED, Ending, tell_disappeared
+from apps.index.endings import COMPLETED, Ending, disappeared_summary
 from apps.index.installation import origin_of
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, SourceFile
@@ -136,7 +136,7 @@ def _rehearse(
         progress.add(embedded=batch.chunk_count)
     progress.flush()
     if needs_confirmation(delta.disappeared, delta.published):
-        return Ending("completed", tell_disappeared(delta.disappeared, delta.published))
+        return Ending("completed", disappeared_summary(delta.disappeared, delta.published))
     return COMPLETED
 
 

@@ -17,7 +17,7 @@ from apps.index import changes, freeze, stores
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
-from apps.index.stores import StoredRoot, is_anothers
+from apps.index.stores import StoredRoot, is_foreign
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.chroma import BROKEN
 from apps.index.vectors.store import get_store
@@ -63,7 +63,7 @@ def _sort(stored: dict[UUID, StoredRoot], check: Check) -> None:
     for each in stored.values():
         if root := roots.get(each.root_id):
             adopt(root, each, own)
-        elif each.root_id in removed and not each.is_anothers(own):
+        elif each.root_id in removed and not each.is_foreign(own):
             stores.drop(each.root_id, check)
         else:
             rest.append(orphans.orphan_of(each, own))
@@ -74,7 +74,7 @@ def adopt(root: Root, stored: StoredRoot, own: str) -> None:
     """Let the index of a root say that it is this installation's, and what the root is called,
     where it does not; one that says it is another's stays so."""
     wanted = Origin(own, root.path, root.name)
-    if is_anothers(stored.vectors_of, own) or is_anothers(stored.words_of, own):
+    if is_foreign(stored.vectors_of, own) or is_foreign(stored.words_of, own):
         facts = {"root": str(root.id), "name": root.name, "path": root.path}
         logger.warning("index of a root is another installation's", extra={"context": facts})
         return
