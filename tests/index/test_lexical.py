@@ -130,7 +130,7 @@ def test_a_word_that_most_of_many_chunks_have_counts_only_alone(
 ) -> None:
     lexical.add(ROOT, [record(f"f{n}.py", f"self word{n}") for n in range(10)])
     assert len(found(lexical, "self word3", n=99)) == 10
-    monkeypatch.setattr(scoring, "FEW", 0)
+    monkeypatch.setattr(scoring, "MIN_STOPWORD_CHUNKS", 0)
     assert found(lexical, "self word3") == ["f3.py"]
     assert len(found(lexical, "self", n=99)) == 10
 
@@ -261,11 +261,11 @@ def test_texts_are_kept_as_long_as_their_chunks(lexical: LexicalStore) -> None:
 def test_an_identifier_is_found_as_it_is_written_and_whole(lexical: LexicalStore) -> None:
     texts = ["Session()", "session = sessions", "class SessionPool", "a Session here", "Größe"]
     lexical.add(ROOT, [record("a.py", text, number) for number, text in enumerate(texts)])
-    assert lexical.chunks_naming(ROOT, "Session", 9) == ["r:a.py:0", "r:a.py:3"]
-    assert lexical.chunks_naming(ROOT, "Session", 1) == ["r:a.py:0"]
-    assert lexical.chunks_naming(ROOT, "session", 9) == ["r:a.py:1"]
-    assert lexical.chunks_naming(ROOT, "Größe", 9) == ["r:a.py:4"]
-    assert lexical.chunks_naming(ROOT, "Sess", 9) == []
+    assert lexical.chunks_with_identifier(ROOT, "Session", 9) == ["r:a.py:0", "r:a.py:3"]
+    assert lexical.chunks_with_identifier(ROOT, "Session", 1) == ["r:a.py:0"]
+    assert lexical.chunks_with_identifier(ROOT, "session", 9) == ["r:a.py:1"]
+    assert lexical.chunks_with_identifier(ROOT, "Größe", 9) == ["r:a.py:4"]
+    assert lexical.chunks_with_identifier(ROOT, "Sess", 9) == []
 
 
 def described(path: str, *symbols: Symbol) -> tuple[SourceFile, ChunkedFile]:
@@ -318,7 +318,7 @@ def test_what_a_run_wrote_is_deleted_and_the_rest_answers_as_if_alone(
         assert lexical.search(ROOT, asked, 50) == alone.search(ROOT, asked, 50)
     assert lexical.ids(ROOT) == {each.id for each in new}
     assert lexical.frequencies(ROOT, ["old3", "retry"]) == ({"retry": 19}, 19)
-    assert lexical.chunks_naming(ROOT, "old3", 9) == []
+    assert lexical.chunks_with_identifier(ROOT, "old3", 9) == []
     assert lexical.delete_run(ROOT, "old") == 0
     alone.close()
 
@@ -336,7 +336,7 @@ def test_single_files_are_deleted(lexical: LexicalStore) -> None:
 def test_settling_many_writes_changes_no_answer(
     lexical: LexicalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MOST_SEGMENTS", 3)
+    monkeypatch.setattr(store, "MAX_SEGMENTS", 3)
     for n in range(8):
         lexical.add(ROOT, [record(f"f{n}.py", f"retry it{n % 3} " * (n + 1), run=f"r{n % 2}")])
     lexical.delete_files(ROOT, ["r1/f3.py"])
@@ -351,7 +351,11 @@ def test_settling_many_writes_changes_no_answer(
     for _ in range(2):
         assert [lexical.search(ROOT, list(words(question)), 9) for question in questions] == before
         lexical.compact(ROOT)
-    assert lexical.chunks_naming(ROOT, "it1", 9) == ["r1:f1.py:0", "r0:f4.py:0", "r1:f7.py:0"]
+    assert lexical.chunks_with_identifier(ROOT, "it1", 9) == [
+        "r1:f1.py:0",
+        "r0:f4.py:0",
+        "r1:f7.py:0",
+    ]
     lexical.add(ROOT, [record("late.py", "retry late")])
     assert found(lexical, "late") == ["late.py"]
     assert lexical.delete_run(ROOT, "r0") == 4
@@ -379,7 +383,7 @@ def test_a_root_without_an_index_holds_nothing(lexical: LexicalStore, verb: str)
     assert lexical.frequencies(nobody, ["a"]) == ({}, 0)
     assert lexical.contents(nobody, ["f"]) is None
     assert lexical.chunks(nobody, ["a"]) == {}
-    assert lexical.chunks_naming(nobody, "a", 5) == []
+    assert lexical.chunks_with_identifier(nobody, "a", 5) == []
     assert lexical.definitions(nobody, "a") == []
     assert lexical.delete_run(nobody, "r") == lexical.delete_files(nobody, ["f"]) == 0
     assert lexical.roots() == set()

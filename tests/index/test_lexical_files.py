@@ -55,14 +55,14 @@ def test_a_file_that_is_no_index_is_told_and_made_anew_by_the_next_write(
     lexical: LexicalStore, path: Path
 ) -> None:
     lexical.add(ROOT, some(3))
-    assert lexical.sound(ROOT)
+    assert lexical.is_intact(ROOT)
     spoil(path)
-    assert not lexical.sound(ROOT)
+    assert not lexical.is_intact(ROOT)
     with pytest.raises(Unavailable, match="file is not a database") as caught:
         lexical.search(ROOT, ["retry"], 5)
     assert caught.value.code == "LEXICAL_UNAVAILABLE"
     lexical.add(ROOT, some(2))
-    assert lexical.sound(ROOT)
+    assert lexical.is_intact(ROOT)
     assert lexical.count(ROOT) == 2
 
 
@@ -75,12 +75,12 @@ def test_an_index_with_a_broken_page_is_deleted_by_the_write_that_meets_it(
     for page in range(4_096, len(whole), 4_096):
         whole[page : page + 64] = b"\xff" * 64
     path.write_bytes(whole)
-    assert not lexical.sound(ROOT)
+    assert not lexical.is_intact(ROOT)
     with pytest.raises(Unavailable, match="malformed"):
         lexical.delete_run(ROOT, "r")
     assert not path.exists()
     lexical.add(ROOT, some(2))
-    assert lexical.sound(ROOT)
+    assert lexical.is_intact(ROOT)
 
 
 def test_an_index_of_another_version_holds_nothing_and_is_made_anew(
@@ -93,7 +93,7 @@ def test_an_index_of_another_version_holds_nothing_and_is_made_anew(
     database.close()
     assert lexical.search(ROOT, ["retry"], 5) == []
     assert lexical.count(ROOT) == 0
-    assert not lexical.sound(ROOT)
+    assert not lexical.is_intact(ROOT)
     lexical.add(ROOT, some(2))
     assert lexical.count(ROOT) == 2
 

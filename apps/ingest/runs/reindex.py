@@ -42,7 +42,7 @@ def _is_wanting(root: Root) -> bool:
     there = get_store().count(root.id)
     if there < root.embedded:
         return False
-    if not get_lexical().sound(root.id):
+    if not get_lexical().is_intact(root.id):
         return there > 0
     return get_lexical().count(root.id) != there
 

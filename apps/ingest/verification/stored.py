@@ -98,7 +98,7 @@ class _Comparison:
         lexical = get_lexical()
         if not lexical.exists(self.root.id):
             return
-        if not lexical.sound(self.root.id):
+        if not lexical.is_intact(self.root.id):
             self.found.add("words_unreadable", "SQLite finds a fault, or it is of another version")
             return
         if lexical.count(self.root.id) > self.found.words:

@@ -119,7 +119,7 @@ def _copy_words(target: Path, check: Check) -> dict[UUID, int]:
     lexical = get_lexical()
     for root_id in Root.objects.values_list("id", flat=True):
         check()
-        if lexical.sound(root_id) and lexical.copy(root_id, target / f"{root_id.hex}.sqlite3"):
+        if lexical.is_intact(root_id) and lexical.copy(root_id, target / f"{root_id.hex}.sqlite3"):
             copied[root_id] = lexical.count(root_id)
     return copied
 
