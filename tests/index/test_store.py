@@ -218,7 +218,7 @@ def test_roots_do_not_see_each_other(store: VectorStore, root: UUID) -> None:
 def test_many_rows_are_dropped_in_slices_and_the_rest_when_it_is_asked_for_again(
     store: VectorStore, root: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "MOST_DROPPED", 10)
+    monkeypatch.setattr(store_module, "MAX_DROPPED", 10)
     monkeypatch.setattr(store_module, "DROP_SLICE", 20)
     fill(store, root, 60)
     left = iter([None])
@@ -303,7 +303,7 @@ def test_a_sweep_takes_what_was_dropped_only(store: VectorStore, root: UUID) -> 
     fill(store, dropped, 1_500)
     folders = index_folders() - before
     # As after a kill right behind the deletion.
-    store._client.ask(Collections.drop, store._name(dropped))
+    store._client.call(Collections.drop, store._name(dropped))
     fill(store, root, 1_500)
     unknown = chroma_folder() / str(uuid4())
     unknown.mkdir()

@@ -185,7 +185,7 @@ def test_a_sweep_gives_way_to_what_has_been_queued(
 ) -> None:
     root = ingest(repo)
     monkeypatch.setattr(sweep, "MOST_TAKEN_BACK", 0)
-    monkeypatch.setattr("apps.index.vectors.store.MOST_DROPPED", 0)
+    monkeypatch.setattr("apps.index.vectors.store.MAX_DROPPED", 0)
     root_id = root.id
     assert sweep.drop_root(root) is False
     worker = queue.Worker()

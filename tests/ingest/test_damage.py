@@ -164,7 +164,7 @@ def test_half_of_a_collection_is_missed(
 ) -> None:
     store = get_store()
     half = sorted(store.ids(ships.id))[:225]
-    store._client.ask(Collections.delete, store._name(ships.id), half)
+    store._client.call(Collections.delete, store._name(ships.id), half)
     work(worker)
     (row,) = client.get("/ingest/roots").json()["roots"]
     assert row["damage"] == "225 of 450 vectors are missing"
@@ -302,13 +302,13 @@ class Failing:
     def __init__(self, *errors: Unavailable) -> None:
         self.errors = list(errors)
 
-    def ask(self, *call: Any, **options: Any) -> Any:
+    def call(self, *call: Any, **options: Any) -> Any:
         if self.errors:
             raise self.errors.pop(0)
 
-    def renew(self) -> None: ...
+    def restart(self) -> None: ...
 
-    def judge(self, names: Any, error: Unavailable) -> None: ...
+    def diagnose(self, names: Any, error: Unavailable) -> None: ...
 
 
 def examined(*errors: Unavailable) -> str:
@@ -353,7 +353,7 @@ def test_nothing_is_set_aside_while_the_disk_is_full(
 @pytest.mark.parametrize("code", [5, 8, 10, 13, 14])
 def test_a_lock_a_full_disk_and_a_lack_of_rights_are_no_damage(code: int) -> None:
     error = Unavailable(f"Chroma failed: error returned from database: (code: {code}) no")
-    assert not guarded._is_of_content(error)
+    assert not guarded._is_content_error(error)
     assert not process.may_be_malformed(error)
 
 
@@ -416,12 +416,12 @@ def test_a_root_that_cannot_be_judged_hides_no_other(
     data: Path, ships: Root, lighthouse: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     get_store().drop(lighthouse.id)
-    judge = integrity.state_of
+    diagnose = integrity.state_of
 
     def busy(root: Root) -> integrity.State:
         if root.id == ships.id:
             raise chroma.unavailable("Chroma's files cannot be read: Permission denied")
-        return judge(root)
+        return diagnose(root)
 
     monkeypatch.setattr(integrity, "state_of", busy)
     with pytest.raises(Unavailable, match="Permission denied"):

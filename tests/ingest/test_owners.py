@@ -153,7 +153,7 @@ def truncate(root_id: UUID, origin: Origin | None) -> None:
 def be_foreign(root_id: UUID, origin: Origin | None) -> None:
     """Records that this codeinfo did not make."""
     name, vectors = get_store()._name(root_id), np.ones((1, 3), np.float32)
-    get_store()._client.ask(Collections.add, name, {"a": "b"}, ["1"], vectors, [{"c": "d"}])
+    get_store()._client.call(Collections.add, name, {"a": "b"}, ["1"], vectors, [{"c": "d"}])
 
 
 @pytest.mark.parametrize("origin", [None, ELSEWHERE], ids=["no id", "another's id"])
