@@ -11,7 +11,7 @@ from apps.code.values import ChunkedFile, Symbol
 from apps.index.lexical import ChunkFacts, LexicalStore, scoring, store, words
 from apps.index.models import SourceFile
 from apps.index.types import Filters, VectorRecord
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 
 ROOT = uuid4()
 
@@ -344,9 +344,9 @@ def test_settling_many_writes_changes_no_answer(
     before = [lexical.search(ROOT, list(words(question)), 9) for question in questions]
 
     def stop() -> None:
-        raise Stopped
+        raise RunCancelled
 
-    with pytest.raises(Stopped):
+    with pytest.raises(RunCancelled):
         lexical.compact(ROOT, stop)
     for _ in range(2):
         assert [lexical.search(ROOT, list(words(question)), 9) for question in questions] == before

@@ -22,7 +22,7 @@ from apps.index.vectors import store as store_module
 from apps.index.vectors.chroma import FolderLock, open_embedded
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import VectorStore, claim_store, get_store, reset_store
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 from tests.support import damage
 
 pytestmark = pytest.mark.door
@@ -225,9 +225,9 @@ def test_many_rows_are_dropped_in_slices_and_the_rest_when_it_is_asked_for_again
 
     def once() -> None:
         if next(left, "none") == "none":
-            raise Stopped
+            raise RunCancelled
 
-    with pytest.raises(Stopped):
+    with pytest.raises(RunCancelled):
         store.drop(root, once)
     assert store.count(root) == 40
     store.drop(root)

@@ -46,7 +46,7 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def nothing_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the files of a test had been there for long: their times are trusted."""
-    monkeypatch.setattr(discovery, "YOUNG_NS", -(10**12))
+    monkeypatch.setattr(discovery, "SETTLE_NS", -(10**12))
 
 
 def rows_of(root: Root) -> set[Any]:
@@ -80,7 +80,7 @@ def test_nothing_is_done_where_nothing_has_changed(
     }
 
 
-@pytest.mark.parametrize("few", [delta.FEW, 1], ids=["few", "many"])
+@pytest.mark.parametrize("few", [delta.MAX_PATHS_IN_QUERY, 1], ids=["few", "many"])
 def test_what_is_new_or_changed_is_embedded_and_what_is_gone_goes(
     folder: Path,
     repo: Path,
@@ -90,7 +90,7 @@ def test_what_is_new_or_changed_is_embedded_and_what_is_gone_goes(
     monkeypatch: pytest.MonkeyPatch,
     few: int,
 ) -> None:
-    monkeypatch.setattr(delta, "FEW", few)
+    monkeypatch.setattr(delta, "MAX_PATHS_IN_QUERY", few)
     root = ingest(repo)
     (repo / "main.txt").unlink()
     write_files(repo, {"src/retry.py": "def changed() -> None:\n    pass\n", "new.md": "# New\n"})

@@ -479,8 +479,8 @@ def test_descriptors_that_run_out_in_a_walk_take_nothing_away(
     """Every descriptor beyond a number fails, wherever that happens to be."""
     repo = write_files(folder / "repo", many(24))
     root = ingest(repo)
-    monkeypatch.setattr(discovery, "YOUNG_NS", -(10**12))
-    real, real_verdicts = os.open, discovery._Judge.verdicts
+    monkeypatch.setattr(discovery, "SETTLE_NS", -(10**12))
+    real, real_verdicts = os.open, discovery._Classifier.classify_all
     for allowed in range(6, 80, 7):
         left = iter(range(allowed))
 
@@ -498,7 +498,7 @@ def test_descriptors_that_run_out_in_a_walk_take_nothing_away(
                 finally:
                     patch.setattr(os, "open", real)
 
-            patch.setattr(discovery._Judge, "verdicts", verdicts)
+            patch.setattr(discovery._Classifier, "classify_all", verdicts)
             run_ingest(repo)
         assert_whole(root, store)
         assert root.files == 24

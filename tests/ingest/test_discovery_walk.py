@@ -49,7 +49,7 @@ def test_a_candidate_carries_the_size_and_time_of_its_file(folder: Path) -> None
     write(folder, {"a.py": "x = 1\n"})
     os.utime(folder / "a.py", ns=(1, 1_700_000_000_123_456_789))
     (candidate,) = discover(folder).files
-    assert (candidate.stamp.size, candidate.stamp.mtime_ns) == (6, 1_700_000_000_123_456_789)
+    assert (candidate.stat.size, candidate.stat.mtime_ns) == (6, 1_700_000_000_123_456_789)
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_what_is_dropped_beside_a_running_worker_is_told_no_longer(
     assert [each.root_id for each in orphans.known()] == [orphan]
     stores.drop_words(orphan)  # as the command does, in its own process
     stores.drop_vectors(orphan)
-    monkeypatch.setattr(queue, "SWEEP_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(queue, "SWEEP_SECONDS", 0)
     worker.turn()
     assert not orphans.known()
     reset_store()

@@ -131,7 +131,7 @@ def test_a_removal_is_not_taken_for_the_last_ingest() -> None:
 
 def test_progress_is_spoken_by_tenths() -> None:
     run = make_run(state="embedding", file_index=29, file_total=100)
-    assert panels.run_panel(run).spoken == "redis: 20 percent"
+    assert panels.run_panel(run).announcement == "redis: 20 percent"
 
 
 def test_names_cannot_become_markup(client: Client) -> None:

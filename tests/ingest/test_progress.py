@@ -14,7 +14,7 @@ from apps.index.models import IngestRun
 from apps.ingest import services
 from apps.ingest.runs import queue
 from apps.ingest.runs.finish import finish
-from apps.ingest.runs.job import Job, Stopped
+from apps.ingest.runs.job import Job, RunCancelled
 from apps.ingest.runs.progress import Progress, status_of
 from apps.ingest.serializers import status_wire
 from tests.ingest.stages import hook
@@ -44,8 +44,8 @@ def wire(run: IngestRun) -> dict[str, Any]:
 def test_percent_and_eta_follow_the_files(run: IngestRun) -> None:
     clock = Clock()
     progress = Progress(run, Job(run.id), clock)
-    progress.begin(3)
-    progress.say("embedding", "Embedding 3 files")
+    progress.start(3)
+    progress.set_state("embedding", "Embedding 3 files")
     told = wire(run)
     assert "percent" not in told
     assert "etaMs" not in told
@@ -67,7 +67,7 @@ def test_percent_and_eta_follow_the_files(run: IngestRun) -> None:
 
 
 def test_no_files_is_no_division(run: IngestRun) -> None:
-    Progress(run, Job(run.id)).begin(0)
+    Progress(run, Job(run.id)).start(0)
     finish(run.id, COMPLETED)
     assert "percent" not in json.loads(json.dumps(wire(run)))
 
@@ -75,7 +75,7 @@ def test_no_files_is_no_division(run: IngestRun) -> None:
 def test_the_row_is_written_at_most_four_times_a_second(run: IngestRun) -> None:
     clock = Clock()
     progress = Progress(run, Job(run.id), clock)
-    progress.begin(1000)
+    progress.start(1000)
     written = set()
     for index in range(1, 1001):
         clock.now += 0.001
@@ -88,8 +88,8 @@ def test_a_cancelled_row_stops_the_pipeline(run: IngestRun) -> None:
     job = Job(run.id)
     progress = Progress(run, job)
     IngestRun.objects.filter(id=run.id).update(cancel_requested=True)
-    with pytest.raises(Stopped):
-        progress.say("embedding", "Embedding 1 files")
+    with pytest.raises(RunCancelled):
+        progress.set_state("embedding", "Embedding 1 files")
     assert job.cancelled
     assert wire(run)["state"] == "scanning"
 

@@ -130,7 +130,7 @@ def test_a_store_that_is_away_is_told_and_the_worker_goes_on(
     root = ingest(repo)
     lose(root)
     worker = queue.Worker()
-    worker._to_mend = [root]
+    worker._to_rebuild = [root]
 
     def away(*args: object) -> None:
         raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")

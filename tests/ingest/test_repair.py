@@ -19,7 +19,7 @@ from apps.index.types import VectorRecord
 from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import queue, submit, sweep
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 from apps.ingest.verification import compare_all, outcome, verify
 from tests.index.test_lexical_files import spoil
 from tests.support.ingested import ingest, write_files
@@ -106,7 +106,7 @@ def test_whatever_was_done_to_an_index_is_mended(
 ) -> None:
     harm(ingest(repo))
     assert verify(source=True)
-    outcome = compare_all(source=True, mending=True)
+    outcome = compare_all(source=True, with_repair=True)
     assert outcome.found_first > 0
     assert outcome.differences == []
     assert verify(source=True) == []
@@ -116,7 +116,7 @@ def test_what_cannot_be_mended_stays_and_is_told(repo: Path, store: Any) -> None
     root = ingest(repo)
     lose_one_vector(root)
     repo.rename(repo.with_name("elsewhere"))
-    outcome = compare_all(mending=True)
+    outcome = compare_all(with_repair=True)
     assert [each.kind for each in outcome.differences] == ["vectors_missing"]
     assert not outcome.is_whole
     # The old answers are all there is: they stay.
@@ -125,7 +125,7 @@ def test_what_cannot_be_mended_stays_and_is_told(repo: Path, store: Any) -> None
 
 def test_an_index_of_which_nothing_differs_is_left_alone(repo: Path, store: Any) -> None:
     root = ingest(repo)
-    assert compare_all(mending=True).found_first == 0
+    assert compare_all(with_repair=True).found_first == 0
     assert IngestRun.objects.count() == 1
     assert queries.find_root(root.path).generation == 1
 
@@ -183,12 +183,12 @@ def test_waiting_to_freeze_can_be_given_up() -> None:
             leave.wait(10)
 
     def stop() -> None:
-        raise Stopped
+        raise RunCancelled
 
     thread = threading.Thread(target=change)
     thread.start()
     assert entered.wait(10)
-    with pytest.raises(Stopped), freezing.frozen(stop):
+    with pytest.raises(RunCancelled), freezing.frozen(stop):
         pass
     leave.set()
     thread.join()
@@ -200,7 +200,7 @@ def test_a_root_that_is_being_ingested_is_not_mended(repo: Path, store: Any) -> 
     root = ingest(repo)
     lose_words(root)
     IngestRun.objects.create(operation="reembed", path=root.path, name=root.name, state="embedding")
-    outcome = compare_all(mending=True)
+    outcome = compare_all(with_repair=True)
     assert [each.kind for each in outcome.differences] == ["words_missing"]
     assert queue.worker_state() == "absent"
 
@@ -244,7 +244,7 @@ def cancelled_soon() -> Callable[[], None]:
 
     def check() -> None:
         if next(calls, None) is None:
-            raise Stopped
+            raise RunCancelled
 
     return check
 

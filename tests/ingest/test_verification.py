@@ -14,7 +14,7 @@ from apps.index.models import IndexLock, IngestRun, RemovedRoot, Root, SourceFil
 from apps.index.types import VectorRecord
 from apps.index.vectors.chroma import unavailable
 from apps.index.vectors.store import get_store
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 from apps.ingest.verification import rows, verify, verify_root
 from tests.index.test_lexical_files import spoil
 from tests.ingest.stages import Nth, hook
@@ -261,9 +261,9 @@ def test_it_is_cancelled_between_slices(
     ingest(repo)
 
     def stop() -> None:
-        raise Stopped
+        raise RunCancelled
 
-    with pytest.raises(Stopped):
+    with pytest.raises(RunCancelled):
         verify(check=stop)
 
 

@@ -22,7 +22,7 @@ import pytest
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.index import freeze
 from apps.index.types import never_cancelled
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 from apps.site.backup import archive, copying, making, manifest, restoring
 from apps.site.backup.making import make
 from tests.browser.product import Product, running
@@ -176,9 +176,9 @@ def test_of_two_restores_to_a_folder_one_is_refused_and_harms_nothing(tmp_path: 
             with pytest.raises(Conflict, match="another restore"):
                 restoring.restore(packed, data, check=never_cancelled, tell=lambda told: None)
             there.append((data / restoring.UNFINISHED / manifest.DATABASE).exists())
-            raise Stopped
+            raise RunCancelled
 
-    with pytest.raises(Stopped):
+    with pytest.raises(RunCancelled):
         restoring.restore(packed, data, check=never_cancelled, tell=second)
     assert there == [True]
 
@@ -460,9 +460,9 @@ def test_a_backup_that_is_stopped_leaves_nothing_and_those_that_were_killed_are_
     def stop() -> None:
         times.append(1)
         if len(times) > 1:
-            raise Stopped
+            raise RunCancelled
 
-    with pytest.raises(Stopped):
+    with pytest.raises(RunCancelled):
         make(tmp_path / "x.tar.gz", force=False, check=stop, tell=lambda message: None)
     assert list(tmp_path.iterdir()) == []
     assert not freeze.index.is_frozen

@@ -134,13 +134,16 @@ class Files:
         if database is None:
             yield None
             return
+        succeeded = False
         try:
             yield database
-        except BaseException:
-            database.close()
-            raise
-        with self._lock:
-            self._idle.setdefault(root_id, []).append((inode, database))
+            succeeded = True
+        finally:
+            if succeeded:
+                with self._lock:
+                    self._idle.setdefault(root_id, []).append((inode, database))
+            else:
+                database.close()
 
     def _pooled(self, root_id: UUID, inode: int) -> sqlite3.Connection | None:
         """An idle connection to this inode. Closes connections to a file that was replaced."""

@@ -15,7 +15,7 @@ from typing import Any
 from django.db import DatabaseError, connections
 
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 from apps.site.control.address import Listener, NotListening, is_own_user
 from apps.site.control.lines import Lines
 from apps.site.control.verbs import VERBS, Verb
@@ -89,7 +89,7 @@ class Control:
             with self._turn():
                 logger.info("control", extra={"context": {"verb": request["verb"]}})
                 return {"result": verb(options, self._check(end), _telling(lines))}
-        except Stopped:
+        except RunCancelled:
             return _error("STOPPED", "The server stops, or nobody waited for the answer.")
         except CodeinfoError as error:
             return _error(error.code, error.message)
@@ -105,7 +105,7 @@ class Control:
     def _check(self, end: socket.socket) -> Callable[[], None]:
         def check() -> None:
             if self._stopping.is_set() or _is_gone(end):
-                raise Stopped
+                raise RunCancelled
 
         return check
 

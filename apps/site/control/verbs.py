@@ -18,10 +18,10 @@ def verify(options: Options, check: Check, tell: Tell) -> dict[str, Any]:
     """Options: `source` and `mending` (bool), `roots` (list of paths or names)."""
     outcome = compare_all(
         source=_typed(options, "source", bool, False),
-        mending=_typed(options, "mending", bool, False),
+        with_repair=_typed(options, "mending", bool, False),
         roots=[str(each) for each in _typed(options, "roots", list, [])],
         check=check,
-        tell=tell,
+        report=tell,
     )
     return outcome.as_json()
 
