@@ -1,4 +1,4 @@
-"""What a Celery worker runs: `celery -A codeinfo.celery worker -B`."""
+"""The Celery app of a worker: `celery -A codeinfo.celery worker -B`."""
 
 import os
 

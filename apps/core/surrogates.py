@@ -1,6 +1,6 @@
-"""Text for RE2, which reads UTF-8 and so takes no lone surrogates."""
+"""Escapes lone surrogates, which UTF-8, and so RE2, does not have."""
 
 
 def escaped(text: str) -> str:
-    """The text with lone surrogates spelled as escapes, such as `\\udcff`; others come seldom."""
+    """Return the text with lone surrogates as escapes, such as `\\udcff`."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from apps.core.ingest_throttle import (
-    PATIENCE_SECONDS,
+    MAX_WAIT_SECONDS,
     PAUSE_SECONDS,
     SHORT_SECONDS,
     SHORT_SLICE,
@@ -95,7 +95,7 @@ def test_no_slice_begins_between_the_calls_of_one_search(
 def test_however_many_ask_writing_goes_on(throttle: IngestThrottle, clock: Clock) -> None:
     with throttle.foreground_call():
         assert sizes(throttle, SHORT_SLICE) == [SHORT_SLICE]
-    assert clock.paused == pytest.approx(PATIENCE_SECONDS, abs=0.01)
+    assert clock.paused == pytest.approx(MAX_WAIT_SECONDS, abs=0.01)
 
 
 def test_work_goes_on_at_once_where_nobody_asks(throttle: IngestThrottle, clock: Clock) -> None:
@@ -117,7 +117,7 @@ def test_however_many_ask_half_of_the_time_is_for_work(
 ) -> None:
     worked = 0.0
     with throttle.foreground():
-        while clock.paused < 10 * PATIENCE_SECONDS:
+        while clock.paused < 10 * MAX_WAIT_SECONDS:
             throttle.yield_to_queries()
             clock.now += 0.001
             worked += 0.001

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.core import threads
-from apps.core.threads import KeptThreads
+from apps.core.threads import ReusedThreads
 
 SECONDS = 30
 
@@ -20,7 +20,7 @@ class Door:
         self.waiting = asyncio.Event()
         self.go = asyncio.Event()
         self.now = 1_000.0
-        self.app = KeptThreads(self._answer, lambda: self.now)
+        self.app = ReusedThreads(self._answer, lambda: self.now)
 
     async def ask(self, path: str = "/") -> int:
         told: list[int] = []
@@ -78,7 +78,7 @@ async def test_the_thread_of_a_request_that_failed_or_was_left_is_not_kept() -> 
 
 
 async def test_no_more_threads_are_kept_than_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "MOST_IDLE", 1)
+    monkeypatch.setattr(threads, "MAX_IDLE", 1)
     door = Door()
     crowd = [asyncio.create_task(door.ask("/wait")) for _ in range(3)]
     door.go.set()

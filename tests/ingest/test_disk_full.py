@@ -174,7 +174,7 @@ def test_a_run_ends_before_the_reserve_is_used_up_and_the_old_answers_stay(
     run = run_ingest(repo)
     assert (run.state, run.error_code, run.message) == ("error", "DISK_FULL", "Disk full")
     assert str(disk.spaces()[0].folder) in run.last_error
-    assert f"{disk.spaces()[0].wanted:,} are wanted" in run.last_error
+    assert f"{disk.spaces()[0].required:,} are required" in run.last_error
     assert queries.find_root(str(repo)).chunks == 1
     assert run_ingest(repo, dry_run=True).state == "completed"
     page = client.get("/ingest").content.decode()
@@ -190,7 +190,7 @@ def test_room_is_looked_at_while_a_run_goes_on(
     monkeypatch.setattr(disk, "shortage", lambda: next(looks, disk.Space(Path("/data"), 5, 10)))
     run = run_ingest(repo)
     assert (run.state, run.error_code) == ("error", "DISK_FULL")
-    assert run.last_error.startswith("The disk of /data has 5 bytes free; 10 are wanted")
+    assert run.last_error.startswith("The disk of /data has 5 bytes free; 10 are required")
     assert store.collections() == set()
 
 

@@ -258,7 +258,7 @@ def test_a_repair_does_not_wait_for_a_run_whose_end_is_not_saved_yet(
     monkeypatch.setattr(endings, "unsaved", ended)
     monkeypatch.setattr(submit, "queue_reembeds", lambda root_ids: [])
     monkeypatch.setattr(queue, "worker_state", lambda: "idle")
-    outcome._ingest_again([root.id], cancelled_soon(), lambda message: None)
+    outcome._reingest([root.id], cancelled_soon(), lambda message: None)
 
 
 @pytest.mark.parametrize("state", ["dead", "absent"])
@@ -269,4 +269,4 @@ def test_a_repair_ends_where_the_worker_has(
     states = iter(["idle"])
     monkeypatch.setattr(queue, "worker_state", lambda: next(states, state))
     with pytest.raises(Unavailable, match="worker"):
-        outcome._ingest_again([root.id], cancelled_soon(), lambda message: None)
+        outcome._reingest([root.id], cancelled_soon(), lambda message: None)

@@ -76,7 +76,7 @@ def _disk() -> Finding:
         consequence = "Ingests end in an error; where nothing is left, chat is not stored."
         detail = " ".join([*map(str, short), consequence])
         fix = "Make room there, or set CODEINFO_DATA_DIR to another disk."
-        word = "Full" if min(space.free for space in short) < disk.LEAST_BYTES else "Nearly full"
+        word = "Full" if min(space.free for space in short) < disk.MIN_BYTES else "Nearly full"
         return Finding("disk", "Disk space", "bad", word, detail, fix)
     free = ", ".join(f"{space.free / 1e9:,.1f} GB free in {space.folder}" for space in spaces)
     return Finding("disk", "Disk space", "ok", "Enough", free)

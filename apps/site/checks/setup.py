@@ -148,7 +148,7 @@ def _data_folder() -> Finding:
 
 def _private_files() -> Finding:
     """The start of `doctor` has repaired what it could; this is what is left."""
-    found = private_files.open_to_others(config().data_dir, elsewhere())
+    found = private_files.exposed_files(config().data_dir, elsewhere())
     if not found:
         return _found("ok", "Readable by their owner only.")
     named = ", ".join(f"{each.path} ({each.reason})" for each in found[:SHOWN])
