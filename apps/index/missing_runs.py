@@ -37,10 +37,10 @@ def describe() -> str:
         return ""
     runs = sum(unknown.values())
     return (
-        f"The database is older than the index: it does not know {runs} "
+        f"The database is older than the index: it does not have {runs} "
         f"run{'' if runs == 1 else 's'} that wrote to the index of {', '.join(sorted(unknown))}. "
-        "If this data folder is a copy, it lacks the database's log (codeinfo.sqlite3-wal), and "
-        "with it whatever was stored last."
+        "If this data folder is a copy, the database's log (codeinfo.sqlite3-wal) is missing, and "
+        "with it the latest changes."
     )
 
 

@@ -52,7 +52,7 @@ class RootAdmin(ReadOnly):
             return self._refuse(request, error)
         except ValidationError:
             # The selection is not a UUID: Django would answer 500.
-            return self._refuse(request, NotFound("No such root."))
+            return self._refuse(request, NotFound("No such repository."))
 
     @method_decorator(csrf_protect)
     def delete_view(
@@ -69,7 +69,7 @@ class RootAdmin(ReadOnly):
         self.message_user(request, f"{error.code}: {error.message}", messages.ERROR)
         return redirect("admin:ingest_root_changelist")
 
-    @admin.action(description="Re-embed selected roots", permissions=["reembed"])
+    @admin.action(description="Re-embed selected repositories", permissions=["reembed"])
     def reembed(self, request: HttpRequest, roots: "QuerySet[Root]") -> None:
         runs = submit.queue_reembeds(roots.values_list("id", flat=True))
         self.message_user(request, f"Re-embeds queued: {len(runs)}", messages.SUCCESS)

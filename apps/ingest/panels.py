@@ -151,11 +151,11 @@ def _phases(run: IngestRun, status: RunStatus) -> tuple[Phase, ...]:
         return ()
     behind = PHASES_BEHIND[status.state]
     texts = {
-        "Discovery": _found_text(run, status) if behind else "Looks for files",
+        "Discovery": _found_text(run, status) if behind else "Finds files",
         "Embedding": _embedding_text(run, status),
-        "Publish": "Leaves nothing: this is a dry run"
+        "Publish": "Nothing is published in a dry run"
         if run.dry_run
-        else "Searchable in one step, when all is written",
+        else "Makes all files searchable in one step",
     }
     waits = status.state == "queued"
     return tuple(
@@ -172,7 +172,7 @@ def _found_text(run: IngestRun, status: RunStatus) -> str:
 
 def _embedding_text(run: IngestRun, status: RunStatus) -> str:
     if status.state != "embedding":
-        return "Cuts files into chunks and gives each a vector"
+        return "Splits files into chunks and computes a vector for each"
     done = f"{status.counts.embedded:,} of {status.counts.chunks:,} chunks"
     return f"{done} would be embedded" if run.dry_run else f"{done} have a vector"
 

@@ -72,7 +72,7 @@ def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
         return _refused(error)
     # A run that has ended may be pending too, while its chunks are deleted.
     if outcome == "pending" and queries.find_run(run_id).state in RUNNING_STATES:
-        return _done("Cancelling takes longer. The run stops after what it is doing now.")
+        return _done("Cancelling takes longer. The run stops after its current step.")
     return _done("Ingest cancelled")
 
 

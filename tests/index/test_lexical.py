@@ -18,9 +18,9 @@ ROOT = uuid4()
 
 @pytest.fixture
 def lexical(tmp_path: Path) -> Iterator[LexicalStore]:
-    kept = LexicalStore(tmp_path / "lexical")
-    yield kept
-    kept.close()
+    lexical_store = LexicalStore(tmp_path / "lexical")
+    yield lexical_store
+    lexical_store.close()
 
 
 def record(
@@ -184,12 +184,12 @@ def test_facts_come_back_as_they_went_in(lexical: LexicalStore) -> None:
     }
 
 
-def test_rarity_is_told_by_counting(lexical: LexicalStore) -> None:
+def test_document_frequencies_are_counted(lexical: LexicalStore) -> None:
     lexical.add(ROOT, [record("a.py", "open close"), record("b.py", "open open")])
     assert lexical.frequencies(ROOT, ["open", "clos", "never"]) == ({"open": 2, "clos": 1}, 2)
 
 
-def test_words_in_memory_say_what_search_and_frequencies_find(lexical: LexicalStore) -> None:
+def test_postings_in_memory_agree_with_search_and_frequencies(lexical: LexicalStore) -> None:
     for part in (["open close", "open open"], ["shut", "open the door"]):
         lexical.add(ROOT, [record(f"{text}.py", text) for text in part])
     lexical.add(ROOT, [record("old.py", "open never " * 9, run="s")])
@@ -200,9 +200,11 @@ def test_words_in_memory_say_what_search_and_frequencies_find(lexical: LexicalSt
     by_id = {id: score for id, score in zip(contents.ids, scores, strict=True) if score}
     found = lexical.search(ROOT, ["open", "clos", "never"], 9)
     assert by_id == {hit.id: pytest.approx(hit.score) for hit in found}
-    asked = ["open", "clos", "shut", "never"]
-    counted = contents.postings.counts(asked), contents.postings.chunks
-    assert counted == lexical.frequencies(ROOT, asked) == ({"open": 3, "clos": 1, "shut": 1}, 4)
+    query_words = ["open", "clos", "shut", "never"]
+    counted = contents.postings.counts(query_words), contents.postings.chunks
+    assert (
+        counted == lexical.frequencies(ROOT, query_words) == ({"open": 3, "clos": 1, "shut": 1}, 4)
+    )
 
 
 def test_words_in_memory_are_scored_as_if_only_these_files_were_there(
@@ -243,7 +245,7 @@ def test_contents_tell_path_language_and_names_of_each_chunk(lexical: LexicalSto
     assert nothing.postings.scores(["x"]).tolist() == []
 
 
-def test_texts_are_kept_as_long_as_their_chunks(lexical: LexicalStore) -> None:
+def test_texts_are_deleted_with_their_chunks(lexical: LexicalStore) -> None:
     lexical.add(ROOT, [record("a.py", "größe\n\0", 0), record("b.py", "other", run="s")])
     chunks = lexical.chunks(ROOT, ["r:a.py:0", "s:b.py:0", "r:none.py:0"])
     assert {i: chunk.text for i, chunk in chunks.items()} == {
@@ -302,7 +304,7 @@ def test_an_id_that_is_there_already_stays_as_it_is(lexical: LexicalStore) -> No
     assert lexical.count(ROOT) == 2
 
 
-def test_what_a_run_wrote_is_deleted_and_the_rest_answers_as_if_alone(
+def test_deleting_a_run_leaves_the_scores_of_an_index_without_it(
     lexical: LexicalStore, tmp_path: Path
 ) -> None:
     old = [record(f"f{n}.py", f"retry old{n} " * n, run="old") for n in range(1, 20)]
@@ -314,8 +316,8 @@ def test_what_a_run_wrote_is_deleted_and_the_rest_answers_as_if_alone(
     alone = LexicalStore(tmp_path / "alone")
     alone.add(ROOT, new)
     for question in ("retry", "new3 old3", "f7 py"):
-        asked = list(words(question))
-        assert lexical.search(ROOT, asked, 50) == alone.search(ROOT, asked, 50)
+        query_words = list(words(question))
+        assert lexical.search(ROOT, query_words, 50) == alone.search(ROOT, query_words, 50)
     assert lexical.ids(ROOT) == {each.id for each in new}
     assert lexical.frequencies(ROOT, ["old3", "retry"]) == ({"retry": 19}, 19)
     assert lexical.chunks_with_identifier(ROOT, "old3", 9) == []

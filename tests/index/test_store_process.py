@@ -64,7 +64,7 @@ def parent(folder: Path) -> Iterator[subprocess.Popen[str]]:
         running.kill()
 
 
-def said(running: subprocess.Popen[str]) -> list[str]:
+def output_of(running: subprocess.Popen[str]) -> list[str]:
     assert running.stdout
     return running.stdout.readline().split()
 
@@ -125,7 +125,7 @@ def test_the_signals_that_end_the_parent_do_not_end_the_child(embedded: Embedded
         assert embedded.call(verbs.pid) == child
 
 
-def test_a_child_that_let_go_of_its_folder_serves_the_next(folder: Path) -> None:
+def test_a_child_that_closed_its_folder_is_reused(folder: Path) -> None:
     first = Embedded(folder / "first")
     child = first.call(verbs.pid)
     first.close()
@@ -140,7 +140,7 @@ def test_a_child_that_let_go_of_its_folder_serves_the_next(folder: Path) -> None
 def test_the_child_dies_with_its_parent_which_has_no_chroma_in_it(
     parent: subprocess.Popen[str],
 ) -> None:
-    assert said(parent)[1] == "False"
+    assert output_of(parent)[1] == "False"
     parent.kill()
     assert parent.stderr
     # The child holds this pipe too: its end is the end of both.
@@ -150,7 +150,7 @@ def test_the_child_dies_with_its_parent_which_has_no_chroma_in_it(
 def test_the_next_process_waits_for_the_child_of_one_that_was_killed(
     folder: Path, parent: subprocess.Popen[str]
 ) -> None:
-    child = int(said(parent)[0])
+    child = int(output_of(parent)[0])
     os.kill(child, signal.SIGSTOP)  # as if it were in a long write
     parent.kill()
     parent.wait()
@@ -163,7 +163,7 @@ def test_the_next_process_waits_for_the_child_of_one_that_was_killed(
     opened[0].close()
 
 
-def test_the_child_leaves_a_core_to_whoever_waits_for_an_answer(embedded: Embedded) -> None:
+def test_the_child_leaves_one_core_free(embedded: Embedded) -> None:
     ours, its = os.sched_getaffinity(0), os.sched_getaffinity(embedded.call(verbs.pid))
     assert its <= ours
     assert len(its) == max(1, len(ours) - 1)
@@ -219,24 +219,24 @@ def test_others_read_and_write_while_the_database_is_checked(
         database = open_file(path, mode)
         database.execute("BEGIN")
         database.execute("SELECT count(*) FROM embeddings").fetchall()
-        held()
+        stored_root()
         return database
 
-    held = StoredRoot(lambda: None)
+    stored_root = StoredRoot(lambda: None)
     monkeypatch.setattr(aside, "open_file", checked)
-    asked = beside.submit(embedded.call, verbs.malformed)
+    failing = beside.submit(embedded.call, verbs.malformed)
     try:
-        assert held.begun.wait(60)
+        assert stored_root.begun.wait(60)
         with ThreadPoolExecutor(1) as other:
             rows = ["c"], np.eye(1, 2, dtype=np.float32), [ABOUT]
             other.submit(embedded.call, Collections.add, "kept", ABOUT, *rows).result(60)
             count = other.submit(embedded.call, Collections.count, "kept").result(60)
             assert count == 3
     finally:
-        held.may_go_on.set()
+        stored_root.may_go_on.set()
     # It is sound, so what failed is told as it was.
     with pytest.raises(Unavailable, match="code: 11"):
-        asked.result(60)
+        failing.result(60)
 
 
 def test_others_are_answered_while_a_copy_of_the_database_is_checked(
@@ -249,18 +249,18 @@ def test_others_are_answered_while_a_copy_of_the_database_is_checked(
 
     def connect(path: Path, mode: str) -> sqlite3.Connection:
         if path.parent.name == "copy":
-            held()
+            stored_root()
         return open_file(path, mode)
 
-    held = StoredRoot(lambda: None)
+    stored_root = StoredRoot(lambda: None)
     monkeypatch.setattr(copying, "open_file", connect)
     copied = beside.submit(copying._copy_chroma, folder / "copy", never_cancelled)
     try:
-        assert held.begun.wait(60)
+        assert stored_root.begun.wait(60)
         with ThreadPoolExecutor(1) as other:
             assert other.submit(embedded.call, Collections.count, "kept").result(60) == 2
     finally:
-        held.may_go_on.set()
+        stored_root.may_go_on.set()
     copied.result(60)
 
 
@@ -303,7 +303,7 @@ class Watched(deque[threading.Lock]):
         self.joined.release()
 
 
-def test_who_lets_go_and_asks_again_comes_last() -> None:
+def test_a_thread_that_acquires_the_lock_again_waits_for_the_others() -> None:
     turns, order = FifoLock(), list[str]()
     turns._waiting = queue = Watched()
 

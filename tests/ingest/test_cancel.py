@@ -90,15 +90,15 @@ def test_a_reembed_keeps_the_old_answers_and_a_later_one_equals_a_clean_ingest(
     assert contents(root) == before
     assert store.count(root.id) == get_lexical().count(root.id) == len(before)
     assert {file.run_id for file in SourceFile.objects.all()} == {root.last_run_id}
-    again = ingest(repo)
+    next_run = ingest(repo)
     clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
-    assert contents(again) == contents(clean) != before
-    assert store.count(again.id) == store.count(clean.id)
+    assert contents(next_run) == contents(clean) != before
+    assert store.count(next_run.id) == store.count(clean.id)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("stage", "call"), [("publishing", 2), ("deleting the old", 1)])
-def test_what_is_published_stays_published(
+def test_a_cancel_after_publishing_changes_nothing(
     repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], stage: str, call: int
 ) -> None:
     moment = cancel_at(stage, call)
@@ -180,7 +180,7 @@ def test_the_old_is_left_to_the_sweep_where_a_run_is_to_end(
 
 
 @pytest.mark.django_db
-def test_a_sweep_gives_way_to_what_has_been_queued(
+def test_a_queued_run_interrupts_a_sweep(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
@@ -218,7 +218,7 @@ def test_a_queued_run_is_cancelled_at_once(client: Client, repo: Path, store: An
 
 
 @pytest.mark.django_db
-def test_cancelling_what_has_ended_is_no_error_and_changes_nothing(
+def test_cancelling_an_ended_run_changes_nothing(
     client: Client, folder: Path, repo: Path, store: Any
 ) -> None:
     done = run_ingest(repo)

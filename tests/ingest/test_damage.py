@@ -21,7 +21,7 @@ from apps.ingest import services
 from apps.ingest.runs import integrity, queue, reindex, sweep
 from apps.ingest.verification import verify
 from apps.site import health
-from apps.site.checks.asking import Asker
+from apps.site.checks.runner import CheckRunner
 from tests.ingest.stages import Nth, hook
 from tests.support import damage
 from tests.support.damage import Harm
@@ -37,7 +37,7 @@ HARMS = (*damage.OF_THE_STORE, *damage.OF_A_ROOT)
 @pytest.fixture
 def data(configure: Config, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The data folder of an installation of its own, which asks before it ingests again."""
-    monkeypatch.setattr(health, "_asker", Asker())
+    monkeypatch.setattr(health, "_runner", CheckRunner())
     monkeypatch.setattr(health, "LIMIT_SECONDS", 60)
     monkeypatch.setattr(health, "FRESH_SECONDS", 0)
     reset_store()
@@ -124,9 +124,9 @@ def test_what_is_lost_is_told_words_answer_and_a_run_brings_it_back(
         {"vector", "both"} if whole else {"words"}
     )
     assert ("degraded" in other) is not whole
-    told = client.get("/health").json()
-    assert told["degraded"] == ["chroma"] and told["parts"]["chroma"]["state"] == "bad"
-    assert "ships: 450 of 450 vectors are missing" in told["parts"]["chroma"]["detail"]
+    reported = client.get("/health").json()
+    assert reported["degraded"] == ["chroma"] and reported["parts"]["chroma"]["state"] == "bad"
+    assert "ships: 450 of 450 vectors are missing" in reported["parts"]["chroma"]["detail"]
     for page in ("/ingest", "/"):
         assert "450 of 450 vectors are missing" in client.get(page).content.decode()
     # Nothing was queued: it waits to be asked.

@@ -152,12 +152,12 @@ def test_a_disk_that_fills_up_in_mid_run_ends_the_run_and_everything_says_why(
             assert '"type": "complete"' in streamed.text, streamed.text
 
             make_room(full)
-            again = start(product, repo)
-            assert again.status_code == 202, again.text
+            second = start(product, repo)
+            assert second.status_code == 202, second.text
             state, reason, code = row_of(product, run_id)
             assert (state, code) == ("error", "DISK_FULL")
             assert reason == status["lastError"]
-            done = end_of(product, again.json()["runId"])
+            done = end_of(product, second.json()["runId"])
             assert done["state"] == "completed", (done, product.log())
             assert "disk" not in httpx.get(f"{product.url}/health").json()["degraded"]
 
@@ -250,6 +250,6 @@ def test_an_end_that_cannot_be_written_is_known_and_written_when_possible(
         services.start_run(**chosen)
 
     unwritable()
-    again = services.start_run(**chosen)
+    second = services.start_run(**chosen)
     assert IngestRun.objects.get(id=run.id).state == "completed"
-    assert queries.active_run() == again
+    assert queries.active_run() == second

@@ -226,9 +226,9 @@ def test_a_freeze_that_begins_while_a_root_is_removed_waits_for_its_end(
         return enter(**fields)
 
     def drop_root(*arguments: Any, **options: Any) -> bool:
-        gone = drop(*arguments, **options)
+        dropped = drop(*arguments, **options)
         order.append("deleted")
-        return gone
+        return dropped
 
     monkeypatch.setattr(services, "_enter", enter_late)
     monkeypatch.setattr(sweep, "drop_root", drop_root)

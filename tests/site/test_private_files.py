@@ -44,8 +44,8 @@ def ingest(product: Product) -> None:
     (folder / "a.py").write_text("def area(width, height):\n    return width * height\n")
     known = httpx.get(f"{product.url}/ingest/roots").json()
     if not known["roots"]:
-        given = {"path": str(folder), "name": "repo", "model": DEFAULT_MODEL}
-        started = httpx.post(f"{product.url}/ingest/start", json=given).json()
+        arguments = {"path": str(folder), "name": "repo", "model": DEFAULT_MODEL}
+        started = httpx.post(f"{product.url}/ingest/start", json=arguments).json()
         assert "runId" in started, started
         status = f"{product.url}/ingest/status/{started['runId']}"
         while httpx.get(status).json()["state"] not in ("completed", "error"):
@@ -190,8 +190,8 @@ def test_what_belongs_to_another_user_is_told_and_left(folder: Path) -> None:
     data = folder / "data"
     foreign = make(data, "chroma/index", 0o644)
     os.chown(foreign, NOBODY, NOBODY)
-    (told,) = private_files.repair(data, [])
-    assert (told.path, told.reason) == (foreign, "it belongs to another user")
+    (exposed,) = private_files.repair(data, [])
+    assert (exposed.path, exposed.reason) == (foreign, "it belongs to another user")
     assert mode_of(foreign) == 0o644
     assert [each.path for each in private_files.exposed_files(data, [])] == [foreign]
 
@@ -200,8 +200,8 @@ def test_a_folder_that_all_users_share_is_left_as_it_is(folder: Path) -> None:
     data = folder / "data"
     make(data, "chroma/index", 0o644)
     data.chmod(0o1777)
-    (told,) = private_files.repair(data, [])
-    assert (told.path, mode_of(data)) == (data, 0o1777)
+    (exposed,) = private_files.repair(data, [])
+    assert (exposed.path, mode_of(data)) == (data, 0o1777)
 
 
 def test_a_repair_ends_in_a_folder_that_is_very_deep_or_full(

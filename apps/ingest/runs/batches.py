@@ -69,7 +69,7 @@ def batches(
     """Yield all files, in batches of at least INGEST_FLUSH_EVERY files and ROWS_PER_WRITE chunks.
 
     max_tokens: limit of the embedder; longer chunks are split
-    sort_out: called with READ_AT_ONCE files at a time; returns them without those that stay
+    reconcile: called with READ_AT_ONCE files at a time; returns them without those that stay
         published as they are
     """
     batch = Batch()
