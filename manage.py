@@ -11,9 +11,9 @@ if __name__ == "__main__":
     try:
         execute_from_command_line(sys.argv)
     except Exception as error:
-        # What is wrong around codeinfo, not in it: a sentence is all there is to know.
+        # Errors of the environment get a message without a traceback.
         from apps.core.start_errors import sentence
 
-        if not (told := sentence(error)):
+        if not (message := sentence(error)):
             raise
-        sys.exit(f"codeinfo cannot start: {told}")
+        sys.exit(f"codeinfo cannot start: {message}")

@@ -128,9 +128,9 @@ def main() -> None:
         product.set_up(Path(data), [folder])
         from apps.index import queries
         from apps.index.vectors.store import reset_store
-        from apps.ingest.discovery.discovery import YOUNG_NS
+        from apps.ingest.discovery.discovery import SETTLE_NS
 
-        time.sleep(YOUNG_NS / 1e9)
+        time.sleep(SETTLE_NS / 1e9)
         run, job, seconds = ingest(folder)
         alone = store_alone(queries.find_root(run.path), run.model)
         _, _, unchanged = ingest(folder)

@@ -1,7 +1,6 @@
-"""The ASGI application: HTTP to Django, websockets through the gate to their consumers.
+"""The ASGI application: HTTP is served by Django, websockets by consumers.
 
-On PORT everything is served. MCP_PORT and AGENTS_MCP_PORT are one endpoint each, whatever the path;
-no page and no API exists there.
+PORT serves everything. MCP_PORT and AGENTS_MCP_PORT serve one MCP endpoint each, at any path.
 """
 
 import asyncio
@@ -16,12 +15,11 @@ from django.core.handlers.asgi import ASGIHandler
 
 
 class Handler(ASGIHandler):
-    """Django's handler, whose tasks tell nobody of a client that leaves after its request was
-    killed."""
+    """Django's handler, without errors about clients that disconnect while the process ends."""
 
     async def listen_for_disconnect(self, receive: Any) -> None:
-        # At the end of the process the handler is cancelled before its clients are: then it waits
-        # for this task no more, and what that raises would be printed as never retrieved.
+        # When the process ends, the handler is cancelled and no longer waits for this task. Without
+        # the callback, asyncio would print that its exception was never retrieved.
         task = asyncio.current_task()
         assert task is not None
         task.add_done_callback(_retrieve)
@@ -36,7 +34,7 @@ def _retrieve(task: "asyncio.Task[None]") -> None:
 django.setup(set_prefix=False)
 django_application = Handler()
 
-# Consumers import models, which need Django set up first.
+# Consumers import models, which need django.setup() first.
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import re_path
@@ -48,15 +46,16 @@ from apps.core.ports import PortRouter, only_path
 from apps.core.principal import ANONYMOUS, acting_as
 from apps.core.proxies import TrustedProxies
 from apps.core.static_files import WithStaticFiles
-from apps.core.threads import KeptThreads
+from apps.core.threads import ReusedThreads
 from apps.ingest.urls import websocket_urlpatterns as ingest_sockets
 from apps.logs.middleware import SocketLog
 from apps.site.consumers import RefuseConsumer
 
 
 async def escaped(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Django, which answers with a bare page to a query that is no UTF-8 unless it is escaped."""
-    # Until the middleware knows better, and again when it is done: a stream goes on after that.
+    """Django, with bytes of the query string escaped that may not be UTF-8. Without that, Django
+    responds with an unstyled page."""
+    # Before the middleware has set the principal, and after it, while a stream continues.
     with acting_as(ANONYMOUS):
         await _answer(scope, receive, send)
 
@@ -66,7 +65,7 @@ async def _answer(scope: dict[str, Any], receive: Any, send: Any) -> None:
     await django_application({**scope, "query_string": query}, receive, send)
 
 
-http = KeptThreads(escaped)
+http = ReusedThreads(escaped)
 
 everything = ProtocolTypeRouter(
     {

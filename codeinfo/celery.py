@@ -1,4 +1,4 @@
-"""What a Celery worker runs: `celery -A codeinfo.celery worker -B`."""
+"""The Celery app of a worker: `celery -A codeinfo.celery worker -B`."""
 
 import os
 
@@ -6,9 +6,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "codeinfo.settings")  # Celery s
 
 from apps.core.celery import app
 
-LOOK_SECONDS = 30.0
+POLL_SECONDS = 30.0
 
-app.conf.beat_schedule = {"look": {"task": "apps.ingest.tasks.work", "schedule": LOOK_SECONDS}}
+app.conf.beat_schedule = {"look": {"task": "apps.ingest.tasks.work", "schedule": POLL_SECONDS}}
 app.conf.imports = ("apps.site.notices",)
 app.autodiscover_tasks(["apps.ingest"])
 

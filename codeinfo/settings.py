@@ -1,4 +1,5 @@
-"""Django settings: the only reader of the environment. Our own values are in `apps.core.config`."""
+"""Django settings. Only this module reads the environment; `apps.core.config` defines codeinfo's
+variables."""
 
 import os
 import re
@@ -6,10 +7,9 @@ import secrets
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# Chroma reads this name itself; it must be a word, since a blank value crashes its import.
+# Chroma reads this variable; a blank value crashes its import.
 os.environ["ANONYMIZED_TELEMETRY"] = "False"
-# A search multiplies matrices that are too small to be shared out: threads would wait for each
-# other. Read when numpy is imported, which this comes before.
+# The matrices of a search are too small for several threads. numpy reads this when it is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import environ
@@ -25,8 +25,9 @@ CONFIG = Config.read(os.environ)
 DATA_DIR = CONFIG.data_dir.absolute()
 
 
-def kept_secret(path: Path) -> str:
-    """A random secret that is made once and then kept, readable by its owner only."""
+def persistent_secret(path: Path) -> str:
+    """Return the secret in a file, which is created with a random one if it is missing. Only its
+    owner can read it. Raises ImproperlyConfigured."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -35,9 +36,9 @@ def kept_secret(path: Path) -> str:
         if not path.parent.is_dir():
             raise ImproperlyConfigured(start_errors.data_folder_problem(path.parent)) from None
     except OSError as error:
-        known = start_errors.data_folder_problem(path.parent)
+        problem = start_errors.data_folder_problem(path.parent)
         raise ImproperlyConfigured(
-            known or f"CODEINFO_DATA_DIR cannot be written: {error}"
+            problem or f"CODEINFO_DATA_DIR cannot be written: {error}"
         ) from error
     try:
         return start_errors.check_secret(path, path.read_text())
@@ -47,7 +48,7 @@ def kept_secret(path: Path) -> str:
         ) from error
 
 
-SECRET_KEY = CONFIG.secret_key or kept_secret(DATA_DIR / "secret.key")
+SECRET_KEY = CONFIG.secret_key or persistent_secret(DATA_DIR / "secret.key")
 DEBUG = CONFIG.debug
 ALLOWED_HOSTS = allowed_hosts(CONFIG)
 CSRF_TRUSTED_ORIGINS = list(CONFIG.allowed_origins)
@@ -91,10 +92,9 @@ MIDDLEWARE = [
     "apps.core.pages.Htmx",
 ]
 
-# The admin looks for these by their own names; they stand above, for pages only.
+# Checks of middleware, which apps.core.pages wraps.
 SILENCED_SYSTEM_CHECKS = ["admin.E408", "admin.E409", "admin.E410"]
-# `check --deploy` looks for these by their own names, too; and whether other hosts of the domain
-# use HTTPS, and are listed so in browsers, is not for this one to say.
+# The same for `check --deploy`. HSTS for subdomains and preloading are the domain owner's choice.
 SILENCED_SYSTEM_CHECKS += ["security.W001", "security.W002", "security.W003"]
 SILENCED_SYSTEM_CHECKS += ["security.W005", "security.W021"]
 
@@ -120,26 +120,26 @@ TEMPLATES = [
 
 
 def database(url: str) -> dict[str, object]:
-    """DATABASE_URL as Django's settings; SQLite in the data folder when it is empty."""
+    """Return Django's settings for a DATABASE_URL; empty: SQLite in the data folder."""
     if url.startswith("mongodb"):
         name = urlsplit(url).path.strip("/") or "codeinfo"
         return {"ENGINE": "django_mongodb_backend", "HOST": url, "NAME": name}
     if not url or url.startswith("sqlite:"):
-        # A path is put into no URL: `#`, `?`, `%`, `+` and tabs mean something else there.
+        # db_url_config would interpret `#`, `?`, `%`, `+` and tabs in a path.
         name = sqlite_file(url) if url else str(DATA_DIR / "codeinfo.sqlite3")
         config: dict[str, object] = {"ENGINE": "django.db.backends.sqlite3", "NAME": name}
     else:
         config = environ.Env.db_url_config(url)
     if str(config["ENGINE"]).endswith("sqlite3"):
-        # IMMEDIATE: a transaction that will write takes its lock first, so that it waits for the
-        # other writer instead of failing half-way through.
+        # IMMEDIATE: a transaction takes the write lock at its start, so that it waits for another
+        # writer instead of failing later.
         config["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
             "timeout": 10,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         }
-        # Opening it for each answer costs more than most questions; a file that was taken away or
-        # put back is noticed a few seconds later.
+        # Opening the database takes longer than most queries. A file that was removed or restored
+        # is noticed after this time.
         config["CONN_MAX_AGE"] = 5
         config["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     if str(config["ENGINE"]).endswith("postgresql"):
@@ -148,10 +148,10 @@ def database(url: str) -> dict[str, object]:
 
 
 def sqlite_file(url: str) -> str:
-    """The file that `sqlite:///relative/path` or `sqlite:////absolute/path` names.
+    """Return the file of `sqlite:///relative/path` or `sqlite:////absolute/path`.
 
     `%23` is `#`, as in any URL. Raises ImproperlyConfigured for characters that end the path of a
-    URL or are dropped from it: the file would be another one than the one that was meant.
+    URL or are dropped from it.
     """
     if re.search(r"[#?\t\r\n]", url):
         raise ImproperlyConfigured(
@@ -185,7 +185,7 @@ if CONFIG.database_url.startswith("mongodb"):
 
 CACHES = {
     "default": {
-        # Of each process, for counting requests (apps/core/rate_limits.py).
+        # Per process, for apps/core/rate_limits.py.
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     }
@@ -193,7 +193,8 @@ CACHES = {
 
 CHANNEL_LAYERS: dict[str, object] = {
     "default": {
-        # Of its two layers the one that loses nothing when a reader is slow, and whose groups last.
+        # Unlike channels_redis.core, it loses no message to a slow reader, and groups do not
+        # expire.
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {"hosts": [CONFIG.redis_url]},
     }
@@ -243,7 +244,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.parsers.JSONOnly",
-    # The doors are guarded by apps.core.access, before a view is reached.
+    # apps.core.access checks requests before they reach a view.
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,
@@ -256,7 +257,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"console": {"()": "apps.logs.formatting.ConsoleFormatter"}},
     "handlers": {
-        # Numbers the entries, keeps the last of them, and writes the log file.
+        # Numbers the entries, buffers the latest ones, and writes the log file.
         "store": {"()": "apps.logs.store.handler", "config": CONFIG},
         "stderr": {
             "class": "logging.StreamHandler",

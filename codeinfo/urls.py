@@ -1,10 +1,10 @@
-"""Every HTTP address: each app brings its own."""
+"""The root URLconf. It includes the URLs of the apps."""
 
 from django.contrib import admin
 from django.urls import include, path
 
 urlpatterns = [
-    # First: a search waits for every address that is compared before its own.
+    # First, as Django compares routes in order, and searches should be fast.
     path("", include("apps.retrieval.urls")),
     path("admin/", admin.site.urls),
     path("", include("apps.site.urls")),

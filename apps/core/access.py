@@ -1,11 +1,9 @@
-"""Who may come in: Host, Origin, content type, size, credentials and rights, for HTTP and
-websockets.
+"""Access control of HTTP and websockets: Host, Origin, content type, size, credentials and rights.
 
-The API has no CSRF tokens. It is safe all the same: a page elsewhere can send a form or a
-text/plain body here but cannot leave out its Origin nor send application/json without asking first,
-and both are checked. Browsers also say where a request without an Origin comes from
-(Sec-Fetch-Site), so that no page elsewhere can make them fetch anything. A rebound DNS name fails
-the Host check.
+The API has no CSRF tokens. A page of another site can send a form or a text/plain body, but it
+cannot omit its Origin, nor send application/json without a preflight request; both are checked.
+Browsers mark cross-site requests without an Origin (Sec-Fetch-Site), which are refused too. The
+Host check stops DNS rebinding.
 """
 
 import asyncio
@@ -27,7 +25,7 @@ from django.utils.cache import patch_vary_headers
 from apps.core.authentication import (
     LOOPBACK,
     RECHECK_SECONDS,
-    Acquaintance,
+    SessionCheck,
     is_reachable,
     principal_of,
     principal_of_scope,
@@ -36,7 +34,7 @@ from apps.core.config import Config, config
 from apps.core.error_map import respond, typed
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound
 from apps.core.principal import Principal, acting_as, current, staff_only
-from apps.core.rate_limits import Kind, address_of, check_rate, login_attempt
+from apps.core.rate_limits import RateClass, address_of, check_rate, login_attempt
 from apps.core.rights import is_for_users
 
 UNSAFE = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -45,28 +43,27 @@ PAGE = re.compile(
     r"^/($|ui/|admin(/|$)|login$|logout$|static/|search$|ingest$|connect$|lmstudio$|favicon)"
 )
 BOTH = ("/chat", "/agents", "/logs")
-# The MCP endpoints check the same things themselves and answer in JSON-RPC (apps/mcp/guard.py).
+# The MCP endpoints check the same themselves, and respond in JSON-RPC (apps/mcp/guard.py).
 MCP = ("/mcp", "/mcp/chat", "/mcp/agents")
 OPEN = ("/health",)
-# Pages that ask for the login themselves, or are needed to show it.
+# Pages with a login of their own, and what the login page needs.
 OWN_LOGIN = re.compile(r"^/(login$|admin(/|$)|static/)")
 LOGINS = ("/login", "/admin/login/")
-# What begins an answer; pages count theirs in their views, which say it beside the question.
+# Requests that start an answer. Those of pages are counted in the views, which show the error
+# beside the message.
 CHAT = re.compile(r"^/(chat|agents/[^/]+/(commands/)?run)$")
 CORS_HEADERS = (
     *("authorization", "content-type"),
     *("mcp-protocol-version", "mcp-method", "mcp-name"),
 )
 MAX_BODY = 1 << 20
-# No page has an address a tenth as long.
+# Ten times the longest path of a page.
 MAX_PAGE_PATH = 1_000
 
 
 def check_exposure(k: Config) -> None:
-    """Refuse to start where others can reach an unprotected server.
-
-    Raises ImproperlyConfigured, naming the variables to set.
-    """
+    """Called at start-up. Raises ImproperlyConfigured, with the variables to set, if other machines
+    can reach a server without credentials."""
     if k.debug and is_reachable(k):
         raise ImproperlyConfigured(
             "CODEINFO_DEBUG shows settings and code to everyone who can reach the server: unset it"
@@ -81,12 +78,12 @@ def check_exposure(k: Config) -> None:
         return
     missing = [
         name
-        for name, given in (
+        for name, value in (
             ("CODEINFO_REQUIRE_LOGIN", k.require_login),
             ("CODEINFO_API_TOKEN", k.api_token),
             ("CODEINFO_MCP_TOKEN", k.mcp_token),
         )
-        if not given
+        if not value
     ]
     if missing:
         raise ImproperlyConfigured(
@@ -96,7 +93,7 @@ def check_exposure(k: Config) -> None:
 
 
 def origin_allowed(origin: str, host: str) -> bool:
-    """Whether a web page of `origin` may talk to the server it calls `host`."""
+    """Whether a web page of `origin` may send requests to this server, which it calls `host`."""
     if origin in config().allowed_origins:
         return True
     try:
@@ -107,27 +104,28 @@ def origin_allowed(origin: str, host: str) -> bool:
 
 
 def is_page(request: HttpRequest) -> bool:
-    """Pages answer in HTML and carry CSRF tokens; everything else is API."""
+    """Whether a request is for a page: HTML, with CSRF tokens. All others are for the API."""
     if request.path in BOTH:
         return request.method in ("GET", "HEAD") and wants_html(request)
     return bool(PAGE.match(request.path))
 
 
 def wants_html(request: HttpRequest) -> bool:
-    """`/agents` and `/logs` are a page only to those that name text/html; `/chat` always is one."""
+    """Whether the client accepts HTML. `GET /chat` is always a page; `/agents` and `/logs` are
+    pages only for clients that accept text/html."""
     return request.path == "/chat" or "text/html" in request.headers.get("Accept", "")
 
 
 def check_site(request: HttpRequest) -> None:
-    """Refuse what a web page elsewhere makes a browser send, unless its origin is allowed.
+    """Refuse requests by web pages of other origins. Raises InvalidInput FORBIDDEN.
 
-    Following a link to this server is fine. Raises InvalidInput FORBIDDEN.
+    Allowed are navigation, such as following a link, and the origins of CODEINFO_ALLOWED_ORIGINS.
     """
     origin = request.headers.get("Origin")
     if origin is not None and not origin_allowed(origin, request.get_host()):
         raise InvalidInput("Pages of this origin may not call codeinfo.", code="FORBIDDEN")
-    # Sent by browsers alone, and not to be set by a page: it tells of <img> and the like, too,
-    # which come without an Origin.
+    # Only browsers set this header, pages cannot. It covers requests without an Origin, such as
+    # those of <img>.
     if request.headers.get("Sec-Fetch-Site") != "cross-site" or origin is not None:
         return
     if not _is_navigation(request):
@@ -147,7 +145,8 @@ def _is_navigation(request: HttpRequest) -> bool:
 
 
 def check_api(request: HttpRequest) -> None:
-    """Everything an API request must satisfy; raises InvalidInput with the reason's code."""
+    """Check an API request. Raises InvalidInput with the codes FORBIDDEN, UNAUTHORIZED,
+    PAYLOAD_TOO_LARGE or UNSUPPORTED_MEDIA_TYPE."""
     check_site(request)
     if current().is_anonymous and request.path not in OPEN:
         raise InvalidInput("A bearer token or a login is needed.", code="UNAUTHORIZED")
@@ -160,9 +159,10 @@ def check_api(request: HttpRequest) -> None:
 
 
 def measured_length(request: HttpRequest) -> int:
-    """The body's length in bytes, also of a chunked one, which comes without Content-Length.
+    """Return the length of the body in bytes.
 
-    Django has buffered it whole by now; what reads the body goes by the header, so it is filled in.
+    A chunked body has no Content-Length. Django has buffered it, and readers of the body use the
+    header, so this sets it.
     """
     if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
         stream = request._stream
@@ -172,7 +172,7 @@ def measured_length(request: HttpRequest) -> int:
 
 
 class AccessMiddleware:
-    """Guards the doors of HTTP, and turns our errors into answers."""
+    """Checks every HTTP request, and responds to errors of codeinfo."""
 
     async_capable = True
     sync_capable = False
@@ -188,10 +188,10 @@ class AccessMiddleware:
             response = await self._guarded(request)
         if principal.kind != "user":
             return response
-        # What is no async stream is a file, which comes to an end.
+        # Other responses are short, or files.
         if isinstance(response, StreamingHttpResponse) and response.is_async:
-            known = Acquaintance(principal, request.COOKIES)
-            response.streaming_content = _while_known(known, response.streaming_content)
+            session = SessionCheck(principal, request.COOKIES)
+            response.streaming_content = _while_valid(session, response.streaming_content)
         return response
 
     async def _guarded(self, request: HttpRequest) -> HttpResponse:
@@ -210,7 +210,7 @@ class AccessMiddleware:
         return response
 
     async def _mcp(self, request: HttpRequest) -> HttpResponse:
-        # A browser asks before it posts JSON from another origin; only those configured are told.
+        # The preflight request of an allowed origin.
         if request.method == "OPTIONS" and _is_of_allowed_origin(request):
             return HttpResponse(status=204)
         response = await self.get_response(request)
@@ -223,7 +223,7 @@ class AccessMiddleware:
         try:
             check_site(request)
             if len(request.path) > MAX_PAGE_PATH:
-                # Patterns of Django's admin would take seconds.
+                # The URL patterns of Django's admin would take seconds.
                 raise NotFound("There is nothing at this address.")
         except CodeinfoError as error:
             return respond(error, request)
@@ -242,13 +242,13 @@ class AccessMiddleware:
 
     def _to_login(self, request: HttpRequest) -> HttpResponse:
         if request.path.startswith("/ui/"):
-            # A fragment cannot show a form: the whole page goes to the login.
+            # Redirect the page, not only the fragment.
             return HttpResponse(headers={"HX-Redirect": "/login"}, status=401)
         return redirect("/login?" + urlencode({"next": request.get_full_path()}))
 
     async def _api(self, request: HttpRequest) -> HttpResponse:
         if request.method == "OPTIONS" and _is_of_allowed_origin(request):
-            # A browser asks before it sends credentials, and without them.
+            # A preflight request has no credentials.
             return self._with_cors(request, HttpResponse(status=204))
         try:
             if request.path not in OPEN:
@@ -281,7 +281,7 @@ class AccessMiddleware:
     async def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, kwargs: Any
     ) -> HttpResponse | None:
-        """Keep users who are not staff to the views that are marked as theirs."""
+        """Called by Django before a view. Refuses views that are for staff to other users."""
         if current().is_staff or request.path in OPEN or request.path in MCP:
             return None
         if OWN_LOGIN.match(request.path) or is_for_users(view, str(request.method)):
@@ -291,12 +291,12 @@ class AccessMiddleware:
         return respond(staff_only(), request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """An error of ours, or of the database, that a plain Django view let through."""
-        found = typed(error)
-        return None if found is None else respond(found, request)
+        """Called by Django when a view raises. Responds to errors of codeinfo and the database."""
+        failure = typed(error)
+        return None if failure is None else respond(failure, request)
 
 
-def _rate_of(request: HttpRequest) -> Kind:
+def _rate_of(request: HttpRequest) -> RateClass:
     return "chat" if request.method == "POST" and CHAT.match(request.path) else "api"
 
 
@@ -309,10 +309,11 @@ async def _wait_page(request: HttpRequest, error: Conflict) -> HttpResponse:
     return page
 
 
-async def _while_known(known: Acquaintance, frames: Any) -> AsyncIterator[bytes]:
+async def _while_valid(session: SessionCheck, frames: Any) -> AsyncIterator[bytes]:
+    """Yield the frames of a stream until the session ends."""
     async with aclosing(frames):
         async for frame in frames:
-            if not await known.holds():
+            if not await session.is_valid():
                 return
             yield frame
 
@@ -335,16 +336,16 @@ class WebsocketGate:
         if principal.is_anonymous or not self._comes_from_here(headers):
             await send({"type": "websocket.close", "code": 4403})
             return
-        known = Acquaintance(principal, scope["cookies"])
+        session = SessionCheck(principal, scope["cookies"])
         with acting_as(principal):
-            await self.app(scope, lambda: _heard(known, receive, send), send)
+            await self.app(scope, lambda: _receive(session, receive, send), send)
 
     def _comes_from_here(self, headers: dict[bytes, str]) -> bool:
         host = headers.get(b"host", "")
         if not host_is_served(host):
             return False
         origin = headers.get(b"origin")
-        # Browsers always send Origin; a program that sends none is not being tricked by a page.
+        # Browsers always send an Origin with a websocket, so this client is another program.
         return origin is None or origin_allowed(origin, host)
 
 
@@ -354,11 +355,11 @@ def host_is_served(host: str) -> bool:
     return bool(domain) and validate_host(domain, settings.ALLOWED_HOSTS)
 
 
-async def _heard(known: Acquaintance, receive: Any, send: Any) -> dict[str, Any]:
-    """The next message of a socket; its end where whoever opened it may be there no longer."""
+async def _receive(session: SessionCheck, receive: Any, send: Any) -> dict[str, Any]:
+    """Return the next message of a socket. Closes the socket if the session ends."""
     message = asyncio.ensure_future(receive())
     try:
-        while await known.holds():
+        while await session.is_valid():
             done, _ = await asyncio.wait({message}, timeout=RECHECK_SECONDS)
             if done:
                 return dict(message.result())

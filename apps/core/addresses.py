@@ -1,9 +1,8 @@
-"""The address of a server that a person may type in: one parser, and what is never connected to.
+"""Parses server addresses that users enter, and refuses dangerous ones (SSRF).
 
-Such an address makes this process connect wherever it says, so it is checked twice: as it is typed,
-and again, name resolved, each time it is used. Private networks are allowed, model servers live
-there; link-local and metadata addresses, which hand out the credentials of a machine in a cloud,
-are not, however they are written.
+An address is checked when it is entered, and again with its name resolved each time it is used.
+Private networks are allowed, as model servers are there. Link-local and metadata addresses are
+refused in every notation: they give out the credentials of a cloud machine.
 """
 
 import asyncio
@@ -16,7 +15,7 @@ from urllib.parse import urlsplit
 
 IPAddress = IPv4Address | IPv6Address
 
-# What the wire is, for each scheme that may be typed; websockets begin as HTTP.
+# Accepted scheme → HTTP scheme. A websocket starts as an HTTP request.
 SCHEMES = {"http": "http", "ws": "http", "https": "https", "wss": "https"}
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # Metadata services that are not link-local: AWS over IPv6, Alibaba, Azure, Oracle.
@@ -31,7 +30,7 @@ RESOLVE_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class Address:
-    """Scheme (http or https), host and port; `str()` is its one spelling."""
+    """A server. `str()` returns its canonical form."""
 
     scheme: str
     host: str
@@ -39,10 +38,10 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> "Address":
-        """Read what was typed. Raises ValueError with a sentence that says what it must be.
+        """Parse an address. Raises ValueError with a message that starts with "must".
 
-        ws is http and wss is https. A path of /v1 is dropped: people copy the one that OpenAI's
-        clients want. Anything else behind the port, and any user name, is refused.
+        The schemes ws and wss are read as http and https. A path of /v1 is dropped, as users copy
+        the base URL of OpenAI clients. Other paths and user names are refused.
         """
         if not text.isprintable() or re.search(r"[\s\\]", text):
             raise ValueError(NOT_AN_ADDRESS)
@@ -65,34 +64,35 @@ class Address:
         return f"{self.scheme}://{bracketed(self.host)}{port}"
 
     async def resolve(self) -> IPAddress:
-        """Where it leads now; an IPv4 address if there is one, since few model servers hear IPv6.
+        """Resolve the host. An IPv4 address is preferred, as few model servers listen on IPv6.
 
-        To be connected to as it is: asked a second time, a name may lead elsewhere. Raises
-        ValueError where any of the name's addresses is refused, OSError where it has none.
+        Connect to the result and not to the name, which may resolve to another address later.
+        Raises ValueError if any address of the name is refused, and OSError if it has none.
         """
         async with asyncio.timeout(RESOLVE_SECONDS):
-            found = await asyncio.get_running_loop().getaddrinfo(
+            entries = await asyncio.get_running_loop().getaddrinfo(
                 self.host, self.port, type=socket.SOCK_STREAM
             )
-        addresses = [ip_address(entry[4][0]) for entry in found]
+        addresses = [ip_address(entry[4][0]) for entry in entries]
         for address in addresses:
             _check(address)
         return min(addresses, key=lambda address: address.version)
 
 
 def read_ip(text: str) -> IPAddress:
-    """A literal address; one of IPv4 that is written as one of IPv6 (::ffff:127.0.0.1) as what it
-    is, since a socket that serves both spells it so. Raises ValueError."""
+    """Parse an IP address. An IPv4-mapped one (::ffff:127.0.0.1, as dual-stack sockets report it)
+    becomes IPv4. Raises ValueError."""
     address = ip_address(text)
     return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
 
 
 def bracketed(host: str) -> str:
+    """Return the host as it is written in a URL: IPv6 addresses in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def _host(name: str) -> str:
-    """A literal address in its plain form, checked; a name in ASCII."""
+    """Return a name in ASCII (IDNA), or an IP address in canonical form. Raises ValueError."""
     if ":" in name:
         try:
             literal: IPAddress = IPv6Address(name)
@@ -106,7 +106,7 @@ def _host(name: str) -> str:
     except UnicodeError:
         raise ValueError(NOT_AN_ADDRESS) from None
     if re.fullmatch(r"(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+)){0,3}", name):
-        # As the system's own resolver reads it: parts may be hex or octal, and run together.
+        # As inet_aton reads it: parts may be hexadecimal or octal, and fewer than four.
         try:
             return str(_check(IPv4Address(socket.inet_aton(name))))
         except OSError:
@@ -117,15 +117,15 @@ def _host(name: str) -> str:
 
 
 def _check(address: IPAddress) -> IPAddress:
-    for one in _meant(address):
-        refused = one.is_link_local or one.is_multicast or one.is_unspecified
-        if refused or one in METADATA or one == IPv4Address("255.255.255.255"):
+    for each in _with_embedded(address):
+        refused = each.is_link_local or each.is_multicast or each.is_unspecified
+        if refused or each in METADATA or each == IPv4Address("255.255.255.255"):
             raise ValueError(REFUSED)
     return address
 
 
-def _meant(address: IPAddress) -> Iterator[IPAddress]:
-    """The address, and the IPv4 address that an IPv6 one may carry."""
+def _with_embedded(address: IPAddress) -> Iterator[IPAddress]:
+    """Yield the address, and IPv4 addresses embedded in an IPv6 one (6to4, Teredo, NAT64)."""
     yield address
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped:

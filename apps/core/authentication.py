@@ -1,4 +1,4 @@
-"""Finding out who makes a request: a bearer token, a session, or nobody that is known."""
+"""Authentication of requests and websockets: by bearer token, by session, or anonymous."""
 
 import secrets
 import time
@@ -16,33 +16,33 @@ from django.http import HttpRequest
 from apps.core.config import Config, config
 from apps.core.principal import ANONYMOUS, LOCAL, TOKEN, Principal, of_user
 
-# How long a socket or a stream may go on after its user has logged out or lost rights.
+# A socket or a stream ends within this time after its user has logged out or lost rights.
 RECHECK_SECONDS = 15.0
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
 def allowed_hosts(k: Config) -> list[str]:
-    """Host names that are served: loopback, the bound address, and those configured."""
+    """Return the host names that are served: loopback, the bound address, and those configured."""
     bound = [] if k.bind in ("0.0.0.0", "::") else [k.bind]
     return [*LOOPBACK, *bound, *k.allowed_hosts]
 
 
 def requires_credentials(k: Config) -> bool:
-    """Return True if API, MCP, pages and sockets ask everyone for a token or a login.
+    """Return True if API, MCP, pages and sockets require a token or a login.
 
-    So it is with CODEINFO_REQUIRE_LOGIN, and where host names beyond loopback are served: behind a
-    reverse proxy on this machine every request comes from loopback.
+    That is so with CODEINFO_REQUIRE_LOGIN, and if other host names than loopback are served: behind
+    a reverse proxy on this machine, every request comes from loopback.
     """
     return k.require_login or (is_reachable(k) and not k.allow_open_access)
 
 
 def is_reachable(k: Config) -> bool:
-    """Return True if the settings let others than this machine reach the server."""
+    """Return True if the settings let other machines reach the server."""
     return k.bind not in LOOPBACK or any(host not in LOOPBACK for host in k.allowed_hosts)
 
 
 async def principal_of(request: HttpRequest, token: str) -> Principal:
-    """Who sends a request, where the bearer `token` ("" for none) opens the door it came in by."""
+    """Return the principal of a request. `token` is the bearer token of its route, or ""."""
     if token and is_bearer(request.headers.get("Authorization", ""), token):
         return TOKEN
     if not (token or requires_credentials(config())):
@@ -51,7 +51,7 @@ async def principal_of(request: HttpRequest, token: str) -> Principal:
 
 
 async def principal_of_scope(scope: Mapping[str, Any], headers: Mapping[bytes, str]) -> Principal:
-    """Who opens a websocket."""
+    """Return the principal of a websocket."""
     token = config().api_token
     if token and is_bearer(headers.get(b"authorization", ""), token):
         return TOKEN
@@ -61,15 +61,15 @@ async def principal_of_scope(scope: Mapping[str, Any], headers: Mapping[bytes, s
 
 
 def is_bearer(authorization: str, token: str) -> bool:
-    """Return True if an Authorization header carries `token`; takes equally long either way."""
-    scheme, _, given = authorization.partition(" ")
-    return scheme.lower() == "bearer" and secrets.compare_digest(given.encode(), token.encode())
+    """Return True if an Authorization header has `token`. Compares in constant time."""
+    scheme, _, value = authorization.partition(" ")
+    return scheme.lower() == "bearer" and secrets.compare_digest(value.encode(), token.encode())
 
 
 async def _user_of_session(request: HttpRequest) -> Principal:
-    """The user of a session cookie. Pages have session middleware; for the API it is read here.
+    """Return the user of a session cookie, also for the API, which has no session middleware.
 
-    Without the database nobody is known; the tokens still are.
+    ANONYMOUS if the database is unavailable; tokens still work then.
     """
     if hasattr(request, "auser"):
         try:
@@ -96,24 +96,24 @@ def _read_user(key: str) -> Principal:
     return of_user(get_user(request))
 
 
-class Acquaintance:
-    """Somebody who is let in for long: whether they are still who they were then."""
+class SessionCheck:
+    """Rechecks the session of a websocket or a stream while it is open."""
 
     def __init__(self, principal: Principal, cookies: Mapping[str, str]) -> None:
         self._principal = principal
         self._key = cookies.get(settings.SESSION_COOKIE_NAME, "")
         self._due = time.monotonic() + RECHECK_SECONDS
 
-    async def holds(self) -> bool:
-        """Return False once the session has ended, or its user is another one or has other rights.
+    async def is_valid(self) -> bool:
+        """Return False if the session has ended, or its user or their rights have changed.
 
-        Asked often, it looks only now and then. While the database is away everybody stays.
+        Reads the database once in RECHECK_SECONDS. While it is unavailable, the session is valid.
         """
         if self._principal.kind != "user" or time.monotonic() < self._due:
             return True
         self._due = time.monotonic() + RECHECK_SECONDS
         try:
-            now = await database_sync_to_async(_read_user)(self._key)
+            current = await database_sync_to_async(_read_user)(self._key)
         except DatabaseError:
             return True
-        return bool(now == self._principal)
+        return bool(current == self._principal)

@@ -1,7 +1,7 @@
-"""The Celery app, for ingests in processes of their own (`codeinfo.celery` runs it).
+"""The Celery app for ingests in separate processes (`codeinfo.celery` runs it).
 
-Imported where CELERY_BROKER_URL is set and nowhere else. A message says only "look at the queue",
-which is the rows: one that is lost costs a wait for the next look, one too many costs a look.
+Imported only if CELERY_BROKER_URL is set. A message only wakes a worker, which then reads the queue
+from the database. A lost message delays a run until the next poll; an extra one does no harm.
 """
 
 import logging
@@ -15,7 +15,7 @@ logger = logging.getLogger("codeinfo.ingest")
 
 app = Celery("codeinfo", broker=config().celery_broker_url)
 app.conf.update(
-    # In the main process: a run starts processes of its own, and there is one run at a time.
+    # Only one run is in progress at a time, and it starts child processes.
     worker_pool="solo",
     worker_hijack_root_logger=False,
     task_ignore_result=True,
@@ -25,7 +25,7 @@ app.conf.update(
 
 
 def send(task: str) -> None:
-    """Ask for a task now. A broker that is away is logged: the next look finds the row."""
+    """Send a task. If the broker is unavailable, log it: the next poll finds the run."""
     try:
         app.send_task(task, retry=False)
     except OperationalError as error:

@@ -1,9 +1,8 @@
-"""The settings: every environment variable of the product, typed, with its default and meaning.
+"""The configuration: every environment variable, with type, default and description.
 
-`settings` reads them once (`Config.read(os.environ)`); everyone else calls `config()` at the time of
-use, so that a test or a running system sees the present value. A blank variable means unset, and a
-wrong value stops the start with the variable's name. The table in docs/configuration.md is checked
-against this file.
+`codeinfo.settings` reads it once (`Config.read(os.environ)`). Other code calls `config()` when it
+needs a value, so that tests can change it. A blank variable is unset; a wrong value stops the start
+with an error that names the variable. A test compares docs/configuration.md with this file.
 """
 
 import math
@@ -26,15 +25,18 @@ Parse = Callable[[str], Any]
 IPNetwork = IPv4Network | IPv6Network
 
 
+# Parsers raise ValueError with a message that starts with "must".
+
+
 def text(value: str) -> str:
     return value
 
 
 def boolean(value: str) -> bool:
-    known = {"true": True, "1": True, "yes": True, "on": True}
-    known |= {"false": False, "0": False, "no": False, "off": False}
+    values = {"true": True, "1": True, "yes": True, "on": True}
+    values |= {"false": False, "0": False, "no": False, "off": False}
     try:
-        return known[value.lower()]
+        return values[value.lower()]
     except KeyError:
         raise ValueError("must be true or false") from None
 
@@ -50,12 +52,12 @@ def integer(low: int, high: int) -> Parse:
 
 
 def clamped(low: int, high: int) -> Parse:
-    """A whole number that is moved into its range, as docs/contract.md has it for INGEST_FLUSH_EVERY."""
+    """An integer, clamped to a range (docs/contract.md, INGEST_FLUSH_EVERY)."""
     return lambda value: min(high, max(low, int(value)))
 
 
 def number_or(default: float, accept: Callable[[float], bool], whole: bool = False) -> Parse:
-    """A number whose impossible values mean the default (docs/contract.md §4.4); text is an error."""
+    """A number. Numbers out of range mean the default (docs/contract.md §4.4)."""
 
     def parse(value: str) -> float:
         number = float(value)
@@ -91,7 +93,7 @@ def paths(value: str) -> tuple[Path, ...]:
 
 
 def networks(value: str) -> tuple[IPNetwork, ...]:
-    """Addresses and networks; the bits behind a network's prefix do not matter."""
+    """IP addresses and networks. Host bits of a network are ignored."""
     try:
         return tuple(ip_network(word, strict=False) for word in words(value))
     except ValueError:
@@ -110,21 +112,21 @@ def http_url(value: str) -> str:
 
 
 def address(value: str) -> str:
-    """A server that a page may set too: read by the parser that refuses what is never meant."""
+    """A server address, parsed as one that a user enters on a page."""
     return str(Address.parse(value))
 
 
 def database_url(value: str) -> str:
-    """Never repeated in an error: a password may stand in it."""
-    told = "must be sqlite:///file, postgres://user:password@host:port/name or mongodb://…"
+    """A database URL. Errors do not repeat the value, which may contain a password."""
+    expected = "must be sqlite:///file, postgres://user:password@host:port/name or mongodb://…"
     parts = urlsplit(value)
     if parts.scheme not in ("sqlite", "postgres", "postgresql", "mongodb", "mongodb+srv"):
-        raise ValueError(told)
+        raise ValueError(expected)
     if not parts.scheme.startswith("mongodb"):
         try:
             _ = parts.port
         except ValueError:
-            raise ValueError(told) from None
+            raise ValueError(expected) from None
     return value
 
 
@@ -135,20 +137,20 @@ def lmstudio_token(value: str) -> str:
 
 
 def chroma_url(value: str) -> str:
-    """`host:port` is accepted too; the default port is 8000."""
+    """A URL or `host:port`. The default port is 8000."""
     url = http_url(value if "://" in value else f"http://{value}")
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}:{parts.port or 8000}"
 
 
-# Variables that hold a secret, or an address in which a password may stand.
+# Variables that are secrets, or URLs that may contain a password.
 SECRET = re.compile(r"(TOKEN|KEY|_URL|_ENDPOINT)$")
 
 
 def setting(env: str, parse: Parse, default: Any, doc: str) -> Any:
-    """Declare one variable. A callable default is computed from the settings read before it.
+    """Declare a variable. A callable default gets the settings declared before it.
 
-    Secrets are left out of `repr`, which stands in error pages and tracebacks.
+    `repr` leaves out secrets, as error pages and tracebacks show it.
     """
     metadata = {"env": env, "parse": parse, "default": default, "doc": doc}
     return field(metadata=metadata, repr=SECRET.search(env) is None)
@@ -172,7 +174,7 @@ class Config:
     """Every setting, in the order of docs/configuration.md."""
 
     # fmt: off
-    # One line each: it is a table, and reads as one.
+    # A table: one line each.
     # where things are
     data_dir: Path = setting("CODEINFO_DATA_DIR", path, BASE_DIR / "data", "Folder that holds all state: database, Chroma, logs, keys")
     port: int = setting("PORT", integer(1, 65535), 5010, "Port of pages, API, websocket and MCP")
@@ -284,10 +286,8 @@ class Config:
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> "Config":
-        """Read all from an environment.
-
-        Raises ImproperlyConfigured, naming the variable, when a value cannot be right.
-        """
+        """Read all settings from an environment. Raises ImproperlyConfigured, with the variable's
+        name, for a wrong value."""
         known: dict[str, Any] = {}
         for item in fields(cls):
             known[item.name] = _value(item.metadata, environ, known)
@@ -323,5 +323,5 @@ def _value(meta: Mapping[str, Any], environ: Mapping[str, str], known: dict[str,
 
 
 def config() -> Config:
-    """The settings in force."""
+    """Return the current configuration."""
     return settings.CONFIG

@@ -1,8 +1,7 @@
-"""Room on the disks that codeinfo writes to: the reserve that ingests leave free, and which errors
-mean that there is none left.
+"""Free space on the disks that codeinfo writes to, and detection of disk-full errors.
 
-The reserve (CODEINFO_DISK_RESERVE_MB) is for rows: conversations, logs, and the end of the ingest
-that came upon it.
+Ingests leave a reserve free (CODEINFO_DISK_RESERVE_MB) for conversations, logs, and the end of the
+ingest itself.
 """
 
 import errno
@@ -19,34 +18,34 @@ from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 
 CODE = "DISK_FULL"
-# With less, SQLite cannot be expected to write at all, whatever the reserve is.
-LEAST_BYTES = 1 << 20
+# With less free space, SQLite cannot write, whatever the reserve is.
+MIN_BYTES = 1 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT)
-# How SQLite, Chroma and the system put it. Of an error from another process only this is left.
-WORDS = ("database or disk is full", *(os.strerror(each) for each in FULL))
+# Messages of SQLite, Chroma and the system. Errors of another process have no code.
+MESSAGES = ("database or disk is full", *(os.strerror(each) for each in FULL))
 
 
 @dataclass(frozen=True)
 class Space:
-    """The room on the disk of `folder`, in bytes."""
+    """The free space of a disk."""
 
-    folder: Path
-    free: int
-    wanted: int
+    folder: Path  # on this disk
+    free: int  # bytes
+    required: int  # bytes: the reserve, at least MIN_BYTES
 
     @property
     def is_short(self) -> bool:
-        return self.free < self.wanted
+        return self.free < self.required
 
     def __str__(self) -> str:
         return (
-            f"The disk of {self.folder} has {self.free:,} bytes free; {self.wanted:,} are wanted "
-            "(CODEINFO_DISK_RESERVE_MB)."
+            f"The disk of {self.folder} has {self.free:,} bytes free; {self.required:,} are "
+            "required (CODEINFO_DISK_RESERVE_MB)."
         )
 
 
 def spaces() -> list[Space]:
-    """The room in the data folder and, on disks of their own, of an SQLite database and the log."""
+    """Return the free space of each disk with the data folder, the SQLite database or the log."""
     folders = [config().data_dir.absolute(), *_database_folder()]
     return _spaces([*folders, config().log_file_path.absolute().parent])
 
@@ -62,42 +61,43 @@ def forbidden() -> list[Path]:
 
 
 def shortage() -> Space | None:
-    """The disk among those that an ingest writes to which has less than the reserve free."""
-    found = _spaces([config().data_dir.absolute(), *_database_folder()])
-    return next((space for space in found if space.is_short), None)
+    """Return a disk that ingests write to and that has less free space than the reserve, or
+    None."""
+    disks = _spaces([config().data_dir.absolute(), *_database_folder()])
+    return next((space for space in disks if space.is_short), None)
 
 
 def check() -> None:
-    """Raise Unavailable DISK_FULL where an ingest would use up the reserve."""
+    """Raise Unavailable DISK_FULL if less than the reserve is free."""
     if (space := shortage()) is not None:
         raise full_error(space)
 
 
 def full_error(space: Space | None = None, reason: str = "") -> Unavailable:
-    """The error of a disk that is full; `reason` is what the system said, where it did."""
+    """Return the error of a full disk.
+
+    reason: the message of the error that reported it, if there is one
+    """
     space = space or shortage()
     if space is not None:
-        told = f"{space} Make room there."
+        message = f"{space} Make room there."
     else:
-        told = " ".join(["A disk was full. There is room now, or it is another disk.", *_told()])
-    return Unavailable(f"{told} ({reason})" if reason else told, code=CODE)
-
-
-def _told() -> list[str]:
-    return [str(space) for space in spaces()]
+        message = "A disk was full. There is room now, or it is another disk."
+        message = " ".join([message, *map(str, spaces())])
+    return Unavailable(f"{message} ({reason})" if reason else message, code=CODE)
 
 
 def has_no_room() -> bool:
-    """Whether a disk that rows are written to has nothing left at all."""
+    """Whether a disk that rows are written to is full."""
     space = shortage()
-    return space is not None and space.free < LEAST_BYTES
+    return space is not None and space.free < MIN_BYTES
 
 
 def is_full(error: BaseException) -> bool:
     """Whether an error was raised because a disk is full.
 
-    SQLite and Chroma do not always say so: what they and the system raise while there is no room
-    counts as well.
+    SQLite and Chroma do not always report that, so each of their errors counts while a disk is
+    full.
     """
     if isinstance(error, CodeinfoError) and error.code == CODE:
         return True
@@ -109,11 +109,11 @@ def is_full(error: BaseException) -> bool:
 def _says_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in FULL:
         return True
-    return any(words in str(error) for words in WORDS)
+    return any(message in str(error) for message in MESSAGES)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and those that it was raised from."""
+    """Yield an error and its causes."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -129,14 +129,14 @@ def _database_folder() -> list[Path]:
 
 
 def _spaces(folders: list[Path]) -> list[Space]:
-    """The room of each disk, named by the first of `folders` that lies on it."""
-    wanted = max(config().disk_reserve_mb * 1_000_000, LEAST_BYTES)
-    found: dict[int, Space] = {}
+    """Return the free space of each disk, with the first of `folders` that is on it."""
+    required = max(config().disk_reserve_mb * 1_000_000, MIN_BYTES)
+    disks: dict[int, Space] = {}
     for folder in folders:
-        there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+        existing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
         try:
-            disk, free = there.stat().st_dev, shutil.disk_usage(there).free
+            disk, free = existing.stat().st_dev, shutil.disk_usage(existing).free
         except OSError:
-            continue  # it cannot be looked at: whoever writes there will say why
-        found.setdefault(disk, Space(folder, free, wanted))
-    return list(found.values())
+            continue  # writing there reports the error
+        disks.setdefault(disk, Space(folder, free, required))
+    return list(disks.values())

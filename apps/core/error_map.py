@@ -1,4 +1,4 @@
-"""The registry that turns an error into an HTTP answer.
+"""The registry that maps errors to HTTP responses.
 
 Each app registers the statuses and envelopes that it owns, in its `errors` module, which its
 AppConfig.ready() imports. A status or a body is found by the error's code, then by its class along
@@ -40,27 +40,27 @@ _envelopes: dict[str, tuple[Envelope, Condition | None]] = {}
 
 
 def register_status(key: Key, status: int) -> None:
-    """Answer errors that have this code or class with `status`."""
+    """Use `status` for errors with this code or class."""
     _statuses[key] = status
 
 
 def register_route_status(path: str, code: str, status: int) -> None:
-    """Answer errors that have this code with `status` at exactly this path."""
+    """Use `status` for errors with this code at exactly this path."""
     _route_statuses[path, code] = status
 
 
 def register_envelope(prefix: str, envelope: Envelope, *, when: Condition | None = None) -> None:
-    """Use `envelope` for paths that begin with `prefix`, for requests that meet `when`."""
+    """Use `envelope` for paths that start with `prefix`, and requests for which `when` is true."""
     _envelopes[prefix] = envelope, when
 
 
 def plain(error: CodeinfoError) -> dict[str, Any]:
-    """{status, code, message}, and the details beside them."""
+    """Return {status, code, message} and the details."""
     return {"status": "error", "code": error.code, "message": error.message, **error.details}
 
 
 class ErrorBodies:
-    """An envelope: the body of each error of a family of routes; `default` for all others."""
+    """An envelope: the response body of each error, for a group of routes."""
 
     def __init__(self, default: Envelope = plain) -> None:
         self._default = default
@@ -85,12 +85,12 @@ def _lookup(table: Mapping[Key, T], error: CodeinfoError) -> T | None:
 
 
 def status_of(error: CodeinfoError) -> int:
-    """The HTTP status: by code if the code has one, else by the class of the error."""
+    """Return the HTTP status: by code if the code is registered, else by class."""
     return _lookup(_statuses, error) or 500
 
 
 def envelope_for(request: HttpRequest) -> Envelope:
-    """The envelope of the route family that a request belongs to."""
+    """Return the envelope for the route of a request."""
     matches = [
         (len(prefix), envelope)
         for prefix, (envelope, when) in _envelopes.items()
@@ -100,7 +100,7 @@ def envelope_for(request: HttpRequest) -> Envelope:
 
 
 def respond(error: CodeinfoError, request: HttpRequest) -> HttpResponse:
-    """The JSON answer to a request that ended in `error`."""
+    """Return the JSON response for `error`."""
     status = _route_statuses.get((request.path, error.code)) or status_of(error)
     response = JsonResponse(envelope_for(request)(error), status=status)
     if isinstance(error, Unavailable) and error.retryable and status == 503:
@@ -117,7 +117,7 @@ def drf_exception_handler(error: Exception, context: dict[str, Any]) -> HttpResp
 
 
 def typed(error: Exception) -> CodeinfoError | None:
-    """The CodeinfoError for an exception; None if it is a bug."""
+    """Return the CodeinfoError for an exception; None if it is a bug."""
     match error:
         case CodeinfoError():
             return error
@@ -126,7 +126,7 @@ def typed(error: Exception) -> CodeinfoError | None:
         case OperationalError():
             if disk.is_full(error):
                 return disk.full_error()
-            # The database driver has waited for its own timeout already.
+            # The driver has already waited for its timeout.
             return Unavailable("The database is busy or away.", code="DATABASE_UNAVAILABLE")
     return None
 
@@ -142,7 +142,7 @@ DRF_CODES = {
 
 
 def typed_from_drf(error: drf.APIException) -> CodeinfoError:
-    """The CodeinfoError for an exception of REST framework."""
+    """Return the CodeinfoError for an exception of REST framework."""
     if error.status_code == 404:
         return NotFound(str(error.detail))
     code = DRF_CODES.get(error.status_code, "VALIDATION_FAILED")

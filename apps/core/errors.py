@@ -1,13 +1,13 @@
-"""Every error this product raises on purpose.
+"""The errors that codeinfo raises.
 
     CodeinfoError
-    ├── InvalidInput     the caller sent something that cannot be right (400, 413, 415)
-    ├── NotFound         the thing named does not exist (404)
-    ├── Conflict         right in itself, but not now (409, 410, 429)
-    └── Unavailable      a part we depend on does not answer (502, 503); may be retryable
+    ├── InvalidInput     the request is wrong (400, 413, 415)
+    ├── NotFound         the object does not exist (404)
+    ├── Conflict         the request is valid, but not in the present state (409, 410, 429)
+    └── Unavailable      a dependency does not work (502, 503); may be retryable
 
-Each carries a stable `code` (a wire name of contract.md), a sentence for a person, and `details`:
-the few facts the caller needs, already in wire names. `error_map` turns an error into an answer.
+Each has a stable `code` (docs/contract.md), a `message` for people, and `details`: further fields
+of the response, with their wire names. `error_map` maps an error to a response.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class CodeinfoError(Exception):
-    """Base of all; never raised itself."""
+    """Base class. Not raised itself."""
 
     code = "ERROR"
 
@@ -29,25 +29,25 @@ class CodeinfoError(Exception):
 
 
 class InvalidInput(CodeinfoError):
-    """The input is wrong and will stay wrong."""
+    """The request is wrong; repeating it does not help."""
 
     code = "VALIDATION_FAILED"
 
 
 class NotFound(CodeinfoError):
-    """What was named is not there."""
+    """The object does not exist."""
 
     code = "NOT_FOUND"
 
 
 class Conflict(CodeinfoError):
-    """Refused because of the present state."""
+    """The request cannot be done in the present state."""
 
     code = "CONFLICT"
 
 
 class Unavailable(CodeinfoError):
-    """A part we depend on is away. `retryable` says whether the same call may work later."""
+    """A dependency does not work. `retryable`: the same call may succeed later."""
 
     code = "UNAVAILABLE"
 

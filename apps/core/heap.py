@@ -1,4 +1,4 @@
-"""What is in memory to stay, and what the system gets back."""
+"""Garbage collection, and returning freed memory to the operating system."""
 
 import ctypes
 import gc
@@ -10,25 +10,25 @@ from typing import Any
 
 logger = logging.getLogger("codeinfo.heap")
 
-# What is freed within this time is given back together.
+# Memory that is freed within this time is returned together.
 GATHER_SECONDS = 10.0
 
 
 def settled() -> None:
-    """Called once when much was imported: the garbage collector need not look through it again.
+    """Exclude all present objects from garbage collection. Called after large imports.
 
-    It stops the whole process while it looks, a tenth of a second for each of the large SDKs. What
-    is garbage at the moment of the call stays, too: not for every request.
+    A collection stops the process for a tenth of a second for each large SDK. Present garbage is
+    never freed after this call, so do not call it for every request.
     """
     gc.freeze()
 
 
 class Trim:
-    """Gives freed memory back to the operating system, a while after it is asked to.
+    """Returns freed memory to the operating system, some seconds after a call of `soon`.
 
-    A request that was cut off is in a circle of references, and so kept, with all that it still had
-    to send, until the garbage collector comes by. And glibc keeps what was freed among what is in
-    use. Other C libraries have no such call; there nothing happens.
+    An aborted request is in a reference cycle, with all data that it has not sent, until the next
+    garbage collection. And glibc does not return freed memory by itself (malloc_trim(3)). Does
+    nothing with other C libraries.
     """
 
     def __init__(self, seconds: float = GATHER_SECONDS) -> None:
@@ -37,7 +37,7 @@ class Trim:
         self._timer: threading.Timer | None = None
 
     def soon(self) -> None:
-        """Called when much was freed; from any thread, as often as one likes."""
+        """Schedule a trim. Called when much memory was freed, from any thread."""
         with self._lock:
             if self._timer is not None or _malloc_trim() is None:
                 return
@@ -47,32 +47,32 @@ class Trim:
 
     @property
     def waits(self) -> bool:
-        """Whether it was asked for and not done yet."""
+        """Whether a trim is scheduled."""
         return self._timer is not None
 
     def stop(self) -> None:
-        """Forget what was asked for."""
+        """Cancel a scheduled trim."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = None
 
     def now(self) -> None:
-        """Do it, in this thread."""
+        """Trim in this thread."""
         with self._lock:
             self._timer = None
         trim = _malloc_trim()
         if trim is not None:
-            begun = time.perf_counter()
+            start = time.perf_counter()
             gc.collect()
             trim(0)
-            facts = {"ms": round((time.perf_counter() - begun) * 1000, 1)}
+            facts = {"ms": round((time.perf_counter() - start) * 1000, 1)}
             logger.debug("memory given back", extra={"context": facts})
 
 
 @cache
 def _malloc_trim() -> Any:
-    """The function of glibc; None where there is none."""
+    """Return glibc's malloc_trim; None with other C libraries."""
     try:
         return ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):

@@ -1,11 +1,11 @@
-"""Wake-ups: "something about this key changed; come and read it".
+"""Change notices (publish/subscribe) within a process.
 
-A notice carries a key and no data. The reader fetches the present state itself, so a slow reader
-misses nothing that still matters, and a burst of notices about one key costs it one read. (The
-channel layer cannot do this job: it drops messages silently after 100.)
+A notice has a topic and a key, and no data: the subscriber reads the present state. So a slow
+subscriber misses nothing, and several notices about one key cost one read. (The channel layer drops
+messages after 100.)
 
-They wake readers of this process. Where several processes share the rows, `broadcast` is
-told too and passes on what was said (apps/site/relay.py).
+If several processes share the database, `broadcast` sends notices to the others
+(apps/site/relay.py).
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 
 class Subscription:
-    """The keys that changed since the reader last looked, oldest first, each once."""
+    """The keys that changed since the last read, oldest first, without duplicates."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -29,7 +29,7 @@ class Subscription:
         try:
             self._loop.call_soon_threadsafe(self._add, key)
         except RuntimeError:
-            # The reader's loop has closed; it is about to unsubscribe.
+            # The subscriber's loop is closed; it is about to unsubscribe.
             return
 
     def _add(self, key: str) -> None:
@@ -37,7 +37,7 @@ class Subscription:
         self._ready.set()
 
     async def batches(self) -> AsyncGenerator[list[str], None]:
-        """All that changed since the last look at once, for a reader to whom one read does."""
+        """Yield all keys that changed, together, for a subscriber that reads them together."""
         while True:
             await self._ready.wait()
             keys, self._keys = list(self._keys), {}
@@ -51,29 +51,30 @@ class Subscription:
 
 
 class Hub:
-    """Topics and who listens to them, in this process."""
+    """The topics of this process and their subscriptions. Thread-safe."""
 
+    # Called with topic and key of each notice, to send it to other processes.
     broadcast: Callable[[str, str], None] | None = None
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._topics: dict[str, set[Subscription]] = defaultdict(set)
         self._notices: Counter[str] = Counter()
-        self._begun = time.time_ns()
+        self._started = time.time_ns()
 
     def version(self, topic: str) -> str:
-        """Another one after every notice. For a reader that cannot listen yet, as a page before
-        its socket is open: where the mark differs by then, it has missed something."""
-        return f"{self._begun}-{self._notices[topic]}"
+        """Return a value that changes with every notice. A page compares it when its socket opens,
+        to detect notices before that."""
+        return f"{self._started}-{self._notices[topic]}"
 
     def notify(self, topic: str, key: str = "") -> None:
-        """Tell every subscriber of `topic` that `key` of the rows changed. Safe from any thread."""
+        """Notify all subscribers of `topic` in all processes that `key` changed."""
         self.notify_here(topic, key)
         if self.broadcast is not None:
             self.broadcast(topic, key)
 
     def notify_here(self, topic: str, key: str = "") -> None:
-        """The same for what only this process has."""
+        """Notify the subscribers in this process only."""
         with self._lock:
             self._notices[topic] += 1
             subscriptions = list(self._topics.get(topic, ()))
@@ -86,7 +87,7 @@ class Hub:
 
     @contextmanager
     def subscribe(self, topic: str) -> Iterator[Subscription]:
-        """Listen from inside a running event loop; notices sent from now on are kept."""
+        """Subscribe from a running event loop. Notices are collected from now on."""
         subscription = Subscription(asyncio.get_running_loop())
         with self._lock:
             self._topics[topic].add(subscription)

@@ -1,10 +1,9 @@
-"""An ingest that keeps out of the way of questions.
+"""Gives queries priority over an ingest.
 
-Chroma does one thing at a time, and a slice of a write cannot be interrupted: who asks Chroma in
-the middle of it waits. So slices are short while it is asked, which is seldom, since most roots are
-searched in memory; and none begins between the calls that one search makes. What the ingest
-computes itself holds Python's global lock, which every search wants: it gives way between two small
-pieces of it.
+Chroma runs one operation at a time, so a query waits for the slice of a write in progress. After a
+recent query of Chroma, slices are short, and none starts between the calls of one search. Such
+queries are rare, as most roots are searched in memory. The ingest's own computing holds the GIL; it
+pauses between small steps while a search is in progress.
 """
 
 import threading
@@ -12,19 +11,20 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Rows in one call: 250 ms of work; 100 rows would take 55 ms, and all of them a third longer.
+# Rows of one write: 250 ms. With 100 rows a write takes 55 ms, and an ingest a third longer.
 WRITE_SLICE = 500
-# 30 ms of work; at 25 rows it would be 22, at two thirds of the rows a second.
+# 30 ms. With 25 rows a write takes 22 ms, at two thirds of the throughput.
 SHORT_SLICE = 50
-# How long after a call slices stay short, and how long after one another may belong to it.
+# Slices stay short for SHORT_SECONDS after a call. A call within GAP_SECONDS after another one may
+# belong to the same search.
 SHORT_SECONDS, GAP_SECONDS = 10.0, 0.01
-# However many ask, writing goes on, and computing has half of the time.
-PATIENCE_SECONDS = 0.1
+# Longest wait, so that writing continues under constant load, and computing has half of the time.
+MAX_WAIT_SECONDS = 0.1
 PAUSE_SECONDS = 0.002
 
 
 class IngestThrottle:
-    """What is known of the questions under way. Safe from any thread."""
+    """Tracks the queries in progress, and throttles the ingest. Thread-safe."""
 
     def __init__(
         self,
@@ -35,12 +35,12 @@ class IngestThrottle:
         self._pause = pause
         self._lock = threading.Lock()
         self._open = 0
-        self._asked_at = self._called_at = -SHORT_SECONDS
+        self._last_query_at = self._last_call_at = -SHORT_SECONDS
         self._working_until = -SHORT_SECONDS
 
     @contextmanager
     def foreground(self) -> Iterator[None]:
-        """Around a search that somebody waits for."""
+        """Enclose a search that a user waits for."""
         with self._lock:
             self._open += 1
         try:
@@ -48,47 +48,51 @@ class IngestThrottle:
         finally:
             with self._lock:
                 self._open -= 1
-                self._asked_at = self._clock()
+                self._last_query_at = self._clock()
 
     @contextmanager
     def foreground_call(self) -> Iterator[None]:
-        """Around a call to Chroma that somebody waits for."""
+        """Enclose a call of Chroma that a user waits for."""
         with self.foreground():
-            self._called_at = self._clock()
+            self._last_call_at = self._clock()
             yield
-            self._called_at = self._clock()
+            self._last_call_at = self._clock()
 
     def yield_to_queries(self) -> None:
-        """Between two pieces of work: wait while somebody is answered, and then work as long."""
-        if not self._open or (began := self._clock()) < self._working_until:
+        """Wait while a search is in progress. Called by the ingest between two steps of computing.
+
+        After a wait, further calls do not wait for as long as it took.
+        """
+        if not self._open or (start := self._clock()) < self._working_until:
             return
         self._wait(gap=0)
-        self._working_until = 2 * self._clock() - began
+        self._working_until = 2 * self._clock() - start
 
     def write_slices(self, total: int) -> Iterator[slice]:
-        """Parts of `total` rows to write one after the other; the next may come after a pause."""
+        """Yield the slices of `total` rows to write, waiting for queries before each."""
         start = 0
         while start < total:
-            size = self._let_through()
+            size = self._next_size()
             yield slice(start, start + size)
             start += size
 
-    def _let_through(self) -> int:
-        """How many rows may be written now; where Chroma is asked, after the search under way."""
-        if self._clock() - self._called_at >= SHORT_SECONDS:
+    def _next_size(self) -> int:
+        """Return the number of rows to write now. After a recent query of Chroma, wait for searches
+        in progress."""
+        if self._clock() - self._last_call_at >= SHORT_SECONDS:
             return WRITE_SLICE
         self._wait(gap=GAP_SECONDS)
         return SHORT_SLICE
 
     def _wait(self, *, gap: float) -> None:
-        """Until nobody has asked for so long; the patience is limited."""
-        deadline = self._clock() + PATIENCE_SECONDS
-        while self._asked_within(gap) and self._clock() < deadline:
+        """Wait until no query was in progress for `gap` seconds, at most MAX_WAIT_SECONDS."""
+        deadline = self._clock() + MAX_WAIT_SECONDS
+        while self._queried_within(gap) and self._clock() < deadline:
             self._pause(PAUSE_SECONDS)
 
-    def _asked_within(self, seconds: float) -> bool:
-        return self._open > 0 or self._clock() - self._asked_at < seconds
+    def _queried_within(self, seconds: float) -> bool:
+        return self._open > 0 or self._clock() - self._last_query_at < seconds
 
 
-# Of this process: there is one embedded store and one global lock.
+# One per process, as are the embedded store and the GIL.
 ingest_throttle = IngestThrottle()

@@ -1,4 +1,4 @@
-"""The limits on what foreign servers send: how they are named, and how text is cut to them."""
+"""Limits on the data of other servers: their names, and cutting text to them."""
 
 import json
 from collections.abc import Iterable
@@ -12,40 +12,39 @@ _VARIABLES = {item.name: str(item.metadata["env"]) for item in fields(Config)}
 
 
 def named(field: str) -> str:
-    """A limit as people read of it: `CODEINFO_MAX_FRAME_BYTES (1000000)`."""
+    """Return a limit with its variable: `CODEINFO_MAX_FRAME_BYTES (1000000)`."""
     value = getattr(config(), field)
     shown = f"{value:g}" if isinstance(value, float) else value
     return f"{_VARIABLES[field]} ({shown})"
 
 
 def past(field: str) -> Unavailable:
-    """The failure of an answer that went past this limit."""
+    """Return the error of an answer that exceeded this limit."""
     message = f"The answer was ended because it went past the limit {named(field)}."
     return Unavailable(message, code="PROVIDER_ERROR", retryable=True)
 
 
 def size(text: str) -> int:
-    """Bytes of a text in UTF-8."""
+    """Return the length of a text in UTF-8, in bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def cut(text: str, limit: int) -> str:
-    """The beginning of a text, at most `limit` bytes, without half a character at its end."""
+    """Return the start of a text, at most `limit` bytes of UTF-8, in whole characters."""
     return text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
 
 
 def json_size(value: Any) -> int:
-    """Bytes of a JSON value that is not deep."""
+    """Return the size of a JSON value in bytes. It must not be deep (`is_deep`)."""
     return size(json.dumps(value, ensure_ascii=False, default=str))
 
 
-# What reads, writes or shows a value goes one call deeper with each level; nothing that a server
-# has to say needs as many.
+# Code that walks a value recurses once per level. No server needs as many levels.
 MAX_DEPTH = 64
 
 
 def is_deep(value: Any) -> bool:
-    """Whether lists and objects are nested in a JSON value more than MAX_DEPTH levels deep."""
+    """Whether a JSON value has more than MAX_DEPTH nested levels of lists and objects."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [child for parent in level for child in _children(parent)]
@@ -64,40 +63,40 @@ def _children(value: Any) -> Iterable[Any]:
             return ()
 
 
-# Of a list of models; what a page offers and a person looks through is shorter.
+# Entries of a list of models.
 MAX_MODELS = 1_000
-# Letters of a model's id, of a tool's name, of the id of a call.
+# Characters of a model id, a tool name or a call id.
 MAX_NAME = 200
 
 
 def is_name(text: object) -> bool:
-    """Whether this can name a model: a text that is not too long to store, show and send back."""
+    """Whether this can be a model id: a printable string of at most MAX_NAME characters."""
     return isinstance(text, str) and 0 < len(text) <= MAX_NAME and text.isprintable()
 
 
 def label(text: str) -> str:
-    """A text of a server as pages show it: on one line, and not too long."""
+    """Return a text of a server for display: one line, at most MAX_NAME characters."""
     short = text[:MAX_NAME]
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in short)
 
 
 class Budget:
-    """The bytes of one kind of text that an answer may still have."""
+    """Counts the bytes of one kind of text of an answer, up to a limit."""
 
-    # An event costs memory however short its text is, so each counts as one token at least.
-    LEAST = 4
+    # Each event costs memory, so it counts as at least one token.
+    MIN_BYTES = 4
 
     def __init__(self, field: str) -> None:
         self.field = field
         self._left: int = getattr(config(), field)
 
     def take(self, text: str) -> str:
-        """The text, or as much of it as fits; `check` raises then."""
-        wanted = max(size(text), self.LEAST)
-        left, self._left = self._left, self._left - wanted
-        return text if wanted <= left else cut(text, max(left, 0))
+        """Return the text, cut to the rest of the limit. After a cut, `check` raises."""
+        needed = max(size(text), self.MIN_BYTES)
+        left, self._left = self._left, self._left - needed
+        return text if needed <= left else cut(text, max(left, 0))
 
     def check(self) -> None:
-        """Raises Unavailable (PROVIDER_ERROR), naming the limit, once more came than fits."""
+        """Raise Unavailable PROVIDER_ERROR, with the name of the limit, if it is exceeded."""
         if self._left < 0:
             raise past(self.field)

@@ -1,7 +1,7 @@
-"""Which users of this machine may connect over loopback (CODEINFO_LOOPBACK_USERS).
+"""The local users that may connect over loopback (CODEINFO_LOOPBACK_USERS).
 
-Every account of a machine can connect to its loopback addresses. Where nobody is asked for a token
-or a login, connections of other users than the one who runs codeinfo, and root, are refused.
+Every user of a machine can connect to its loopback addresses. If no token or login is required,
+only connections of root and of the user who runs codeinfo are accepted.
 """
 
 import os
@@ -25,10 +25,12 @@ Rule = Literal["own", "any", "credentials", "unknown"]
 
 
 def rule(k: Config) -> Rule:
-    """Which local users are served.
+    """Return which local users are served.
 
-    own: the one who runs codeinfo, and root. any: all, as it is set. credentials: those who have a
-    token or a login. unknown: all, since this system does not tell whose a connection is.
+    own: the user who runs codeinfo, and root
+    any: all, by CODEINFO_LOOPBACK_USERS
+    credentials: those with a token or a login
+    unknown: all, as this system does not report the owner of a connection
     """
     if requires_credentials(k):
         return "credentials"
@@ -38,10 +40,8 @@ def rule(k: Config) -> Rule:
 
 
 def check_connection(peer: Endpoint, local: Endpoint) -> None:
-    """Refuse a connection over loopback that belongs to another user. Raises InvalidInput.
-
-    A connection whose owner is not found, as it was closed meanwhile, is refused, too.
-    """
+    """Raise InvalidInput FORBIDDEN for a loopback connection of another user, or of an unknown one:
+    the connection was closed meanwhile."""
     if not is_loopback(peer[0]) or rule(config()) != "own":
         return
     try:

@@ -1,6 +1,6 @@
-"""What the product counts, as `GET /metrics` gives it to Prometheus.
+"""The Prometheus metrics of `GET /metrics`.
 
-Labels are few words of ours: never a name, path, model or text of anybody's.
+Labels have few values, all defined by codeinfo: no names, paths, models or texts of users.
 """
 
 from prometheus_client import Counter, Histogram

@@ -1,8 +1,8 @@
 """Middleware that only pages need.
 
-Each of Django's own middlewares costs an async request two hops into a thread, a millisecond or so
-each. Sessions, CSRF tokens, the content policy and messages mean nothing to the API, which is
-guarded by `apps.core.access`; so its requests pass them by.
+Each of Django's middlewares moves an async request to a thread and back, which takes about 2 ms.
+The API needs no sessions, CSRF tokens, content policy or messages, as `apps.core.access` guards it.
+So its requests bypass these middlewares.
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ GetResponse = Callable[[HttpRequest], Awaitable[HttpResponse]]
 
 
 def page_headers(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """The headers that pages carry, on a page that is shown at an address of the API."""
+    """Add the headers of pages to a page at a URL of the API."""
     for kind in (SecurityMiddleware, CSPMiddleware, XFrameOptionsMiddleware):
         response = kind(_no_view).process_response(request, response)
     return response
@@ -32,7 +32,7 @@ def _no_view(request: HttpRequest) -> HttpResponse:
 
 
 class PagesOnly:
-    """One middleware, asked for pages and passed by otherwise."""
+    """Calls the middleware `wrapped` for pages only."""
 
     async_capable = True
     sync_capable = False
@@ -51,12 +51,12 @@ class PagesOnly:
     async def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
         if self.hook is None or not is_page(request):
             return None
-        answer: HttpResponse | None = await sync_to_async(self.hook)(request, *view)
-        return answer
+        response: HttpResponse | None = await sync_to_async(self.hook)(request, *view)
+        return response
 
 
 def pages_only(path: str) -> type[PagesOnly]:
-    """The middleware at a dotted path, for pages only."""
+    """Return the middleware at a dotted path, for pages only."""
     return type(path.rpartition(".")[2], (PagesOnly,), {"wrapped": path})
 
 

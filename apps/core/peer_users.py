@@ -1,9 +1,8 @@
-"""Which user of this machine has the other end of a TCP connection.
+"""Finds the local user at the other end of a TCP connection (Linux only).
 
-Linux tells, to everybody: over netlink (sock_diag(7)) for one connection at once, and in
-/proc/net/tcp and tcp6 (proc(5)) for all of them, which takes longer the more there are.
-A socket that its program has closed belongs to no user any more, though the kernel may still show
-it, with uid 0: it counts as not found.
+Netlink (sock_diag(7)) reports one connection; /proc/net/tcp and tcp6 (proc(5)) list all, which is
+slower. A closed socket has no owner any more; the kernel may still list it with uid 0, so it counts
+as not found.
 """
 
 import errno
@@ -36,15 +35,15 @@ Lookup = Callable[[Endpoint, Endpoint], int | None]
 
 
 def is_known() -> bool:
-    """Return True where the system tells."""
+    """Return True if this system reports the owner of a connection."""
     return _lookup() is not None
 
 
 def uid_of(peer: Endpoint, local: Endpoint) -> int | None:
     """Return the uid of the user whose socket is bound to `peer` and connected to `local`.
 
-    None if there is no such socket, as where its program has closed it. Raises OSError where the
-    system does not tell.
+    None if there is no such socket: it may be closed. Raises OSError if the system does not report
+    owners.
     """
     lookup = _lookup()
     if lookup is None:
@@ -54,7 +53,7 @@ def uid_of(peer: Endpoint, local: Endpoint) -> int | None:
 
 @functools.cache
 def _lookup() -> Lookup | None:
-    """The quickest way that works here, tried once, at the start, on a connection of our own."""
+    """Return the fastest way that works on this system, tested once on an own connection."""
     if sys.platform != "linux":
         return None
     return next(filter(_finds_own, (from_netlink, from_tables)), None)
@@ -72,7 +71,7 @@ def _finds_own(lookup: Lookup) -> bool:
 
 
 def from_netlink(peer: Endpoint, local: Endpoint) -> int | None:
-    """Ask the kernel for one socket: 30 µs, however many there are. Raises OSError."""
+    """Look up one socket by netlink, in 30 µs. Raises OSError."""
     ends = _plain(peer[0]), _plain(local[0])
     family = socket.AF_INET if ends[0].version == 4 else socket.AF_INET6
     of = SOCKET_ID.pack(peer[1], local[1], *(end.packed.ljust(16, b"\0") for end in ends))
@@ -87,28 +86,28 @@ def from_netlink(peer: Endpoint, local: Endpoint) -> int | None:
         _check_that_there_is_none(answer)
         return None
     _, state, _, _, found, _, _, _, uid, inode = ANSWER.unpack_from(answer, HEADER.size)
-    # Where the connection is gone, the kernel may answer with a socket that listens on its port.
+    # For a closed connection, the kernel may report a socket that listens on its port.
     if state == LISTEN or not found.startswith(of[:4]):
         return None
     return uid if inode else None
 
 
 def _check_that_there_is_none(answer: bytes) -> None:
-    """Raise the error of the kernel's answer, unless it is that there is no such socket."""
+    """Raise OSError for the error in the kernel's answer, unless it is "no such socket"."""
     (code,) = struct.unpack_from("=i", answer, HEADER.size)
     if -code != errno.ENOENT:
         raise OSError(-code, os.strerror(-code))
 
 
 def from_tables(peer: Endpoint, local: Endpoint) -> int | None:
-    """Look through the tables of all sockets: 10 ms, and 20 µs for each. Raises OSError."""
-    wanted = (_plain(peer[0]), peer[1]), (_plain(local[0]), local[1])
+    """Search the tables of all sockets, in 10 ms and 20 µs a socket. Raises OSError."""
+    connection = (_plain(peer[0]), peer[1]), (_plain(local[0]), local[1])
     read = 0
     for table in TABLES:
         with suppress(FileNotFoundError), Path(table).open() as lines:
             read += 1
             for ends, uid, inode in rows(lines):
-                if ends == wanted:
+                if ends == connection:
                     return uid if inode else None
     if not read:
         raise FileNotFoundError(f"There is no {TABLES[0]}.")
@@ -127,7 +126,7 @@ def rows(lines: Iterator[str]) -> Iterator[tuple[Ends, int, int]]:
 
 
 def _end(text: str) -> tuple[IPAddress, int]:
-    """An address as /proc spells it (0100007F:1538), in words of 32 bits of the machine's order."""
+    """Parse an address of /proc (0100007F:1538): 32-bit words in the machine's byte order."""
     address, _, port = text.partition(":")
     words = (int(address[at : at + 8], 16) for at in range(0, len(address), 8))
     packed = b"".join(word.to_bytes(4, sys.byteorder) for word in words)
@@ -135,5 +134,5 @@ def _end(text: str) -> tuple[IPAddress, int]:
 
 
 def _plain(address: str) -> IPAddress:
-    """The address of an endpoint, without the interface that may follow one of IPv6 (%eth0)."""
+    """Parse the address of an endpoint, without the interface of an IPv6 address (%eth0)."""
     return read_ip(address.partition("%")[0])

@@ -1,4 +1,4 @@
-"""One process, several ports: what answers depends on the port that a request came in on."""
+"""Routes connections by the port on which they came in."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ Application = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
 
 
 class PortRouter:
-    """Passes a connection to the application of its port, or to the default one."""
+    """Calls the application of the connection's port, or the default one."""
 
     def __init__(self, default: Application, by_port: Mapping[int, Application]) -> None:
         self.default = default
@@ -19,7 +19,7 @@ class PortRouter:
 
 
 def only_path(path: str, application: Application) -> Application:
-    """A port that is one HTTP address and nothing else, whatever path it is asked for."""
+    """Return an application that serves HTTP at one path, whatever path is requested."""
 
     async def endpoint(scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -31,7 +31,7 @@ def only_path(path: str, application: Application) -> Application:
 
 
 async def nothing_here(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """The answer of a port whose endpoint is not built in: 404 to HTTP, refusal to websockets."""
+    """An application without endpoints: 404 for HTTP, close code 4404 for websockets."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 4404})
         return

@@ -1,8 +1,8 @@
-"""Who makes a request: the principal, and how the code below the doors learns of it.
+"""The principal: who makes a request.
 
-The doors (apps/core/access.py) set it for the length of a request or a socket. Threads and tasks
-that are started meanwhile inherit it. Code that runs outside of any request, such as a management
-command or the ingest worker, acts as SYSTEM.
+apps/core/access.py sets it for the duration of a request or a websocket; threads and tasks started
+meanwhile inherit it. Code outside of a request, such as a management command or the ingest worker,
+acts as SYSTEM.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,11 @@ from apps.core.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Principal:
-    """A person or a program that asks for something.
+    """A person or a program that makes requests.
 
-    kind: "anonymous", "local" (anyone, where no credentials are required), "token", "user" or
-        "system".
-    user_id: the primary key of the user who is logged in; None for all other kinds.
-    is_staff: whether the routes and conversations for staff are open to it.
+    kind: "anonymous", "local" (anyone, if no credentials are required), "token", "user" or "system"
+    user_id: primary key of a user who is logged in; None for all other kinds
+    is_staff: whether it may use the routes and see the conversations for staff
     """
 
     kind: str
@@ -33,7 +32,7 @@ class Principal:
         return self.kind == "anonymous"
 
     def may_see(self, owner_id: Any) -> bool:
-        """Return True if what belongs to a user is open to it; without an owner it is staff's."""
+        """Return True if it may see objects of this owner. Objects without one are for staff."""
         return self.is_staff or (owner_id is not None and owner_id == self.user_id)
 
 
@@ -46,20 +45,20 @@ _current: ContextVar[Principal] = ContextVar("principal", default=SYSTEM)
 
 
 def of_user(user: Any) -> Principal:
-    """The principal of a Django user; ANONYMOUS for one who is not logged in."""
+    """Return the principal of a Django user; ANONYMOUS if not logged in."""
     if user is None or not user.is_authenticated:
         return ANONYMOUS
     return Principal("user", user.pk, user.is_staff)
 
 
 def current() -> Principal:
-    """The principal of the request or socket that is served here."""
+    """Return the principal of the current request or websocket."""
     return _current.get()
 
 
 @contextmanager
 def acting_as(principal: Principal) -> Iterator[None]:
-    """Serve what happens in the block for `principal`."""
+    """Run the block as `principal`."""
     token = _current.set(principal)
     try:
         yield
@@ -68,7 +67,7 @@ def acting_as(principal: Principal) -> Iterator[None]:
 
 
 def carry_into(context: Context) -> Context:
-    """Let what runs in `context`, which was not copied from here, act for the same principal."""
+    """Set the current principal in another context. Returns that context."""
     context.run(_current.set, _current.get())
     return context
 
@@ -80,5 +79,5 @@ def require_staff() -> None:
 
 
 def staff_only() -> InvalidInput:
-    """The refusal of what only staff may do."""
+    """Return the error for users who are not staff."""
     return InvalidInput("Only staff may do this.", code="FORBIDDEN")

@@ -1,7 +1,7 @@
-"""Files that codeinfo writes are for the user who runs it: no other user may read them.
+"""Makes codeinfo's files private: only the user who runs codeinfo can read them.
 
-New ones are created so (umask 077), whichever way a process was started, since each imports
-`codeinfo.settings`. Those of an older version, which were open, are repaired at each start.
+Every process imports `codeinfo.settings`, which sets umask 077. Files of an older version, which
+other users could read, are repaired at each start.
 """
 
 import os
@@ -16,36 +16,34 @@ from apps.core import programs
 from apps.core.config import Config
 
 OTHERS = 0o077
-# The folders of the data folder whose files are repaired, too; others need not be codeinfo's.
+# The folders of the data folder that are repaired too. Other folders may not be codeinfo's.
 FOLDERS = ("chroma", "lexical", "logs", "codex")
-# Far more than there are. Where there are more, the data folder itself keeps others out.
-MOST_ENTRIES, MOST_LEVELS = 50_000, 12
-# SQLite's own files beside a database
+# Far more than there are. The data folder itself protects the files beyond these limits.
+MAX_ENTRIES, MAX_LEVELS = 50_000, 12
+# Suffixes of an SQLite database and its logs
 BESIDE_DATABASE = ("", "-wal", "-shm", "-journal")
 
 
 @dataclass(frozen=True)
-class Open:
-    """A file or folder that other users may read or enter, and why that was not changed."""
+class ExposedFile:
+    """A file or folder that other users can read or enter, and why that was not changed."""
 
     path: Path
     reason: str
 
 
 def use_private_umask() -> None:
-    """Create files for this user alone, from now on in this process.
-
-    Programs that are not codeinfo's own are started with the umask that it had before.
-    """
+    """Make all files that this process creates private. Other programs are started with the umask
+    that the process had before."""
     before = os.umask(OTHERS)
     if programs.user_umask < 0 and os.name == "posix":
         programs.user_umask = before
 
 
 def files_elsewhere(k: Config, database: str) -> list[Path]:
-    """The files of codeinfo that may lie outside the data folder: log files and the database.
+    """Return the files of codeinfo that may be outside the data folder: log files and database.
 
-    `database` is the file of SQLite, empty for other databases.
+    database: the SQLite file; empty for other databases
     """
     log = k.log_file_path
     with suppress(OSError):
@@ -58,39 +56,39 @@ def _of_database(database: str) -> list[Path]:
     return [Path(f"{database}{end}") for end in BESIDE_DATABASE] if database else []
 
 
-def repair(data_dir: Path, elsewhere: Iterable[Path]) -> list[Open]:
-    """Take the permissions of others from what is codeinfo's; return what stays open to them.
-
-    No link is followed, and what belongs to another user is left as it is. Raises nothing.
+def repair(data_dir: Path, elsewhere: Iterable[Path]) -> list[ExposedFile]:
+    """Remove the permissions of other users from codeinfo's files. Return the files where that is
+    not possible. Links are not followed, and files of other users are not changed. Does not raise.
     """
     return list(_problems(data_dir, elsewhere, change=True))
 
 
-def open_to_others(data_dir: Path, elsewhere: Iterable[Path]) -> list[Open]:
-    """Return what is open to other users, without changing anything. Raises nothing."""
+def exposed_files(data_dir: Path, elsewhere: Iterable[Path]) -> list[ExposedFile]:
+    """Return the files that are open to other users. Changes nothing, and does not raise."""
     return list(_problems(data_dir, elsewhere, change=False))
 
 
-def _problems(data_dir: Path, elsewhere: Iterable[Path], *, change: bool) -> Iterator[Open]:
+def _problems(data_dir: Path, elsewhere: Iterable[Path], *, change: bool) -> Iterator[ExposedFile]:
     if os.name != "posix":
         return
-    for folder, name in islice(_entries(data_dir, elsewhere), MOST_ENTRIES):
-        with suppress(FileNotFoundError):  # it has gone meanwhile
+    for folder, name in islice(_entries(data_dir, elsewhere), MAX_ENTRIES):
+        with suppress(FileNotFoundError):  # deleted meanwhile
             reason = _keep_private(folder, name, change=change)
             if reason is not None:
-                yield Open(folder.path / name, reason)
+                yield ExposedFile(folder.path / name, reason)
 
 
 @dataclass(frozen=True)
 class _Folder:
-    """An open folder, so that no link can lead elsewhere between a look and a change."""
+    """An open folder. Relative to its descriptor, no link can replace it between check and
+    change."""
 
     path: Path
     descriptor: int
 
 
 def _entries(data_dir: Path, elsewhere: Iterable[Path]) -> Iterator[tuple[_Folder, str]]:
-    """The other files, the data folder, what is directly in it, what is in its known folders."""
+    """Yield the other files, the data folder, its entries, and the files in FOLDERS."""
     for path in elsewhere:
         yield from _single(path)
     top = data_dir.absolute()
@@ -101,7 +99,7 @@ def _entries(data_dir: Path, elsewhere: Iterable[Path]) -> Iterator[tuple[_Folde
             here = _Folder(Path(root), descriptor)
             if here.path == top:
                 folders[:] = [name for name in folders if name in FOLDERS]
-            elif len(here.path.relative_to(top).parts) > MOST_LEVELS:
+            elif len(here.path.relative_to(top).parts) > MAX_LEVELS:
                 folders.clear()
             yield from ((here, name) for name in (*folders, *files))
 
@@ -116,22 +114,22 @@ def _single(path: Path) -> Iterator[tuple[_Folder, str]]:
 
 
 def _keep_private(folder: _Folder, name: str, *, change: bool) -> str | None:
-    """None where others have no permissions (any more), else why they have them.
+    """Return None if the entry is private or was made so, else why it is not.
 
     Raises FileNotFoundError.
     """
-    found = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
-    plain = stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)
-    if not plain or not found.st_mode & OTHERS:
+    status = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
+    plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    if not plain or not status.st_mode & OTHERS:
         return None
-    if found.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         return "it belongs to another user"
-    if found.st_mode & stat.S_ISVTX:
+    if status.st_mode & stat.S_ISVTX:
         return "it is a folder that all users share"
     if not change:
         return "others may read it"
     try:
-        _change(folder, name, found)
+        _change(folder, name, status)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -143,8 +141,8 @@ def _change(folder: _Folder, name: str, expected: os.stat_result) -> None:
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     descriptor = os.open(name, flags, dir_fd=folder.descriptor)
     try:
-        found = os.fstat(descriptor)
-        if os.path.samestat(found, expected):
-            os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & ~OTHERS)
+        status = os.fstat(descriptor)
+        if os.path.samestat(status, expected):
+            os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~OTHERS)
     finally:
         os.close(descriptor)

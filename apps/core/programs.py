@@ -1,8 +1,8 @@
-"""Starting other programs: one function, an environment of their own, and a bounded end.
+"""Starts other programs, with an explicit environment and a time limit.
 
-Every program that codeinfo starts is started here (a test checks it). It gets the variables that
-the caller names and no others, so that no key of ours, and no variable of a folder or a shell,
-reaches it; and it never runs in the current folder, from which Python and git would load things.
+codeinfo starts all programs here (a test checks that). A program gets only the variables that the
+caller passes, so no secret leaks into it. It does not run in the current folder, from which Python
+and git would load files.
 """
 
 import os
@@ -15,15 +15,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-# The umask of programs that are not codeinfo's own: the one that this process was started with,
-# once `apps.core.private_files` has set another. -1 leaves the umask as it is.
+# The umask of other programs: the one with which this process was started. -1 until
+# `apps.core.private_files` has changed it.
 user_umask = -1
 
 PROJECT = Path(__file__).resolve().parents[2]
 
 
 def import_path() -> dict[str, str]:
-    """The variable with which a process of codeinfo itself finds codeinfo and what it imports."""
+    """Return the environment that a process of codeinfo needs to import its modules."""
     return {"PYTHONPATH": os.pathsep.join([str(PROJECT), *filter(None, sys.path)])}
 
 
@@ -35,17 +35,17 @@ def start(
     own: bool = False,
     **pipes: Any,
 ) -> "subprocess.Popen[bytes]":
-    """Start `command` with exactly the variables of `env`, in `cwd`.
+    """Start `command` with exactly the variables of `env`, in `cwd`. Raises OSError.
 
-    `own`: a process of codeinfo itself, which keeps codeinfo's umask. `pipes` are the standard
-    streams and descriptors, as subprocess.Popen takes them. Raises OSError where it does not start.
+    own: whether it is a process of codeinfo, which gets codeinfo's umask
+    pipes: the standard streams and descriptors, as for subprocess.Popen
     """
     umask = -1 if own else user_umask
     return subprocess.Popen(list(command), env=dict(env), cwd=cwd, umask=umask, **pipes)
 
 
 class OutputTooLarge(subprocess.SubprocessError):
-    """A program wrote more than it may."""
+    """The output of a program exceeded its limit."""
 
 
 def run(
@@ -58,21 +58,24 @@ def run(
     cwd: str = "/",
     own: bool = False,
 ) -> "subprocess.CompletedProcess[bytes]":
-    """Run `command` to its end, with `data` as its input, and return what it wrote.
+    """Run `command` to its end and return its output.
 
-    Raises subprocess.TimeoutExpired after `seconds`, and OutputTooLarge where one of its two
-    outputs has more than `most_bytes`, the process being killed; OSError where it does not start.
+    data: its standard input
+    seconds: time limit; then it is killed, and subprocess.TimeoutExpired is raised
+    most_bytes: limit of each output; above it the program is killed, and OutputTooLarge is raised
+
+    Raises OSError if it does not start.
     """
-    # Input from a file: it cannot block, however little of it the program reads.
-    with tempfile.TemporaryFile() as given:
-        given.write(data)
-        given.seek(0)
-        pipes = {"stdin": given, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # A file as input cannot block, even if the program does not read it.
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(data)
+        stdin.seek(0)
+        pipes = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with start(command, env=env, cwd=cwd, own=own, **pipes) as process:
             try:
                 output, errors = _read(process, time.monotonic() + seconds, most_bytes)
             finally:
-                # Nothing happens to one that has ended.
+                # No effect if the process has ended.
                 process.kill()
     return subprocess.CompletedProcess(list(command), process.returncode, output, errors)
 
@@ -80,7 +83,7 @@ def run(
 def _read(
     process: "subprocess.Popen[bytes]", deadline: float, most_bytes: int
 ) -> tuple[bytes, bytes]:
-    """Both outputs of a process to their ends, and its end."""
+    """Read both outputs of a process, and wait for its end."""
     assert process.stdout is not None and process.stderr is not None
     outputs = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
     with selectors.DefaultSelector() as selector:

@@ -1,4 +1,4 @@
-"""Reverse proxies: which of them are believed, and what they say of who is behind them."""
+"""Trusted reverse proxies, and the client address that they report."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,13 +13,12 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class TrustedProxies:
-    """Serves a request that came through a proxy of CODEINFO_TRUSTED_PROXIES as its client's.
+    """Sets the client address of requests through a proxy of CODEINFO_TRUSTED_PROXIES.
 
-    The client's address is the last one of X-Forwarded-For that is not a trusted proxy's: what
-    stands before it was written by the client. The header of CODEINFO_SECURE_PROXY_HEADER is taken
-    away from everyone else, who could claim HTTPS with it. Nobody is believed who says where the
-    server is mounted, which daphne takes from a header of any client: the routes would go by
-    another path than the doors.
+    The client is the last address in X-Forwarded-For that is not a trusted proxy; the client itself
+    may have written those before it. From other peers, the header of CODEINFO_SECURE_PROXY_HEADER
+    is removed, as they could claim HTTPS with it. `root_path`, which daphne reads from a header of
+    any client, is always removed: access control and routing must see the same path.
     """
 
     def __init__(self, app: Application) -> None:
@@ -43,10 +42,10 @@ def _believed(scope: dict[str, Any]) -> dict[str, Any]:
 
 
 def client_address(peer: str, forwarded: Iterable[str]) -> str:
-    """The address of the client behind `peer`, a trusted proxy.
+    """Return the address of the client behind `peer`, a trusted proxy.
 
-    forwarded: the addresses of X-Forwarded-For in their order. One that cannot be read ends the
-    search: what is behind it cannot be known.
+    forwarded: the addresses of X-Forwarded-For, in order. The search, from the last one, ends at an
+        address that cannot be parsed.
     """
     client = peer
     for text in reversed(list(forwarded)):
@@ -60,7 +59,7 @@ def client_address(peer: str, forwarded: Iterable[str]) -> str:
 
 
 def is_trusted(address: IPAddress | None) -> bool:
-    """Return True if an address is of a proxy that is believed."""
+    """Return True if an address belongs to a trusted proxy."""
     return address is not None and any(address in network for network in config().trusted_proxies)
 
 
@@ -71,7 +70,7 @@ def _forwarded(headers: Headers) -> Iterator[str]:
 
 
 def _parsed(text: str) -> IPAddress | None:
-    """An address, with or without a port; None for what is none."""
+    """Parse an address with or without a port; None if it is not one."""
     host = text.partition("]")[0].lstrip("[") if text.startswith("[") else text
     if host.count(":") == 1:
         host = host.partition(":")[0]

@@ -1,7 +1,7 @@
-"""How often somebody may ask: requests a minute, and failed logins.
+"""Rate limits: requests a minute, and failed logins. docs/security.md has the table.
 
-Counted in the cache of this process. Where nobody but this machine can reach the server there are
-no limits (`limits_apply`). docs/security.md has the table.
+The counters are in this process's cache. There are no limits if only this machine can reach the
+server (`limits_apply`).
 """
 
 import asyncio
@@ -26,23 +26,23 @@ from apps.core.config import Config, config
 from apps.core.errors import Conflict
 from apps.core.principal import current
 
-Kind = Literal["api", "chat"]
+RateClass = Literal["api", "chat"]
 
 WINDOW_SECONDS = 60
 LOGIN_SECONDS = 15 * 60
-# No user has a longer name.
+# Longest user name.
 MAX_NAME = 254
 
-# Of the logins under way.
+# Locks of the logins in progress.
 _logins: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
 def limits_apply(k: Config) -> bool:
-    """Return True unless everybody who can reach the server sits at this machine."""
+    """Return True if other machines, or clients of a proxy, can reach the server."""
     return k.require_login or is_reachable(k) or bool(k.trusted_proxies)
 
 
-def check_rate(kind: Kind, address: str) -> None:
+def check_rate(kind: RateClass, address: str) -> None:
     """Count a request of the current principal, from `address`. Raises Conflict RATE_LIMITED."""
     k = config()
     limit = k.chat_rate if kind == "chat" else k.api_rate
@@ -55,10 +55,10 @@ def check_rate(kind: Kind, address: str) -> None:
 
 @asynccontextmanager
 async def login_attempt(username: str, address: str) -> AsyncIterator[None]:
-    """The block tries a password. One after the other for each name and address: of many at once
-    none would know that the others fail. Raises Conflict RATE_LIMITED."""
-    turn = _logins.setdefault(_login_key(username, address), asyncio.Lock())
-    async with turn:
+    """Enclose an attempt to log in. Attempts for the same name and address run one by one, so that
+    each counts the failures before it. Raises Conflict RATE_LIMITED."""
+    lock = _logins.setdefault(_login_key(username, address), asyncio.Lock())
+    async with lock:
         _check_login(username, address)
         yield
 
@@ -74,7 +74,7 @@ def _check_login(username: str, address: str) -> None:
 
 
 def limited(seconds: int, why: str) -> Conflict:
-    """The refusal, which says when to come back."""
+    """Return the error, with the time after which the client may retry."""
     wait = f"{seconds} seconds" if seconds <= 90 else f"{math.ceil(seconds / 60)} minutes"
     message = f"{why} Try again in {wait}."
     return Conflict(message, code="RATE_LIMITED", details={"retryAfter": seconds})
@@ -96,9 +96,9 @@ def _succeeded(request: HttpRequest | None, user: Any, **_: Any) -> None:
 
 
 def address_of(request: HttpRequest) -> str:
-    """The address of the client; behind a trusted proxy the one that the proxy tells.
+    """Return the address of the client; behind a trusted proxy, that which the proxy reports.
 
-    Of IPv6 the network of 64 bits: whoever has one of its addresses has them all.
+    For IPv6 it is the /64 network, as one client usually has all of its addresses.
     """
     text = str(request.META.get("REMOTE_ADDR", ""))
     try:
@@ -111,7 +111,7 @@ def address_of(request: HttpRequest) -> str:
 
 
 def _caller(address: str) -> str:
-    """Whose requests are counted together: a token's, a user's, else those of an address."""
+    """Return the key of the counter: the token, the user, or else the address."""
     principal = current()
     if principal.kind == "token":
         return "token"
@@ -119,13 +119,13 @@ def _caller(address: str) -> str:
 
 
 def _login_key(username: str, address: str) -> str:
-    # As Django's form reads it. A name may hold what no cache takes for a key.
-    read = normalize("NFKC", username.strip()[:MAX_NAME]).casefold()
-    name = hashlib.sha256(read.encode(errors="replace")).hexdigest()
+    # Normalised as by Django's form, and hashed, as a cache key may not have all characters.
+    normalized = normalize("NFKC", username.strip()[:MAX_NAME]).casefold()
+    name = hashlib.sha256(normalized.encode(errors="replace")).hexdigest()
     return f"login:{name}:{address}"
 
 
 def _count(key: str, seconds: int) -> int:
-    """How often a key was counted, this time included, in a window of `seconds`."""
+    """Increment the counter of a key in a window of `seconds`. Return its value."""
     cache.add(key, 0, 2 * seconds)
     return int(cache.incr(key))

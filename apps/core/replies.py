@@ -1,8 +1,8 @@
-"""Replies of HTTP servers that are not ours: never unpacked, never longer than a limit.
+"""Limits the replies of other HTTP servers: never decompressed, never longer than a limit.
 
-A limit on the bytes that arrive says nothing about a compressed reply, which may unpack to a
-thousand times its size, so none is asked for and none is read. Bytes are counted before anything
-collects them. The charset that a server names is not used: some codecs unpack or take long, too.
+A compressed reply may expand to a thousand times its size, so compression is not requested and not
+accepted. Bytes are counted before anything collects them. The charset of a reply is ignored, as
+some codecs decompress too, or are slow.
 """
 
 import re
@@ -15,12 +15,11 @@ import httpx
 from apps.core.config import config
 from apps.core.limits import named
 
-# What is read of the body of a refusal; sentences are short.
+# Bytes that are read of the body of an error response.
 MAX_REFUSAL = 64_000
-# A reply of JSON takes about twenty times its bytes while it is read, so a list has less than the
-# vectors of a batch.
+# Limit of a list. Parsing JSON takes about twenty times its size in memory.
 MAX_LIST = 8_000_000
-# Of a request: the bytes that its reply may have, where it is fewer than the setting says.
+# Key of a request's extensions: a lower limit for its reply, in bytes.
 MAX_BYTES = "max_bytes"
 UNPACKED = {"Accept-Encoding": "identity"}
 # The blank line that ends an event, whichever way lines end.
@@ -28,22 +27,23 @@ _END_OF_EVENT = re.compile(rb"\n\r?\n|\r\r")
 
 
 class ReplyRefused(Exception):
-    """A reply is too long, or compressed. `str` says it in a clause after the server's name."""
+    """A reply is too long, or compressed. `str()` completes a sentence that starts with the
+    server's name."""
 
 
-class Counter(Protocol):
-    """Counts what arrives."""
+class ByteCounter(Protocol):
+    """Counts the bytes of a reply."""
 
     @property
     def full(self) -> bool:
-        """Whether nothing more is to be read."""
+        """Called after each chunk: whether to stop reading."""
 
     def feed(self, chunk: bytes) -> bytes:
-        """What of the chunk is passed on. Raises ReplyRefused past a limit."""
+        """Called for each chunk: returns the part to pass on. Raises ReplyRefused above a limit."""
 
 
 class ReplyCounter:
-    """The bytes of a whole reply."""
+    """Counts the bytes of a whole reply."""
 
     full = False
 
@@ -53,14 +53,14 @@ class ReplyCounter:
     def feed(self, chunk: bytes) -> bytes:
         self._left -= len(chunk)
         if self._left < 0:
-            whole = self._most >= config().max_reply_bytes
-            limit = named("max_reply_bytes") if whole else str(self._most)
+            is_setting = self._most >= config().max_reply_bytes
+            limit = named("max_reply_bytes") if is_setting else str(self._most)
             raise ReplyRefused(f"sent a reply of more than {limit} bytes")
         return chunk
 
 
 class EventCounter:
-    """The bytes of each server-sent event, and those of all of them."""
+    """Counts the bytes of each server-sent event, and of the whole reply."""
 
     full = False
 
@@ -68,7 +68,7 @@ class EventCounter:
         self._reply = ReplyCounter(config().max_reply_bytes)
         self._most = config().max_frame_bytes
         self._size = 0
-        # The end of what came, where a blank line may have begun.
+        # The last bytes, which may be the start of a blank line.
         self._tail = b""
 
     def feed(self, chunk: bytes) -> bytes:
@@ -82,7 +82,7 @@ class EventCounter:
 
 
 class RefusalCounter:
-    """The body of a refusal: its beginning is enough, and its status still counts."""
+    """Reads only the start of the body of an error response."""
 
     def __init__(self) -> None:
         self._left = MAX_REFUSAL
@@ -97,8 +97,8 @@ class RefusalCounter:
         return passed
 
 
-class Compressed:
-    """A reply that is compressed although it was asked not to be."""
+class RefuseCompressed:
+    """Refuses a reply that is compressed although the request did not accept that."""
 
     full = False
 
@@ -107,9 +107,9 @@ class Compressed:
 
 
 class CountedStream:
-    """The body of a reply, counted; to be mixed into the stream class of an HTTP library."""
+    """A mixin for the stream class of an HTTP library that counts the body of a reply."""
 
-    def __init__(self, body: AsyncIterable[bytes], counter: Counter) -> None:
+    def __init__(self, body: AsyncIterable[bytes], counter: ByteCounter) -> None:
         self._body, self._counter = body, counter
 
     async def __aiter__(self) -> AsyncGenerator[bytes, None]:
@@ -128,35 +128,35 @@ class _HttpxStream(CountedStream, httpx.AsyncByteStream):
 
 
 def counted(
-    counter: Callable[[Any], Counter], stream: type[CountedStream]
+    counter: Callable[[Any], ByteCounter], stream: type[CountedStream]
 ) -> Callable[[Any], Awaitable[None]]:
-    """A hook for the responses of a client (`event_hooks`) that counts each before it is read."""
+    """Return a response hook (`event_hooks`) that counts each reply while it is read."""
 
     async def hook(response: Any) -> None:
         kind = response.headers.get("content-type")
         if kind is not None:
             response.headers["content-type"] = kind.partition(";")[0]
         if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-            chosen: Counter = Compressed()
+            byte_counter: ByteCounter = RefuseCompressed()
         elif response.status_code >= 300:
-            chosen = RefusalCounter()
+            byte_counter = RefusalCounter()
         else:
-            chosen = counter(response)
-        response.stream = stream(response.stream, chosen)
+            byte_counter = counter(response)
+        response.stream = stream(response.stream, byte_counter)
 
     return hook
 
 
-def _of_request(response: httpx.Response) -> Counter:
+def _of_request(response: httpx.Response) -> ByteCounter:
     most = config().max_reply_bytes
     return ReplyCounter(min(most, response.request.extensions.get(MAX_BYTES, most)))
 
 
 def client(**options: Any) -> httpx.AsyncClient:
-    """An HTTP client for servers that are not ours. Its calls raise ReplyRefused, too.
+    """Return an HTTP client for other servers. Its calls also raise ReplyRefused.
 
-    `extensions={MAX_BYTES: n}` of a request says how long its reply may be; no longer than
-    CODEINFO_MAX_REPLY_BYTES in any case. Redirects are not followed, and no cookie is kept.
+    A reply is limited to CODEINFO_MAX_REPLY_BYTES; `extensions={MAX_BYTES: n}` of a request lowers
+    that. Redirects are not followed, and cookies are not stored.
     """
     hooks = {"response": [counted(_of_request, _HttpxStream)]}
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))

@@ -1,4 +1,4 @@
-"""SQLite files beside the database: opening, telling that one is broken, and removing it."""
+"""Opens and removes SQLite files, and detects broken ones."""
 
 import sqlite3
 from pathlib import Path
@@ -8,7 +8,10 @@ _ENDINGS = ("-wal", "-shm", "")
 
 
 def open_file(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection for any thread, in autocommit; `mode` is "rw" or, to make the file, "rwc"."""
+    """Open a connection for any thread, in autocommit mode. Raises sqlite3.Error.
+
+    mode: of a SQLite URI, such as "ro", "rw" or, to create the file, "rwc"
+    """
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -19,13 +22,13 @@ def open_file(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def remove_file(path: Path) -> None:
-    """With its log."""
+    """Remove a database with its write-ahead log."""
     for ending in _ENDINGS:
         Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
 def is_broken(error: BaseException | None) -> bool:
-    """Whether this says that the file is no database: not that it is locked, or the disk full."""
-    # The lower byte is the kind; what is above it tells it apart further.
+    """Whether the file is malformed or not a database (and not, for example, locked)."""
+    # The low byte is the primary result code (sqlite.org/rescode.html).
     code = getattr(error, "sqlite_errorcode", None) or 0
     return code & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)

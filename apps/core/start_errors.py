@@ -1,7 +1,6 @@
-"""Why codeinfo cannot start, in one sentence that says what to do.
+"""Messages for errors at start-up: the reason, and what to do.
 
-The console gets the sentence from `manage.py` and `serve`; `doctor` asks the
-same functions, so that both agree.
+`manage.py` and `serve` print them; `doctor` uses the same functions.
 """
 
 import errno
@@ -16,7 +15,7 @@ from django.db import DatabaseError, OperationalError
 
 from apps.core import disk
 
-# Shorter than any secret that codeinfo makes (64 letters).
+# Secrets made by codeinfo have 64 characters.
 SHORTEST_SECRET = 32
 SHOWN = 3
 
@@ -24,7 +23,7 @@ _BACKUP = "restore it from a backup"
 
 
 def data_folder_problem(folder: Path) -> str:
-    """What keeps `folder` from being the data folder; empty where nothing does."""
+    """Return why `folder` cannot be the data folder; "" if it can."""
     fix = "give this user the folder, or set CODEINFO_DATA_DIR to one that can be written."
     nearest = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if not os.path.isdir(nearest):
@@ -43,7 +42,7 @@ def _why_not(folder: Path) -> str:
 
 
 def check_secret(path: Path, secret: str) -> str:
-    """The secret. Raises ImproperlyConfigured where the file lost it, or a part of it."""
+    """Return the secret. Raises ImproperlyConfigured if it is missing or cut off."""
     if len(secret.strip()) < SHORTEST_SECRET:
         raise ImproperlyConfigured(
             f"{path} is empty or cut off: {_BACKUP}, or delete it; a new one is made then, and "
@@ -53,7 +52,7 @@ def check_secret(path: Path, secret: str) -> str:
 
 
 def check_migrations(applied: Iterator[tuple[str, str]], known: set[tuple[str, str]]) -> None:
-    """Raises ImproperlyConfigured where a database has had migrations that this version lacks."""
+    """Raise ImproperlyConfigured if the database has migrations that this version lacks."""
     apps = {app for app, _ in known}
     newer = sorted(f"{app}.{name}" for app, name in set(applied) - known if app in apps)
     if newer:
@@ -65,7 +64,7 @@ def check_migrations(applied: Iterator[tuple[str, str]], known: set[tuple[str, s
 
 
 def sentence(error: BaseException) -> str:
-    """What `error` means for who started codeinfo; empty for what nobody foresaw."""
+    """Return the message for an error at start-up; "" for an unexpected error."""
     if isinstance(error, ImproperlyConfigured):
         return _line(error)
     if disk.is_full(error):
@@ -80,7 +79,7 @@ def sentence(error: BaseException) -> str:
 def _of_sqlite(error: DatabaseError) -> str:
     file = _sqlite_file()
     code = (getattr(error.__cause__, "sqlite_errorcode", None) or 0) & 0xFF
-    told = {
+    messages = {
         sqlite3.SQLITE_BUSY: f"Another process holds the database {file} ({error}): stop it.",
         sqlite3.SQLITE_LOCKED: f"Another process holds the database {file} ({error}): stop it.",
         sqlite3.SQLITE_READONLY: f"{file} cannot be written ({error}): give this user the file.",
@@ -95,7 +94,7 @@ def _of_sqlite(error: DatabaseError) -> str:
         return _not_opened(Path(file), str(error))
     if code == sqlite3.SQLITE_ERROR and "no such table" in str(error):
         return f"The database {file} lacks tables ({error}): run manage.py migrate."
-    return told.get(code, "")
+    return messages.get(code, "")
 
 
 def _not_opened(file: Path, reason: str) -> str:

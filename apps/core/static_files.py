@@ -1,8 +1,8 @@
-"""Static files, answered before Django is asked.
+"""Serves static files in front of Django.
 
-WhiteNoise's middleware is synchronous, and one synchronous middleware makes every request hold a
-thread for as long as its view runs; streams run for minutes. So WhiteNoise finds the files and
-decides what is answered (ranges, unchanged, types), and this hands it to the ASGI server.
+WhiteNoise's middleware is synchronous, and with one synchronous middleware every request occupies a
+thread as long as its view runs; streams run for minutes. So WhiteNoise only finds the files and
+builds the responses (ranges, caching, types); this module sends them by ASGI.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ def _indexed() -> WhiteNoise:
 
 
 class WithStaticFiles:
-    """Answers for the static folders of the project and its apps; passes everything else on."""
+    """Serves the static folders of the project and its apps. Passes on all other requests."""
 
     def __init__(self, app: Application) -> None:
         self.app = app

@@ -15,9 +15,11 @@ _tasks: set[asyncio.Task[Any]] = set()
 
 
 def create_task(work: Coroutine[Any, Any, T], *, context: Context | None = None) -> asyncio.Task[T]:
-    """Start `work` in the running loop and refer to its task until it ends.
+    """Start `work` in the running loop, with a strong reference to its task until it ends.
 
-    `context` is the task's own; None: a copy of the caller's. Raises RuntimeError without a loop.
+    context: of the task; None for a copy of the caller's
+
+    Raises RuntimeError without a running loop.
     """
     task = asyncio.create_task(work, context=context)
     _tasks.add(task)

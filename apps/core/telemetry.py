@@ -1,16 +1,15 @@
-"""What the product does, step by step, for traces and for /metrics.
+"""Steps of the product's work, for traces and for /metrics.
 
     with span("search", mode="hybrid") as step:
         ...
         step.set(results=3)
 
-Every step is timed for /metrics. Traces are off until one of the standard variables names where
-they go (`OTEL_EXPORTER_OTLP_ENDPOINT`): only then does `start` import OpenTelemetry. What a span
-tells are counts, codes and names of ours; never a text, path or key of anybody's, and so no error's
-message.
+Every step is timed for /metrics. Traces are sent if a standard variable names the receiver
+(`OTEL_EXPORTER_OTLP_ENDPOINT`); only then OpenTelemetry is imported. Spans have counts, codes and
+names defined by codeinfo. They have no texts, paths or keys of users, and no error messages.
 
-A step is a child of the one it is taken in; background work is given `parent` along
-(apps/logs/context.py).
+A step is a child of the step in which it is taken. apps/logs/context.py passes `parent` to
+background work.
 """
 
 import threading
@@ -24,12 +23,12 @@ from typing import Any, Protocol, Self
 from apps.core import __version__
 from apps.core.metrics import STEP_SECONDS
 
-# The span of OpenTelemetry in which this task or thread is at work; None without traces.
+# The OpenTelemetry span of this task or thread; None without traces.
 parent: ContextVar[Any] = ContextVar("parent", default=None)
 
 Fact = str | int | float | bool
 
-# How long the end of the process may be held up by a receiver that is away.
+# How long the end of the process waits for a receiver that does not answer.
 STOP_SECONDS = 5.0
 
 
@@ -49,7 +48,7 @@ class Settings(Protocol):
 
 
 class Step:
-    """One step under way, from its making to the end of its block."""
+    """A step in progress, from its creation to the end of its block."""
 
     def __init__(self, name: str, facts: dict[str, Fact], caller: str = "") -> None:
         self._name = name
@@ -61,7 +60,7 @@ class Step:
             self.span.set_attributes(facts)
 
     def fail(self, code: str) -> None:
-        """Mark it as failed, with a code of ours or the name of an error's class."""
+        """Mark the step as failed, with an error code or the name of an exception class."""
         if self.span is not None and _tracing:
             self.span.set_status(_tracing.failed(code))
 
@@ -82,15 +81,15 @@ class Step:
 
 
 def step(name: str, **facts: Fact) -> Step:
-    """A step that is nobody's parent: for generators, whose block others' code runs in."""
+    """Return a step that is not a parent. For generators: their block runs code of the caller."""
     return Step(name, facts)
 
 
 @contextmanager
 def span(name: str, *, caller: str = "", **facts: Fact) -> Iterator[Step]:
-    """A step, and the parent of those taken in its block; also a decorator.
+    """A step that is the parent of the steps in its block. Also a decorator.
 
-    `caller` is the W3C `traceparent` of who asked for it from outside, where there is one.
+    caller: the W3C `traceparent` header of the request, if there is one
     """
     with Step(name, facts, caller) as taken:
         token = parent.set(taken.span)
@@ -101,13 +100,13 @@ def span(name: str, *, caller: str = "", **facts: Fact) -> Iterator[Step]:
 
 
 def tell(**facts: Fact) -> None:
-    """Facts of the step that this is in, for functions that are one: `@span("search")`."""
-    if (here := parent.get()) is not None:
-        here.set_attributes(facts)
+    """Set attributes of the current step, in functions decorated with `@span`."""
+    if (current := parent.get()) is not None:
+        current.set_attributes(facts)
 
 
 class Tracing:
-    """OpenTelemetry, where it is wanted."""
+    """Sends spans with OpenTelemetry."""
 
     def __init__(self, known: Settings) -> None:
         from opentelemetry import trace  # noqa: PLC0415 - only where traces are wanted
@@ -126,12 +125,12 @@ class Tracing:
         self._api = trace
         self._callers = TraceContextTextMapPropagator()
         self._provider = TracerProvider(resource=Resource.create(about), shutdown_on_exit=False)
-        # Headers, time limits and the like it reads from their OTEL_* variables itself.
+        # The exporter reads other OTEL_* variables itself, such as headers and timeouts.
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
         self._tracer = self._provider.get_tracer("codeinfo", __version__)
 
     def begin(self, name: str, facts: dict[str, Fact], caller: str) -> Any:
-        """A span that has begun, below the parent or, without one, the caller."""
+        """Start a span, as a child of the current one, or of the caller's."""
         above = parent.get()
         if above is not None:
             context = self._api.set_span_in_context(above)
@@ -143,7 +142,7 @@ class Tracing:
         return self._api.Status(self._api.StatusCode.ERROR, code)
 
     def stop(self) -> None:
-        """Send what is left; returns when it has gone, or after some seconds."""
+        """Send the remaining spans. Returns after STOP_SECONDS at the latest."""
         last = threading.Thread(target=self._provider.shutdown, name="last-spans", daemon=True)
         last.start()
         last.join(STOP_SECONDS)
@@ -153,16 +152,16 @@ _tracing: Tracing | None = None
 
 
 def start(known: Settings) -> bool:
-    """Begin to send traces if the variables say where to; whether they do."""
+    """Start to send traces if the settings name a receiver. Return whether they do."""
     global _tracing
-    wanted = known.otel_endpoint or known.otel_traces_endpoint
-    if wanted and known.otel_traces_exporter == "otlp" and not known.otel_disabled:
+    receiver = known.otel_endpoint or known.otel_traces_endpoint
+    if receiver and known.otel_traces_exporter == "otlp" and not known.otel_disabled:
         _tracing = Tracing(known)
     return _tracing is not None
 
 
 def stop() -> None:
-    """Send the last spans, and none from here on."""
+    """Send the remaining spans, and stop sending."""
     global _tracing
     ending, _tracing = _tracing, None
     if ending:

@@ -1,8 +1,8 @@
-"""Moments as the wire spells them."""
+"""Time stamps of the API."""
 
 from datetime import UTC, datetime
 
 
 def wire_time(moment: datetime) -> str:
-    """`YYYY-MM-DDTHH:MM:SS.mmmZ`, in UTC; `moment` must know its zone."""
+    """Return `YYYY-MM-DDTHH:MM:SS.mmmZ`, in UTC. `moment` must be timezone-aware."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

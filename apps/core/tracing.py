@@ -1,4 +1,4 @@
-"""A step for every request, and its count."""
+"""Middleware that traces and counts requests."""
 
 from collections.abc import Awaitable, Callable
 
@@ -12,9 +12,9 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 class TraceMiddleware:
-    """The step ends with the answer's head; what is streamed after it has steps of its own.
+    """Takes a step for each request, until the start of the response; streams have other steps.
 
-    A request is named after its route, since its path may hold anything.
+    The step has the route and not the path, which may contain anything.
     """
 
     async_capable = True

@@ -1,8 +1,8 @@
-"""Notices an event loop that has stopped turning, and says where it is stuck.
+"""Detects a stalled event loop, and logs where it is stuck.
 
-The loop sets a time each second; a thread compares it with the clock. While Python's global lock is
-held, as by a regular expression, that thread does not run either: then faulthandler, which needs no
-lock, keeps the stacks, and they are logged when the stall is over.
+The loop saves a time stamp every second, which a thread compares with the clock. While the GIL is
+held, for example by a regular expression, that thread does not run either. Then faulthandler, which
+does not need the GIL, saves the stacks; they are logged after the stall.
 """
 
 import asyncio
@@ -23,34 +23,34 @@ logger = logging.getLogger("codeinfo.watchdog")
 
 LIMIT_SECONDS = 10.0
 BEAT_SECONDS = 1.0
-# Of the stack, the calls nearest to where the loop is.
+# Innermost calls of a logged stack.
 FRAMES = 25
-# Of what faulthandler writes: the stacks of all threads.
+# Bytes that are read of faulthandler's output, the stacks of all threads.
 STACKS_BYTES = 16_000
 
 
 @dataclass(frozen=True)
 class Stall:
-    """A time in which the loop did not turn. `seconds` is how long it was, or has been so far."""
+    """A time in which the event loop did not run."""
 
     since: datetime
-    seconds: float
+    seconds: float  # its length, so far if it is not over
     over: bool
 
 
 def _unnamed_file() -> IO[bytes]:
-    """A file for faulthandler, which needs a descriptor; in memory where the system has such."""
+    """Return a file for faulthandler, in memory if the system supports that."""
     if hasattr(os, "memfd_create"):
         return open(os.memfd_create("stacks"), "w+b")
     return tempfile.TemporaryFile()
 
 
 class Watchdog:
-    """Watches one event loop from a thread of its own.
+    """Watches an event loop from a thread.
 
-    limit: seconds without a turn that count as a stall.
-    beat: seconds between two looks.
-    while_stalled: called in the thread at each look during a stall. It must not take long.
+    limit: seconds without a turn that count as a stall
+    beat: seconds between two checks
+    while_stalled: called in the thread at each check during a stall; must return quickly
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Watchdog:
         self.latest: Stall | None = None
 
     def start(self) -> None:
-        """Begin to watch. Called from the loop's thread."""
+        """Start watching. Called from the loop's thread."""
         self._loop_thread = threading.get_ident()
         self._turn()
         self._thread.start()
@@ -88,29 +88,29 @@ class Watchdog:
     def _turn(self) -> None:
         self._turned = time.monotonic()
         if not self._ended.is_set():
-            # Later than the thread, which sees more where it can.
+            # Later than the thread, which reports more if it runs.
             faulthandler.dump_traceback_later(self._limit + 2 * self._beat, file=self._stacks)
             self._loop.call_later(self._beat, self._turn)
 
     def _watch(self) -> None:
-        looked = self._turned
+        checked_at = self._turned
         while not self._ended.wait(self._beat):
             now = time.monotonic()
-            # This thread did not run either, so it could not look meanwhile.
-            held_up = now - looked - self._beat
-            looked = now
-            self._look(now - self._turned, held_up)
+            # Time in which this thread did not run either.
+            blocked = now - checked_at - self._beat
+            checked_at = now
+            self._check(now - self._turned, blocked)
 
-    def _look(self, silent: float, held_up: float) -> None:
-        if held_up > self._limit:
-            # Too late to see where the loop was.
-            self._note(held_up, over=True)
-            context = {"seconds": round(held_up, 1), "stack": self._taken_stacks()}
+    def _check(self, silent: float, blocked: float) -> None:
+        if blocked > self._limit:
+            # The loop has moved on by now; faulthandler has saved the stacks.
+            self._record(blocked, over=True)
+            context = {"seconds": round(blocked, 1), "stack": self._take_stacks()}
             logger.error("process was held up", extra={"context": context})
         elif silent > self._limit + self._beat:
             if not self._stalled:
                 self._begin(silent)
-            self._note(silent, over=False)
+            self._record(silent, over=False)
             self._while_stalled()
         elif self._stalled:
             self._end()
@@ -125,24 +125,24 @@ class Watchdog:
         stall = self.latest
         assert stall is not None
         self.latest = Stall(stall.since, stall.seconds, over=True)
-        self._taken_stacks()  # the thread has logged the place
+        self._take_stacks()  # the thread has logged the stack
         logger.warning("event loop runs again", extra={"context": {"seconds": stall.seconds}})
 
-    def _note(self, seconds: float, *, over: bool) -> None:
-        known = self.latest
-        since = known.since if known and not known.over else datetime.now(UTC)
+    def _record(self, seconds: float, *, over: bool) -> None:
+        stall = self.latest
+        since = stall.since if stall and not stall.over else datetime.now(UTC)
         self.latest = Stall(since, round(seconds, 1), over)
 
-    def _taken_stacks(self) -> list[str]:
-        """What faulthandler kept, which is then forgotten."""
+    def _take_stacks(self) -> list[str]:
+        """Return and delete the stacks that faulthandler has saved."""
         self._stacks.seek(0)
-        kept = self._stacks.read(STACKS_BYTES).decode(errors="replace")
+        stacks = self._stacks.read(STACKS_BYTES).decode(errors="replace")
         self._stacks.seek(0)
         self._stacks.truncate()
-        return kept.splitlines()
+        return stacks.splitlines()
 
     def _stack(self) -> list[str]:
-        """Where the loop's thread is, the innermost call last: file, line and function."""
+        """Return file, line and function of the calls of the loop's thread, innermost last."""
         frame = sys._current_frames().get(self._loop_thread)
         if frame is None:
             return []

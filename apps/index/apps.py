@@ -1,4 +1,4 @@
-"""The room of the index and its truth: rows, vectors, words."""
+"""The index: its rows, vectors and words."""
 
 from importlib import import_module
 
@@ -7,11 +7,11 @@ from django.apps import AppConfig
 
 class IndexConfig(AppConfig):
     name = "apps.index"
-    # Its tables and migrations were made under this label, before the room had its name.
+    # The tables and migrations were created under this label, before the app was renamed.
     label = "ingest"
     verbose_name = "Index"
 
     def ready(self) -> None:
-        """Register the statuses and envelopes of the errors."""
+        """Register the HTTP statuses of the errors."""
         import_module("apps.embedding.errors")
         import_module("apps.index.errors")

@@ -1,4 +1,4 @@
-"""Says that something changed; whoever shows it comes and reads the rows."""
+"""Notices that runs or roots changed. A notice has no content: subscribers read the rows."""
 
 import threading
 from uuid import UUID
@@ -10,14 +10,15 @@ ROOTS = "roots"
 
 
 def run_changed(run_id: UUID) -> None:
+    """Notify subscribers that a run's row changed."""
     hub.notify(RUNS, str(run_id))
 
 
 def roots_changed() -> None:
-    """Roots, or the model lock."""
+    """Notify subscribers that a root's row or the model lock changed."""
     hub.notify(ROOTS)
 
 
-# Set when something was left behind, or words have to be built again; the ingest worker of this
-# process sweeps when it next has time.
+# Set when rows are left to delete, or a word index has to be rebuilt. The ingest worker of this
+# process sweeps when it is next idle.
 sweep_due = threading.Event()

@@ -1,8 +1,8 @@
-"""How runs end, and the ends that could not be saved yet: this process knows them until they are.
+"""How runs end.
 
-While the disk is full or the database away, an end cannot be saved. Such a run is over all the
-same: status and pages show its end, and `apps.ingest.runs.finish` writes it as soon as that is
-possible.
+While the disk is full or the database is unavailable, the end of a run cannot be saved. This
+process then remembers it in `unsaved`: status and pages show it, and `apps.ingest.runs.finish`
+saves it as soon as possible.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from apps.index.types import RunState
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ended. A failed run keeps no counts: nothing of it stands."""
+    """How a run ended."""
 
     state: RunState
-    message: str
-    last_error: str = ""
-    error_code: str = ""
+    message: str  # shown as the run's status
+    last_error: str = ""  # a sentence; empty unless the run failed or needs confirmation
+    error_code: str = ""  # such as CHROMA_UNAVAILABLE; empty if there is none
 
     @classmethod
     def failed(cls, reason: str, message: str = "Failed", code: str = "") -> "Ending":
@@ -29,32 +29,32 @@ class Ending:
 
     @classmethod
     def unconfirmed(cls, disappeared: int, published: int) -> "Ending":
-        summary = tell_disappeared(disappeared, published)
+        summary = disappeared_summary(disappeared, published)
         reason = f"{summary} since the last ingest. Start again with force to publish."
         return cls("needs_confirmation", summary, reason, "FILES_DISAPPEARED")
 
 
-def tell_disappeared(disappeared: int, published: int) -> str:
+def disappeared_summary(disappeared: int, published: int) -> str:
+    """Return "3 of 10 files have disappeared"."""
     return f"{disappeared:,} of {published:,} files have disappeared"
 
 
 COMPLETED = Ending("completed", "Completed")
-
-
 CANCELLED = Ending("cancelled", "Cancelled")
-
-
 INTERRUPTED = Ending.failed("Interrupted")
-
 
 NO_COUNTS = {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
 
+# Run id → its end and when it ended, for runs whose row does not have it yet.
 unsaved: dict[UUID, tuple[Ending, datetime]] = {}
 
 
-def changes_of(ending: Ending, at: datetime) -> dict[str, Any]:
-    """What an end makes of a run's row, by field."""
-    changes: dict[str, Any] = {
+def row_values(ending: Ending, at: datetime) -> dict[str, Any]:
+    """Return the field values that an end gives to an IngestRun.
+
+    A run that publishes nothing counts nothing.
+    """
+    values: dict[str, Any] = {
         "state": ending.state,
         "message": ending.message,
         "last_error": ending.last_error,
@@ -62,24 +62,24 @@ def changes_of(ending: Ending, at: datetime) -> dict[str, Any]:
         "slot": None,
         "finished_at": at,
     }
-    lost = ending.state in ("error", "needs_confirmation")
-    return changes | NO_COUNTS if lost else changes
+    published = ending.state not in ("error", "needs_confirmation")
+    return values if published else values | NO_COUNTS
 
 
 def live() -> IngestRunQuerySet:
-    """Runs that are queued or under way."""
+    """Return the runs that are queued or in progress."""
     return IngestRun.objects.live().exclude(id__in=list(unsaved))
 
 
 def running() -> IngestRunQuerySet:
-    """Runs that are under way."""
+    """Return the runs in progress."""
     return IngestRun.objects.running().exclude(id__in=list(unsaved))
 
 
-def as_known(run: IngestRun) -> IngestRun:
-    """A row as it would be if its end had been saved; it is not to be saved itself."""
+def with_unsaved_ending(run: IngestRun) -> IngestRun:
+    """Set the fields of `run` as if its end had been saved. The row must not be saved."""
     if run.id in unsaved:
         ending, at = unsaved[run.id]
-        for name, value in changes_of(ending, at).items():
+        for name, value in row_values(ending, at).items():
             setattr(run, name, value)
     return run

@@ -1,4 +1,4 @@
-"""The status of a failure of the vector store."""
+"""The HTTP status of a failure of the vector store."""
 
 from apps.core.error_map import register_status
 

@@ -1,7 +1,7 @@
-"""Holds off what changes the published index, while all of it is copied or mended.
+"""A lock that stops changes of the published index while it is copied or repaired.
 
-A run goes on meanwhile: it reads, embeds and writes chunks that nobody sees yet. What waits is
-publishing, deleting and rebuilding.
+Publishing, deleting and rebuilding wait. A run continues to read, embed and write chunks, which
+are not published yet.
 """
 
 import threading
@@ -11,14 +11,16 @@ from contextlib import contextmanager
 from apps.core.errors import Conflict
 from apps.index.types import Check, never_cancelled
 
-# Between two looks whether somebody has cancelled.
-LOOK_SECONDS = 0.2
+# How often a waiting `frozen` calls its check.
+POLL_SECONDS = 0.2
 FROZEN = "A backup or a repair is under way: try again when it is done."
 
 
 class Freeze:
-    """Any number of changes at once, or one freeze. Each may be entered again by its thread, and
-    who has frozen the index may change it."""
+    """A reentrant lock: any number of threads that change the index, or one that freezes it.
+
+    The thread that freezes the index may also change it.
+    """
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -28,8 +30,8 @@ class Freeze:
 
     @contextmanager
     def changing(self, *, wait: bool = True) -> Iterator[None]:
-        """Around a change of what is published; while the index is frozen it waits, or raises
-        Conflict BUSY where it is not to."""
+        """Hold the lock for a change of what is published. While another thread freezes the index,
+        wait, or raise Conflict BUSY if `wait` is false."""
         me = threading.get_ident()
         with self._condition:
             if not wait and self.is_frozen:
@@ -48,15 +50,18 @@ class Freeze:
 
     @contextmanager
     def frozen(self, check: Check = never_cancelled) -> Iterator[None]:
-        """Nothing that is published changes inside, but by this thread. Waits for the changes under
-        way; what `check` raises meanwhile ends that."""
+        """Freeze the index: inside the block only this thread changes what is published.
+
+        Waits for changes in progress. `check` is called while waiting; an exception that it raises
+        ends the wait.
+        """
         me = threading.get_ident()
         with self._condition:
             self._waiting += 1
             try:
                 while self._frozen_by or self._changing:
                     check()
-                    self._condition.wait(LOOK_SECONDS)
+                    self._condition.wait(POLL_SECONDS)
                 self._frozen_by = me
             finally:
                 self._waiting -= 1
@@ -70,7 +75,7 @@ class Freeze:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether changes of other threads have to wait."""
+        """Whether a change by the calling thread has to wait."""
         with self._condition:
             return bool(self._frozen_by or self._waiting) and not self._is_inside(
                 threading.get_ident()
@@ -80,5 +85,5 @@ class Freeze:
         return thread == self._frozen_by or thread in self._changing
 
 
-# Of this process: only one has the embedded store.
+# One per process, as only one process opens the embedded store.
 index = Freeze()

@@ -1,15 +1,15 @@
-"""The id of this installation, and what it writes into each collection and word index."""
+"""The id of this installation, which each collection and word index records."""
 
 from apps.index.models import Installation, Root
 from apps.index.types import Origin
 
 
 def installation_id() -> str:
-    """The id that this database has; made when it is first asked for, by one of those who ask."""
+    """Return the id of this database. The first call creates it."""
     row, _ = Installation.objects.get_or_create(id=1)
     return str(row.uid)
 
 
 def origin_of(root: Root) -> Origin:
-    """What the index of a root says of itself."""
+    """Return the origin that the index of a root records."""
     return Origin(installation_id(), root.path, root.name)

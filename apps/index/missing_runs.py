@@ -1,9 +1,9 @@
-"""Whether the database is older than the index: then it was put back or copied without its log.
+"""Detects a database that is older than the index: restored, or copied without its log.
 
-SQLite keeps what was committed last in `<database>-wal` until it is moved into the database. Who
-copies the data folder of a running server without that file gets a database that lacks it. Each
-run has a row before anything is written to the index, and the rows stay: a run that the index
-names and the database does not know is one that the database has lost.
+SQLite keeps the latest commits in `<database>-wal` until a checkpoint. A copy of the data folder
+of a running server without that file lacks these commits. A run has a row before it writes to the
+index, and the row stays. So the database has lost each run that the index names and that has no
+row.
 """
 
 from uuid import UUID
@@ -14,9 +14,11 @@ from apps.index.models import IngestRun, Root
 
 
 def unknown_runs() -> dict[str, int]:
-    """Of each root, by its path, how many runs the index names that the database does not know.
-    Indexes that cannot be read say nothing."""
-    found = {}
+    """Return root path → number of runs that the root's word index names and that have no row.
+
+    Roots without such runs are left out, and so are word indexes that cannot be read.
+    """
+    unknown = {}
     for root in Root.objects.order_by("path"):
         try:
             named = {run for run in get_lexical().runs(root.id) if _is_uuid(run)}
@@ -24,21 +26,21 @@ def unknown_runs() -> dict[str, int]:
             continue
         known = IngestRun.objects.filter(id__in=named).values_list("id", flat=True)
         if count := len(named) - len(known):
-            found[root.path] = count
-    return found
+            unknown[root.path] = count
+    return unknown
 
 
 def describe() -> str:
-    """One sentence on it; empty where the database knows all runs."""
-    found = unknown_runs()
-    if not found:
+    """Return a message for the operator; empty if the database has all runs."""
+    unknown = unknown_runs()
+    if not unknown:
         return ""
-    runs = sum(found.values())
+    runs = sum(unknown.values())
     return (
-        f"The database is older than the index: it does not know {runs} "
-        f"run{'' if runs == 1 else 's'} that wrote to the index of {', '.join(sorted(found))}. "
-        "If this data folder is a copy, it lacks the database's log (codeinfo.sqlite3-wal), and "
-        "with it whatever was stored last."
+        f"The database is older than the index: it does not have {runs} "
+        f"run{'' if runs == 1 else 's'} that wrote to the index of {', '.join(sorted(unknown))}. "
+        "If this data folder is a copy, the database's log (codeinfo.sqlite3-wal) is missing, and "
+        "with it the latest changes."
     )
 
 

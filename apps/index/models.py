@@ -1,8 +1,9 @@
-"""Rows of the index: which folders, which files of them, and the runs that made them.
+"""Models of the index: roots, their files, and the runs that wrote them.
 
-Publishing is one number. A SourceFile is live when `since <= root.generation` and `until` is null
-or above it; a run writes rows for generation + 1, and one conditional UPDATE of Root.generation
-makes them all live and the old ones dead. Until then, and after a crash, nothing has changed.
+A generation number publishes a run (as in multiversion concurrency control). A SourceFile is live
+if `since <= root.generation` and `until` is null or greater. A run writes rows for
+generation + 1; one conditional UPDATE of Root.generation makes all of them live and the replaced
+ones dead. Before that UPDATE, and after a crash, nothing has changed for readers.
 """
 
 import uuid
@@ -19,15 +20,15 @@ LONGEST_REASON = 255
 
 class RootQuerySet(models.QuerySet["Root"]):
     def published(self) -> "RootQuerySet":
-        """Roots that answer questions: those whose first run has published."""
+        """Roots that can be searched: their first run has published."""
         return self.filter(generation__gt=0)
 
 
 class Root(models.Model):
-    """An ingested folder, by its real path. Generation 0: its first run has not published yet.
+    """An ingested folder, identified by its real path.
 
-    `last_run_id` is the run that published; `last_state` and `last_error` tell of the latest run,
-    which may have failed and left the published files as they were.
+    At generation 0 its first run has not published yet. `last_run_id` is the run that published
+    last. `last_state` and `last_error` belong to the latest run, which may have failed.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -35,9 +36,10 @@ class Root(models.Model):
     name = models.CharField(max_length=255, unique=True)
     description = models.TextField(blank=True, default="")
     model = models.CharField(max_length=255)
-    # Its files are found by a walk, whatever git knows of it.
+    # Files are discovered by a walk, even if the folder is a git repository.
     plain_folder = models.BooleanField(default=False)
-    # What its chunks were made by (`runs.delta`); with another one they are all made again.
+    # Version of the chunker that made the chunks (`runs.delta`); another version makes all of them
+    # again.
     chunker_version = models.CharField(max_length=64, blank=True, default="", editable=False)
     generation = models.PositiveIntegerField(default=0)
     files = models.PositiveIntegerField(default=0)
@@ -47,7 +49,7 @@ class Root(models.Model):
     last_run_id = models.UUIDField(null=True, blank=True)
     last_state = models.CharField(max_length=32, blank=True, default="")
     last_error = models.TextField(blank=True, default="")
-    # What its stores lack of what was published, in words; empty while nothing is known to be lost.
+    # A sentence on published data that the stores lack; empty if none is known to be lost.
     damage = models.TextField(blank=True, default="", editable=False)
     last_ingest_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -63,18 +65,19 @@ class Root(models.Model):
 
 class IngestRunQuerySet(models.QuerySet["IngestRun"]):
     def live(self) -> "IngestRunQuerySet":
-        """Runs that are queued or under way."""
+        """Runs that are queued or in progress."""
         return self.exclude(state__in=TERMINAL_STATES)
 
     def running(self) -> "IngestRunQuerySet":
+        """Runs in progress."""
         return self.filter(state__in=RUNNING_STATES)
 
 
 class IngestRun(models.Model):
-    """One pass over a folder. The row is the queue entry, the progress and the record of it.
+    """One pass over a folder: its queue entry, its progress and its result.
 
-    `slot` is what makes racing requests safe on every database: it is unique, so of two requests
-    that both saw an idle index only one can insert its row. It is null once the run has ended.
+    `slot` is unique and set until the run has ended. Of two concurrent requests that both find the
+    index idle, only one can insert its row, on every database.
     """
 
     class Operation(models.TextChoices):
@@ -91,7 +94,7 @@ class IngestRun(models.Model):
     model = models.CharField(max_length=255)
     dry_run = models.BooleanField(default=False)
     plain_folder = models.BooleanField(default=False)
-    # Publish even where most files have disappeared.
+    # Publish even if most files have disappeared.
     force = models.BooleanField(default=False)
     slot = models.CharField(max_length=64, null=True, unique=True, editable=False)  # noqa: DJ001
 
@@ -103,14 +106,14 @@ class IngestRun(models.Model):
     chunks = models.PositiveIntegerField(default=0)
     embedded = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
-    # Files that stay as an earlier run has published them.
+    # Number of files that stay as an earlier run published them.
     unchanged = models.PositiveIntegerField(default=0)
     current_file = models.TextField(blank=True, default="")
     file_index = models.PositiveIntegerField(null=True, blank=True)
     file_total = models.PositiveIntegerField(null=True, blank=True)
     eta_ms = models.BigIntegerField(null=True, blank=True)
 
-    # The request that asked for it, for the log.
+    # Id of the HTTP request that queued the run, for the log.
     request_id = models.CharField(max_length=64, blank=True, default="", editable=False)
     cancel_requested = models.BooleanField(default=False)
     owner = models.CharField(max_length=64, blank=True, default="")
@@ -139,34 +142,36 @@ class SourceFileQuerySet(models.QuerySet["SourceFile"]):
         return self.filter(_is_live_at(F("root__generation")))
 
     def live_at(self, generation: int) -> "SourceFileQuerySet":
-        """Rows of one root that are live at this generation, whatever its row says by now."""
+        """Rows of one root that are live at this generation, which may be an earlier one."""
         return self.filter(_is_live_at(generation))
 
     def dead(self) -> "SourceFileQuerySet":
-        """Rows of a run that has not published (or never will), and rows that a run replaced."""
+        """Rows of runs that have not published, and rows that a later run replaced."""
         return self.filter(Q(since__gt=F("root__generation")) | Q(until__lte=F("root__generation")))
 
     def ingested(self) -> "SourceFileQuerySet":
+        """Files that were not skipped."""
         return self.filter(skip_reason="")
 
     def skipped(self) -> "SourceFileQuerySet":
+        """Files that a run left out."""
         return self.exclude(skip_reason="")
 
     def with_problem(self) -> "SourceFileQuerySet":
-        """Ingested files whose chunks are not what they would give today."""
+        """Ingested files whose chunks are incomplete or out of date."""
         return self.filter(skip_reason="").exclude(problem="")
 
     def listed(self) -> "SourceFileQuerySet":
-        """Files that are skipped or have a problem, each with its `reason`."""
+        """Files that are skipped or have a problem, annotated with `reason`."""
         reason = Case(When(skip_reason="", then=F("problem")), default=F("skip_reason"))
         return self.annotate(reason=reason).exclude(reason="")
 
 
 class SourceFile(models.Model):
-    """One file of a root as one run saw it, or the reason why it was left out.
+    """A file of a root as one run read it, or the reason why the run skipped it.
 
-    It stays live over later runs that find it unchanged. `embedded` of its chunks have a vector. A
-    dry run's rows have no root: they tell what would be skipped, and are never live.
+    The row stays live while later runs find the file unchanged. `embedded` of its `chunks` have a
+    vector. Rows of a dry run have no root; they list what would be skipped, and are never live.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -183,7 +188,7 @@ class SourceFile(models.Model):
     since = models.PositiveIntegerField()
     until = models.PositiveIntegerField(null=True, blank=True)
     skip_reason = models.CharField(max_length=LONGEST_REASON, blank=True, default="")
-    # Why its chunks are not what the file would give today: it could not be parsed or read.
+    # Why its chunks are incomplete or out of date: the file could not be parsed or read.
     problem = models.CharField(max_length=LONGEST_REASON, blank=True, default="")
 
     objects = SourceFileQuerySet.as_manager()
@@ -197,7 +202,7 @@ class SourceFile(models.Model):
 
 
 class IndexLock(models.Model):
-    """The one embedder that all roots share, so that distances compare. One row, or none."""
+    """The embedder that all roots share, so that their distances compare. One row, or none."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     model = models.CharField(max_length=255)
@@ -210,9 +215,9 @@ class IndexLock(models.Model):
 
 
 class Installation(models.Model):
-    """Which installation this database belongs to. One row, made at the first start.
+    """The installation that this database belongs to. One row, created at the first start.
 
-    Every collection and word index carries its `uid`, so that a start deletes nothing that another
+    Every collection and word index records its `uid`, so that codeinfo deletes nothing that another
     installation has written.
     """
 
@@ -225,10 +230,10 @@ class Installation(models.Model):
 
 
 class RemovedRoot(models.Model):
-    """A root that this database had: the proof that its vectors and words may be deleted.
+    """A tombstone: this database had the root, so its vectors and words may be deleted.
 
-    A sweep deletes nothing of a root that stands neither here nor among the roots. The rows stay,
-    since a run of another process may write for a removed root once more before it notices.
+    A sweep deletes nothing of a root that is neither here nor in Root. The rows stay, as a run of
+    another process may still write for a root before it notices the removal.
     """
 
     root_id = models.UUIDField(primary_key=True)
@@ -242,6 +247,6 @@ class RemovedRoot(models.Model):
 
 @receiver(pre_delete, sender=Root)
 def record_removal(instance: Root, **signal: object) -> None:
-    """However a root is deleted, in the same transaction."""
+    """Write the tombstone of a root in the transaction that deletes it."""
     facts = {"path": instance.path, "name": instance.name}
     RemovedRoot.objects.update_or_create(root_id=instance.id, defaults=facts)

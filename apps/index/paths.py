@@ -1,4 +1,4 @@
-"""Where a file of a root is, as this process and as the user's machine call it."""
+"""Absolute paths of a root's files, in this process's file system and on the host."""
 
 import posixpath
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ UNMAPPED = "HOST_INGEST_DIR not set; using container path base"
 
 @dataclass(frozen=True)
 class MappedPath:
-    """`warning` is set only inside a container that was not told where /data is on the host."""
+    """The two absolute paths of a file."""
 
-    container_path: str
-    host_path: str
-    warning: str | None = None
+    container_path: str  # as this process opens it
+    host_path: str  # as the user's machine names it
+    warning: str | None = None  # set in a container without HOST_INGEST_DIR
 
 
 def map_path(root: Root, rel_path: str = "") -> MappedPath:
-    """The two absolute paths of a file. `rel_path` is the stored one: it is never derived again.
+    """Return the two absolute paths of a file. `rel_path` is the stored relative path.
 
-    Only the root is mapped, so that a root deeper than /data/<name>, or outside /data, keeps its
+    Only the root is mapped, so that a root deeper than /data/<name>, or outside /data, retains its
     whole path (docs/contract.md §4.5, docs/decisions.md B31).
     """
     k = config()
@@ -35,7 +35,7 @@ def map_path(root: Root, rel_path: str = "") -> MappedPath:
 
 @lru_cache
 def _mapped(root: str, host_dir: str) -> tuple[str, str]:
-    """A root's own two paths: a search asks for them with every row."""
+    """Return the two paths of a root. Cached, as a search maps every row."""
     here = PurePosixPath(root)
     if not host_dir or not here.is_relative_to(CONTAINER_BASE):
         return str(here), str(here)

@@ -1,24 +1,28 @@
-"""Why the chunks of a published file are not what it would give today (`SourceFile.problem`)."""
+"""Values of `SourceFile.problem`: why a file's chunks are incomplete or out of date."""
 
-# The parse killed its process twice, or was killed twice by somebody. The next run tries it again.
+# The parse process died twice. The next run parses the file again.
 PARSING_FAILED = "Parsing failed: cut by lines"
-# The same file takes as long the next time, so no run tries it again before it changes.
+# The next parse would take as long, so the file is parsed again only after it has changed.
 PARSING_TOO_LONG = "Parsing took too long: cut by lines"
-_KEPT = "Kept as it was ingested: "
-# As above, by a run that would have cut it otherwise: it is made anew when it can be read.
-_KEPT_OUTDATED = "Kept as it was ingested earlier: "
+_UNREAD = "Kept as it was ingested: "
+# The chunks are also of an older chunker: they are made again when the file can be read.
+_UNREAD_OUTDATED = "Kept as it was ingested earlier: "
 
 
-def kept(reason: str, *, outdated: bool) -> str:
-    """What is said of a published file that cannot be read for `reason`."""
-    return f"{_KEPT_OUTDATED if outdated else _KEPT}{reason}"
+def unread(reason: str, *, outdated: bool) -> str:
+    """Return the problem of a published file that a run could not read.
+
+    reason: why it could not be read
+    outdated: whether the published chunks would be made again if it could be read
+    """
+    return f"{_UNREAD_OUTDATED if outdated else _UNREAD}{reason}"
 
 
-def ends_with_reading(problem: str) -> bool:
-    """Whether nothing is wrong any more when the file can be read and has not changed."""
-    return problem.startswith(_KEPT)
+def is_solved_by_reading(problem: str) -> bool:
+    """Whether the problem ends when the file is readable and unchanged."""
+    return problem.startswith(_UNREAD)
 
 
-def is_tried_again(problem: str) -> bool:
-    """Whether a file with this problem is cut again although it has not changed."""
-    return problem == PARSING_FAILED or problem.startswith(_KEPT_OUTDATED)
+def needs_rechunking(problem: str) -> bool:
+    """Whether a file with this problem is chunked again although it is unchanged."""
+    return problem == PARSING_FAILED or problem.startswith(_UNREAD_OUTDATED)

@@ -1,4 +1,4 @@
-"""Results of queries, kept until they can have changed."""
+"""Caches of query results."""
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -12,14 +12,14 @@ from django.db.models import Model, QuerySet
 if TYPE_CHECKING:
     from apps.index.models import Root
 
-Row = TypeVar("Row", bound=Model)
+ModelT = TypeVar("ModelT", bound=Model)
 Result = TypeVar("Result")
 
 
 def per_generation(read: Callable[["Root"], Result]) -> Callable[["Root"], Result]:
-    """Cache what `read` returns for the newest generation of each root.
+    """Decorate `read` to cache one result per root, for the newest generation.
 
-    Published rows of a generation never change. The cache holds one result per root.
+    The published rows of a generation never change.
     """
     results: dict[UUID, tuple[int, Result]] = {}
 
@@ -33,41 +33,40 @@ def per_generation(read: Callable[["Root"], Result]) -> Callable[["Root"], Resul
     return cached
 
 
-class CachedQuery(Generic[Row]):
-    """A query that is the same each time. It is put into SQL once, for that takes Django longer
-    than the database needs to answer.
+class CachedQuery(Generic[ModelT]):
+    """A query without parameters, cached per thread until the database changes.
 
-    A thread is given the same rows again, and so must not change them, until somebody has written
-    to the database.
+    It is compiled to SQL once: that takes Django longer than the database takes to answer.
     """
 
-    def __init__(self, query: Callable[[], QuerySet[Row]]) -> None:
+    def __init__(self, query: Callable[[], QuerySet[ModelT]]) -> None:
         self._query = query
-        self._kept = threading.local()
+        self._cache = threading.local()
 
-    def rows(self) -> Sequence[Row]:
-        # Looked at before the rows are: what is written in between is seen by the next time.
-        now = _state()
-        if now is None:
+    def rows(self) -> Sequence[ModelT]:
+        """Return the rows. A thread gets the same objects again: do not change them."""
+        # Read before the rows, so that the next call notices a write in between.
+        version = _database_version()
+        if version is None:
             return list(self._read())
-        if getattr(self._kept, "state", None) != now:
-            self._kept.rows, self._kept.state = list(self._read()), now
-        rows: Sequence[Row] = self._kept.rows
+        if getattr(self._cache, "version", None) != version:
+            self._cache.rows, self._cache.version = list(self._read()), version
+        rows: Sequence[ModelT] = self._cache.rows
         return rows
 
     @cached_property
-    def _read(self) -> Callable[[], Iterable[Row]]:
+    def _read(self) -> Callable[[], Iterable[ModelT]]:
         query = self._query()
         if connection.vendor == "mongodb":
-            return query.all  # it speaks no SQL
+            return query.all  # no SQL
         return partial(query.model._default_manager.raw, *query.query.sql_with_params())
 
 
-def _state() -> tuple[Any, ...] | None:
-    """What is another after every write, by whatever process; None where nothing tells.
+def _database_version() -> tuple[Any, ...] | None:
+    """Return a value that changes with every write by any process; None if there is none.
 
-    Of SQLite: this connection, the version that the commits of others change, and how many rows
-    this one has written. In a transaction nothing tells, since that number stays when it is undone.
+    In SQLite: the connection, its data_version (commits of other connections) and total_changes
+    (own writes). None in a transaction, as a rollback does not reset total_changes.
     """
     if connection.vendor != "sqlite":
         return None

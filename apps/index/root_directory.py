@@ -1,8 +1,9 @@
-"""Opening files below a root so that nothing can lead out of it.
+"""Opens files below a root without ever leaving it.
 
-Each component of a path is opened from the one before (openat) and never through a symbolic link,
-so a folder swapped for a link between listing and reading is refused by the kernel, not by a check
-that can be raced. Only regular files are opened: opening a FIFO or a device can block or do things.
+Each component of a path is opened relative to the one before (openat), never through a symbolic
+link. So the kernel refuses a folder that was replaced by a link after it was listed; there is no
+check that can be raced. Only regular files are opened: opening a FIFO can block, and opening a
+device can have effects.
 """
 
 import errno
@@ -15,17 +16,17 @@ from typing import NamedTuple, Self
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 
-# Folders are passed through, not listed: with O_PATH that needs no right to read them.
+# Folders on the way are not listed: O_PATH needs no right to read them.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY)
 FOLDER_FLAGS = _PASS | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 LIST_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-# Folders deeper than this are left out: no project has them, and each level costs a call.
+# Deeper folders are skipped: projects do not have them, and each level costs a system call.
 MAX_DEPTH = 100
-# A root holds the folders of this many levels open, and four descriptors more: its own, the
-# deepest folder's, the next one's and the file's. Descriptors are shared with all sockets.
-HELD_LEVELS = 28
+# A RootDirectory has at most this many folders open, and four other descriptors: the root, the
+# deepest folder, the next one and the file. Sockets need descriptors too.
+MAX_OPEN_LEVELS = 28
 
 SYMBOLIC_LINK = "Symbolic link"
 SPECIAL = "Not a regular file"
@@ -44,7 +45,7 @@ REASONS = {
 
 
 def reason_of(error: OSError) -> str:
-    """A few words on why a file could not be opened or read."""
+    """Return a short reason why a file could not be opened or read."""
     if isinstance(error, TooDeep):
         return TOO_DEEP
     if not error.errno:
@@ -53,12 +54,12 @@ def reason_of(error: OSError) -> str:
 
 
 def is_unreadable(error: OSError) -> bool:
-    """Whether the file may be there all the same: a lack of rights or descriptors, a bad disk."""
+    """Whether the file may exist: rights or descriptors are missing, or the disk is faulty."""
     return not isinstance(error, SpecialFile) and reason_of(error).startswith(UNREADABLE)
 
 
 class SpecialFile(OSError):
-    """A FIFO, socket, device or folder where a regular file was asked for."""
+    """A FIFO, socket, device or folder instead of a regular file."""
 
 
 class TooDeep(OSError):
@@ -66,7 +67,7 @@ class TooDeep(OSError):
 
 
 class Unreadable(InvalidInput):
-    """A file that may be there, but cannot be read now."""
+    """A file that may exist but cannot be read now."""
 
     code = "NOT_READABLE"
 
@@ -76,7 +77,7 @@ class Unreadable(InvalidInput):
 
 
 class Entry(NamedTuple):
-    """One name in a folder, as the folder has it: a link is no folder."""
+    """One entry of a folder. A link to a folder is not a folder."""
 
     name: str
     is_link: bool
@@ -84,19 +85,18 @@ class Entry(NamedTuple):
 
 
 class RootDirectory:
-    """A root, given by its real path, held open; its methods take paths relative to it.
+    """An open root. Methods take paths relative to it and raise OSError.
 
-    The upper folders of the last path stay open, so that walking files in order costs one open
-    each. Not for use by several threads at once. Raises OSError.
+    The upper folders of the last path stay open, so that a walk in order opens each folder once.
+    Not thread-safe.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = _open_root(root)
-        self._at: str | None = ""  # the folder that is open; None where one could not be opened
-        # The open folders from the root down, and that of the last path where it lies below them.
-        self._names: list[str] = []
-        self._folders: list[int] = []
-        self._deepest: int | None = None
+        self._at: str | None = ""  # the open folder; None after one could not be opened
+        self._names: list[str] = []  # of the open folders, from the root down
+        self._folders: list[int] = []  # their descriptors
+        self._deepest: int | None = None  # the folder of the last path, if it is below them
 
     def __enter__(self) -> Self:
         return self
@@ -111,46 +111,46 @@ class RootDirectory:
         os.close(self._root)
 
     def identity(self) -> tuple[int, int]:
-        """Device and inode of the root, which nothing else has while this is open."""
-        found = os.fstat(self._root)
-        return found.st_dev, found.st_ino
+        """Return device and inode of the root. No other folder has them while this is open."""
+        status = os.fstat(self._root)
+        return status.st_dev, status.st_ino
 
     def stat(self, path: str) -> os.stat_result:
-        """What stands at a path, a link itself where it is one."""
+        """Return the status of a path (lstat). Raises OSError."""
         folder, name = self._enter(path)
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
     def open(self, path: str) -> tuple[int, os.stat_result]:
-        """A descriptor, to be closed by the caller, and what it stands for."""
+        """Open a regular file. The caller closes the descriptor. Raises OSError."""
         folder, name = self._enter(path)
         _only_regular(os.stat(name, dir_fd=folder, follow_symlinks=False))
         descriptor = os.open(name, FILE_FLAGS, dir_fd=folder)
         try:
-            found = os.fstat(descriptor)
-            _only_regular(found)
+            status = os.fstat(descriptor)
+            _only_regular(status)
         except OSError:
             os.close(descriptor)
             raise
-        return descriptor, found
+        return descriptor, status
 
-    def look(self) -> None:
-        """Raises OSError where the root cannot be listed."""
+    def check_listable(self) -> None:
+        """Raise OSError if the root cannot be listed."""
         descriptor = os.open(".", LIST_FLAGS, dir_fd=self._root)
         try:
-            with os.scandir(descriptor) as found:
-                next(found, None)
+            with os.scandir(descriptor) as entries:
+                next(entries, None)
         finally:
             os.close(descriptor)
 
     def entries(self, folder: str) -> list[Entry]:
-        """What is in a folder, whose path ends with a slash; "" is the root."""
+        """List a folder. Its path ends with a slash; "" is the root. Raises OSError."""
         parent, _ = self._enter(folder)
         descriptor = os.open(".", LIST_FLAGS, dir_fd=parent)
         try:
-            with os.scandir(descriptor) as found:
+            with os.scandir(descriptor) as entries:
                 return [
                     Entry(entry.name, entry.is_symlink(), entry.is_dir(follow_symlinks=False))
-                    for entry in found
+                    for entry in entries
                 ]
         finally:
             os.close(descriptor)
@@ -174,7 +174,7 @@ class RootDirectory:
         self._leave(common)
         for folder in folders[common:]:
             inner = _open_folder(folder, self._here())
-            if len(self._folders) < HELD_LEVELS:
+            if len(self._folders) < MAX_OPEN_LEVELS:
                 self._folders.append(inner)
                 self._names.append(folder)
             else:
@@ -199,7 +199,7 @@ class RootDirectory:
 
 
 def _open_root(root: Path) -> int:
-    """Every component of a real path is a folder, so a link among them was put there since."""
+    """Open a root by its real path. A component that is a link now replaced a folder."""
     here = os.open("/", FOLDER_FLAGS)
     for name in root.absolute().parts[1:]:
         try:
@@ -214,21 +214,21 @@ def _open_folder(name: str, parent: int) -> int:
     try:
         return os.open(name, FOLDER_FLAGS, dir_fd=parent)
     except NotADirectoryError:
-        # What the kernel says of a link, too.
+        # The kernel reports a link in this way, too.
         if stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, SYMBOLIC_LINK) from None
         raise
 
 
-def _only_regular(found: os.stat_result) -> None:
-    if stat.S_ISLNK(found.st_mode):
+def _only_regular(status: os.stat_result) -> None:
+    if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, SYMBOLIC_LINK)
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise SpecialFile(SPECIAL)
 
 
 def read_up_to(descriptor: int, limit: int) -> bytes:
-    """At most `limit` bytes from where the descriptor stands."""
+    """Read at most `limit` bytes from the current position."""
     parts: list[bytes] = []
     while limit > 0 and (part := os.read(descriptor, min(limit, 1 << 20))):
         parts.append(part)
@@ -237,18 +237,19 @@ def read_up_to(descriptor: int, limit: int) -> bytes:
 
 
 def read_file(root: Path, rel_path: str, limit: int | None = None) -> bytes:
-    """The bytes of a regular file below `root`, no component of its path being a link.
+    """Return the content of a regular file below `root`. No component of its path may be a link.
 
-    Raises NotFound where there is none, and InvalidInput for a path that leads out of the root
-    (code INVALID_PATH), for what is not a readable regular file (NOT_READABLE; Unreadable where
-    only reading fails) and for a file above `limit` bytes, INGEST_MAX_FILE_BYTES where none is
-    given (TOO_LARGE).
+    limit: maximum size in bytes, by default INGEST_MAX_FILE_BYTES
+
+    Raises NotFound if there is no file, and InvalidInput with the code INVALID_PATH for a path that
+    leads out of the root, NOT_READABLE if it is not a regular file (Unreadable if only reading
+    fails), and TOO_LARGE.
     """
     _check_path(rel_path)
     limit = limit or config().ingest_max_file_bytes
     try:
-        with RootDirectory(root) as beneath:
-            descriptor, _ = beneath.open(rel_path)
+        with RootDirectory(root) as directory:
+            descriptor, _ = directory.open(rel_path)
             try:
                 data = read_up_to(descriptor, limit + 1)
             finally:

@@ -1,8 +1,8 @@
-"""What the vector store and the word index hold of a root is deleted from both, always together.
+"""Deletes from the vector store and the word index together.
 
-Of a root that is removed the words go first: they are in files of our own, so they go even while
-Chroma is away. Of one that stays, the vectors do: where Chroma refuses, both are as they were, and
-the words are not built again from vectors that are dead.
+The words of a removed root are deleted first: that works even while Chroma is unavailable. Of a
+root that stays, vectors are deleted first: if Chroma fails, both stores are unchanged, and words
+are not rebuilt from dead vectors.
 """
 
 import logging
@@ -22,35 +22,35 @@ logger = logging.getLogger("codeinfo.ingest")
 
 @dataclass(frozen=True)
 class StoredRoot:
-    """What the stores hold of one root, and whose it is; None where it does not say."""
+    """What the two stores have of one root."""
 
     root_id: UUID
-    vectors: bool
-    words: bool
-    vectors_of: Origin | None
-    words_of: Origin | None
-    model: str = ""
+    vectors: bool  # whether there is a Chroma collection
+    words: bool  # whether there is a word index
+    vectors_of: Origin | None  # origin of the collection; None if it has none recorded
+    words_of: Origin | None  # origin of the word index; likewise
+    model: str = ""  # that the collection records
 
     @property
     def origin(self) -> Origin | None:
         return self.vectors_of or self.words_of
 
-    def is_anothers(self, installation: str) -> bool:
-        """Whether all of it says that another installation wrote it."""
-        of_others = [
-            is_anothers(origin, installation)
-            for there, origin in ((self.vectors, self.vectors_of), (self.words, self.words_of))
-            if there
-        ]
-        return all(of_others)
+    def is_foreign(self, installation: str) -> bool:
+        """Whether every store that has the root records another installation."""
+        return all(
+            is_foreign(origin, installation)
+            for exists, origin in ((self.vectors, self.vectors_of), (self.words, self.words_of))
+            if exists
+        )
 
 
-def is_anothers(origin: Origin | None, installation: str) -> bool:
+def is_foreign(origin: Origin | None, installation: str) -> bool:
+    """Whether another installation wrote an index. False if its origin is not recorded."""
     return origin is not None and origin.installation != installation
 
 
 def stored_roots() -> dict[UUID, StoredRoot]:
-    """Every root of which either store holds anything."""
+    """Return all roots that either store has anything of. Raises Unavailable."""
     vectors = get_store().descriptions()
     words = get_lexical().roots()
     return {
@@ -67,7 +67,7 @@ def stored_roots() -> dict[UUID, StoredRoot]:
 
 
 def words_of(root_id: UUID) -> Origin | None:
-    """Whose a root's words are; None where they do not say, or cannot be read."""
+    """Return the origin of a root's word index; None if it records none or cannot be read."""
     try:
         return get_lexical().origin(root_id)
     except Unavailable:
@@ -75,7 +75,7 @@ def words_of(root_id: UUID) -> Origin | None:
 
 
 def delete_run(root_id: UUID, run_id: UUID, check: Check = never_cancelled) -> None:
-    """Delete what a run wrote; where `check` raises, the rest is left."""
+    """Delete what a run wrote. An exception from `check` leaves the rest."""
     get_store().delete_run(root_id, run_id, check)
     get_lexical().delete_run(root_id, run_id, check)
 
@@ -83,23 +83,23 @@ def delete_run(root_id: UUID, run_id: UUID, check: Check = never_cancelled) -> N
 def delete_files(
     root_id: UUID, source_file_ids: Sequence[UUID], check: Check = never_cancelled
 ) -> None:
-    """Delete the chunks of some files; where `check` raises, the rest is left."""
+    """Delete the chunks of some files. An exception from `check` leaves the rest."""
     get_store().delete_files(root_id, source_file_ids, check)
     get_lexical().delete_files(root_id, source_file_ids, check)
 
 
 def drop(root_id: UUID, check: Check = never_cancelled) -> None:
-    """Delete all of a root that does not say it is another installation's; where `check` raises,
-    some of its vectors are left."""
+    """Delete all data of a root, except what another installation wrote. An exception from `check`
+    leaves some of the vectors."""
     own = installation_id()
-    if not is_anothers(words_of(root_id), own):
+    if not is_foreign(words_of(root_id), own):
         drop_words(root_id)
-    if not is_anothers(get_store().origin(root_id), own):
+    if not is_foreign(get_store().origin(root_id), own):
         drop_vectors(root_id, check)
 
 
 def drop_words(root_id: UUID) -> None:
-    """Delete the words of a root, and say so in the log."""
+    """Delete the word index of a root, and log it."""
     if root_id in get_lexical().roots():
         origin, count = words_of(root_id), _count(lambda: get_lexical().count(root_id))
         get_lexical().drop(root_id)
@@ -107,8 +107,8 @@ def drop_words(root_id: UUID) -> None:
 
 
 def drop_vectors(root_id: UUID, check: Check = never_cancelled) -> int | None:
-    """Delete the vectors of a root, and say so in the log. How many there were; None where they
-    were too broken to be counted."""
+    """Delete the collection of a root, and log it. Return the number of vectors; None if the
+    collection was too broken to be counted."""
     origin, count = get_store().origin(root_id), _count(lambda: get_store().count(root_id))
     get_store().drop(root_id, check)
     if count or origin:
@@ -117,12 +117,12 @@ def drop_vectors(root_id: UUID, check: Check = never_cancelled) -> int | None:
 
 
 def roots() -> set[UUID]:
-    """The roots of which either holds anything."""
+    """Return the ids of the roots that either store has anything of."""
     return get_store().collections() | get_lexical().roots()
 
 
 def _count(count: Callable[[], int]) -> int | None:
-    """None where what is broken cannot be counted: it can be deleted all the same."""
+    """Return None for a broken store: it cannot be counted, but it can be deleted."""
     try:
         return count()
     except Unavailable:

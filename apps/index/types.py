@@ -1,11 +1,11 @@
-"""The values of the index. Rows are in `models`."""
+"""Value types of the index. The rows are in `models`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-# Called between the steps of what may take long; raises where it is to end.
+# Called between the steps of a long operation; raises to end it.
 Check = Callable[[], None]
 
 
@@ -30,24 +30,23 @@ TERMINAL_STATES: frozenset[str] = frozenset(
 
 
 def never_cancelled() -> None:
-    """The check of what always goes on to its end."""
+    """The `Check` of an operation that cannot be cancelled."""
 
 
 class Origin(NamedTuple):
-    """Which installation wrote an index, and of which root: written into the index itself."""
+    """Which installation wrote an index, and for which root. Each index records it."""
 
-    installation: str
-    path: str
-    name: str
+    installation: str  # Installation.uid
+    path: str  # Root.path
+    name: str  # Root.name
 
 
 @dataclass(frozen=True)
 class Filters:
-    """Which files of a root may answer; all given must hold. `path` is a prefix of the relative
-    path, or a glob where it holds one of `*?[`; `language` is as in `SourceFile.language`."""
+    """Restricts a search to some files of a root. An empty field does not restrict."""
 
-    path: str = ""
-    language: str = ""
+    path: str = ""  # prefix of the relative path, or a glob if it has one of `*?[`
+    language: str = ""  # as in SourceFile.language
 
 
 Metadata = Mapping[str, str | int | float | bool]
@@ -55,9 +54,9 @@ Metadata = Mapping[str, str | int | float | bool]
 
 @dataclass(frozen=True)
 class ChunkMetadata:
-    """What the vector store has about a chunk beside its text. The only reader of the stored keys.
+    """The metadata of a chunk in the vector store. Only this class reads the stored keys.
 
-    A missing key, or one with a value of another type, is "" or None.
+    A key that is missing, or has a value of another type, reads as "" or None.
     """
 
     run_id: str
@@ -107,7 +106,7 @@ def _number(stored: Metadata, key: str) -> int | None:
 
 @dataclass(frozen=True)
 class VectorRecord:
-    """A chunk as the vector store keeps it."""
+    """A chunk as the vector store has it."""
 
     id: str  # `<runId>:<relPath>:<i>`
     text: str
@@ -120,6 +119,6 @@ class VectorRecord:
 
 @dataclass(frozen=True)
 class StoredMatch(VectorRecord):
-    """A chunk that the vector store found."""
+    """A chunk that the vector store returned."""
 
     distance: float | None  # squared L2 of unit vectors, 2 - 2·cos

@@ -1,4 +1,4 @@
-"""Roots, runs and files to look at; a root can be embedded again or removed, nothing else."""
+"""Admin pages of roots, runs and files. All are read-only; roots can be re-embedded or removed."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from apps.index.models import IngestRun, Root, SourceFile
 from apps.ingest import services
 from apps.ingest.runs import submit
 
-# Django's class takes no type argument when it runs; its stubs want one.
+# Django's class is generic only in its stubs.
 if TYPE_CHECKING:
     Base = admin.ModelAdmin[Any]
 else:
@@ -24,7 +24,7 @@ else:
 
 
 class ReadOnly(Base):
-    """Rows that only ingests write."""
+    """An admin of rows that only ingests write."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -45,21 +45,21 @@ class RootAdmin(ReadOnly):
     actions = ("reembed",)
 
     def response_action(self, request: HttpRequest, queryset: Any) -> Any:  # type: ignore[override]
-        """An action that is refused says why, in the list."""
+        """Show why an action is refused, in the list."""
         try:
             return super().response_action(request, queryset)
         except CodeinfoError as error:
             return self._refuse(request, error)
         except ValidationError:
-            # What was selected is no key: Django itself answers 500.
-            return self._refuse(request, NotFound("No such root."))
+            # The selection is not a UUID: Django would answer 500.
+            return self._refuse(request, NotFound("No such repository."))
 
     @method_decorator(csrf_protect)
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> Any:
-        """Django's own view, but for its transaction: whoever is told that a root is gone must find
-        it so at once, and a failure must leave its run on record."""
+        """Django's view without its transaction: subscribers must see the removal when they are
+        notified, and a failure must leave its run in the database."""
         try:
             return self._delete_view(request, object_id, extra_context)  # type: ignore[attr-defined]
         except CodeinfoError as error:
@@ -69,7 +69,7 @@ class RootAdmin(ReadOnly):
         self.message_user(request, f"{error.code}: {error.message}", messages.ERROR)
         return redirect("admin:ingest_root_changelist")
 
-    @admin.action(description="Re-embed selected roots", permissions=["reembed"])
+    @admin.action(description="Re-embed selected repositories", permissions=["reembed"])
     def reembed(self, request: HttpRequest, roots: "QuerySet[Root]") -> None:
         runs = submit.queue_reembeds(roots.values_list("id", flat=True))
         self.message_user(request, f"Re-embeds queued: {len(runs)}", messages.SUCCESS)
@@ -78,16 +78,16 @@ class RootAdmin(ReadOnly):
         return request.user.has_perm("ingest.change_root")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nothing is removed while a run is queued or active."""
+        """Roots cannot be removed while a run is queued or in progress."""
         return request.user.has_perm("ingest.delete_root") and queries.active_run() is None
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What the question shows: the roots, not each of their files."""
+        """List the roots in the confirmation, and not each of their files."""
         names = [str(root) for root in objs]
         return names, {"roots": len(names)}, set(), []
 
     def delete_model(self, request: HttpRequest, obj: Root) -> None:
-        """With its vectors, and the lock if it was the last."""
+        """Remove a root with its vectors, and the model lock with the last root."""
         services.remove(obj.path)
 
     def delete_queryset(self, request: HttpRequest, queryset: "QuerySet[Root]") -> None:

@@ -1,4 +1,4 @@
-"""The JSON routes of docs/contract.md §5. Errors are raised typed, and answered in one place."""
+"""The JSON routes of docs/contract.md §5. `apps.core.error_map` answers errors."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,7 +20,7 @@ from apps.ingest.serializers import (
 
 
 class Start(APIView):
-    """`POST /ingest/start` → 202 `{runId}`, before anything was read."""
+    """`POST /ingest/start` → 202 `{runId}` when the run is queued."""
 
     def post(self, request: Request) -> Response:
         run = services.start_run(**StartSerializer.parse(request.data))
@@ -73,7 +73,7 @@ class Models(APIView):
 
 
 class Model(APIView):
-    """`POST /ingest/model {model}` → 202 `{runIds}`: every folder is embedded again with it."""
+    """`POST /ingest/model {model}` → 202 `{runIds}`: embed all folders again with it."""
 
     def post(self, request: Request) -> Response:
         runs = services.change_model(ModelSerializer.parse(request.data))

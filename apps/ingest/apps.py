@@ -1,4 +1,4 @@
-"""The room that writes the index."""
+"""Writes the index: discovery, runs, verification, and the ingest page."""
 
 from importlib import import_module
 
@@ -7,10 +7,10 @@ from django.apps import AppConfig
 
 class IngestConfig(AppConfig):
     name = "apps.ingest"
-    # "ingest" is the label of the index, which keeps its tables (`apps.index.apps`).
+    # "ingest" is the label of apps.index, which has the tables.
     label = "ingest_runs"
     verbose_name = "Ingest"
 
     def ready(self) -> None:
-        """Register the statuses and envelopes of the errors."""
+        """Register the error envelopes."""
         import_module("apps.ingest.errors")

@@ -1,7 +1,7 @@
-"""The ingest page's websocket: HTML fragments out, and in no more than that all are wanted again.
+"""The websocket of the ingest page. It sends HTML partials.
 
-On connecting, and so on every reconnect, the full state is sent; afterwards whatever partial looks
-different, at most five times a second.
+A connection gets all partials of its view, then those that changed, at most five times a second.
+Any message from the browser requests all of them again.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from apps.index import changes
 from apps.ingest import panels
 
 MIN_SECONDS_BETWEEN = 0.2
-# 1011: the browser comes back by itself, and meanwhile says that updates are unavailable.
+# 1011 "internal error": the page shows that updates are unavailable, and reconnects.
 SERVER_FAILED = 1011
 
 
 class IngestPageConsumer(AsyncWebsocketConsumer):
-    """`/ws/ui/ingest`, or with `?view=foot` only what the sidebar of every page shows."""
+    """`/ws/ui/ingest`; with `?view=foot` only the part in the sidebar of every page."""
 
     async def connect(self) -> None:
         query = parse_qs(self.scope["query_string"].decode("latin-1"))
@@ -40,7 +40,7 @@ class IngestPageConsumer(AsyncWebsocketConsumer):
             following.cancel()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """Whatever a page says, it wants everything again; its actions it posts over HTTP."""
+        """Send all partials again, whatever the message. Actions are posted over HTTP."""
         self.sent = {}
         self.changed.set()
 

@@ -1,4 +1,4 @@
-"""Which folders may be ingested, and the folder picker. Everything is judged by real path."""
+"""The folders that may be ingested, and the folder picker. All checks use real paths."""
 
 import os
 from collections.abc import Iterator
@@ -13,25 +13,24 @@ from apps.ingest.discovery.own_data import refuse_own_data
 
 @dataclass(frozen=True)
 class DirListing:
-    """The folders inside `path`, which lies in `base`; `bases` are all that may be picked from."""
+    """The folders inside a folder."""
 
-    base: str
+    base: str  # the base that `path` is in
     path: str
-    dirs: tuple[str, ...]
-    bases: tuple[str, ...]
+    dirs: tuple[str, ...]  # names
+    bases: tuple[str, ...]  # all bases
 
 
 def bases() -> tuple[Path, ...]:
-    """The folders of CODEINFO_INGEST_BASE by real path, each once, in the order given."""
+    """Return the real paths of CODEINFO_INGEST_BASE in order, without duplicates."""
     return tuple(dict.fromkeys(Path(os.path.realpath(base)) for base in config().ingest_base))
 
 
 def resolve(path: str) -> Path:
-    """The real path of a folder that may be ingested and can be listed.
+    """Return the real path of a folder that may be ingested and can be listed.
 
     Raises InvalidInput (OUTSIDE_BASE, NOT_DIRECTORY, NOT_READABLE, OWN_DATA) or NotFound. A path
-    outside the bases is refused before the disk is asked, so the answer tells nothing about what is
-    there.
+    outside the bases is refused before it is read, so the error does not tell whether it exists.
     """
     folder, _ = _inside(path)
     _names(folder)
@@ -40,18 +39,13 @@ def resolve(path: str) -> Path:
 
 
 def real_path(path: str) -> Path:
-    """The real path of `path`, whether anything is there or not.
-
-    Raises InvalidInput (OUTSIDE_BASE) where it lies outside the bases.
-    """
+    """Return the real path of `path`, which need not exist. Raises InvalidInput OUTSIDE_BASE."""
     return _inside(path)[0]
 
 
 def list_dirs(path: str = "") -> DirListing:
-    """The folders inside `path`; a blank path means the first base. Errors as in `resolve`.
-
-    Sorted without regard to case. Links are offered only where they stay inside a base.
-    """
+    """Return the folders inside `path`, by default the first base, sorted ignoring case. Links are
+    listed only if they lead to a folder inside a base. Raises as `resolve`."""
     allowed = bases()
     folder, base = _inside(path if path.strip() else str(allowed[0]))
     names = sorted(_names(folder), key=lambda name: (name.casefold(), name))
@@ -59,12 +53,12 @@ def list_dirs(path: str = "") -> DirListing:
 
 
 def _inside(path: str) -> tuple[Path, Path]:
-    # realpath also resolves `..` and every link on the way, existing or not.
+    """Return the real path, and the base that it is in."""
     if os.path.isabs(path) and "\0" not in path:
         folder = Path(os.path.realpath(path))
-        holding = [base for base in bases() if folder.is_relative_to(base)]
-        if holding:
-            return folder, max(holding, key=lambda base: len(base.parts))
+        containing = [base for base in bases() if folder.is_relative_to(base)]
+        if containing:
+            return folder, max(containing, key=lambda base: len(base.parts))
     raise InvalidInput("The folder lies outside CODEINFO_INGEST_BASE.", code="OUTSIDE_BASE")
 
 
@@ -77,7 +71,7 @@ def _names(folder: Path) -> list[str]:
     except PermissionError:
         raise InvalidInput(f"{folder} cannot be read.", code="NOT_READABLE") from None
     except OSError as error:
-        # Gone, a loop of links, a name too long: there is no such folder.
+        # It does not exist, is a loop of links, or its name is too long.
         raise NotFound(f"{folder} does not exist: {error.strerror}.") from None
 
 
@@ -88,13 +82,13 @@ def _folders(entries: Iterator[os.DirEntry[str]]) -> Iterator[str]:
 
 
 def _can_be_named(name: str) -> bool:
-    # A name that is no UTF-8 cannot travel in JSON nor be stored.
+    # A name that is not UTF-8 cannot be stored, nor sent as JSON.
     return not has_surrogates(name)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     if not entry.is_symlink():
         return entry.is_dir()
-    # A link to itself is no folder to realpath, where is_dir would raise.
+    # For a link to itself, is_dir would raise; after realpath it returns False.
     target = Path(os.path.realpath(entry.path))
     return target.is_dir() and any(target.is_relative_to(base) for base in bases())

@@ -1,4 +1,4 @@
-"""The form "New repository", and where on it an error belongs."""
+"""The form "New repository"."""
 
 from django import forms
 
@@ -7,7 +7,7 @@ from apps.index import queries
 from apps.index.models import IngestRun
 from apps.ingest import services
 
-# Errors of `services.start_run` that are about one field; all others stand above the button.
+# The field of each error code of `services.start_run`. Other errors are shown above the button.
 FIELD_OF_CODE = {
     "NOT_FOUND": "path",
     "NOT_DIRECTORY": "path",
@@ -28,14 +28,14 @@ class StartForm(forms.Form):
     dry_run = forms.BooleanField(required=False)
 
     def clean_model(self) -> str:
-        # A locked select is disabled, so the browser does not send it.
+        # Browsers do not send a disabled select.
         model = self.cleaned_data["model"] or queries.locked_model()
         if not model:
             raise forms.ValidationError("Select a model")
         return str(model)
 
     def start(self) -> IngestRun | None:
-        """Start the run that a valid form asks for; None where it was refused, with the errors."""
+        """Queue the run of a valid form. If it is refused, add the error and return None."""
         values = self.cleaned_data
         try:
             return services.start_run(

@@ -67,7 +67,7 @@ def compare(root: Root) -> Freshness:
 
 def _count(root: Root, directory: RootDirectory, end: float) -> tuple[int, bool]:
     """How many files have changed, and whether the time ran out."""
-    directory.look()
+    directory.check_listable()
     changed = 0
     for path, size, mtime_ns, sha256 in _files(root):
         if time.monotonic() > end:

@@ -1,7 +1,7 @@
-"""The living parts of the ingest page. Page, htmx answer and websocket render the same partials.
+"""The live partials of the ingest page. Page, htmx response and websocket render the same ones.
 
-A view is a list of partials. Each is one element with an id of its own and `hx-swap-oob`, so that
-it finds its place however it arrives.
+A view is a list of partials. Each is one element with an id and `hx-swap-oob`, so that htmx puts it
+in its place from any response.
 """
 
 from dataclasses import dataclass
@@ -39,23 +39,22 @@ VIEWS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Phase:
-    """One step of a run by name; `text` says what it found or does."""
+    """One step of a run."""
 
     name: str
-    text: str
+    text: str  # its result, or what it does
     state: Literal["done", "current", "waiting"]
 
 
 @dataclass(frozen=True)
 class RunPanel:
-    """A run as the page shows it. `seconds` is the time since it started, or that it took;
-    `problems` counts the files of its root that have one, where it was the last to publish."""
+    """A run as the page shows it."""
 
     run: IngestRun
     status: RunStatus
-    phases: tuple[Phase, ...]
-    seconds: float | None
-    problems: int = 0
+    phases: tuple[Phase, ...]  # empty after the run has ended
+    seconds: float | None  # since it started, until now or its end
+    problems: int = 0  # files of its root with a problem, if it published last
 
     @property
     def active(self) -> bool:
@@ -63,17 +62,17 @@ class RunPanel:
 
     @property
     def may_be_plain(self) -> bool:
-        """Whether it failed since its git repository is not read, and can be ingested without."""
+        """Whether it failed because of its git repository, and can be repeated without git."""
         return self.status.error_code == refusal.CODE
 
     @property
     def may_be_forced(self) -> bool:
-        """Whether it published nothing since most of the files have disappeared."""
+        """Whether it needs confirmation, as most files have disappeared."""
         return self.status.state == "needs_confirmation"
 
     @property
-    def spoken(self) -> str:
-        """For a live region: changes with the state and at every tenth of the way."""
+    def announcement(self) -> str:
+        """Text of an ARIA live region. It changes with the state and at every 10 percent."""
         if self.status.state != "embedding" or self.status.percent is None:
             return f"{self.run.name}: {self.status.message or self.status.state}"
         return f"{self.run.name}: {int(self.status.percent // 10) * 10} percent"
@@ -81,10 +80,10 @@ class RunPanel:
 
 @dataclass(frozen=True)
 class RootRow:
-    """A root and, while one waits or works, its run."""
+    """A root in the table."""
 
     root: Root
-    run: IngestRun | None
+    run: IngestRun | None  # its live run
 
     @property
     def state(self) -> str:
@@ -94,7 +93,7 @@ class RootRow:
 
 
 def context() -> dict[str, Any]:
-    """All that the partials draw from, read now."""
+    """Return the template context of the partials."""
     active = queries.active_run()
     shown = active or _latest_run()
     lock = queries.index_lock()
@@ -114,7 +113,7 @@ def context() -> dict[str, Any]:
 
 
 def render(view: str) -> dict[str, str]:
-    """Partial → HTML, for all partials of a view."""
+    """Return partial name → HTML, for all partials of a view."""
     values = context()
     return {name: render_to_string(f"ingest/{name}.html", values) for name in VIEWS[view]}
 
@@ -122,7 +121,7 @@ def render(view: str) -> dict[str, str]:
 def _latest_run() -> IngestRun | None:
     runs = IngestRun.objects.exclude(operation=IngestRun.Operation.REMOVE)
     latest = runs.order_by(Coalesce("finished_at", "queued_at").desc(), "-queued_at").first()
-    return endings.as_known(latest) if latest else None
+    return endings.with_unsaved_ending(latest) if latest else None
 
 
 def _rows() -> list[RootRow]:
@@ -143,7 +142,7 @@ def _problems(run: IngestRun, status: RunStatus) -> int:
     return SourceFile.objects.filter(root__last_run_id=run.id).live().with_problem().count()
 
 
-# How far a run has come, by its state: the number of phases that are behind it.
+# State → number of finished phases.
 PHASES_BEHIND = {"queued": 0, "scanning": 0, "embedding": 1}
 
 
@@ -152,11 +151,11 @@ def _phases(run: IngestRun, status: RunStatus) -> tuple[Phase, ...]:
         return ()
     behind = PHASES_BEHIND[status.state]
     texts = {
-        "Discovery": _found_text(run, status) if behind else "Looks for files",
+        "Discovery": _found_text(run, status) if behind else "Finds files",
         "Embedding": _embedding_text(run, status),
-        "Publish": "Leaves nothing: this is a dry run"
+        "Publish": "Nothing is published in a dry run"
         if run.dry_run
-        else "Searchable in one step, when all is written",
+        else "Makes all files searchable in one step",
     }
     waits = status.state == "queued"
     return tuple(
@@ -173,7 +172,7 @@ def _found_text(run: IngestRun, status: RunStatus) -> str:
 
 def _embedding_text(run: IngestRun, status: RunStatus) -> str:
     if status.state != "embedding":
-        return "Cuts files into chunks and gives each a vector"
+        return "Splits files into chunks and computes a vector for each"
     done = f"{status.counts.embedded:,} of {status.counts.chunks:,} chunks"
     return f"{done} would be embedded" if run.dry_run else f"{done} have a vector"
 

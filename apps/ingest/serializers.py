@@ -1,4 +1,4 @@
-"""The shapes of docs/contract.md §5: what comes in is checked, what goes out is spelled."""
+"""Serializers of docs/contract.md §5: validation of requests, and JSON of responses."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ from apps.ingest.folders import DirListing
 from apps.ingest.types import Counts, RunStatus
 
 
-class Text(serializers.CharField):
-    """A string, and nothing that could be made one; it can be stored as UTF-8."""
+class StringField(serializers.CharField):
+    """A JSON string that can be stored as UTF-8. Unlike CharField, it does not convert numbers."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str) or has_surrogates(data):
@@ -23,8 +23,8 @@ class Text(serializers.CharField):
         return super().to_internal_value(data)
 
 
-class Flag(serializers.BooleanField):
-    """true or false, and not the words for them."""
+class StrictBooleanField(serializers.BooleanField):
+    """A JSON true or false. Unlike BooleanField, it does not convert strings or numbers."""
 
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
@@ -35,17 +35,18 @@ class Flag(serializers.BooleanField):
 class StartSerializer(serializers.Serializer[Any]):
     """The body of `POST /ingest/start`. Unknown keys are ignored."""
 
-    path = Text(trim_whitespace=False)
-    name = Text(max_length=255)
-    model = Text(max_length=255)
-    description = Text(required=False, allow_blank=True, allow_null=True, default="")
-    dryRun = Flag(required=False, default=False)
-    plainFolder = Flag(required=False, default=False)
-    force = Flag(required=False, default=False)
+    path = StringField(trim_whitespace=False)
+    name = StringField(max_length=255)
+    model = StringField(max_length=255)
+    description = StringField(required=False, allow_blank=True, allow_null=True, default="")
+    dryRun = StrictBooleanField(required=False, default=False)
+    plainFolder = StrictBooleanField(required=False, default=False)
+    force = StrictBooleanField(required=False, default=False)
 
     @classmethod
     def parse(cls, body: Any) -> JSON:
-        """The arguments of `services.start_run`. Raises InvalidInput naming each wrong field."""
+        """Return the arguments of `services.start_run`. Raises InvalidInput with all wrong
+        fields."""
         serializer = cls(data=body)
         if not serializer.is_valid():
             problems = [f"{name}: {texts[0]}" for name, texts in serializer.errors.items()]
@@ -61,13 +62,13 @@ class StartSerializer(serializers.Serializer[Any]):
 
 
 class ReembedSerializer(serializers.Serializer[Any]):
-    """The body of `POST /ingest/reembed/<root>`, if there is one. Unknown keys are ignored."""
+    """The optional body of `POST /ingest/reembed/<root>`. Unknown keys are ignored."""
 
-    force = Flag(required=False, default=False)
+    force = StrictBooleanField(required=False, default=False)
 
     @classmethod
     def parse(cls, body: Any) -> JSON:
-        """The options of `services.reembed`. Raises InvalidInput."""
+        """Return the options of `services.reembed`. Raises InvalidInput."""
         serializer = cls(data=body or {})
         if not serializer.is_valid():
             raise InvalidInput(f"force: {next(iter(serializer.errors.values()))[0]}")
@@ -77,11 +78,11 @@ class ReembedSerializer(serializers.Serializer[Any]):
 class ModelSerializer(serializers.Serializer[Any]):
     """The body of `POST /ingest/model`."""
 
-    model = Text(max_length=255)
+    model = StringField(max_length=255)
 
     @classmethod
     def parse(cls, body: Any) -> str:
-        """The model's id. Raises InvalidInput."""
+        """Return the model's id. Raises InvalidInput."""
         serializer = cls(data=body)
         if not serializer.is_valid():
             raise InvalidInput(f"model: {next(iter(serializer.errors.values()))[0]}")
@@ -89,7 +90,7 @@ class ModelSerializer(serializers.Serializer[Any]):
 
 
 def status_wire(status: RunStatus) -> JSON:
-    """`GET /ingest/status/<runId>`; what is not known is left out."""
+    """`GET /ingest/status/<runId>`. Fields without a value are left out."""
     optional = {
         "message": status.message,
         "lastError": status.last_error,

@@ -1,4 +1,4 @@
-"""The verbs that change the index: one function each behind API, page, admin and MCP."""
+"""Operations that change the index. API, page, admin and MCP call these."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -19,7 +19,7 @@ from apps.ingest.runs import finish, journal, lock, orphans, queue, recovery, sw
 from apps.ingest.runs.generation import name_taken
 from apps.ingest.runs.submit import busy, insert_run, queue_reembeds, reembed_fields
 
-# The slot of every request that wants the index for itself: it is unique, so one gets it.
+# `IngestRun.slot` of runs that may not be queued beside another. The column is unique.
 EXCLUSIVE_SLOT = "door"
 LONGEST_PATH = 1024
 
@@ -34,12 +34,14 @@ def start_run(
     plain_folder: bool = False,
     force: bool = False,
 ) -> IngestRun:
-    """Queue the ingest of a folder; a known one is ingested again, its name, description and the
-    choice of `plain_folder` (walk it, whatever git knows of it) changing when that succeeds.
-    `force`: publish even where most of its files have disappeared, or all.
+    """Queue the ingest of a folder. An ingested folder is ingested again; its name, description and
+    `plain_folder` change when the run publishes.
 
-    Raises, in this order: the folder's errors (see `folders.resolve`), Conflict MODEL_LOCKED,
-    InvalidInput or Unavailable for an unknown model, Conflict NAME_TAKEN, Conflict BUSY.
+    plain_folder: walk the folder, even if it is a git repository
+    force: publish even if most or all files have disappeared
+
+    Raises, in this order: the errors of `folders.resolve`, Conflict MODEL_LOCKED, InvalidInput or
+    Unavailable for an unknown model, Conflict NAME_TAKEN, Conflict BUSY.
     """
     folder = str(folders.resolve(path))
     if len(folder) > LONGEST_PATH:
@@ -60,10 +62,7 @@ def start_run(
 
 
 def start_as_plain_folder(run_id: str | UUID) -> IngestRun:
-    """Queue what a run was asked for once more, as a plain folder.
-
-    Raises NotFound, and what `start_run` raises.
-    """
+    """Repeat a run with `plain_folder`. Raises NotFound, and as `start_run`."""
     run = queries.find_run(run_id)
     return start_run(
         path=run.path,
@@ -76,10 +75,10 @@ def start_as_plain_folder(run_id: str | UUID) -> IngestRun:
 
 
 def start_with_force(run_id: str | UUID) -> IngestRun:
-    """Queue what a run was asked for once more, to publish whatever has disappeared.
+    """Repeat a run that needs confirmation, with `force`.
 
-    Raises NotFound, Conflict for a run that did not ask for it or that another has followed, and
-    what `start_run` raises.
+    Raises NotFound, Conflict if the run needs no confirmation or a later run exists, and as
+    `start_run`.
     """
     run = queries.find_run(run_id)
     since = IngestRun.objects.filter(path=run.path, dry_run=False, queued_at__gt=run.queued_at)
@@ -96,9 +95,9 @@ def start_with_force(run_id: str | UUID) -> IngestRun:
 
 
 def reembed(path: str, *, force: bool = False) -> IngestRun:
-    """Queue another ingest of a root, found by its exact stored path; `force` as in `start_run`.
+    """Queue another ingest of the root with exactly this path. `force` as in `start_run`.
 
-    Raises NotFound, the folder's errors, Conflict MODEL_LOCKED, Conflict BUSY.
+    Raises NotFound, the errors of `folders.resolve`, Conflict MODEL_LOCKED, Conflict BUSY.
     """
     root = queries.find_root(path)
     folders.resolve(root.path)
@@ -108,26 +107,26 @@ def reembed(path: str, *, force: bool = False) -> IngestRun:
 
 
 def ingest_again(root_ids: Iterable[UUID]) -> list[IngestRun]:
-    """Queue the ingest of folders that the index names and the database does not know, each as a
-    new root. What stands in the index of them stays: `manage.py drop_index` deletes it.
+    """Queue the ingest of folders whose index has no row in the database, each as a new root.
 
-    Returns the runs that were queued; where there is none, raises why the first folder was refused.
+    Their old index stays until `manage.py drop_index` deletes it. Return the queued runs. Raises
+    the error of the first refused folder if none is queued.
     """
-    wanted = set(root_ids)
+    requested = set(root_ids)
     waiting = set(IngestRun.objects.live().values_list("path", flat=True))
-    runs, refusals = [], []
+    runs, errors = [], []
     for orphan in orphans.unknown_folders():
-        if orphan.root_id not in wanted or orphan.path in waiting:
+        if orphan.root_id not in requested or orphan.path in waiting:
             continue
         try:
             fields = _as_new_root(orphan)
         except CodeinfoError as error:
-            refusals.append(error)
+            errors.append(error)
             continue
         if run := insert_run(f"again:{orphan.root_id.hex}", **fields):
             runs.append(run)
-    if refusals and not runs:
-        raise refusals[0]
+    if errors and not runs:
+        raise errors[0]
     return runs
 
 
@@ -141,10 +140,10 @@ def _as_new_root(orphan: orphans.Orphan) -> dict[str, object]:
 
 
 def change_model(model: str) -> list[IngestRun]:
-    """Lock the index to another model and queue all roots to be embedded again with it. A root
-    answers again when its run has published. Returns the runs.
+    """Lock the index to another model, and queue all roots to be embedded again with it. Return the
+    runs. A root cannot be searched until its run has published.
 
-    Raises InvalidInput or Unavailable for a model that is unknown or does not answer, and Conflict
+    Raises InvalidInput for an unknown model, Unavailable if the model does not answer, and Conflict
     BUSY.
     """
     full_model = resolve(model)
@@ -160,36 +159,37 @@ def change_model(model: str) -> list[IngestRun]:
 
 
 def cancel(
-    run_id: str | UUID, patience: float = queue.STOP_SECONDS
+    run_id: str | UUID, timeout: float = queue.STOP_SECONDS
 ) -> Literal["complete", "pending"]:
-    """Stop a run. "complete": it has ended, and unless it had published before, nothing of it is
-    left; "pending": it did not end within `patience` seconds and will, or it wrote so much that the
-    worker takes it away later. Raises NotFound."""
+    """Cancel a run. Raises NotFound.
+
+    "complete": the run has ended, and what it wrote unpublished is deleted. "pending": it has not
+    ended within `timeout` seconds, or it wrote so much that the worker deletes it later.
+    """
     run = queries.find_run(run_id)
     if run.state in TERMINAL_STATES:
         return "complete"
-    gone = {"state": "cancelled", "message": "Cancelled", "slot": None}
+    cancelled = {"state": "cancelled", "message": "Cancelled", "slot": None}
     waiting = IngestRun.objects.filter(id=run.id, state="queued")
-    if waiting.update(**gone, finished_at=timezone.now()):
+    if waiting.update(**cancelled, finished_at=timezone.now()):
         run.refresh_from_db()
-        journal.ended(run)
+        journal.run_ended(run)
         changes.run_changed(run.id)
         return "complete"
     if not IngestRun.objects.running().filter(id=run.id).update(cancel_requested=True):
         return "complete"
-    return "complete" if queue.stop_run(run.id, patience) else "pending"
+    return "complete" if queue.stop_run(run.id, timeout) else "pending"
 
 
 def remove(path: str) -> bool:
-    """Remove a root, found by its exact stored path, with all its vectors; those of a large one the
-    worker takes away later. True if this left the index empty, so that any model may be chosen
-    again.
+    """Remove the root with exactly this path, and its vectors; the worker deletes those of a large
+    root later. Return True if the index is now empty and unlocked.
 
-    Raises NotFound, Conflict BUSY, Unavailable where the store is away: the root is gone then, and
-    its vectors go when the store is back.
+    Raises NotFound, Conflict BUSY, and Unavailable if the vector store is unavailable: the root is
+    removed, and its vectors are deleted when the store is back.
     """
     root = queries.find_root(path)
-    # A freeze that begins now waits for us: we would wait for it with a run that has no heartbeat.
+    # Do not wait for a freeze: the run of this removal has no heartbeat.
     with freeze.index.changing(wait=False):
         return _remove(root)
 
@@ -207,9 +207,9 @@ def _remove(root: Root) -> bool:
             "heartbeat_at": timezone.now(),
         }
     )
-    journal.began(run)
+    journal.run_started(run)
     try:
-        # Where there is no worker here, nobody would sweep what is left.
+        # Without a worker in this process, no sweep would delete the rest.
         sweep.drop_root(root, all_now=queue.worker_state() == "absent")
         released = lock.release(ending=run.id)
     except (CodeinfoError, DatabaseError) as error:
@@ -221,7 +221,8 @@ def _remove(root: Root) -> bool:
 
 
 def _allowed_model(model: str) -> str:
-    """The full id of `model`, if the lock allows it; a locked one needs no server to be asked."""
+    """Return the full id of `model` if the lock allows it. For the locked model, no embedding
+    server is called."""
     locked = queries.locked_model()
     if locked is None:
         return resolve(model)
@@ -231,7 +232,7 @@ def _allowed_model(model: str) -> str:
 
 
 def _enter(**fields: object) -> IngestRun:
-    """A row for a run that is to be the only one. Raises Conflict BUSY."""
+    """Insert a run, which must be the only live one. Raises Conflict BUSY."""
     finish.save()
     run = None if endings.live().exists() else insert_run(EXCLUSIVE_SLOT, **fields)
     if run is None:

@@ -1,5 +1,4 @@
-"""The list of skipped files and of those with a problem: by reason, in pages, as CSV. It is
-complete, however long."""
+"""The complete list of skipped files and files with a problem: by reason, in pages, as CSV."""
 
 import csv
 from collections import Counter
@@ -13,19 +12,19 @@ from apps.index import queries
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
 
 PAGE_SIZE = 200
-# A cell that begins like a formula is run by spreadsheets.
+# Spreadsheets execute a cell that starts with one of these (CSV injection, OWASP).
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
 class SkipList:
-    """One page of what was left out. `reasons` counts all of it, most frequent first."""
+    """One page of the list."""
 
-    reasons: tuple[tuple[str, int], ...]
-    chosen: str
+    reasons: tuple[tuple[str, int], ...]  # (kind, count) of the whole list, most frequent first
+    chosen: str  # the kind that the list is filtered by; "" for all
     files: tuple[SourceFile, ...]
     next_page: int | None
-    matching: int
+    matching: int  # files of the chosen kind
 
     @property
     def total(self) -> int:
@@ -41,12 +40,12 @@ def of_run(run: IngestRun) -> SourceFileQuerySet:
 
 
 def kind(reason: str) -> str:
-    """ "Too large: over 1 MB" → "Too large": what reasons are grouped by."""
+    """Return the group of a reason: "Too large: over 1 MB" → "Too large"."""
     return reason.partition(":")[0]
 
 
 def page(files: SourceFileQuerySet, chosen: str = "", number: int = 1) -> SkipList:
-    """Page `number` (from 1) of the files skipped for one kind of reason, or for any."""
+    """Return page `number`, from 1, of the files skipped for one kind of reason, or for any."""
     counts: Counter[str] = Counter()
     for reason, count in files.order_by().values_list(F("reason")).annotate(Count("id")):
         counts[kind(reason)] += count
@@ -66,7 +65,7 @@ def filtered(files: SourceFileQuerySet, chosen: str) -> SourceFileQuerySet:
 
 
 def csv_lines(files: SourceFileQuerySet) -> Iterator[str]:
-    """The list as CSV (path, reason, bytes), a line at a time."""
+    """Yield the list as CSV lines (path, reason, bytes)."""
     yield "path,reason,bytes\r\n"
     for file in files.iterator(chunk_size=1000):
         line = StringIO()

@@ -1,4 +1,4 @@
-"""The ingest worker's rounds as a task of Celery (see `codeinfo.celery`)."""
+"""The ingest worker as a Celery task (`codeinfo.celery`)."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ worker = queue.Worker()
 
 @shared_task
 def work() -> None:
-    """Do what waits, as the thread of the serving process does where there is no broker."""
+    """Process the queue. Without a broker, a thread of the server does this."""
     while worker.turn():
         pass
 
 
 @worker_shutting_down.connect
 def end(**signal: Any) -> None:
-    """The run under way ends as interrupted; those queued stay so."""
+    """Interrupt the run in progress. Queued runs stay queued."""
     worker.end()

@@ -1,4 +1,4 @@
-"""The values that walk through an ingest."""
+"""Value types of an ingest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,48 +8,50 @@ from apps.index.types import RunState
 
 
 class FileStat(NamedTuple):
-    """What changes when somebody writes to a file. `ctime_ns`, which nobody can set back, is 0
-    where it was so young that another write may not have changed it."""
+    """The state of a file, which changes with a write."""
 
-    size: int
+    size: int  # bytes
     mtime_ns: int
+    # Programs cannot set the change time back. 0 if it was so recent that a later write may not
+    # have changed it (the "racy" case of git's index).
     ctime_ns: int
 
-    def is_unchanged(self, other: "FileStat | None") -> bool:
-        """Whether a file that had the other state has not been written to since."""
-        return self == other and self.ctime_ns != 0
+    def is_unchanged(self, earlier: "FileStat | None") -> bool:
+        """Whether the file has not been written to since it had the state `earlier`."""
+        return self == earlier and self.ctime_ns != 0
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file that discovery found worth ingesting. `path` is relative to the root, with slashes."""
+    """A file that is eligible for ingest."""
 
-    path: str
-    stamp: FileStat
+    path: str  # relative to the root, with slashes
+    stat: FileStat
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that discovery left out, and why, in words a person reads. `unreadable`: it is there,
-    or may be, but cannot be read now; the path of such a folder ends with a slash."""
+    """A file or folder that is not ingested."""
 
-    path: str
-    reason: str
-    size: int
-    unreadable: bool = False
+    path: str  # relative to the root; that of a folder ends with a slash
+    reason: str  # shown to the user
+    size: int  # bytes; 0 if unknown
+    unreadable: bool = False  # it may exist, but cannot be read now
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """What a folder holds, both lists sorted by path. `nothing`: why git lists no file at all."""
+    """The files of a folder."""
 
-    files: Sequence[Candidate]
-    skipped: Sequence[Skipped]
-    nothing: str = ""
+    files: Sequence[Candidate]  # sorted by path
+    skipped: Sequence[Skipped]  # sorted by path
+    nothing: str = ""  # why git tracks no file at all
 
 
 @dataclass(frozen=True)
 class Counts:
+    """Totals of a run or a root. `embedded`: the chunks that have a vector."""
+
     files: int = 0
     chunks: int = 0
     embedded: int = 0
@@ -58,7 +60,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class RunStatus:
-    """An IngestRun as `GET /ingest/status/<id>`, the websocket and the page show it."""
+    """An IngestRun as API, websocket and page show it (docs/contract.md §5). None: not known."""
 
     run_id: str
     state: RunState

@@ -1,4 +1,4 @@
-"""Addresses of this app: the API, the page with its fragments, and the page's websocket."""
+"""URLs of the ingest API, the ingest page with its fragments, and its websocket."""
 
 from collections.abc import Callable
 
@@ -13,10 +13,10 @@ from apps.ingest.consumers import IngestPageConsumer
 
 
 class AbsolutePath(StringConverter):
-    """An absolute path that came percent-encoded as the rest of the address.
+    """An absolute path, percent-encoded as the rest of the URL.
 
-    The server decodes `%2F` before routing, and some clients and proxies then fold the two slashes
-    into one: the leading slash is put back.
+    The server decodes `%2F` before routing, and some clients and proxies merge the two slashes into
+    one. `to_python` restores the leading slash.
     """
 
     regex = r"(?s:.+)"
@@ -31,12 +31,12 @@ register_converter(AbsolutePath, "absolute")
 View = Callable[[HttpRequest], HttpResponse]
 
 
-def asked_first(dialog: View, act: View) -> View:
-    """The dialog that asks, and the act: one address, as for any form."""
+def confirm_first(dialog: View, act: View) -> View:
+    """Return a view that shows a dialog for GET, and acts for POST."""
     return lambda request: (act if request.method == "POST" else dialog)(request)
 
 
-# What is ingested, every user may know; changing it, and looking for folders, is for staff.
+# All users may see what is ingested. Only staff may change it, and browse folders.
 api_urlpatterns: list[URLPattern] = [
     path("ingest/start", api.Start.as_view()),
     path("ingest/cancel/<str:run_id>", api.Cancel.as_view()),
@@ -59,9 +59,9 @@ page_urlpatterns: list[URLPattern] = [
     path("ui/ingest/force/<str:run_id>", views.start_with_force),
     path("ui/ingest/reembed", views.reembed),
     path("ui/ingest/again", views.ingest_again),
-    path("ui/ingest/remove", asked_first(views.confirm_remove, views.remove)),
+    path("ui/ingest/remove", confirm_first(views.confirm_remove, views.remove)),
     path("ui/ingest/models", views.models),
-    path("ui/ingest/model", asked_first(views.ask_model, views.change_model)),
+    path("ui/ingest/model", confirm_first(views.ask_model, views.change_model)),
     path("ui/ingest/folders", views.folder_picker),
     *for_users(
         [

@@ -1,7 +1,7 @@
 """The ingest page and its fragments.
 
-Actions answer with the page's living parts, which swap themselves in, and with a toast; the
-websocket brings the same parts to every other page that is open.
+An action responds with the live partials (`panels`) and a toast. The websocket sends the same
+partials to all other open pages.
 """
 
 import json
@@ -26,13 +26,13 @@ from apps.ingest.discovery import eligibility
 from apps.ingest.forms import StartForm
 from apps.ingest.runs import orphans, submit
 
-# htmx swaps a 422 like a 200, and the status still says that nothing was done.
+# The page configures htmx to swap a 422 like a 200.
 REFUSED = 422
 
 
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
-    """`GET /ingest[?path=]`: with a path, the form begins with it and its folder's name."""
+    """`GET /ingest[?path=]`: `path` fills in the form."""
     path = request.GET.get("path", "").strip()
     form = StartForm(initial={"path": path, "name": PurePosixPath(path).name})
     return render(request, "ingest/page.html", {**panels.context(), "form": form})
@@ -40,7 +40,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def start(request: HttpRequest) -> HttpResponse:
-    """Start a run from the form; the form comes back empty, or with what is wrong."""
+    """Start a run from the form. Respond with an empty form, or with its errors."""
     form = StartForm(request.POST)
     if not form.is_valid() or form.start() is None:
         return _form(request, form)
@@ -55,7 +55,7 @@ def _form(request: HttpRequest, form: StartForm) -> HttpResponse:
 
 
 def _started(request: HttpRequest) -> HttpResponse:
-    """An empty form and the living parts, which all find their own places."""
+    """An empty form and the live partials."""
     context = {**panels.context(), "form": StartForm(), "oob": True}
     response = render(request, "ingest/_form.html", context)
     response.write(_panels_html())
@@ -65,26 +65,26 @@ def _started(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Returns when the worker has stopped, or after the time that `services.cancel` allows it."""
+    """Cancel a run. Responds when it has ended, or after the timeout of `services.cancel`."""
     try:
         outcome = services.cancel(run_id)
     except CodeinfoError as error:
         return _refused(error)
-    # It may have ended, and be taken away still.
+    # A run that has ended may be pending too, while its chunks are deleted.
     if outcome == "pending" and queries.find_run(run_id).state in RUNNING_STATES:
-        return _done("Cancelling takes longer. The run stops after what it is doing now.")
+        return _done("Cancelling takes longer. The run stops after its current step.")
     return _done("Ingest cancelled")
 
 
 @require_POST
 def start_plain(request: HttpRequest, run_id: str) -> HttpResponse:
-    """What a run was refused, once more without git."""
+    """Repeat a run without git."""
     return _started_again(services.start_as_plain_folder, run_id)
 
 
 @require_POST
 def start_with_force(request: HttpRequest, run_id: str) -> HttpResponse:
-    """What a run would not publish without being told to, once more."""
+    """Repeat a run that needs confirmation."""
     return _started_again(services.start_with_force, run_id)
 
 
@@ -98,7 +98,7 @@ def _started_again(start: Callable[[str], IngestRun], run_id: str) -> HttpRespon
 
 @require_POST
 def reembed(request: HttpRequest) -> HttpResponse:
-    """Queue a re-embed of each root named; the worker takes them one after the other."""
+    """Queue a re-embed of each selected root."""
     try:
         runs = submit.queue_reembeds([root.id for root in _roots(request.POST.getlist("root"))])
     except CodeinfoError as error:
@@ -108,7 +108,7 @@ def reembed(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def ingest_again(request: HttpRequest) -> HttpResponse:
-    """Queue the folders that the index names and the database does not know, as new roots."""
+    """Queue folders whose index has no row in the database, as new roots."""
     known = {str(each.root_id): each.root_id for each in orphans.known()}
     chosen = [known[each] for each in request.POST.getlist("root") if each in known]
     try:
@@ -120,7 +120,7 @@ def ingest_again(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def confirm_remove(request: HttpRequest) -> HttpResponse:
-    """The dialog that asks before something is lost."""
+    """The dialog that confirms a removal."""
     roots = _roots(request.GET.getlist("root"))
     response = render(request, "ingest/_remove.html", {"roots": roots})
     response["HX-Retarget"], response["HX-Reswap"] = "#dialog-slot", "innerHTML"
@@ -129,7 +129,7 @@ def confirm_remove(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def remove(request: HttpRequest) -> HttpResponse:
-    """Remove each root named, until one is refused; those before it stay removed."""
+    """Remove the selected roots one by one. An error ends the loop."""
     removed = 0
     try:
         for root in _roots(request.POST.getlist("root")):
@@ -142,15 +142,14 @@ def remove(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def ask_model(request: HttpRequest) -> HttpResponse:
-    """The dialog that chooses another embedding model for the whole index."""
-    # The embedding package loads heavy modules; it is imported when it is first needed.
+    """The dialog that selects another embedding model for the whole index."""
     context = {**panels.context(), "models": available_models()}
     return render(request, "ingest/_change_model.html", context)
 
 
 @require_POST
 def change_model(request: HttpRequest) -> HttpResponse:
-    """Lock the index to `model` and queue every folder."""
+    """Lock the index to `model`, and queue all roots."""
     try:
         runs = services.change_model(request.POST.get("model", ""))
     except CodeinfoError as error:
@@ -163,14 +162,13 @@ def change_model(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def living_parts(request: HttpRequest) -> HttpResponse:
-    """All living parts, for Refresh and for pages without a websocket."""
+    """All live partials, for the Refresh button and for pages without a websocket."""
     return HttpResponse(_panels_html())
 
 
 @require_GET
 def models(request: HttpRequest) -> HttpResponse:
-    """The model field with every model that can be had now; a server may have to be asked."""
-    # The embedding package loads heavy modules; it is imported when it is first needed.
+    """The model field with all available models. May call an embedding server."""
     context = {
         "models": available_models(),
         "locked_model": queries.locked_model(),
@@ -181,7 +179,7 @@ def models(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def folder_picker(request: HttpRequest) -> HttpResponse:
-    """The picker at a folder, or what is wrong with it and the way back to the bases."""
+    """The folder picker, or an error with links to the bases."""
     path = request.GET.get("path", "")
     context: dict[str, Any] = {"asked": path, "bases": [str(base) for base in folders.bases()]}
     try:
@@ -226,7 +224,7 @@ def _known_names() -> set[str]:
 
 @require_GET
 def skipped(request: HttpRequest) -> HttpResponse:
-    """The drawer with the skip list of `root` or `run`; from page 2 on only its further rows."""
+    """The drawer with the skip list of `root` or `run`. From page 2 on, only the rows."""
     query, name, files = _skip_source(request)
     number = _page_number(request)
     found = skips.page(files, request.GET.get("reason", ""), number)
@@ -245,7 +243,7 @@ def skipped_csv(request: HttpRequest) -> StreamingHttpResponse:
 
 
 def _skip_source(request: HttpRequest) -> tuple[str, str, SourceFileQuerySet]:
-    """What a skip list is about: its own query string, its name, its files."""
+    """Return query string, name and files of a skip list. Raises NotFound."""
     if "run" in request.GET:
         run = queries.find_run(request.GET["run"])
         return f"run={run.id}", run.name, skips.of_run(run)
@@ -263,12 +261,13 @@ def _root(root_id: str) -> Root:
 
 
 def _roots(ids: Iterable[str]) -> list[Root]:
-    """The published roots with these ids, in the order asked for. Raises NotFound."""
-    known = {str(root.id): root for root in queries.published_roots()}
-    found = [known[each] for each in ids if each in known]
-    if not found:
+    """Return the published roots with these ids, in their order. Raises NotFound if there are
+    none."""
+    published = {str(root.id): root for root in queries.published_roots()}
+    roots = [published[each] for each in ids if each in published]
+    if not roots:
         raise NotFound("This folder is no longer ingested.")
-    return found
+    return roots
 
 
 def _panels_html() -> str:
@@ -285,7 +284,7 @@ def _refused(error: CodeinfoError) -> HttpResponse:
 
 
 def _with_toast(response: HttpResponse, text: str, *, error: bool = False) -> HttpResponse:
-    # On the body: the button that was pressed may have been swapped out meanwhile.
+    # The target is the body, as the pressed button may be replaced by now.
     toast = {"target": "body", "text": text, "error": error}
     response["HX-Trigger"] = json.dumps({"toast": toast})
     return response

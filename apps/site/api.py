@@ -13,10 +13,10 @@ from apps.site import health
 
 @require_GET
 async def health_view(request: HttpRequest) -> JsonResponse:
-    """Always 200: the process answers; what it stands on is told part by part.
+    """`GET /health`: the state of each part. The status is always 200.
 
-    `mongoConnected` keeps its wire name and means the database, whichever it is. Details are for
-    those who may call the API.
+    `mongoConnected` is about the database, whatever its kind (docs/contract.md §1.4). Details are
+    included only for clients that may call the API.
     """
     found = await health.quick()
     parts = health.wire(found, details=not current().is_anonymous)
@@ -45,5 +45,5 @@ async def info_view(request: HttpRequest) -> JsonResponse:
 
 @require_GET
 async def metrics_view(request: HttpRequest) -> HttpResponse:
-    """For Prometheus, with the API's token where one is set."""
+    """`GET /metrics` for Prometheus. Needs the API token if one is set."""
     return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)

@@ -13,13 +13,13 @@ class SiteConfig(AppConfig):
     name = "apps.site"
 
     def ready(self) -> None:
-        """Make private what an older version left open, before any command or server uses it."""
+        """Make files of older versions private, before a command or the server uses them."""
         for each in private_files.repair(settings.CONFIG.data_dir, elsewhere()):
             logger.warning("others may read %s: %s", each.path.name, each.reason)
 
 
 def elsewhere() -> list[Path]:
-    """Files of codeinfo that may lie outside the data folder."""
+    """Return the files of codeinfo that may be outside the data folder."""
     database = settings.DATABASES["default"]
     of_sqlite = str(database["ENGINE"]).endswith("sqlite3")
     return private_files.files_elsewhere(

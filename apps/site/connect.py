@@ -1,6 +1,6 @@
-"""How other programs reach the MCP endpoints of this server: addresses, and what to paste where.
+"""Instructions to connect MCP clients to this server: URLs, commands and configuration files.
 
-The formats are those that each client's own documentation gives for servers over Streamable HTTP.
+The formats follow each client's documentation for servers over Streamable HTTP.
 """
 
 import json
@@ -16,34 +16,34 @@ from django.utils.safestring import SafeString
 from apps.core.config import config
 from apps.retrieval.highlight import highlight_lines
 
-# The variable that a client's machine keeps the token in. Ours has the same name.
+# The environment variable for the token on the client's machine, named as the server's.
 TOKEN = "CODEINFO_MCP_TOKEN"
-# Codex gives up a call after a minute unless told otherwise; calls here may take ten.
+# Timeout of calls. Codex' default is a minute; calls of codeinfo may take ten.
 CALL_SECONDS = 600
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One MCP server of ours. `name` is what a client's configuration calls it."""
+    """An MCP endpoint of this server."""
 
     id: str
     title: str
-    name: str
+    name: str  # in a client's configuration
     path: str
     purpose: str
     url: str
-    also_at: str = ""
+    also_at: str = ""  # its URL on a port of its own
     token_needed: bool = False
 
 
 @dataclass(frozen=True)
-class Step:
-    """A sentence, and a text to copy: a command (`where` is Terminal) or the lines of a file."""
+class SetupStep:
+    """An instruction with a text to copy: a command, or the content of a file."""
 
-    say: str
-    where: str
+    instruction: str
+    where: str  # "Terminal", or the path of the file
     text: str
-    language: str
+    language: str  # for highlighting
 
     @property
     def lines(self) -> list[SafeString]:
@@ -51,17 +51,18 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Client:
-    """A program that can be pointed at an endpoint; `token` says how it comes by ours."""
+class McpClient:
+    """An MCP client."""
 
     id: str
     label: str
-    steps: Callable[[Endpoint], Sequence[Step]]
+    steps: Callable[[Endpoint], Sequence[SetupStep]]
+    # How the client gets the token.
     token: str = f"set {TOKEN} in the environment that the client starts in."
 
 
 def endpoints(request: HttpRequest) -> tuple[Endpoint, ...]:
-    """Our endpoints under the name by which the browser reached this server."""
+    """Return the endpoints, with the host name that the browser uses."""
     token = bool(config().mcp_token)
     return (
         Endpoint(
@@ -101,7 +102,7 @@ def _at_port(request: HttpRequest, port: int) -> str:
     return f"{request.scheme}://{domain}:{port}/"
 
 
-def _codex(endpoint: Endpoint) -> Sequence[Step]:
+def _codex(endpoint: Endpoint) -> Sequence[SetupStep]:
     token = ["--bearer-token-env-var", TOKEN] if endpoint.token_needed else []
     command = ["codex", "mcp", "add", endpoint.name, "--url", endpoint.url, *token]
     table = [f"[mcp_servers.{endpoint.name}]", f'url = "{endpoint.url}"']
@@ -110,7 +111,7 @@ def _codex(endpoint: Endpoint) -> Sequence[Step]:
     table.append(f"tool_timeout_sec = {CALL_SECONDS}")
     return (
         _command("Run this once. It writes the server into your Codex configuration.", command),
-        Step(
+        SetupStep(
             "Or write it into the file, with time for long calls:",
             "~/.codex/config.toml",
             "\n".join(table),
@@ -119,7 +120,7 @@ def _codex(endpoint: Endpoint) -> Sequence[Step]:
     )
 
 
-def _claude_code(endpoint: Endpoint) -> Sequence[Step]:
+def _claude_code(endpoint: Endpoint) -> Sequence[SetupStep]:
     command = shlex.join(
         ["claude", "mcp", "add", "--transport", "http", endpoint.name, endpoint.url]
     )
@@ -127,22 +128,22 @@ def _claude_code(endpoint: Endpoint) -> Sequence[Step]:
         command += f' --header "Authorization: Bearer ${TOKEN}"'
     entry = {"type": "http"} | _entry(endpoint, f"${{{TOKEN}}}")
     return (
-        Step("Run this once, in your project.", "Terminal", command, "bash"),
+        SetupStep("Run this once, in your project.", "Terminal", command, "bash"),
         _file("Or share it with the project:", ".mcp.json", {"mcpServers": {endpoint.name: entry}}),
     )
 
 
-def _cursor(endpoint: Endpoint) -> Sequence[Step]:
+def _cursor(endpoint: Endpoint) -> Sequence[SetupStep]:
     servers = {endpoint.name: _entry(endpoint, f"${{env:{TOKEN}}}")}
-    say = "Add the server for all projects, or to a project's own .cursor/mcp.json."
-    return (_file(say, "~/.cursor/mcp.json", {"mcpServers": servers}),)
+    instruction = "Add the server for all projects, or to a project's own .cursor/mcp.json."
+    return (_file(instruction, "~/.cursor/mcp.json", {"mcpServers": servers}),)
 
 
-def _vs_code(endpoint: Endpoint) -> Sequence[Step]:
+def _vs_code(endpoint: Endpoint) -> Sequence[SetupStep]:
     entry = {"type": "http"} | _entry(endpoint, "${input:codeinfo-token}")
     config: dict[str, Any] = {"servers": {endpoint.name: entry}}
     if endpoint.token_needed:
-        # VS Code asks once and keeps the answer out of the file.
+        # VS Code asks the user once, and stores the token outside the file.
         config["inputs"] = [
             {
                 "type": "promptString",
@@ -151,34 +152,37 @@ def _vs_code(endpoint: Endpoint) -> Sequence[Step]:
                 "password": True,
             }
         ]
-    say = "Add the server to the workspace, or open “MCP: Open User Configuration” for all of them."
-    return (_file(say, ".vscode/mcp.json", config),)
+    instruction = (
+        "Add the server to the workspace, or open “MCP: Open User Configuration” for all of them."
+    )
+    return (_file(instruction, ".vscode/mcp.json", config),)
 
 
-def _lm_studio(endpoint: Endpoint) -> Sequence[Step]:
+def _lm_studio(endpoint: Endpoint) -> Sequence[SetupStep]:
     servers = {endpoint.name: _entry(endpoint, "YOUR_TOKEN")}
-    say = "In the Program tab choose Install, then “Edit mcp.json”, and add the server."
-    return (_file(say, "mcp.json", {"mcpServers": servers}),)
+    instruction = "In the Program tab choose Install, then “Edit mcp.json”, and add the server."
+    return (_file(instruction, "mcp.json", {"mcpServers": servers}),)
 
 
 CLIENTS = (
-    Client("codex", "Codex", _codex),
-    Client("claude-code", "Claude Code", _claude_code),
-    Client("cursor", "Cursor", _cursor),
-    Client("vs-code", "VS Code", _vs_code, "VS Code asks for it once and keeps it."),
-    Client("lm-studio", "LM Studio", _lm_studio, "put it in place of YOUR_TOKEN."),
+    McpClient("codex", "Codex", _codex),
+    McpClient("claude-code", "Claude Code", _claude_code),
+    McpClient("cursor", "Cursor", _cursor),
+    McpClient("vs-code", "VS Code", _vs_code, "VS Code asks for it once and keeps it."),
+    McpClient("lm-studio", "LM Studio", _lm_studio, "put it in place of YOUR_TOKEN."),
 )
 
 
 def _entry(endpoint: Endpoint, token: str) -> dict[str, Any]:
-    """The address, and the header where one is needed, `token` in the client's own spelling."""
+    """Return the URL, and the header if a token is needed. `token`: the client's reference to the
+    variable."""
     headers = {"headers": {"Authorization": f"Bearer {token}"}} if endpoint.token_needed else {}
     return {"url": endpoint.url, **headers}
 
 
-def _command(say: str, words: Sequence[str]) -> Step:
-    return Step(say, "Terminal", shlex.join(words), "bash")
+def _command(instruction: str, words: Sequence[str]) -> SetupStep:
+    return SetupStep(instruction, "Terminal", shlex.join(words), "bash")
 
 
-def _file(say: str, where: str, content: Mapping[str, Any]) -> Step:
-    return Step(say, where, json.dumps(content, indent=2, ensure_ascii=False), "json")
+def _file(instruction: str, where: str, content: Mapping[str, Any]) -> SetupStep:
+    return SetupStep(instruction, where, json.dumps(content, indent=2, ensure_ascii=False), "json")

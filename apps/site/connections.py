@@ -1,5 +1,4 @@
-"""How many connections are held at once, how many files this process may have open for them, and
-what their readers keep waiting."""
+"""Limits of open connections and open files, and flow control of slow readers."""
 
 import asyncio
 import logging
@@ -7,31 +6,31 @@ import sys
 
 from apps.core.heap import trim
 
-MOST = 1000
-# What a large system grants; each program that is started inherits it.
-MOST_FILES = 65_536
+MAX_CONNECTIONS = 1000
+# Upper bound, as each started program inherits the limit.
+MAX_FILES = 65_536
 
 logger = logging.getLogger("codeinfo.site")
 
 
 def raise_file_limit() -> None:
-    """Raise the soft limit of open files (`ulimit -n`) to the hard one, where that is allowed."""
+    """Raise the soft limit of open files (`ulimit -n`) to the hard one, if that is allowed."""
     if sys.platform == "win32":
         return
     import resource  # noqa: PLC0415 - there is none on Windows
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    target = MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_FILES)
+    if soft == resource.RLIM_INFINITY or soft >= target:
         return
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
     except (OSError, ValueError) as error:
         logger.warning("the limit of open files stays at %s: %s", soft, error)
 
 
 def most_files() -> int | None:
-    """How many files this process may have open; None where nothing limits it."""
+    """Return the limit of open files of this process; None if there is none."""
     if sys.platform == "win32":
         return None
     import resource  # noqa: PLC0415 - there is none on Windows
@@ -41,10 +40,9 @@ def most_files() -> int | None:
 
 
 class Outlet:
-    """The way out of a connection: whether it takes more to send.
+    """Flow control of a connection: whether more can be sent.
 
-    Where something large went through it, and perhaps waited for a slow reader, the memory that
-    this took is given back to the system when the connection ends.
+    After a connection that was full at some time has ended, freed memory is returned to the system.
     """
 
     def __init__(self) -> None:
@@ -57,29 +55,29 @@ class Outlet:
         return not self._writable.is_set()
 
     def fill(self) -> None:
-        """Called when there is more to send than the connection takes at once."""
+        """Called when the send buffer is full."""
         self._was_full = True
         self._writable.clear()
 
     def drain(self) -> None:
-        """Called when all of it was sent."""
+        """Called when the send buffer is empty."""
         self._writable.set()
 
     def end(self) -> None:
-        """Called when the connection is lost, with whatever still waited."""
+        """Called when the connection is lost."""
         if self._was_full:
             trim.soon()
         self._writable.set()
 
     async def drained(self) -> None:
-        """Wait until the connection takes more to send, or is lost."""
+        """Wait until more can be sent, or the connection is lost."""
         await self._writable.wait()
 
 
 def most_connections() -> int:
-    """Half of the files that this process may have open, and at most MOST.
+    """Return the limit of open connections: half of the open files, at most MAX_CONNECTIONS.
 
     The other half is for the database, the indexes, model servers and programs.
     """
     files = most_files()
-    return MOST if files is None else min(MOST, files // 2)
+    return MAX_CONNECTIONS if files is None else min(MAX_CONNECTIONS, files // 2)

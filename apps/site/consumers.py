@@ -1,10 +1,10 @@
-"""Websocket addresses that do not exist."""
+"""The consumer of unknown websocket paths."""
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 
 class RefuseConsumer(AsyncWebsocketConsumer):
-    """Every path that no app claims is refused, not left hanging."""
+    """Closes the websocket with the code 4404."""
 
     async def connect(self) -> None:
         await self.close(code=4404)

@@ -1,4 +1,4 @@
-"""What every page's shell shows."""
+"""The context processor of all pages."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from apps.core.config import config
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:
-    """The theme from its cookie, so that the first paint is right, and the newest conversations."""
+    """Return the theme of the cookie, limits of the client log, and the latest conversations."""
     theme = request.COOKIES.get("theme", "")
-    known = config()
+    settings = config()
     return {
         "theme": theme if theme in ("light", "dark") else "",
-        # What the browser may send to the log at once, in bytes; 0: nothing.
-        "log_forward": min(known.client_log_bytes, known.log_max_client_bytes)
-        if known.client_log
+        # Largest log entry that the browser may send, in bytes; 0 for none.
+        "log_forward": min(settings.client_log_bytes, settings.log_max_client_bytes)
+        if settings.client_log
         else 0,
-        # Asked only by the templates that draw it.
+        # A callable: only some templates need it.
         "recent": sidebar.recent,
     }

@@ -1,4 +1,4 @@
-"""What is answered when no view does: a page to people, the route family's JSON to programs."""
+"""Django's error handlers: a page for browsers, JSON for other clients."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render

@@ -1,4 +1,4 @@
-"""What the very first start of a data folder does: an administrator, and something to search."""
+"""The first start of a data folder: creates an administrator, and ingests a first repository."""
 
 import logging
 import os
@@ -20,10 +20,10 @@ logger = logging.getLogger("codeinfo.site")
 
 
 def ensure_admin(data_dir: Path) -> str | None:
-    """Create the user `admin` with a random password if there is no user at all.
+    """Create the user `admin` with a random password, if there is no user. Return the password, or
+    None.
 
-    The password is kept, readable by its owner only, in `admin-password.txt` of the data folder.
-    Returns it when it has just been made, else None.
+    The password is also in `admin-password.txt` in the data folder, which only its owner can read.
     """
     users = get_user_model()
     if users.objects.exists():
@@ -37,21 +37,20 @@ def ensure_admin(data_dir: Path) -> str | None:
 
 
 def unknown_roots() -> list[Orphan]:
-    """Roots of an index that is older than its database, which then gets no first root: somebody
-    is to choose between putting the database back and ingesting the folders again."""
+    """Return the indexes without a root. If there are any, no first root is ingested: the user
+    decides whether to restore the database or to ingest the folders again."""
     try:
         return orphans.find_at_start()
     except CodeinfoError as error:
-        # The worker looks again, and says so.
+        # The worker tries again later.
         logger.warning("index not looked through: %s %s", error.code, error.message)
         return []
 
 
 def ensure_first_root(config: Config) -> IngestRun | None:
-    """Queue the ingest of CODEINFO_FIRST_ROOT if nothing was ever ingested here.
+    """Queue the ingest of CODEINFO_FIRST_ROOT, if nothing was ever ingested.
 
-    An ingest of it that was cut off counts for nothing, so that it is tried again; one that
-    somebody cancelled does not come back.
+    An interrupted ingest of it does not count, so it is repeated; a cancelled one counts.
     """
     if config.first_root.lower() == "none" or Root.objects.published().exists():
         return None
@@ -74,6 +73,6 @@ def ensure_first_root(config: Config) -> IngestRun | None:
             description=f"First repository, ingested from {folder}",
         )
     except CodeinfoError as error:
-        # A first root that cannot be ingested must not keep the product from starting.
+        # The server starts without it.
         logger.warning("first root not ingested: %s %s", error.code, error.message)
         return None

@@ -1,35 +1,36 @@
-"""How this process is, told within a second whatever hangs."""
+"""The health of this process. `/health` responds within a second even if a check hangs."""
 
 import time
 from typing import Any
 
 from apps.site.checks import parts
-from apps.site.checks.asking import Asker
 from apps.site.checks.findings import Finding
+from apps.site.checks.runner import CheckRunner
 
 STARTED = time.monotonic()
-# `/health` answers within a second; the rest of it is for the way.
+# Time limit of the checks for `/health`, which must respond within a second.
 LIMIT_SECONDS = 0.7
-# Some parts are dear to ask (a server, a store): monitors share what was said.
+# Checks of servers and stores are expensive: results of this age are reused for `/health`.
 FRESH_SECONDS = 2.0
-# A person who opens the home page waits for the truth, such as a store that is just opening.
-PATIENT_SECONDS = 8.0
+# Time limit of the checks for the home page. A store may take some seconds to open.
+PAGE_LIMIT_SECONDS = 8.0
 
-_asker = Asker()
+_runner = CheckRunner()
 
 
 async def quick() -> list[Finding]:
-    """Every part, for monitors."""
-    return await _asker.ask(parts.all_parts(opening=False), LIMIT_SECONDS, FRESH_SECONDS)
+    """Check all parts, for `/health`."""
+    return await _runner.run(parts.all_parts(opening=False), LIMIT_SECONDS, FRESH_SECONDS)
 
 
 async def thorough() -> list[Finding]:
-    """Every part asked anew, for the home page."""
-    return await _asker.ask(parts.all_parts(), PATIENT_SECONDS)
+    """Check all parts without cached results, for the home page."""
+    return await _runner.run(parts.all_parts(), PAGE_LIMIT_SECONDS)
 
 
 def wire(found: list[Finding], *, details: bool) -> dict[str, Any]:
-    """Part → `{state, word, detail?, fix?}`; those of a kind (`providers:openai`) in one object."""
+    """Return part → `{state, word, detail?, fix?}`. Ids with a colon (`providers:openai`) become
+    nested objects."""
     body: dict[str, Any] = {}
     for part in found:
         kind, _, name = part.id.partition(":")
@@ -46,5 +47,5 @@ def wire(found: list[Finding], *, details: bool) -> dict[str, Any]:
 
 
 def uptime_seconds() -> float:
-    """Seconds since this process started."""
+    """Return the seconds since this process started."""
     return round(time.monotonic() - STARTED, 3)

@@ -1,4 +1,4 @@
-"""What a worker of Celery changes is told to the pages of the serving processes (see `relay`)."""
+"""Sends the change notices of a Celery worker to the server processes (`relay`)."""
 
 import asyncio
 import threading
@@ -14,7 +14,7 @@ from apps.site.relay import Relay
 
 @worker_init.connect
 def begin(**signal: Any) -> None:
-    """A worker has no event loop of its own: this one ends with the process."""
+    """Start the relay in a thread, as a worker has no event loop."""
     if config().redis_url:
         threading.Thread(target=asyncio.run, args=(_relay(),), name="relay", daemon=True).start()
 

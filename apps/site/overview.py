@@ -1,4 +1,4 @@
-"""What the home page tells: what is stored where, which versions run."""
+"""Facts for the home page: storage and versions."""
 
 import platform
 from pathlib import Path
@@ -15,8 +15,8 @@ from apps.site.checks.parts import database_name, store_name
 
 
 def storage() -> dict[str, str]:
-    """Label → where it is kept and how much there is by the rows; vectors that are known to be
-    lost are named. Needs the database."""
+    """Return label → where data is stored, and how much. Lost vectors are included. Raises
+    DatabaseError."""
     chunks = Root.objects.aggregate(total=Sum("chunks"))["total"] or 0
     vectors = f"{store_name()}, {chunks:,} chunks"
     if lost := lost_vectors(list(Root.objects.all())):
@@ -31,7 +31,7 @@ def storage() -> dict[str, str]:
 
 
 def folder_size(folder: Path) -> int:
-    """Bytes of the regular files below a folder; a file that goes meanwhile counts nothing."""
+    """Return the total size of the files below a folder, in bytes."""
     total = 0
     for path in folder.rglob("*"):
         try:
@@ -42,7 +42,7 @@ def folder_size(folder: Path) -> int:
 
 
 def versions() -> dict[str, str]:
-    """Label → version. Client and server are one program, released together."""
+    """Return label → version. Client and server are one program with one version."""
     return {
         "Client version": __version__,
         "Server version": __version__,
@@ -51,5 +51,5 @@ def versions() -> dict[str, str]:
 
 
 def report(facts: dict[str, str]) -> str:
-    """The facts as lines that can be pasted into a bug report."""
+    """Return the facts as lines for a bug report."""
     return "\n".join(f"{label}: {value}" for label, value in facts.items())

@@ -1,7 +1,6 @@
-"""What is refused when the headers of a request have come, before its body is stored.
+"""Refuses requests by their headers, before Twisted has stored their body.
 
-The application checks all of this again, and more: these are the checks that cannot wait until
-Twisted has stored the whole body. The answers are the application's own.
+The application repeats these checks, and sends the same responses.
 """
 
 import logging
@@ -21,7 +20,7 @@ logger = logging.getLogger("codeinfo.requests")
 
 
 class HostRefused(InvalidInput):
-    """The Host header names a host that is not served; 400 on every route but MCP's."""
+    """The Host header names a host that is not served. Status 400, except for MCP."""
 
     def __init__(self) -> None:
         super().__init__("Host not allowed.", code="FORBIDDEN")
@@ -29,17 +28,14 @@ class HostRefused(InvalidInput):
 
 @dataclass(frozen=True)
 class RequestHead:
-    """The part of a request's head that decides whether its body is taken, and how a refusal looks.
-
-    `length`: bytes of the body; None if it is chunked. `port` is the one it came in on.
-    """
+    """The parts of a request's head that decide whether it is refused, and in which format."""
 
     method: str
     target: str
     host: str | None
     accept: str
-    length: int | None
-    port: int
+    length: int | None  # of the body in bytes; None if it is chunked
+    port: int  # on which it came in
 
     @property
     def path(self) -> str:
@@ -52,10 +48,7 @@ class RequestHead:
 
 
 def check_body(head: RequestHead) -> None:
-    """Refuse a body that is too long, or that is sent to a host that is not served.
-
-    Raises InvalidInput.
-    """
+    """Raise InvalidInput if the body is too long, or the host is not served."""
     if head.length == 0:
         return
     if head.host is not None and not host_is_served(head.host):
@@ -65,13 +58,13 @@ def check_body(head: RequestHead) -> None:
 
 
 def check_length(length: int) -> None:
-    """Refuse more bytes than any route takes. Raises InvalidInput."""
+    """Raise InvalidInput PAYLOAD_TOO_LARGE above the limit of all routes."""
     if length > MAX_BODY:
         raise InvalidInput(f"The body is larger than {MAX_BODY} bytes.", code="PAYLOAD_TOO_LARGE")
 
 
 def response_to(error: CodeinfoError, head: RequestHead) -> HttpResponse:
-    """The answer to a refused request, in the envelope of its route; logged."""
+    """Return the response to a refused request, in the envelope of its route. Logs it."""
     response = _response_to(error, head)
     context = {"method": head.method, "path": head.path, "status": response.status_code}
     logger.info("request refused", extra={"context": {**context, "code": error.code}})

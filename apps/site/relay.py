@@ -1,8 +1,8 @@
-"""Carries the hub's notices between the processes on the same stores, over the channel layer.
+"""Relays change notices (`apps.core.hub`) between processes that share the stores, by Redis.
 
-With `REDIS_URL` a sidebar or an ingest page sees at once what another process did; without it, or
-while Redis is away, when it is loaded again. A notice carries no data, so the same one twice is
-one, and those that could not be sent wait for Redis.
+With `REDIS_URL`, pages show changes by other processes at once; without it, or while Redis is
+unavailable, when they are reloaded. Notices that cannot be sent wait for Redis. A notice has no
+data, so duplicates are merged.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ PAUSE_SECONDS = 5.0
 
 
 class Relay:
-    """One process's end. Made and run in the server's event loop."""
+    """The relay of one process. Created and run in the server's event loop."""
 
     def __init__(self, hub: Hub, layer: Any) -> None:
         self._hub, self._layer = hub, layer
@@ -34,8 +34,10 @@ class Relay:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Speak and listen until the block ends."""
-        tasks = [self._loop.create_task(work) for work in (self._speak(), self._listen())]
+        """Send and receive notices until the block ends."""
+        tasks = [
+            self._loop.create_task(work) for work in (self._send_notices(), self._receive_notices())
+        ]
         self._hub.broadcast = self.send
         try:
             yield
@@ -47,17 +49,17 @@ class Relay:
             await self._layer.flush()
 
     def send(self, topic: str, key: str) -> None:
-        """Safe from any thread."""
+        """Send a notice. Called from any thread."""
         try:
             self._loop.call_soon_threadsafe(self._add, (topic, key))
         except RuntimeError:
-            return  # the loop has closed: the server is ending
+            return  # the loop is closed, as the server ends
 
     def _add(self, notice: tuple[str, str]) -> None:
         self._waiting[notice] = None
         self._due.set()
 
-    async def _speak(self) -> None:
+    async def _send_notices(self) -> None:
         while True:
             await self._due.wait()
             notices, self._waiting = self._waiting, {}
@@ -66,17 +68,17 @@ class Relay:
             try:
                 await self._layer.group_send(GROUP, message)
             except (RedisError, OSError) as error:
-                await self._rest(error)
+                await self._pause_after(error)
                 self._waiting = notices | self._waiting
                 self._due.set()
 
-    async def _listen(self) -> None:
+    async def _receive_notices(self) -> None:
         while True:
             try:
                 channel = await self._layer.new_channel()
                 await self._layer.group_add(GROUP, channel)
             except (RedisError, OSError) as error:
-                await self._rest(error)
+                await self._pause_after(error)
             else:
                 break
         while True:
@@ -85,7 +87,7 @@ class Relay:
                 for topic, key in message["notices"]:
                     self._hub.notify_here(topic, key)
 
-    async def _rest(self, error: Exception) -> None:
+    async def _pause_after(self, error: Exception) -> None:
         facts = {"reason": str(error)}
         logger.warning("other processes are not told of changes", extra={"context": facts})
         await asyncio.sleep(PAUSE_SECONDS)

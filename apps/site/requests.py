@@ -1,13 +1,11 @@
-"""How requests are taken in: bounded in number, size and time, and refused before they are stored.
+"""Limits the number, size and duration of requests.
 
-Twisted stores the whole body of a request, a large one in a temporary file, before daphne hands it
-to the application, and takes as much as is sent, for as long as it keeps coming. It also parses
-every form (and hangs up on one that is malformed), and spells a line of an access log that nobody
-reads. Django parses forms itself, and `apps.logs` tells of requests.
+Twisted stores the whole body of a request, without a limit of size or time, before daphne passes it
+to the application. It also parses every form (and closes the connection for a malformed one), and
+formats an access log. Neither is needed: Django parses forms, and `apps.logs` logs requests.
 
-What Twisted bounds by itself: 500 headers, 16 kB of request line and headers together, 16 kB of
-further requests on one connection while the first is answered, 64 kB of trailers, and a minute of
-silence.
+Twisted's own limits: 500 headers; 16 kB of request line and headers; 16 kB of pipelined requests;
+64 kB of trailers; a minute without data.
 """
 
 import logging
@@ -27,14 +25,15 @@ from apps.site.refusals import RequestHead
 
 logger = logging.getLogger("codeinfo.site")
 
-# From the first byte of a request to the last of its body.
+# Time limit from the first byte of a request to the last one of its body.
 RECEIVE_SECONDS = 60
-# A client that is still sending sees the answer only if it is read from meanwhile.
+# After a refusal, data is still read and discarded, so that a client that is sending gets the
+# response.
 LINGER_SECONDS, LINGER_BYTES = 5, 4 << 20
 
 
 class BoundedRequest(WebRequest):
-    """Daphne's request, whose body is counted as it comes."""
+    """Daphne's request, with a limit of its body."""
 
     received = 0
 
@@ -50,14 +49,14 @@ class BoundedRequest(WebRequest):
             super().handleContentChunk(data)
 
     async def drained(self) -> None:
-        """Wait until the connection takes more to send."""
-        channel = getattr(self, "channel", None)  # a request that has ended has none
+        """Wait until more can be sent."""
+        channel = getattr(self, "channel", None)  # missing after the request has ended
         if channel is not None:
             await channel.outlet.drained()
 
 
 class BoundedChannel(HTTPChannel):
-    """One connection. Its requests are refused when their headers have come, or not at all."""
+    """A connection. Its requests are refused when their headers are complete, or not at all."""
 
     refused = False
     _deadline = None
@@ -67,7 +66,7 @@ class BoundedChannel(HTTPChannel):
         super().connectionMade()
         self.factory.opened(self.transport)
         self.outlet = Outlet()
-        self._stranger = self._check_connection()
+        self._connection_error = self._check_connection()
 
     def _check_connection(self) -> InvalidInput | None:
         peer, local = self.getPeer(), self.getHost()
@@ -103,8 +102,8 @@ class BoundedChannel(HTTPChannel):
 
     def allHeadersReceived(self) -> None:
         try:
-            if self._stranger is not None:
-                raise self._stranger
+            if self._connection_error is not None:
+                raise self._connection_error
             refusals.check_body(self._head())
         except InvalidInput as error:
             self.refuse(error)
@@ -140,10 +139,10 @@ class BoundedChannel(HTTPChannel):
     # Refusing
 
     def refuse(self, error: InvalidInput) -> None:
-        """Answer, and close the connection without storing any more of what comes."""
+        """Send an error response, and close the connection. Further data is discarded."""
         response = refusals.response_to(error, self._head())
         self.refused = True
-        self.length = None  # it would otherwise be taken for a request without a body
+        self.length = None  # 0 would mean a request without a body
         self._cancel_deadline()
         self.setTimeout(None)
         content, self.requests[-1].content = self.requests[-1].content, None
@@ -151,7 +150,7 @@ class BoundedChannel(HTTPChannel):
             content.close()
         self._lingering = LINGER_BYTES
         self._abort = self.callLater(LINGER_SECONDS, self.transport.abortConnection)
-        self.transport.write(_spelled(response))
+        self.transport.write(_serialised(response))
         self.transport.loseWriteConnection()
 
     def _discard(self, data: bytes) -> None:
@@ -162,18 +161,18 @@ class BoundedChannel(HTTPChannel):
     # Sending
 
     def pauseProducing(self) -> None:
-        """Called when there is more to send than the connection takes."""
+        """Called when the send buffer is full."""
         self.outlet.fill()
         super().pauseProducing()
 
     def resumeProducing(self) -> None:
-        """Called when all of it was sent."""
+        """Called when the send buffer is empty."""
         self.outlet.drain()
         super().resumeProducing()
 
 
-def _spelled(response: HttpResponse) -> bytes:
-    """A whole answer on a connection that is then closed."""
+def _serialised(response: HttpResponse) -> bytes:
+    """Return the bytes of a response after which the connection is closed."""
     response["Content-Length"] = str(len(response.content))
     response["X-Content-Type-Options"] = "nosniff"
     response["Connection"] = "close"
@@ -182,7 +181,7 @@ def _spelled(response: HttpResponse) -> bytes:
 
 
 class BoundedRequests(HTTPFactory):
-    """Daphne's factory, with these connections and requests, and no access log."""
+    """Daphne's factory, with BoundedChannel and BoundedRequest, and without an access log."""
 
     protocol = BoundedChannel
 
@@ -193,7 +192,7 @@ class BoundedRequests(HTTPFactory):
         self._full = False
 
     def buildProtocol(self, addr: Any) -> Any:
-        """None, which closes the connection at once, while there are too many others."""
+        """Return None, which closes the connection, if there are too many."""
         if len(self._open) >= self.most:
             if not self._full:
                 logger.warning("too many connections", extra={"context": {"open": self.most}})
@@ -211,9 +210,9 @@ class BoundedRequests(HTTPFactory):
         self._open.discard(transport)
 
     def log(self, request: WebRequest) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 def install() -> None:
-    """Use it for every request of this process."""
+    """Make daphne use BoundedRequests in this process."""
     server.HTTPFactory = BoundedRequests

@@ -1,4 +1,4 @@
-"""The schema of the database, as far as this version knows it."""
+"""Checks the schema of the database."""
 
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
@@ -7,8 +7,8 @@ from apps.core import start_errors
 
 
 def check() -> None:
-    """Raises ImproperlyConfigured where a newer codeinfo has changed the database, and
-    DatabaseError where it cannot be read."""
+    """Raise ImproperlyConfigured if a newer codeinfo has migrated the database, and DatabaseError
+    if it cannot be read."""
     loader = MigrationLoader(connection)
     known = set(loader.disk_migrations)
     for migration in loader.disk_migrations.values():

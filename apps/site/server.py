@@ -1,4 +1,4 @@
-"""The one process: daphne on its ports, the ingest worker beside it, and an orderly end."""
+"""The server process: daphne, the ingest worker, and a graceful shutdown."""
 
 import asyncio
 import gc
@@ -34,16 +34,16 @@ from apps.site.control.server import Control
 
 logger = logging.getLogger("codeinfo.site")
 
-# docs/contract.md §2.5: a ping every 30 s, and the end after two that were not answered.
+# docs/contract.md §2.5: a ping every 30 s; closed after two without an answer.
 PING_SECONDS, PONG_SECONDS = 30, 60
-# How long a thread runs on before another has its turn, where Python's own 5 ms would keep those
-# that write rows waiting at each statement while the event loop is busy: with 50 answers at once
-# that took four tenths off the time to the first word.
+# Python's switch interval. With the default of 5 ms, threads that write rows wait at each statement
+# while the event loop is busy. With 50 concurrent answers, this value reduced the time to the first
+# word by 40 %.
 SWITCH_SECONDS = 0.0005
 
 
 def port_problem(address: str, port: int) -> str:
-    """Why a port cannot be listened on; empty where it can."""
+    """Return why a port cannot be used; "" if it can."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -55,7 +55,7 @@ def port_problem(address: str, port: int) -> str:
 
 
 def ports(config: Config) -> dict[str, int]:
-    """The ports of this process by the variables that set them."""
+    """Return variable → port."""
     return {
         "PORT": config.port,
         "MCP_PORT": config.mcp_port,
@@ -64,9 +64,9 @@ def ports(config: Config) -> dict[str, int]:
 
 
 def endpoints(config: Config) -> list[str]:
-    """The ports of this process, as Twisted spells them.
+    """Return the ports as Twisted's endpoint strings.
 
-    Raises CommandError, naming the variable to set, when one cannot be listened on.
+    Raises CommandError, with the variable to set, if a port cannot be used.
     """
     named = ports(config)
     if len(set(named.values())) < len(named):
@@ -81,7 +81,7 @@ def endpoints(config: Config) -> list[str]:
 
 
 def ending(while_serving: AsyncExitStack) -> "Deferred[None]":
-    """Ends answers in the making with what was said kept; the reactor waits for it."""
+    """End live answers, and save their text. Twisted waits for the result before it stops."""
 
     async def end() -> None:
         await commands.shutdown()
@@ -91,8 +91,7 @@ def ending(while_serving: AsyncExitStack) -> "Deferred[None]":
 
 
 def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
-    """Hold what is published, tell the other processes on the same stores of changes, and hear of
-    theirs."""
+    """Start to follow changes for the root cache and, with Redis, the relay of notices."""
 
     async def relay() -> None:
         holding = asyncio.create_task(root_cache.follow_changes())
@@ -106,29 +105,29 @@ def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
 
 
 def facts() -> dict[str, object]:
-    """What the log tells of this process when it starts."""
-    known = config()
+    """Return the facts of the log entry "server start"."""
+    settings = config()
     return {
         "version": __version__,
-        "bind": known.bind,
-        "ports": [known.port, known.mcp_port, known.agents_mcp_port],
-        "localUsers": local_users.rule(known),
+        "bind": settings.bind,
+        "ports": [settings.port, settings.mcp_port, settings.agents_mcp_port],
+        "localUsers": local_users.rule(settings),
         "database": connection.vendor,
-        "chroma": known.chroma_url or "embedded",
-        "redis": bool(known.redis_url),
+        "chroma": settings.chroma_url or "embedded",
+        "redis": bool(settings.redis_url),
         "openFiles": most_files(),
     }
 
 
 def _watchdog() -> Watchdog:
-    """The watchdog of a server that listens; while the loop is stalled it answers on PORT."""
+    """Return the watchdog. While the event loop is stalled, it responds on PORT (`standby`)."""
     listeners = (each for each in reactor.getReaders() if isinstance(each, Port))
     main = next(each for each in listeners if each.getHost().port == config().port)
     return Watchdog(reactor._asyncioEventloop, standby.Standby(main.socket).answer)
 
 
 class BoundedServer(Server):
-    """Daphne's server, at which an application that sends waits for those who read slowly."""
+    """Daphne's server, with flow control: an application that sends waits for a slow reader."""
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         await super().handle_reply(protocol, message)
@@ -146,7 +145,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         endpoints=list(listen_on),
         ping_interval=PING_SECONDS,
         ping_timeout=PONG_SECONDS,
-        # `sockets` bounds what comes; these would hold for what is sent, too, and hang up.
+        # `sockets` limits received messages. These limits would also apply to sent ones.
         websocket_max_message_size=0,
         websocket_max_frame_size=0,
         server_name="codeinfo",

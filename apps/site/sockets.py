@@ -1,11 +1,10 @@
-"""How daphne's websockets are bounded, and closed with a consumer's own code and reason.
+"""Limits daphne's websockets, and closes them with the consumer's code and reason.
 
-Daphne hands a close to autobahn's `sendClose`, which accepts only 1000 and 3000-4999 and fails on
-the codes that the standard has for servers (1008, 1009, 1011, …), and it leaves the reason out.
-Whatever a consumer says to a socket that is closing already is an error to autobahn.
-It bounds neither the messages that wait for a consumer nor the bytes that wait for a slow reader,
-and its bound of a message holds for those that are sent, too. No compression is ever agreed on, so
-that no small frame becomes a large one.
+Daphne closes with autobahn's `sendClose`, which accepts only the codes 1000 and 3000-4999 and not
+those for servers (1008, 1009, 1011: RFC 6455, section 7.4.1), and it drops the reason. Messages to
+a socket that is closing are errors in autobahn. Daphne limits neither the messages that wait for a
+consumer nor the bytes that wait for a slow reader, and its message limit also applies to sent
+messages. Compression is not negotiated, so a small frame cannot expand.
 """
 
 from typing import Any
@@ -14,24 +13,24 @@ from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 
 from apps.site.connections import Outlet
 
-# A close frame holds 125 bytes, two of which are the code.
+# A close frame has at most 125 bytes, of which the code takes two (RFC 6455, section 5.5).
 REASON_BYTES = 123
-# What a page or program sends: at most the ids of all the turns that a page shows.
+# Largest received message. The largest that a page sends are the ids of the turns that it shows.
 MESSAGE_BYTES = 256 * 1024
 TOO_BIG = 1009
-# While so many messages wait for the consumer, no more are read.
-MOST_WAITING, LOOK_SECONDS = 32, 0.05
+# Reading pauses while this many messages wait for the consumer; checked every POLL_SECONDS.
+MAX_WAITING, POLL_SECONDS = 32, 0.05
 
 
 class BoundedSocket(WebSocketProtocol):
-    """Daphne's protocol, with bounds and whole closes."""
+    """Daphne's websocket protocol, with limits and complete close frames."""
 
     _waiting = False
     _is_refused = False
 
     def connectionMade(self) -> None:
         self.outlet = Outlet()
-        # In the place of the HTTP connection that this one was.
+        # Replaces the HTTP protocol of this connection.
         self.transport.unregisterProducer()
         self.transport.registerProducer(self, True)
         super().connectionMade()
@@ -45,7 +44,7 @@ class BoundedSocket(WebSocketProtocol):
 
     def dataReceived(self, data: bytes) -> None:
         if hasattr(self, "handshake_deferred"):
-            # It is not open yet, and its client should know that; autobahn would keep it all.
+            # Data before the handshake is complete violates the protocol; autobahn would store it.
             self.transport.abortConnection()
         else:
             super().dataReceived(data)
@@ -53,7 +52,7 @@ class BoundedSocket(WebSocketProtocol):
     def onMessageFrameBegin(self, length: int) -> None:
         super().onMessageFrameBegin(length)
         if not self._is_refused and self.message_data_total_length > MESSAGE_BYTES:
-            # autobahn keeps no more of a message then
+            # autobahn discards the rest of the message then
             self.failedByMe = self._is_refused = True
             self.sendCloseFrame(code=TOO_BIG, reasonUtf8=b"message too large")
 
@@ -61,31 +60,31 @@ class BoundedSocket(WebSocketProtocol):
         super().onMessage(payload, isBinary)
         if not self._waiting and self._too_many_wait():
             self._waiting = True
-            self._look_again()
+            self._poll()
 
     def _too_many_wait(self) -> bool:
-        return bool(self.application_queue.qsize() > MOST_WAITING)
+        return bool(self.application_queue.qsize() > MAX_WAITING)
 
-    def _look_again(self) -> None:
+    def _poll(self) -> None:
         self._waiting = self._too_many_wait()
         if self._waiting:
-            self.factory.reactor.callLater(LOOK_SECONDS, self._look_again)
+            self.factory.reactor.callLater(POLL_SECONDS, self._poll)
         self._read_or_pause()
 
     # Sending
 
     async def drained(self) -> None:
-        """Wait until the connection takes more to send."""
+        """Wait until more can be sent."""
         await self.outlet.drained()
 
     def pauseProducing(self) -> None:
-        """Called when there is more to send than the connection takes: nor is anything read, since
-        each ping is answered."""
+        """Called when the send buffer is full. Reading pauses too, as each ping would add a
+        pong."""
         self.outlet.fill()
         self._read_or_pause()
 
     def resumeProducing(self) -> None:
-        """Called when all of it was sent."""
+        """Called when the send buffer is empty."""
         self.outlet.drain()
         self._read_or_pause()
 
@@ -99,8 +98,8 @@ class BoundedSocket(WebSocketProtocol):
             self.transport.resumeProducing()
 
     def handle_reply(self, message: dict[str, Any]) -> None:
-        """Called with what the consumer says. It may not have heard yet that the socket is closing:
-        then nothing of it can be sent any more."""
+        """Called with a message of the consumer. Ignored if the socket is closing, which the
+        consumer may not know yet."""
         if self.state in (self.STATE_CLOSING, self.STATE_CLOSED):
             return
         if message.get("type") != "websocket.close" or self.state != self.STATE_OPEN:
@@ -114,5 +113,5 @@ class BoundedSocket(WebSocketProtocol):
 
 
 def install() -> None:
-    """Use it for every socket of this process."""
+    """Make daphne use BoundedSocket in this process."""
     WebSocketFactory.protocol = BoundedSocket

@@ -1,7 +1,7 @@
-"""Answers while the event loop is stalled: `/health` says so, all else is told to come back.
+"""Responds while the event loop is stalled: `/health` reports it, other requests get 503.
 
-The watchdog's thread takes waiting connections from the listening socket itself. What it says
-needs neither Django nor the database, and tells nothing but that.
+The watchdog's thread accepts connections from the listening socket. It uses neither Django nor the
+database.
 """
 
 import json
@@ -12,23 +12,24 @@ from apps.core.watchdog import Watchdog
 
 REQUEST_SECONDS = 0.5
 REQUEST_BYTES = 4096
-# Connections that are answered at one look, so that a flood does not hold the thread up.
+# Connections served by one call, so that many connections do not block the thread.
 AT_ONCE = 20
 RETRY_SECONDS = 5
 
 
 class Standby:
-    """`answer` serves the connections that wait on `listener`, a socket that does not block."""
+    """Serves the connections that wait on `listener`, a non-blocking socket."""
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
 
     def answer(self) -> None:
+        """Respond to waiting connections. Called by the watchdog at each check of a stall."""
         for _ in range(AT_ONCE):
             try:
                 connection, _ = self._listener.accept()
             except OSError:
-                return  # nobody waits, or the server ends
+                return  # no connection waits, or the server ends
             with connection:
                 _serve(connection)
 
@@ -40,7 +41,7 @@ def _serve(connection: socket.socket) -> None:
         connection.sendall(_response(request))
         connection.shutdown(socket.SHUT_WR)
     except OSError:
-        return  # the client has gone, or says nothing
+        return  # the client has disconnected, or sends nothing
 
 
 def _response(request: bytes) -> bytes:
@@ -69,11 +70,11 @@ _watchdog: Watchdog | None = None
 
 
 def watching() -> Watchdog | None:
-    """The watchdog of this process; None where no server runs."""
+    """Return the watchdog of this process; None if it is not a server."""
     return _watchdog
 
 
 def watch(watchdog: Watchdog | None) -> None:
-    """Make `watchdog` the one of this process."""
+    """Set the watchdog of this process."""
     global _watchdog
     _watchdog = watchdog

@@ -1,4 +1,4 @@
-"""Addresses above all apps: home, login, health and versions."""
+"""URLs of the home page, login, health and versions."""
 
 from django.contrib.auth import views as auth
 from django.urls import path

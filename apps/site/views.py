@@ -1,4 +1,4 @@
-"""The pages above all apps."""
+"""The home page and the Connect page."""
 
 from datetime import timedelta
 
@@ -20,7 +20,7 @@ from apps.site.connect import CLIENTS, endpoints
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
-    """Versions, repositories and storage; what is connected is asked by the page itself."""
+    """Versions, repositories and storage. The page requests `connected` itself."""
     roots, storage = _stored()
     unknown = orphans.unknown_folders() if roots is not None else []
     versions = overview.versions()
@@ -40,7 +40,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _stored() -> tuple[list[Root] | None, dict[str, str]]:
-    """Repositories and storage facts; None and nothing while the database is away."""
+    """Return repositories and storage facts; None and {} if the database is unavailable."""
     try:
         return queries.published_roots(), overview.storage()
     except DatabaseError:
@@ -49,13 +49,13 @@ def _stored() -> tuple[list[Root] | None, dict[str, str]]:
 
 @require_GET
 async def connected(request: HttpRequest) -> HttpResponse:
-    """Fragment: the list "What is connected", asked anew."""
+    """Fragment: the list "What is connected", from new checks."""
     return render(request, "site/_connected.html", {"services": await health.thorough()})
 
 
 @require_GET
 def connect(request: HttpRequest) -> HttpResponse:
-    """How to reach the MCP endpoints: for one of them and one client at a time, by the query."""
+    """Instructions for one MCP endpoint and one client, selected by the query string."""
     known = endpoints(request)
     chosen = request.GET.get("endpoint"), request.GET.get("client")
     endpoint = next((one for one in known if one.id == chosen[0]), known[0])
@@ -73,7 +73,7 @@ def connect(request: HttpRequest) -> HttpResponse:
 
 
 def _repositories() -> int | None:
-    """How many repositories can be searched; None while the database is away."""
+    """Return the number of searchable repositories; None if the database is unavailable."""
     try:
         return len(queries.published_roots())
     except DatabaseError:
@@ -81,7 +81,7 @@ def _repositories() -> int | None:
 
 
 def _agents() -> int | None:
-    """How many agents can be run; None where their folder cannot be read."""
+    """Return the number of agents that can run; None if their folder cannot be read."""
     try:
         return sum(not agent.problem for agent in all_agents())
     except Unavailable:
@@ -90,7 +90,7 @@ def _agents() -> int | None:
 
 @require_GET
 async def question_state(request: HttpRequest) -> HttpResponse:
-    """Fragment: whether `/mcp/chat` has a model to answer with and, if not, why."""
+    """Fragment: whether `/mcp/chat` has a model, and if not, why."""
     away = None
     try:
         await gate()

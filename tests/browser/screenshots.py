@@ -133,13 +133,13 @@ def opened_at_its_lines(page: Page) -> None:
 
 def shoot_chat(browser: Browser, product: Product) -> None:
     with opened(browser, product, "/chat") as pages:
-        asked = pages["light"]
-        asked.get_by_label("Message").fill(QUESTION)
-        asked.get_by_role("button", name="Send").click()
-        answered(asked)
+        shown = pages["light"]
+        shown.get_by_label("Message").fill(QUESTION)
+        shown.get_by_role("button", name="Send").click()
+        answered(shown)
         for page in pages.values():
-            if page is not asked:
-                page.goto(asked.url)
+            if page is not shown:
+                page.goto(shown.url)
         shoot("chat", pages, opened_at_its_lines)
 
 

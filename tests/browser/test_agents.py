@@ -95,7 +95,7 @@ def test_a_command_is_stopped_in_its_first_step_and_another_runs_to_its_end(
     assert turns.locator("[data-question]").all_inner_texts() == [STEPS[0], *STEPS]
 
 
-def test_an_instruction_is_answered_and_kept_apart_from_the_chat(
+def test_an_instruction_is_answered_and_not_listed_in_the_chat(
     open_page: OpenPage, keeper: str, model: OpenAIStandIn
 ) -> None:
     page = open_page(f"/agents?a={keeper}")
@@ -115,7 +115,7 @@ def test_an_instruction_is_answered_and_kept_apart_from_the_chat(
 DEAF = "window.WebSocket = function () { return { addEventListener() {}, close() {} }; };"
 
 
-def test_a_second_tab_is_told_of_the_run_in_the_first(
+def test_a_second_tab_shows_the_run_of_the_first(
     open_page: OpenPage, keeper: str, model: OpenAIStandIn, complaints: Complaints
 ) -> None:
     complaints.expected.append("status of 409")

@@ -242,7 +242,7 @@ def test_a_cut_keeps_the_answer_says_why_and_offers_another_try(
     expect(turn(page)).to_contain_text("Hello, this is a plain answer.")
 
 
-def test_what_the_reader_opened_stays_open(
+def test_sections_that_the_reader_opened_stay_open(
     open_page: OpenPage, repository: str, model: OpenAIStandIn
 ) -> None:
     page = open_page("/chat", size=(1000, 520))
@@ -295,15 +295,15 @@ def test_nothing_that_a_model_or_a_user_writes_runs(
     model.pace = 0
     model.scripts["plain"] = Script([[*say(f"<think>{ATTACK}</think>{ATTACK}"), *end()]])
     page = open_page("/chat")
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     ask(page, ATTACK, model="plain")
     done(page)
     expect(turn(page).locator(".diagram__img").first).to_be_attached(timeout=LONG_WAIT)
     page.reload()
     expect(turn(page).locator(".diagram__img").first).to_be_attached()
     assert page.evaluate("window.ran") is None
-    assert not [url for url in asked if "example.org" in url]
+    assert not [url for url in requests if "example.org" in url]
     # The conversation's title and its menu are the attack too.
     page.locator("[data-convo-menu]").first.click()
     expect(page.locator("#convo-menu")).to_be_visible()

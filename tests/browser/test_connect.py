@@ -30,14 +30,14 @@ def result(page: Page, title: str) -> tuple[str, str]:
     return row.locator("p").inner_text(), row.locator(".badge").inner_text()
 
 
-def test_every_endpoint_is_asked_in_both_eras_from_the_pages_own_origin(
+def test_every_endpoint_is_tested_with_both_protocols_from_the_pages_origin(
     open_page: OpenPage, product: Product, complaints: Complaints
 ) -> None:
     # The gate of the question endpoint: no provider of the default's name is there.
     complaints.expected.append("status of 503")
     page = open_page("/connect")
-    asked: list[Request] = []
-    page.on("request", lambda request: asked.append(request))
+    requests: list[Request] = []
+    page.on("request", lambda request: requests.append(request))
     run_test(page)
     for era in ERAS:
         text, badge = result(page, f"Search · {era}")
@@ -50,7 +50,7 @@ def test_every_endpoint_is_asked_in_both_eras_from_the_pages_own_origin(
         text, badge = result(page, f"Agents · {era}")
         assert text.startswith("codeinfo2-agents-mcp ")
         assert TIME.search(badge), badge
-    posts = [request for request in asked if request.method == "POST"]
+    posts = [request for request in requests if request.method == "POST"]
     assert {request.url for request in posts} == {
         f"{product.url}/mcp",
         f"{product.url}/mcp/chat",
@@ -87,9 +87,7 @@ def test_with_a_token_the_test_sends_the_one_that_was_typed(
         page.context.close()
 
 
-def test_a_server_that_is_gone_is_told_in_words(
-    open_page: OpenPage, complaints: Complaints
-) -> None:
+def test_an_unreachable_server_is_explained(open_page: OpenPage, complaints: Complaints) -> None:
     complaints.expected.append("net::ERR_FAILED")
     page = open_page("/connect")
     page.route("**/mcp**", lambda route: route.abort())
@@ -100,9 +98,7 @@ def test_a_server_that_is_gone_is_told_in_words(
     )
 
 
-def test_an_answer_that_is_no_message_is_told_in_words(
-    open_page: OpenPage, complaints: Complaints
-) -> None:
+def test_a_malformed_response_is_explained(open_page: OpenPage, complaints: Complaints) -> None:
     complaints.expected.append("status of 502")
     page = open_page("/connect")
     page.route("**/mcp**", lambda route: route.fulfill(status=502, body="<html>Bad gateway"))

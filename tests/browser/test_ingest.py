@@ -64,7 +64,9 @@ def module(number: int) -> tuple[str, str]:
     return f"pkg{number % 40}/module_{number}.py", f"def area(side):\n    return side * {number}\n"
 
 
-def test_a_folder_becomes_a_root_without_a_reload(open_page: OpenPage, make_repo: MakeRepo) -> None:
+def test_an_ingested_folder_is_listed_without_a_reload(
+    open_page: OpenPage, make_repo: MakeRepo
+) -> None:
     folder = make_repo("lighthouse")
     page = open_page("/ingest")
     watching = open_page("/ingest")
@@ -228,7 +230,7 @@ def test_the_picker_walks_to_a_folder(open_page: OpenPage, product: Product) -> 
     shutil.rmtree(product.repos / "fleet")
 
 
-def test_the_picker_says_what_is_wrong_with_a_path(open_page: OpenPage) -> None:
+def test_the_picker_shows_the_error_of_a_path(open_page: OpenPage) -> None:
     page = open_page("/ingest")
     page.get_by_label("Folder path").fill("/etc")
     page.get_by_role("button", name="Choose folder…").click()
@@ -237,7 +239,7 @@ def test_the_picker_says_what_is_wrong_with_a_path(open_page: OpenPage) -> None:
     expect(dialog.get_by_role("button", name="Use this folder")).to_be_disabled()
 
 
-def test_each_field_says_what_is_wrong_with_it(open_page: OpenPage, product: Product) -> None:
+def test_each_field_shows_its_error(open_page: OpenPage, product: Product) -> None:
     page = open_page("/ingest")
     page.get_by_role("button", name="Start ingest").click()
     expect(page.get_by_text("Path is required")).to_be_visible()
@@ -251,7 +253,9 @@ def test_each_field_says_what_is_wrong_with_it(open_page: OpenPage, product: Pro
     expect(page.get_by_label("Display name")).to_have_value("nowhere")
 
 
-def test_a_lost_connection_is_said_and_healed(open_page: OpenPage, complaints: Complaints) -> None:
+def test_a_lost_connection_is_shown_and_restored(
+    open_page: OpenPage, complaints: Complaints
+) -> None:
     complaints.expected += ["WebSocket", "htmx:wsError"]
     page = open_page("/ingest")
     foot = page.locator("[data-live-text]")

@@ -23,7 +23,7 @@ def check(page: Page, address: str) -> None:
     page.get_by_role("button", name="Check status").click()
 
 
-def test_what_is_set_here_answers_on_the_chat_page(
+def test_the_saved_server_answers_on_the_chat_page(
     open_page: OpenPage, lm_studio: LMStudioStandIn
 ) -> None:
     page = open_page("/")
@@ -33,8 +33,8 @@ def test_what_is_set_here_answers_on_the_chat_page(
     expect(page.get_by_text("Idle")).to_be_visible()
     check(page, lm_studio.url)
     count = len(lm_studio.models)
-    said = f"Connected to {lm_studio.url} ({count} models)"
-    expect(page.get_by_role("status").filter(has_text=said)).to_be_visible()
+    status_text = f"Connected to {lm_studio.url} ({count} models)"
+    expect(page.get_by_role("status").filter(has_text=status_text)).to_be_visible()
     expect(page.get_by_role("row")).to_have_count(count + 1)
     expect(page.get_by_role("row").filter(has_text=EMBEDDER).first).to_contain_text("84 MB")
     page.goto("/chat")
@@ -53,7 +53,7 @@ def test_what_is_set_here_answers_on_the_chat_page(
     expect(page.get_by_label("LM Studio base URL")).not_to_have_value(lm_studio.url)
 
 
-def test_an_error_is_told_and_the_field_has_the_focus(open_page: OpenPage) -> None:
+def test_an_error_is_shown_and_the_field_has_the_focus(open_page: OpenPage) -> None:
     page = open_page("/lmstudio")
     check(page, "ftp://models")
     expect(page.get_by_role("alert")).to_contain_text("must be an address such as")

@@ -146,7 +146,7 @@ def test_under_load_it_keeps_the_last_200_and_stays_usable(open_page: OpenPage, 
     expect(lines(page)).to_have_count(1)
 
 
-def test_what_breaks_in_a_page_is_told_to_the_log(
+def test_errors_of_a_page_are_sent_to_the_log(
     open_page: OpenPage, product: Product, complaints: Complaints
 ) -> None:
     complaints.expected.append("Broken on purpose")
@@ -165,7 +165,7 @@ def test_what_breaks_in_a_page_is_told_to_the_log(
     assert "somebody" not in json.dumps(entry)
 
 
-def test_what_cannot_be_told_is_told_later(
+def test_errors_that_cannot_be_sent_are_sent_later(
     open_page: OpenPage, product: Product, complaints: Complaints
 ) -> None:
     complaints.expected += ["Told later", "status of 503"]

@@ -43,7 +43,7 @@ def page(guarded: Product) -> Iterator[Page]:
         yield page
 
 
-def test_the_login_leads_to_the_page_that_was_asked_for(page: Page, guarded: Product) -> None:
+def test_the_login_leads_to_the_requested_page(page: Page, guarded: Product) -> None:
     page.goto("/chat")
     assert page.url == f"{guarded.url}/chat"
     expect(page.get_by_role("heading", name="Ingest a repository")).to_have_count(0)
@@ -57,11 +57,14 @@ def test_the_login_leads_to_the_page_that_was_asked_for(page: Page, guarded: Pro
         ("/lmstudio", "Staff chooses the address.", "Reset to default"),
     ],
 )
-def test_what_only_staff_may_do_is_not_offered(
+def test_actions_of_staff_are_not_offered_to_others(
     page: Page, path: str, there: str, away: str
 ) -> None:
     complaints: list[str] = []
-    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on(
+        "console",
+        lambda message: complaints.append(message.text) if message.type == "error" else None,
+    )
     page.goto(path)
     expect(page.get_by_text(there).first).to_be_visible()
     expect(page.get_by_text(away)).to_have_count(0)
@@ -70,6 +73,6 @@ def test_what_only_staff_may_do_is_not_offered(
     assert complaints == []
 
 
-def test_a_page_of_staff_says_so(page: Page) -> None:
+def test_a_page_for_staff_is_refused_with_the_reason(page: Page) -> None:
     page.goto("/logs")
     expect(page.get_by_text("Only staff may do this.")).to_be_visible()

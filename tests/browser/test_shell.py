@@ -87,7 +87,7 @@ def test_the_palette_narrows_and_goes(page: Page) -> None:
     page.wait_for_url("**/ingest")
 
 
-def test_the_phone_menu_keeps_focus_and_gives_it_back(open_page: OpenPage) -> None:
+def test_the_phone_menu_traps_and_restores_focus(open_page: OpenPage) -> None:
     page = open_page("/", size=PHONE)
     opener = page.get_by_role("link", name="Open menu")
     opener.click()
@@ -109,7 +109,7 @@ def test_no_page_scrolls_sideways(look: OpenPage, path: str, width: int) -> None
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_the_home_page_says_what_is_connected(look: OpenPage) -> None:
+def test_the_home_page_shows_what_is_connected(look: OpenPage) -> None:
     page = look("/")
     card = page.get_by_role("region", name="What is connected")
     for name in ("Database", "Search and embedding", "Vector store", "Search only"):
@@ -119,7 +119,7 @@ def test_the_home_page_says_what_is_connected(look: OpenPage) -> None:
     expect(versions).to_contain_text("Server version")
 
 
-def test_a_question_asked_on_the_home_page_waits_in_the_chat(page: Page) -> None:
+def test_a_question_from_the_home_page_is_prefilled_in_the_chat(page: Page) -> None:
     page.get_by_label("Ask about your code").fill("Who calls <b>main</b> & why?")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("/chat"))

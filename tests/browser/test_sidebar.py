@@ -107,7 +107,7 @@ def test_choosing_is_left_as_it_was_entered_and_fits_a_phone(
     expect(bar(page)).to_have_text(re.compile("0 selected"))
 
 
-def test_what_was_loaded_stays_when_the_list_changes(page: Page) -> None:
+def test_loaded_rows_stay_when_the_list_changes(page: Page) -> None:
     rows = page.locator("#convos [data-row]")
     more = [made(page, f"Bulk {number}") for number in range(20)]
     expect(rows).to_have_count(20)
@@ -119,7 +119,7 @@ def test_what_was_loaded_stays_when_the_list_changes(page: Page) -> None:
     expect(rows).to_have_count(3)
 
 
-def test_what_changed_while_the_connection_was_lost_shows_when_it_is_back(
+def test_changes_during_a_lost_connection_are_shown_after_it(
     page: Page, complaints: Complaints
 ) -> None:
     complaints.expected += ["WebSocket", "htmx:wsError"]

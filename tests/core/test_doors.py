@@ -92,7 +92,7 @@ def test_chat_has_a_smaller_cap_and_its_own_words(browser: Client) -> None:
     assert (answer.status_code, answer.json()) == (400, {"error": "payload too large"})
 
 
-def test_an_origin_that_is_configured_may_call_and_is_told_so(
+def test_a_configured_origin_may_call_and_gets_cors_headers(
     browser: Client, configure: Callable[..., None]
 ) -> None:
     configure(allowed_origins=("https://tool.example",))

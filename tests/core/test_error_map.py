@@ -143,7 +143,7 @@ def test_an_error_has_the_status_and_the_body_of_its_route(
 
 
 @pytest.mark.parametrize(("error", "status", "body"), STREAM_BODIES)
-def test_the_chat_stream_has_bodies_of_its_own(
+def test_the_chat_stream_has_other_error_bodies(
     error: CodeinfoError, status: int, body: dict[str, Any]
 ) -> None:
     response = respond(error, RequestFactory().get("/chat", **STREAM))

@@ -191,8 +191,8 @@ def test_no_field_however_odd_breaks_a_route(loop: asyncio.Runner, path: str) ->
         answer = loop.run(send("POST", path, pieces=(body,), content_type="application/json"))
         check(path, *answer)
     # Nor does what was kept.
-    for kept in KEPT:
-        check(kept, *loop.run(send("GET", kept)))
+    for route in KEPT:
+        check(route, *loop.run(send("GET", route)))
     for page in (b"/chat?c=c1", b"/ui/chat/export?c=c1", b"/ingest"):
         at, _, query = page.partition(b"?")
         assert loop.run(send("GET", at.decode(), query=query, accept="text/html"))[0] == 200
@@ -230,8 +230,11 @@ def test_no_query_or_tail_breaks_a_get(loop: asyncio.Runner, path: str) -> None:
     @settings(settled, max_examples=25)
     @given(query=queries, tail=tails, exact=st.booleans(), accept=ACCEPTS, kind=KINDS)
     def hold(query: bytes, tail: str, exact: bool, accept: str, kind: str) -> None:
-        asked = path if exact else path + tail
-        check(asked, *loop.run(send("GET", asked, query=query, accept=accept, content_type=kind)))
+        requested = path if exact else path + tail
+        check(
+            requested,
+            *loop.run(send("GET", requested, query=query, accept=accept, content_type=kind)),
+        )
 
     hold()
 
@@ -241,9 +244,9 @@ def test_no_query_breaks_a_page(loop: asyncio.Runner, path: str) -> None:
     @settings(settled, max_examples=12)
     @given(query=queries, tail=tails, exact=st.booleans())
     def hold(query: bytes, tail: str, exact: bool) -> None:
-        asked = path if exact or path in ("/", "/chat") else path + tail
-        status, _, body = loop.run(send("GET", asked, query=query, accept="text/html"))
-        assert status < 500, (asked, status, body[-300:])
+        requested = path if exact or path in ("/", "/chat") else path + tail
+        status, _, body = loop.run(send("GET", requested, query=query, accept="text/html"))
+        assert status < 500, (requested, status, body[-300:])
 
     hold()
 
@@ -276,11 +279,11 @@ async def say(frame: bytes, binary: bool) -> None:
     sound = {"protocolVersion": "v1", "requestId": "r", "type": "cancel_inflight"}
     await socket.send_to(text_data=json.dumps({**sound, "conversationId": "e", "inflightId": "e"}))
     while True:
-        heard = await socket.receive_output(timeout=PATIENCE)
-        if heard["type"] == "websocket.close":
-            assert heard["code"] in (1008, 1009) and heard["reason"]
+        output = await socket.receive_output(timeout=PATIENCE)
+        if output["type"] == "websocket.close":
+            assert output["code"] in (1008, 1009) and output["reason"]
             break
-        if json.loads(heard["text"]).get("conversationId") == "e":
+        if json.loads(output["text"]).get("conversationId") == "e":
             break
     await socket.disconnect(timeout=PATIENCE)
 

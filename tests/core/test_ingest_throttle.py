@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from apps.core.ingest_throttle import (
-    PATIENCE_SECONDS,
+    MAX_WAIT_SECONDS,
     PAUSE_SECONDS,
     SHORT_SECONDS,
     SHORT_SLICE,
@@ -58,7 +58,7 @@ def test_all_rows_are_in_a_slice_once(throttle: IngestThrottle) -> None:
     assert list(throttle.write_slices(0)) == []
 
 
-def test_nobody_asks_chroma_so_slices_are_long_and_nothing_waits(
+def test_without_queries_slices_are_long_and_nothing_waits(
     throttle: IngestThrottle, clock: Clock
 ) -> None:
     with throttle.foreground():
@@ -92,19 +92,19 @@ def test_no_slice_begins_between_the_calls_of_one_search(
     assert not calls
 
 
-def test_however_many_ask_writing_goes_on(throttle: IngestThrottle, clock: Clock) -> None:
+def test_writing_continues_under_constant_queries(throttle: IngestThrottle, clock: Clock) -> None:
     with throttle.foreground_call():
         assert sizes(throttle, SHORT_SLICE) == [SHORT_SLICE]
-    assert clock.paused == pytest.approx(PATIENCE_SECONDS, abs=0.01)
+    assert clock.paused == pytest.approx(MAX_WAIT_SECONDS, abs=0.01)
 
 
-def test_work_goes_on_at_once_where_nobody_asks(throttle: IngestThrottle, clock: Clock) -> None:
+def test_without_queries_work_does_not_wait(throttle: IngestThrottle, clock: Clock) -> None:
     ask(throttle)
     throttle.yield_to_queries()
     assert clock.paused == 0
 
 
-def test_work_gives_way_until_the_answer_is_there(throttle: IngestThrottle, clock: Clock) -> None:
+def test_work_waits_while_a_query_is_in_progress(throttle: IngestThrottle, clock: Clock) -> None:
     with ExitStack() as asking:
         asking.enter_context(throttle.foreground())
         clock.meanwhile = asking.close
@@ -117,7 +117,7 @@ def test_however_many_ask_half_of_the_time_is_for_work(
 ) -> None:
     worked = 0.0
     with throttle.foreground():
-        while clock.paused < 10 * PATIENCE_SECONDS:
+        while clock.paused < 10 * MAX_WAIT_SECONDS:
             throttle.yield_to_queries()
             clock.now += 0.001
             worked += 0.001

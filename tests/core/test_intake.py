@@ -103,7 +103,7 @@ def test_an_mcp_endpoint_refuses_it_in_json_rpc(served: Product, path: str, furt
     assert (found, body["error"]["data"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
-def test_no_client_is_told_to_go_on_with_a_body_that_is_too_long(served: Product) -> None:
+def test_no_client_is_asked_to_continue_with_a_body_that_is_too_long(served: Product) -> None:
     head = head_of("/conversations", f"Content-Length: {HUGE}", "Expect: 100-continue")
     assert answer_to_headers(served, head)[0] == 413
 

@@ -57,9 +57,9 @@ async def test_a_socket_ends(leave: Callable[..., Any], path: str, staff: AsyncC
             await link.send_to(text_data=json.dumps(message))
         await asyncio.sleep(0.5)
         await leave(staff)
-        while (told := await link.receive_output(PATIENCE))["type"] == "websocket.send":
+        while (event := await link.receive_output(PATIENCE))["type"] == "websocket.send":
             pass
-        assert (told["type"], told["code"]) == ("websocket.close", 4403)
+        assert (event["type"], event["code"]) == ("websocket.close", 4403)
 
 
 @LEAVE

@@ -116,7 +116,7 @@ def test_this_user_and_root_are_served(served: Product) -> None:
     ],
     ids=["any", "login"],
 )
-def test_every_user_is_heard_where_it_is_set_or_a_login_is_required(
+def test_all_users_are_served_by_setting_or_with_a_login(
     tmp_path: Path, setting: dict[str, str]
 ) -> None:
     with running(tmp_path, **setting) as product:

@@ -63,12 +63,12 @@ async def say(link: WebsocketCommunicator, kind: str, **fields: Any) -> None:
 async def heard_before_echo(link: WebsocketCommunicator) -> list[dict[str, Any]]:
     """All that a client of /ws was told before the answer to a question asked now."""
     await say(link, "cancel_inflight", conversationId="echo", inflightId="echo")
-    heard: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
     while True:
         frame = json.loads(await link.receive_from(timeout=PATIENCE))
         if frame.get("conversationId") == "echo":
-            return heard
-        heard.append(frame)
+            return received
+        received.append(frame)
 
 
 async def begin(client: AsyncClient, conversation_id: str = "c1") -> Any:
@@ -187,7 +187,7 @@ async def test_a_follow_up_of_staff_leaves_it_to_its_author(scripted: Scripted) 
     assert len([turn for turn in turns if turn["role"] == "user"]) == 2
 
 
-async def test_nobody_learns_that_somebody_else_is_being_answered(scripted: Scripted) -> None:  # noqa: F811
+async def test_the_runs_of_other_users_are_not_visible(scripted: Scripted) -> None:  # noqa: F811
     gate = Gate()
     scripted([TextDelta(SECRET), gate])
     ada, bob = await user("ada"), await user("bob")
@@ -202,7 +202,7 @@ async def test_nobody_learns_that_somebody_else_is_being_answered(scripted: Scri
 
 
 @pytest.mark.door
-async def test_what_was_kept_while_the_database_was_away_shows_in_no_other_conversation() -> None:
+async def test_turns_kept_in_memory_are_visible_only_to_their_owner() -> None:
     """Of the same id, which nobody could look up then."""
     ada, bob = await user("ada"), await user("bob")
     owners = {row.username: row.pk async for row in User.objects.all()}

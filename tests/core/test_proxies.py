@@ -18,7 +18,7 @@ def behind_a_proxy(configure: Callable[..., None]) -> None:
     configure(trusted_proxies=networks, secure_proxy_header="X-Forwarded-Proto")
 
 
-async def seen(peer: str, **headers: str) -> tuple[str, dict[str, str]]:
+async def scope_behind(peer: str, **headers: str) -> tuple[str, dict[str, str]]:
     """The client's address and the headers as the application sees them."""
     found: dict[str, Any] = {}
 
@@ -47,11 +47,11 @@ async def seen(peer: str, **headers: str) -> tuple[str, dict[str, str]]:
     ],
 )
 async def test_the_last_address_that_is_no_proxy_counts(forwarded: str, client: str) -> None:
-    assert (await seen(PROXY, x_forwarded_for=forwarded))[0] == client
+    assert (await scope_behind(PROXY, x_forwarded_for=forwarded))[0] == client
 
 
 async def test_nobody_else_is_believed() -> None:
-    address, headers = await seen(
+    address, headers = await scope_behind(
         "203.0.113.9", x_forwarded_for="127.0.0.1", x_forwarded_proto="https", accept="*/*"
     )
     assert address == "203.0.113.9"
@@ -59,5 +59,5 @@ async def test_nobody_else_is_believed() -> None:
     assert headers["accept"] == "*/*"
 
 
-async def test_a_proxy_may_say_that_it_was_asked_over_https() -> None:
-    assert (await seen(PROXY, x_forwarded_proto="https"))[1]["x-forwarded-proto"] == "https"
+async def test_a_proxy_can_report_https() -> None:
+    assert (await scope_behind(PROXY, x_forwarded_proto="https"))[1]["x-forwarded-proto"] == "https"

@@ -34,7 +34,7 @@ def ask(client: Client, path: str = "/ingest/roots", **more: Any) -> Any:
 
 
 @pytest.mark.door
-def test_the_fourth_request_is_told_to_wait(client: Client) -> None:
+def test_the_request_above_the_limit_is_refused(client: Client) -> None:
     answers = [ask(client, headers=TOKEN) for _ in range(4)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
     last = answers[-1]
@@ -84,7 +84,7 @@ def test_questions_have_a_limit_of_their_own(client: Client) -> None:
     assert ask(client, headers=TOKEN).status_code == 200
 
 
-def test_the_page_says_it_beside_the_question_and_keeps_it() -> None:
+def test_the_page_shows_the_refusal_beside_the_message_and_keeps_the_text() -> None:
     ada = Client()
     ada.force_login(User.objects.create_user("ada"))
     form = {"c": "c1", "message": "x", "provider": "none", "model": "m"}
@@ -147,7 +147,7 @@ async def test_guesses_that_come_together_are_counted_one_by_one() -> None:
     assert Counter(answer.status_code for answer in answers) == {200: 5, 429: 7}
 
 
-def test_the_wait_that_is_told_after_failures_is_long_enough(
+def test_the_wait_after_failed_logins_is_long_enough(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last failure comes a minute before the quarter of an hour of the first is over."""
@@ -183,8 +183,8 @@ def test_on_this_machine_alone_nothing_is_limited(
 
 def test_the_addresses_of_one_ipv6_network_count_as_one(client: Client) -> None:
     """Whoever has one of them has 2⁶⁴."""
-    asked = [ask(client, REMOTE_ADDR=f"2001:db8::{n}").status_code for n in range(4)]
-    assert asked == [401, 401, 401, 429]
+    statuses = [ask(client, REMOTE_ADDR=f"2001:db8::{n}").status_code for n in range(4)]
+    assert statuses == [401, 401, 401, 429]
     assert ask(client, REMOTE_ADDR="2001:db8:0:1::1").status_code == 401
     User.objects.create_user("ada", password="right")
     for n in range(5):

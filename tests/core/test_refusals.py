@@ -78,8 +78,8 @@ def send(path: str, body: Any, base: Path) -> tuple[int, str]:
     raw = body if isinstance(body, str | None) else json.dumps(body).replace("{base}", str(base))
     sent = {} if raw is None else {"data": raw, "content_type": "application/json"}
     answer = Client().generic("POST", path, **sent)
-    told = answer.json()
-    return answer.status_code, told["code"] if told.get("status") == "error" else told["error"]
+    wire = answer.json()
+    return answer.status_code, wire["code"] if wire.get("status") == "error" else wire["error"]
 
 
 @pytest.mark.parametrize(("path", "body", "status", "code"), REFUSALS)

@@ -228,29 +228,29 @@ def test_every_route_answers_those_alone_whom_it_is_for(
     people: dict[str, Client], name: str, route: Route
 ) -> None:
     answer = ask(people[name], route)
-    told = f"{answer.status_code} {answer.get('Location', '')}"
+    outcome = f"{answer.status_code} {answer.get('Location', '')}"
     assert answer.status_code != 500
     if name == "anonymous":
-        assert is_refused_to_strangers(answer) is (route.level != OPEN), told
+        assert is_refused_to_strangers(answer) is (route.level != OPEN), outcome
     elif name == "bob":
         if route.level == OWNER:
-            assert is_refused(answer), told
+            assert is_refused(answer), outcome
             assert Conversation.objects.get(pk=HERS).title == "Hers"
             assert not Turn.objects.filter(conversation=HERS).exists()
         else:
-            assert (answer.status_code == 403) is (route.level == STAFF), told
+            assert (answer.status_code == 403) is (route.level == STAFF), outcome
     elif name == "ada":
-        assert (answer.status_code == 403) is (route.level == STAFF), told
-        assert not (route.level == OWNER and is_refused(answer)), told
+        assert (answer.status_code == 403) is (route.level == STAFF), outcome
+        assert not (route.level == OWNER and is_refused(answer)), outcome
     else:
-        assert answer.status_code not in (401, 403), told
-        assert not (route.level == OWNER and is_refused(answer)), told
+        assert answer.status_code not in (401, 403), outcome
+        assert not (route.level == OWNER and is_refused(answer)), outcome
     if hasattr(answer, "close"):
         answer.close()
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=str)
-def test_without_a_login_nobody_is_refused(route: Route) -> None:
+def test_without_a_required_login_all_requests_are_served(route: Route) -> None:
     Conversation.objects.create(id=HERS, provider="builtin", model="search")
     answer = ask(Client(), route)
     assert answer.status_code not in (401, 403)

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.core import threads
-from apps.core.threads import KeptThreads
+from apps.core.threads import ReusedThreads
 
 SECONDS = 30
 
@@ -20,12 +20,12 @@ class Door:
         self.waiting = asyncio.Event()
         self.go = asyncio.Event()
         self.now = 1_000.0
-        self.app = KeptThreads(self._answer, lambda: self.now)
+        self.app = ReusedThreads(self._answer, lambda: self.now)
 
     async def ask(self, path: str = "/") -> int:
-        told: list[int] = []
-        await self.app({"path": path}, None, told.append)
-        return told[0]
+        threads_used: list[int] = []
+        await self.app({"path": path}, None, threads_used.append)
+        return threads_used[0]
 
     async def _answer(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         thread = await sync_to_async(threading.get_ident)()
@@ -65,7 +65,7 @@ async def test_requests_at_once_have_threads_of_their_own() -> None:
     assert await asyncio.wait_for(long, SECONDS) != other
 
 
-async def test_the_thread_of_a_request_that_failed_or_was_left_is_not_kept() -> None:
+async def test_the_thread_of_a_failed_or_cancelled_request_is_not_reused() -> None:
     door = Door()
     with pytest.raises(RuntimeError):
         await door.ask("/fail")
@@ -77,8 +77,8 @@ async def test_the_thread_of_a_request_that_failed_or_was_left_is_not_kept() -> 
     assert door.app._idle == []
 
 
-async def test_no_more_threads_are_kept_than_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "MOST_IDLE", 1)
+async def test_idle_threads_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "MAX_IDLE", 1)
     door = Door()
     crowd = [asyncio.create_task(door.ask("/wait")) for _ in range(3)]
     door.go.set()

@@ -33,9 +33,9 @@ def attack(job: dict[str, Any]) -> int:
         for size in SIZES:
             length = min(size, job["limit"])
             text = pump * (length // len(pump)) + "\x00"
-            given: Any = text.encode("utf-8", "replace") if job["bytes"] else text
+            subject: Any = text.encode("utf-8", "replace") if job["bytes"] else text
             for use in job["uses"] or ["search"]:
-                run(compiled, use, given)
+                run(compiled, use, subject)
                 runs += 1
     return runs
 

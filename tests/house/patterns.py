@@ -130,9 +130,9 @@ class Module:
         )
 
     def _flags(self, call: ast.Call) -> int:
-        given = [*call.args[1:], *(word.value for word in call.keywords if word.arg == "flags")]
+        arguments = [*call.args[1:], *(word.value for word in call.keywords if word.arg == "flags")]
         flags = 0
-        for node in given:
+        for node in arguments:
             for name in re.findall(r"\bre\.([A-Z]+)\b", ast.unparse(node)):
                 flags |= getattr(re, name)
         return flags
@@ -213,8 +213,11 @@ def javascript(pattern: Pattern) -> dict[str, str]:
     source = _sequence(tree, flags)
     if pattern.is_anchored:
         source = f"^(?:{source})" + ("$" if pattern.uses == {"fullmatch"} else "")
-    wanted = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
-    return {"source": source, "flags": "u" + "".join(w for f, w in wanted.items() if flags & f)}
+    flag_letters = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
+    return {
+        "source": source,
+        "flags": "u" + "".join(w for f, w in flag_letters.items() if flags & f),
+    }
 
 
 def _sequence(items: Any, flags: int) -> str:
@@ -290,11 +293,11 @@ def _repeat(value: Any, lazy: str, flags: int) -> str:
 @cache
 def verdicts(written: tuple[tuple[str, str], ...]) -> list[dict[str, Any]]:
     """What recheck says of each (source, flags)."""
-    asked = json.dumps([{"source": source, "flags": flags} for source, flags in written])
+    jobs = json.dumps([{"source": source, "flags": flags} for source, flags in written])
     command = [str(NODE), str(Path(__file__).with_suffix(".mjs"))]
     done = subprocess.run(
         command,
-        input=asked,
+        input=jobs,
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -307,8 +310,8 @@ def verdicts(written: tuple[tuple[str, str], ...]) -> list[dict[str, Any]]:
 
 def judged(found: list[Pattern]) -> Iterator[tuple[Pattern, str, str]]:
     """Each pattern with its verdict and the reason for it."""
-    asked = [each for each in found if each.engine == "re" and each.text is not None]
-    written = {id(each): javascript(each) for each in asked}
+    jobs = [each for each in found if each.engine == "re" and each.text is not None]
+    written = {id(each): javascript(each) for each in jobs}
     keys = tuple(dict.fromkeys((w["source"], w["flags"]) for w in written.values()))
     known = dict(zip(keys, verdicts(keys), strict=True))
     for each in found:
@@ -317,8 +320,8 @@ def judged(found: list[Pattern]) -> Iterator[tuple[Pattern, str, str]]:
         elif each.text is None:
             yield each, "unknown", "known only when it runs"
         else:
-            said = known[written[id(each)]["source"], written[id(each)]["flags"]]
-            yield each, said["status"], f"{said['complexity']} {said['attack']}".strip()
+            verdict = known[written[id(each)]["source"], written[id(each)]["flags"]]
+            yield each, verdict["status"], f"{verdict['complexity']} {verdict['attack']}".strip()
 
 
 def main() -> None:

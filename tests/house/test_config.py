@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from apps.core.config import Config
 
 
-def test_nothing_set_gives_the_defaults() -> None:
+def test_without_variables_the_defaults_apply() -> None:
     known = Config.read({})
     assert (known.port, known.mcp_port, known.agents_mcp_port) == (5010, 5011, 5012)
     assert known.retrieval_cutoff == 1.4
@@ -71,7 +71,7 @@ def test_a_wrong_value_is_refused_with_the_name_of_the_variable(name: str, value
         ("MONGO_URI", "mongodb://m/x", "database_url", "mongodb://m/x"),
     ],
 )
-def test_values_are_read_as_the_contract_says(
+def test_values_are_parsed_as_the_contract_defines(
     name: str, value: str, setting: str, expected: object
 ) -> None:
     assert getattr(Config.read({name: value}), setting) == expected

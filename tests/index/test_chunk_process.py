@@ -67,7 +67,7 @@ def test_a_file_whose_process_is_killed_is_parsed_again_in_another(
         ("hang", "Parsing took too long: cut by lines"),
     ],
 )
-def test_a_file_that_is_not_parsed_says_why(order: str, problem: str) -> None:
+def test_a_file_that_cannot_be_parsed_has_a_problem(order: str, problem: str) -> None:
     items = [("a.py", f"{order}\nx = 1\n".encode()), ("b.py", GOOD), ("c.txt", b"words\n")]
     with unruly() as chunker:
         assert [file.problem for file in chunker.chunk_many(items)] == [problem, "", ""]
@@ -144,7 +144,7 @@ def test_a_process_that_died_while_it_waited_costs_no_tree() -> None:
         assert process_of(chunker) != dead
 
 
-def test_a_closed_chunker_says_so() -> None:
+def test_a_closed_chunker_raises() -> None:
     chunker = Chunker(parse_seconds=5)
     chunker.close()
     chunker.close()

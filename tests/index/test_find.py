@@ -48,7 +48,7 @@ def text(path: str, source: str) -> SourceText:
 
 @pytest.mark.door
 @pytest.mark.parametrize("path", SOURCES)
-def test_an_identifier_is_told_from_text(finder: Finder, path: str) -> None:
+def test_identifiers_are_distinguished_from_text(finder: Finder, path: str) -> None:
     (sighting,) = finder.find("price", [text(path, SOURCES[path])])
     assert sighting.parsed
     assert [(found.row, found.defines) for found in sighting.occurrences] == [(0, True), (1, False)]

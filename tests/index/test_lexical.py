@@ -11,16 +11,16 @@ from apps.code.values import ChunkedFile, Symbol
 from apps.index.lexical import ChunkFacts, LexicalStore, scoring, store, words
 from apps.index.models import SourceFile
 from apps.index.types import Filters, VectorRecord
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 
 ROOT = uuid4()
 
 
 @pytest.fixture
 def lexical(tmp_path: Path) -> Iterator[LexicalStore]:
-    kept = LexicalStore(tmp_path / "lexical")
-    yield kept
-    kept.close()
+    lexical_store = LexicalStore(tmp_path / "lexical")
+    yield lexical_store
+    lexical_store.close()
 
 
 def record(
@@ -130,7 +130,7 @@ def test_a_word_that_most_of_many_chunks_have_counts_only_alone(
 ) -> None:
     lexical.add(ROOT, [record(f"f{n}.py", f"self word{n}") for n in range(10)])
     assert len(found(lexical, "self word3", n=99)) == 10
-    monkeypatch.setattr(scoring, "FEW", 0)
+    monkeypatch.setattr(scoring, "MIN_STOPWORD_CHUNKS", 0)
     assert found(lexical, "self word3") == ["f3.py"]
     assert len(found(lexical, "self", n=99)) == 10
 
@@ -184,12 +184,12 @@ def test_facts_come_back_as_they_went_in(lexical: LexicalStore) -> None:
     }
 
 
-def test_rarity_is_told_by_counting(lexical: LexicalStore) -> None:
+def test_document_frequencies_are_counted(lexical: LexicalStore) -> None:
     lexical.add(ROOT, [record("a.py", "open close"), record("b.py", "open open")])
     assert lexical.frequencies(ROOT, ["open", "clos", "never"]) == ({"open": 2, "clos": 1}, 2)
 
 
-def test_words_in_memory_say_what_search_and_frequencies_find(lexical: LexicalStore) -> None:
+def test_postings_in_memory_agree_with_search_and_frequencies(lexical: LexicalStore) -> None:
     for part in (["open close", "open open"], ["shut", "open the door"]):
         lexical.add(ROOT, [record(f"{text}.py", text) for text in part])
     lexical.add(ROOT, [record("old.py", "open never " * 9, run="s")])
@@ -200,9 +200,11 @@ def test_words_in_memory_say_what_search_and_frequencies_find(lexical: LexicalSt
     by_id = {id: score for id, score in zip(contents.ids, scores, strict=True) if score}
     found = lexical.search(ROOT, ["open", "clos", "never"], 9)
     assert by_id == {hit.id: pytest.approx(hit.score) for hit in found}
-    asked = ["open", "clos", "shut", "never"]
-    counted = contents.postings.counts(asked), contents.postings.chunks
-    assert counted == lexical.frequencies(ROOT, asked) == ({"open": 3, "clos": 1, "shut": 1}, 4)
+    query_words = ["open", "clos", "shut", "never"]
+    counted = contents.postings.counts(query_words), contents.postings.chunks
+    assert (
+        counted == lexical.frequencies(ROOT, query_words) == ({"open": 3, "clos": 1, "shut": 1}, 4)
+    )
 
 
 def test_words_in_memory_are_scored_as_if_only_these_files_were_there(
@@ -243,7 +245,7 @@ def test_contents_tell_path_language_and_names_of_each_chunk(lexical: LexicalSto
     assert nothing.postings.scores(["x"]).tolist() == []
 
 
-def test_texts_are_kept_as_long_as_their_chunks(lexical: LexicalStore) -> None:
+def test_texts_are_deleted_with_their_chunks(lexical: LexicalStore) -> None:
     lexical.add(ROOT, [record("a.py", "größe\n\0", 0), record("b.py", "other", run="s")])
     chunks = lexical.chunks(ROOT, ["r:a.py:0", "s:b.py:0", "r:none.py:0"])
     assert {i: chunk.text for i, chunk in chunks.items()} == {
@@ -261,11 +263,11 @@ def test_texts_are_kept_as_long_as_their_chunks(lexical: LexicalStore) -> None:
 def test_an_identifier_is_found_as_it_is_written_and_whole(lexical: LexicalStore) -> None:
     texts = ["Session()", "session = sessions", "class SessionPool", "a Session here", "Größe"]
     lexical.add(ROOT, [record("a.py", text, number) for number, text in enumerate(texts)])
-    assert lexical.chunks_naming(ROOT, "Session", 9) == ["r:a.py:0", "r:a.py:3"]
-    assert lexical.chunks_naming(ROOT, "Session", 1) == ["r:a.py:0"]
-    assert lexical.chunks_naming(ROOT, "session", 9) == ["r:a.py:1"]
-    assert lexical.chunks_naming(ROOT, "Größe", 9) == ["r:a.py:4"]
-    assert lexical.chunks_naming(ROOT, "Sess", 9) == []
+    assert lexical.chunks_with_identifier(ROOT, "Session", 9) == ["r:a.py:0", "r:a.py:3"]
+    assert lexical.chunks_with_identifier(ROOT, "Session", 1) == ["r:a.py:0"]
+    assert lexical.chunks_with_identifier(ROOT, "session", 9) == ["r:a.py:1"]
+    assert lexical.chunks_with_identifier(ROOT, "Größe", 9) == ["r:a.py:4"]
+    assert lexical.chunks_with_identifier(ROOT, "Sess", 9) == []
 
 
 def described(path: str, *symbols: Symbol) -> tuple[SourceFile, ChunkedFile]:
@@ -302,7 +304,7 @@ def test_an_id_that_is_there_already_stays_as_it_is(lexical: LexicalStore) -> No
     assert lexical.count(ROOT) == 2
 
 
-def test_what_a_run_wrote_is_deleted_and_the_rest_answers_as_if_alone(
+def test_deleting_a_run_leaves_the_scores_of_an_index_without_it(
     lexical: LexicalStore, tmp_path: Path
 ) -> None:
     old = [record(f"f{n}.py", f"retry old{n} " * n, run="old") for n in range(1, 20)]
@@ -314,11 +316,11 @@ def test_what_a_run_wrote_is_deleted_and_the_rest_answers_as_if_alone(
     alone = LexicalStore(tmp_path / "alone")
     alone.add(ROOT, new)
     for question in ("retry", "new3 old3", "f7 py"):
-        asked = list(words(question))
-        assert lexical.search(ROOT, asked, 50) == alone.search(ROOT, asked, 50)
+        query_words = list(words(question))
+        assert lexical.search(ROOT, query_words, 50) == alone.search(ROOT, query_words, 50)
     assert lexical.ids(ROOT) == {each.id for each in new}
     assert lexical.frequencies(ROOT, ["old3", "retry"]) == ({"retry": 19}, 19)
-    assert lexical.chunks_naming(ROOT, "old3", 9) == []
+    assert lexical.chunks_with_identifier(ROOT, "old3", 9) == []
     assert lexical.delete_run(ROOT, "old") == 0
     alone.close()
 
@@ -336,7 +338,7 @@ def test_single_files_are_deleted(lexical: LexicalStore) -> None:
 def test_settling_many_writes_changes_no_answer(
     lexical: LexicalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MOST_SEGMENTS", 3)
+    monkeypatch.setattr(store, "MAX_SEGMENTS", 3)
     for n in range(8):
         lexical.add(ROOT, [record(f"f{n}.py", f"retry it{n % 3} " * (n + 1), run=f"r{n % 2}")])
     lexical.delete_files(ROOT, ["r1/f3.py"])
@@ -344,14 +346,18 @@ def test_settling_many_writes_changes_no_answer(
     before = [lexical.search(ROOT, list(words(question)), 9) for question in questions]
 
     def stop() -> None:
-        raise Stopped
+        raise RunCancelled
 
-    with pytest.raises(Stopped):
+    with pytest.raises(RunCancelled):
         lexical.compact(ROOT, stop)
     for _ in range(2):
         assert [lexical.search(ROOT, list(words(question)), 9) for question in questions] == before
         lexical.compact(ROOT)
-    assert lexical.chunks_naming(ROOT, "it1", 9) == ["r1:f1.py:0", "r0:f4.py:0", "r1:f7.py:0"]
+    assert lexical.chunks_with_identifier(ROOT, "it1", 9) == [
+        "r1:f1.py:0",
+        "r0:f4.py:0",
+        "r1:f7.py:0",
+    ]
     lexical.add(ROOT, [record("late.py", "retry late")])
     assert found(lexical, "late") == ["late.py"]
     assert lexical.delete_run(ROOT, "r0") == 4
@@ -379,7 +385,7 @@ def test_a_root_without_an_index_holds_nothing(lexical: LexicalStore, verb: str)
     assert lexical.frequencies(nobody, ["a"]) == ({}, 0)
     assert lexical.contents(nobody, ["f"]) is None
     assert lexical.chunks(nobody, ["a"]) == {}
-    assert lexical.chunks_naming(nobody, "a", 5) == []
+    assert lexical.chunks_with_identifier(nobody, "a", 5) == []
     assert lexical.definitions(nobody, "a") == []
     assert lexical.delete_run(nobody, "r") == lexical.delete_files(nobody, ["f"]) == 0
     assert lexical.roots() == set()

@@ -51,21 +51,21 @@ def postings(folder: Path) -> dict[str, dict[str, set[str]]]:
 
 
 # Of few files the words are counted again, for many all that is written is looked through.
-@pytest.mark.parametrize("gone", [range(7, 9), range(3, 33)], ids=["few", "many"])
-def test_no_word_and_no_identifier_tells_of_what_has_gone(tmp_path: Path, gone: range) -> None:
-    kept = [number for number in range(FILES) if number not in gone]
+@pytest.mark.parametrize("deleted", [range(7, 9), range(3, 33)], ids=["few", "many"])
+def test_deleted_files_leave_no_word_and_no_identifier(tmp_path: Path, deleted: range) -> None:
+    remaining = [number for number in range(FILES) if number not in deleted]
     lexical = written(tmp_path / "all", range(FILES))
-    assert lexical.delete_files(ROOT, [f"file {number}" for number in gone]) == len(gone)
-    alone = written(tmp_path / "alone", kept)
+    assert lexical.delete_files(ROOT, [f"file {number}" for number in deleted]) == len(deleted)
+    alone = written(tmp_path / "alone", remaining)
     assert postings(tmp_path / "all") == postings(tmp_path / "alone")
-    asked = ["shared", "common", "third", "name", f"path{gone[0]}", "größe39"]
-    assert lexical.search(ROOT, asked, FILES) == alone.search(ROOT, asked, FILES)
-    assert lexical.frequencies(ROOT, asked) == alone.frequencies(ROOT, asked)
+    query_words = ["shared", "common", "third", "name", f"path{deleted[0]}", "größe39"]
+    assert lexical.search(ROOT, query_words, FILES) == alone.search(ROOT, query_words, FILES)
+    assert lexical.frequencies(ROOT, query_words) == alone.frequencies(ROOT, query_words)
     for each in (lexical, alone):
         each.close()
 
 
-def test_what_has_gone_twice_is_gone(tmp_path: Path) -> None:
+def test_deleting_twice_changes_nothing(tmp_path: Path) -> None:
     lexical = written(tmp_path / "all", range(FILES))
     for number in (5, 6):
         lexical.delete_files(ROOT, [f"file {number}"])

@@ -30,9 +30,9 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lexical(folder: Path) -> Iterator[LexicalStore]:
-    kept = LexicalStore(folder)
-    yield kept
-    kept.close()
+    lexical_store = LexicalStore(folder)
+    yield lexical_store
+    lexical_store.close()
 
 
 @pytest.fixture
@@ -51,18 +51,18 @@ def spoil(path: Path) -> None:
     path.write_bytes(b"no database at all, but long enough to be looked at" * 100)
 
 
-def test_a_file_that_is_no_index_is_told_and_made_anew_by_the_next_write(
+def test_a_file_that_is_no_index_raises_and_the_next_write_replaces_it(
     lexical: LexicalStore, path: Path
 ) -> None:
     lexical.add(ROOT, some(3))
-    assert lexical.sound(ROOT)
+    assert lexical.is_intact(ROOT)
     spoil(path)
-    assert not lexical.sound(ROOT)
+    assert not lexical.is_intact(ROOT)
     with pytest.raises(Unavailable, match="file is not a database") as caught:
         lexical.search(ROOT, ["retry"], 5)
     assert caught.value.code == "LEXICAL_UNAVAILABLE"
     lexical.add(ROOT, some(2))
-    assert lexical.sound(ROOT)
+    assert lexical.is_intact(ROOT)
     assert lexical.count(ROOT) == 2
 
 
@@ -75,15 +75,15 @@ def test_an_index_with_a_broken_page_is_deleted_by_the_write_that_meets_it(
     for page in range(4_096, len(whole), 4_096):
         whole[page : page + 64] = b"\xff" * 64
     path.write_bytes(whole)
-    assert not lexical.sound(ROOT)
+    assert not lexical.is_intact(ROOT)
     with pytest.raises(Unavailable, match="malformed"):
         lexical.delete_run(ROOT, "r")
     assert not path.exists()
     lexical.add(ROOT, some(2))
-    assert lexical.sound(ROOT)
+    assert lexical.is_intact(ROOT)
 
 
-def test_an_index_of_another_version_holds_nothing_and_is_made_anew(
+def test_an_index_of_another_version_is_empty_and_is_replaced(
     lexical: LexicalStore, path: Path
 ) -> None:
     lexical.add(ROOT, some(3))
@@ -93,16 +93,16 @@ def test_an_index_of_another_version_holds_nothing_and_is_made_anew(
     database.close()
     assert lexical.search(ROOT, ["retry"], 5) == []
     assert lexical.count(ROOT) == 0
-    assert not lexical.sound(ROOT)
+    assert not lexical.is_intact(ROOT)
     lexical.add(ROOT, some(2))
     assert lexical.count(ROOT) == 2
 
 
-def test_the_version_tells_of_the_tables_and_of_the_splitter() -> None:
+def test_the_version_depends_on_the_tables_and_the_splitter() -> None:
     assert 0 < schema.VERSION < 2**31
 
 
-def test_readers_go_on_when_the_file_is_dropped_and_made_again(lexical: LexicalStore) -> None:
+def test_readers_continue_when_the_file_is_replaced(lexical: LexicalStore) -> None:
     lexical.add(ROOT, some(3))
     with lexical._files.reading(ROOT) as before:
         assert before is not None
@@ -143,7 +143,7 @@ def test_a_folder_that_cannot_be_written_is_told(
         lexical.add(ROOT, some(1))
 
 
-def test_a_file_that_another_writes_is_waited_for_and_then_told(
+def test_a_locked_file_raises_after_a_wait(
     lexical: LexicalStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_files, "BUSY_SECONDS", 0.01)
@@ -166,18 +166,18 @@ def test_many_read_while_one_writes_and_each_sees_whole_writes(lexical: LexicalS
     done = threading.Event()
 
     def read(_: int) -> set[int]:
-        seen = set()
+        counts = set()
         while not done.is_set():
-            seen.add(len(lexical.search(ROOT, ["retry"], 1_000)))
-        return seen
+            counts.add(len(lexical.search(ROOT, ["retry"], 1_000)))
+        return counts
 
     with ThreadPoolExecutor(4) as threads:
         readers = [threads.submit(read, n) for n in range(4)]
         for number in range(1, 10):
             lexical.add(ROOT, some(10, f"r{number}"))
         done.set()
-        seen = set().union(*(reader.result() for reader in readers))
-    assert seen <= {10 * number for number in range(1, 11)}
+        counts = set().union(*(reader.result() for reader in readers))
+    assert counts <= {10 * number for number in range(1, 11)}
     assert len(lexical.search(ROOT, ["retry"], 1_000)) == 100
 
 
@@ -199,7 +199,7 @@ def test_another_process_reads_what_this_one_writes(lexical: LexicalStore, folde
     assert done.stdout.split() == ["r:f0.py:0", "r:f1.py:0", "r:f2.py:0"]
 
 
-def test_an_index_that_is_built_again_takes_its_place_only_when_it_is_whole(
+def test_a_rebuilt_index_replaces_the_old_one_only_when_complete(
     lexical: LexicalStore, folder: Path
 ) -> None:
     lexical.add(ROOT, some(3, "old"))
@@ -215,7 +215,7 @@ def test_an_index_that_is_built_again_takes_its_place_only_when_it_is_whole(
     assert not list((folder / "rebuild").iterdir())
 
 
-def test_what_a_rebuild_left_unfinished_belongs_to_its_root(lexical: LexicalStore) -> None:
+def test_an_unfinished_rebuild_is_dropped_with_its_root(lexical: LexicalStore) -> None:
     with pytest.raises(ZeroDivisionError), lexical.rebuilding(ROOT) as fresh:
         fresh.add(ROOT, some(1))
         raise ZeroDivisionError

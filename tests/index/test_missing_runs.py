@@ -31,6 +31,6 @@ def test_runs_that_it_does_not_know_are_counted(repo: Path, store: Any) -> None:
         get_lexical().add(root.id, [VectorRecord(f"{run}:{name}:0", "text", meta)])
     assert missing_runs.unknown_runs() == {root.path: 2}
     assert (
-        "does not know 2 runs" in missing_runs.describe()
+        "does not have 2 runs" in missing_runs.describe()
         and "codeinfo.sqlite3-wal" in missing_runs.describe()
     )

@@ -21,14 +21,14 @@ NESTED = "/data/team/service"
         ("/database/repo", "/home/me", "/database/repo/src/a.py", "/database/repo/src/a.py"),
     ],
 )
-def test_only_what_lies_in_data_is_mapped(
+def test_only_paths_below_data_are_mapped(
     configure: Callable[..., None], root: str, host_dir: str, container: str, host: str
 ) -> None:
     configure(host_ingest_dir=host_dir)
     assert map_path(Root(path=root), "src/a.py") == MappedPath(container, host)
 
 
-def test_the_warning_is_for_containers_that_were_not_told(
+def test_only_a_container_without_the_setting_has_a_warning(
     configure: Callable[..., None],
 ) -> None:
     configure(in_container=True, host_ingest_dir="")

@@ -23,60 +23,60 @@ def add(**generations: int) -> None:
         Root.objects.create(name=name, path=f"/data/{name}", generation=generation)
 
 
-def told(spelt: CachedQuery[Root]) -> list[str]:
-    return [f"{root.name}{root.generation}" for root in spelt.rows()]
+def names(query: CachedQuery[Root]) -> list[str]:
+    return [f"{root.name}{root.generation}" for root in query.rows()]
 
 
-def test_it_gives_whole_rows_and_the_same_until_somebody_writes() -> None:
+def test_the_same_rows_are_returned_until_a_write() -> None:
     add(a=1, b=0, c=2)
-    spelt = published()
+    query = published()
     with CaptureQueriesContext(connection) as statements:
-        first, again = spelt.rows(), spelt.rows()
-    asked = Root.objects.published().order_by("name")
-    assert list(map(model_to_dict, first)) == list(map(model_to_dict, asked))
-    assert again is first
+        first, second = query.rows(), query.rows()
+    queryset = Root.objects.published().order_by("name")
+    assert list(map(model_to_dict, first)) == list(map(model_to_dict, queryset))
+    assert second is first
     assert len(statements) == 1
 
 
-def test_what_changes_here_is_seen_by_the_next_time() -> None:
+def test_a_change_by_this_process_is_seen_by_the_next_call() -> None:
     add(a=1, b=0, c=2)
-    spelt = published()
-    assert told(spelt) == ["a1", "c2"]
+    query = published()
+    assert names(query) == ["a1", "c2"]
     Root.objects.filter(name="b").update(generation=3)
-    assert told(spelt) == ["a1", "b3", "c2"]
+    assert names(query) == ["a1", "b3", "c2"]
     Root.objects.filter(name="a").delete()
-    assert told(spelt) == ["b3", "c2"]
+    assert names(query) == ["b3", "c2"]
 
 
-def test_what_another_process_changes_is_seen_by_the_next_time() -> None:
+def test_a_change_by_another_process_is_seen_by_the_next_call() -> None:
     add(a=1)
-    spelt = published()
-    assert told(spelt) == ["a1"]
+    query = published()
+    assert names(query) == ["a1"]
     with closing(sqlite3.connect(connection.settings_dict["NAME"])) as other:
         other.execute("UPDATE ingest_root SET generation = 2")
-        assert told(spelt) == ["a1"]
+        assert names(query) == ["a1"]
         other.commit()
-    assert told(spelt) == ["a2"]
+    assert names(query) == ["a2"]
 
 
-def test_what_is_undone_was_never_there() -> None:
+def test_a_rolled_back_change_is_not_seen() -> None:
     add(a=1)
-    spelt = published()
+    query = published()
     with transaction.atomic():
         add(b=1)
-        assert told(spelt) == ["a1", "b1"]
+        assert names(query) == ["a1", "b1"]
         transaction.set_rollback(True)
-    assert told(spelt) == ["a1"]
+    assert names(query) == ["a1"]
 
 
 @pytest.mark.door
 @pytest.mark.parametrize("vendor", ["mongodb", "postgresql"])
-def test_where_nothing_tells_of_writes_it_is_asked_each_time(
+def test_without_a_database_version_every_call_queries(
     vendor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(a=1)
     monkeypatch.setattr(connection, "vendor", vendor)
-    spelt = published()
+    query = published()
     with CaptureQueriesContext(connection) as statements:
-        assert [root.name for _ in range(2) for root in spelt.rows()] == ["a", "a"]
+        assert [root.name for _ in range(2) for root in query.rows()] == ["a", "a"]
     assert len(statements) == 2

@@ -140,7 +140,7 @@ def test_a_folder_swapped_for_a_link_after_it_was_opened_changes_nothing(
         read_file(root, "sub/a.py")
 
 
-def test_a_folder_that_is_not_there_leads_nobody_astray(folder: Path) -> None:
+def test_a_missing_folder_does_not_affect_later_paths(folder: Path) -> None:
     for name, content in (("a/b/c.py", "inner"), ("a/c.py", "outer")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)

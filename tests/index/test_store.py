@@ -22,7 +22,7 @@ from apps.index.vectors import store as store_module
 from apps.index.vectors.chroma import FolderLock, open_embedded
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import VectorStore, claim_store, get_store, reset_store
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 from tests.support import damage
 
 pytestmark = pytest.mark.door
@@ -57,12 +57,12 @@ def record(number: int, run: str = FIRST, source_file: str = "f") -> VectorRecor
     )
 
 
-def spread(count: int, dimension: int = 16) -> Vectors:
+def random_vectors(count: int, dimension: int = 16) -> Vectors:
     return np.random.default_rng(7).standard_normal((count, dimension)).astype(np.float32)
 
 
 def fill(store: VectorStore, root: UUID, count: int, run: str = FIRST) -> Vectors:
-    vectors = spread(count)
+    vectors = random_vectors(count)
     store.add(root, MODEL, [record(number, run) for number in range(count)], vectors)
     return vectors
 
@@ -75,8 +75,8 @@ def index_folders() -> set[str]:
     return {entry.name for entry in chroma_folder().iterdir() if entry.is_dir()}
 
 
-def test_a_chunk_comes_back_as_it_went_in(store: VectorStore, root: UUID) -> None:
-    kept = VectorRecord(
+def test_a_chunk_is_returned_as_it_was_added(store: VectorStore, root: UUID) -> None:
+    large = VectorRecord(
         id=f"{FIRST}:src/größe.py:0",
         text='def größe():\n\treturn "日本\x00語"\r\n',
         metadata={
@@ -89,9 +89,9 @@ def test_a_chunk_comes_back_as_it_went_in(store: VectorStore, root: UUID) -> Non
             "flag": True,
         },
     )
-    assert store.add(root, MODEL, [kept], spread(1)) == []
-    (match,) = store.query(root, spread(1)[0], 5)
-    assert (match.id, match.text, match.metadata) == (kept.id, kept.text, kept.metadata)
+    assert store.add(root, MODEL, [large], random_vectors(1)) == []
+    (match,) = store.query(root, random_vectors(1)[0], 5)
+    assert (match.id, match.text, match.metadata) == (large.id, large.text, large.metadata)
     assert match.distance == pytest.approx(0, abs=1e-6)
 
 
@@ -104,8 +104,8 @@ def test_distances_are_those_of_unit_vectors(store: VectorStore, root: UUID) -> 
     assert [match.distance for match in matches] == pytest.approx(expected, abs=1e-5)
 
 
-def test_what_has_no_direction_is_refused_by_its_id(store: VectorStore, root: UUID) -> None:
-    vectors = spread(5)
+def test_a_vector_without_direction_is_refused_by_its_id(store: VectorStore, root: UUID) -> None:
+    vectors = random_vectors(5)
     vectors[1] = 0
     vectors[2, 3] = np.nan
     vectors[3, 3] = np.inf
@@ -119,7 +119,7 @@ def test_what_has_no_direction_is_refused_by_its_id(store: VectorStore, root: UU
 def test_the_true_nearest_come_first(store: VectorStore, root: UUID) -> None:
     vectors = fill(store, root, 700)
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    question = spread(701)[-1]
+    question = random_vectors(701)[-1]
     matches = store.query(root, question, 10)
     distances = [match.distance or 0.0 for match in matches]
     assert distances == sorted(distances)
@@ -140,9 +140,9 @@ def test_the_nearest_are_those_of_a_query_without_their_texts(
     assert store.nearest(root, vectors[3] * 0, 5) == []
 
 
-def test_several_roots_are_asked_at_once_and_told_apart(store: VectorStore, root: UUID) -> None:
+def test_several_roots_are_queried_in_one_request(store: VectorStore, root: UUID) -> None:
     other, nobody = uuid4(), uuid4()
-    vectors = spread(30)
+    vectors = random_vectors(30)
     store.add(root, MODEL, [record(i) for i in range(20)], vectors[:20])
     store.add(other, MODEL, [record(i) for i in range(20, 30)], vectors[20:])
     roots = [root, nobody, other]
@@ -159,7 +159,7 @@ def test_several_roots_are_asked_at_once_and_told_apart(store: VectorStore, root
     assert store.nearest_each([], vectors[3], 4) == store.get_each({}) == {}
 
 
-def test_vectors_come_back_in_the_order_they_are_asked_for_or_not_at_all(
+def test_vectors_are_returned_in_order_or_not_at_all(
     store: VectorStore, root: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = fill(store, root, 300)
@@ -207,8 +207,8 @@ def test_all_records_are_read_in_portions(store: VectorStore, root: UUID) -> Non
 def test_roots_do_not_see_each_other(store: VectorStore, root: UUID) -> None:
     other = uuid4()
     fill(store, root, 3)
-    store.add(other, MODEL, [record(9)], spread(1))
-    assert len(store.query(other, spread(1)[0], 5)) == 1
+    store.add(other, MODEL, [record(9)], random_vectors(1))
+    assert len(store.query(other, random_vectors(1)[0], 5)) == 1
     assert {root, other} <= store.collections()
     store.drop(other)
     assert other not in store.collections()
@@ -218,16 +218,16 @@ def test_roots_do_not_see_each_other(store: VectorStore, root: UUID) -> None:
 def test_many_rows_are_dropped_in_slices_and_the_rest_when_it_is_asked_for_again(
     store: VectorStore, root: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "MOST_DROPPED", 10)
+    monkeypatch.setattr(store_module, "MAX_DROPPED", 10)
     monkeypatch.setattr(store_module, "DROP_SLICE", 20)
     fill(store, root, 60)
     left = iter([None])
 
     def once() -> None:
         if next(left, "none") == "none":
-            raise Stopped
+            raise RunCancelled
 
-    with pytest.raises(Stopped):
+    with pytest.raises(RunCancelled):
         store.drop(root, once)
     assert store.count(root) == 40
     store.drop(root)
@@ -236,9 +236,9 @@ def test_many_rows_are_dropped_in_slices_and_the_rest_when_it_is_asked_for_again
 
 def test_an_unknown_root_holds_nothing(store: VectorStore) -> None:
     nobody = uuid4()
-    assert store.query(nobody, spread(1)[0], 5) == []
-    assert store.nearest(nobody, spread(1)[0], 5) == []
-    assert store.distances(nobody, spread(1)[0], ["a"]) == {}
+    assert store.query(nobody, random_vectors(1)[0], 5) == []
+    assert store.nearest(nobody, random_vectors(1)[0], 5) == []
+    assert store.distances(nobody, random_vectors(1)[0], ["a"]) == {}
     assert store.get(nobody, ["a"]) == {}
     assert list(store.records(nobody)) == []
     assert store.ids(nobody) == set()
@@ -266,7 +266,7 @@ def test_deleting_a_run_leaves_the_others(store: VectorStore, root: UUID) -> Non
 def test_deleting_files_takes_their_chunks_however_many(store: VectorStore, root: UUID) -> None:
     files = [str(uuid4()) for _ in range(1_200)]
     records = [record(number, source_file=name) for number, name in enumerate(files)]
-    store.add(root, MODEL, records, spread(1_200))
+    store.add(root, MODEL, records, random_vectors(1_200))
     assert store.delete_files(root, files[:-3]) == 1_197
     assert store.ids(root) == {each.id for each in records[-3:]}
     assert store.delete_files(root, []) == 0
@@ -283,7 +283,7 @@ def test_a_vector_of_another_dimension_is_an_error_of_chroma(
 ) -> None:
     fill(store, root, 2)
     with pytest.raises(Unavailable, match="dimension") as caught:
-        store.add(root, MODEL, [record(5)], spread(1, dimension=3))
+        store.add(root, MODEL, [record(5)], random_vectors(1, dimension=3))
     assert caught.value.code == "CHROMA_UNAVAILABLE"
     assert store.count(root) == 2
 
@@ -295,21 +295,21 @@ def test_dropping_leaves_no_file_behind(store: VectorStore) -> None:
     store.drop(root)
     assert index_folders() == before
     assert store.count(root) == 0
-    assert store.query(root, spread(1)[0], 3) == []
+    assert store.query(root, random_vectors(1)[0], 3) == []
 
 
-def test_a_sweep_takes_what_was_dropped_only(store: VectorStore, root: UUID) -> None:
+def test_a_sweep_removes_only_dropped_collections(store: VectorStore, root: UUID) -> None:
     before, dropped = index_folders(), uuid4()
     fill(store, dropped, 1_500)
     folders = index_folders() - before
     # As after a kill right behind the deletion.
-    store._client.ask(Collections.drop, store._name(dropped))
+    store._client.call(Collections.drop, store._name(dropped))
     fill(store, root, 1_500)
     unknown = chroma_folder() / str(uuid4())
     unknown.mkdir()
     assert set(store.sweep()) == folders
     assert unknown.is_dir()
-    assert len(store.query(root, spread(1)[0], 3)) == 3
+    assert len(store.query(root, random_vectors(1)[0], 3)) == 3
     assert store.sweep() == []
     unknown.rmdir()
 
@@ -325,7 +325,7 @@ def test_index_folders_of_a_database_that_was_taken_away_stay(folder: Path) -> N
     assert index.is_dir()
 
 
-def test_the_collection_says_what_made_it(store: VectorStore, root: UUID) -> None:
+def test_the_collection_records_its_origin(store: VectorStore, root: UUID) -> None:
     fill(store, root, 1)
     reset_store()
     client = open_embedded(chroma_folder())
@@ -341,16 +341,16 @@ def test_the_collection_says_what_made_it(store: VectorStore, root: UUID) -> Non
 
 
 def test_questions_are_answered_while_chunks_are_written(store: VectorStore, root: UUID) -> None:
-    vectors = spread(2_000)
+    vectors = random_vectors(2_000)
     fill(store, root, 1)
     writing = threading.Event()
     writing.set()
     found: list[int] = []
 
     def ask() -> None:
-        again = True
-        while again:
-            again = writing.is_set()
+        repeat = True
+        while repeat:
+            repeat = writing.is_set()
             found.append(len(store.query(root, vectors[0], 5)))
 
     threads = [threading.Thread(target=ask) for _ in range(3)]
@@ -367,7 +367,7 @@ def test_questions_are_answered_while_chunks_are_written(store: VectorStore, roo
     assert min(found) >= 1
 
 
-def test_a_closed_store_is_found_again(root: UUID) -> None:
+def test_a_closed_store_opens_with_its_records(root: UUID) -> None:
     fill(get_store(), root, 40)
     closed = get_store()
     reset_store()
@@ -456,7 +456,7 @@ def test_what_could_not_be_written_can_be_taken_back(
 
     store.delete_run(root, SECOND)
 
-    store.add(root, MODEL, [record(9)], spread(1))
+    store.add(root, MODEL, [record(9)], random_vectors(1))
     assert store.ids(root) == {record(number).id for number in (0, 1, 2, 9)}
 
 

@@ -21,7 +21,7 @@ from apps.index.types import never_cancelled
 from apps.index.vectors import aside, process
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.guarded import Guarded
-from apps.index.vectors.process import Embedded, Turns
+from apps.index.vectors.process import Embedded, FifoLock
 from apps.site.backup import copying
 from tests.house.sources import HOME
 from tests.index import verbs
@@ -36,7 +36,7 @@ from apps.index.vectors.chroma import FolderLock
 from apps.index.vectors.process import Embedded
 from tests.index import verbs
 lock = FolderLock(Path(sys.argv[1]))
-print(Embedded(Path(sys.argv[1])).ask(verbs.pid), "chromadb" in sys.modules, flush=True)
+print(Embedded(Path(sys.argv[1])).call(verbs.pid), "chromadb" in sys.modules, flush=True)
 sys.stdin.read()
 """
 
@@ -44,7 +44,7 @@ sys.stdin.read()
 @pytest.fixture
 def embedded(folder: Path) -> Iterator[Embedded]:
     made = Embedded(folder)
-    made.ask(Collections.add, "kept", ABOUT, ["a", "b"], np.eye(2, dtype=np.float32), [ABOUT] * 2)
+    made.call(Collections.add, "kept", ABOUT, ["a", "b"], np.eye(2, dtype=np.float32), [ABOUT] * 2)
     yield made
     made.close()
 
@@ -64,83 +64,83 @@ def parent(folder: Path) -> Iterator[subprocess.Popen[str]]:
         running.kill()
 
 
-def said(running: subprocess.Popen[str]) -> list[str]:
+def output_of(running: subprocess.Popen[str]) -> list[str]:
     assert running.stdout
     return running.stdout.readline().split()
 
 
 def test_a_child_that_is_killed_in_a_call_is_told_and_started_again(embedded: Embedded) -> None:
-    first = embedded.ask(verbs.pid)
+    first = embedded.call(verbs.pid)
     with pytest.raises(Unavailable, match="try again") as caught:
-        embedded.ask(verbs.die)
+        embedded.call(verbs.die)
     assert (caught.value.code, caught.value.retryable) == ("CHROMA_UNAVAILABLE", True)
-    assert embedded.ask(verbs.pid) != first
-    assert embedded.ask(Collections.count, "kept") == 2
+    assert embedded.call(verbs.pid) != first
+    assert embedded.call(Collections.count, "kept") == 2
 
 
 def test_a_call_whose_child_is_killed_under_it_is_done_by_another(
     embedded: Embedded, tmp_path: Path
 ) -> None:
-    first = embedded.ask(verbs.pid)
-    assert embedded.ask(verbs.die_once, tmp_path / "died") == "survived"
-    assert embedded.ask(verbs.pid) != first
+    first = embedded.call(verbs.pid)
+    assert embedded.call(verbs.die_once, tmp_path / "died") == "survived"
+    assert embedded.call(verbs.pid) != first
 
 
 @pytest.mark.parametrize("verb", [verbs.panic, verbs.segfault])
 def test_a_crash_of_chroma_is_told_from_a_kill_and_its_process_does_nothing_more(
     embedded: Embedded, verb: Callable[..., None]
 ) -> None:
-    first = embedded.ask(verbs.pid)
+    first = embedded.call(verbs.pid)
     with pytest.raises(Unavailable, match="Chroma crashed") as caught:
-        embedded.ask(verb)
+        embedded.call(verb)
     assert caught.value.code == "CHROMA_CRASHED"
-    assert embedded.ask(verbs.pid) != first
-    assert embedded.ask(Collections.count, "kept") == 2
+    assert embedded.call(verbs.pid) != first
+    assert embedded.call(Collections.count, "kept") == 2
 
 
 def test_a_child_that_was_killed_meanwhile_is_not_missed(embedded: Embedded) -> None:
-    os.kill(embedded.ask(verbs.pid), signal.SIGKILL)
+    os.kill(embedded.call(verbs.pid), signal.SIGKILL)
     assert embedded._child
     embedded._child._process.wait()
-    assert embedded.ask(Collections.count, "kept") == 2
+    assert embedded.call(Collections.count, "kept") == 2
 
 
 @pytest.mark.parametrize("name", ["kept", "k" * 10_000_000], ids=["silent", "deaf"])
 def test_a_child_that_does_not_answer_is_given_up(
     embedded: Embedded, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    os.kill(embedded.ask(verbs.pid), signal.SIGSTOP)
+    os.kill(embedded.call(verbs.pid), signal.SIGSTOP)
     with monkeypatch.context() as patch:
         patch.setattr(process, "CALL_SECONDS", 0.01)
         with pytest.raises(Unavailable, match="timed out"):
-            embedded.ask(Collections.count, name)
-    assert embedded.ask(Collections.count, "kept") == 2
+            embedded.call(Collections.count, name)
+    assert embedded.call(Collections.count, "kept") == 2
 
 
 def test_the_signals_that_end_the_parent_do_not_end_the_child(embedded: Embedded) -> None:
-    child = embedded.ask(verbs.pid)
+    child = embedded.call(verbs.pid)
     assert os.getsid(child) == child  # the terminal's Ctrl-C does not even reach it
     for ending in (signal.SIGINT, signal.SIGTERM):
         os.kill(child, ending)
-        assert embedded.ask(verbs.pid) == child
+        assert embedded.call(verbs.pid) == child
 
 
-def test_a_child_that_let_go_of_its_folder_serves_the_next(folder: Path) -> None:
+def test_a_child_that_closed_its_folder_is_reused(folder: Path) -> None:
     first = Embedded(folder / "first")
-    child = first.ask(verbs.pid)
+    child = first.call(verbs.pid)
     first.close()
     with pytest.raises(Unavailable, match="closed"):
-        first.ask(Collections.names)
+        first.call(Collections.names)
     second = Embedded(folder / "second")
-    assert second.ask(verbs.pid) == child
-    assert second.ask(Collections.names) == []
+    assert second.call(verbs.pid) == child
+    assert second.call(Collections.names) == []
     second.close()
 
 
 def test_the_child_dies_with_its_parent_which_has_no_chroma_in_it(
     parent: subprocess.Popen[str],
 ) -> None:
-    assert said(parent)[1] == "False"
+    assert output_of(parent)[1] == "False"
     parent.kill()
     assert parent.stderr
     # The child holds this pipe too: its end is the end of both.
@@ -150,7 +150,7 @@ def test_the_child_dies_with_its_parent_which_has_no_chroma_in_it(
 def test_the_next_process_waits_for_the_child_of_one_that_was_killed(
     folder: Path, parent: subprocess.Popen[str]
 ) -> None:
-    child = int(said(parent)[0])
+    child = int(output_of(parent)[0])
     os.kill(child, signal.SIGSTOP)  # as if it were in a long write
     parent.kill()
     parent.wait()
@@ -159,12 +159,12 @@ def test_the_next_process_waits_for_the_child_of_one_that_was_killed(
     next_one.start()
     os.kill(child, signal.SIGCONT)
     next_one.join()
-    assert opened[0].ask(Collections.names) == []
+    assert opened[0].call(Collections.names) == []
     opened[0].close()
 
 
-def test_the_child_leaves_a_core_to_whoever_waits_for_an_answer(embedded: Embedded) -> None:
-    ours, its = os.sched_getaffinity(0), os.sched_getaffinity(embedded.ask(verbs.pid))
+def test_the_child_leaves_one_core_free(embedded: Embedded) -> None:
+    ours, its = os.sched_getaffinity(0), os.sched_getaffinity(embedded.call(verbs.pid))
     assert its <= ours
     assert len(its) == max(1, len(ours) - 1)
 
@@ -173,7 +173,7 @@ def test_our_secrets_do_not_reach_the_child(folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("CODEINFO_OPENAI_API_KEY", "sk-canary")
     monkeypatch.setattr(process, "_idle", [])
     embedded = Embedded(folder)
-    environ = Path(f"/proc/{embedded.ask(verbs.pid)}/environ").read_bytes()
+    environ = Path(f"/proc/{embedded.call(verbs.pid)}/environ").read_bytes()
     embedded.close()
     process._idle.pop().end()
     assert b"PYTHONPATH" in environ
@@ -219,24 +219,24 @@ def test_others_read_and_write_while_the_database_is_checked(
         database = open_file(path, mode)
         database.execute("BEGIN")
         database.execute("SELECT count(*) FROM embeddings").fetchall()
-        held()
+        stored_root()
         return database
 
-    held = StoredRoot(lambda: None)
+    stored_root = StoredRoot(lambda: None)
     monkeypatch.setattr(aside, "open_file", checked)
-    asked = beside.submit(embedded.ask, verbs.malformed)
+    failing = beside.submit(embedded.call, verbs.malformed)
     try:
-        assert held.begun.wait(60)
+        assert stored_root.begun.wait(60)
         with ThreadPoolExecutor(1) as other:
             rows = ["c"], np.eye(1, 2, dtype=np.float32), [ABOUT]
-            other.submit(embedded.ask, Collections.add, "kept", ABOUT, *rows).result(60)
-            count = other.submit(embedded.ask, Collections.count, "kept").result(60)
+            other.submit(embedded.call, Collections.add, "kept", ABOUT, *rows).result(60)
+            count = other.submit(embedded.call, Collections.count, "kept").result(60)
             assert count == 3
     finally:
-        held.may_go_on.set()
+        stored_root.may_go_on.set()
     # It is sound, so what failed is told as it was.
     with pytest.raises(Unavailable, match="code: 11"):
-        asked.result(60)
+        failing.result(60)
 
 
 def test_others_are_answered_while_a_copy_of_the_database_is_checked(
@@ -249,18 +249,18 @@ def test_others_are_answered_while_a_copy_of_the_database_is_checked(
 
     def connect(path: Path, mode: str) -> sqlite3.Connection:
         if path.parent.name == "copy":
-            held()
+            stored_root()
         return open_file(path, mode)
 
-    held = StoredRoot(lambda: None)
+    stored_root = StoredRoot(lambda: None)
     monkeypatch.setattr(copying, "open_file", connect)
     copied = beside.submit(copying._copy_chroma, folder / "copy", never_cancelled)
     try:
-        assert held.begun.wait(60)
+        assert stored_root.begun.wait(60)
         with ThreadPoolExecutor(1) as other:
-            assert other.submit(embedded.ask, Collections.count, "kept").result(60) == 2
+            assert other.submit(embedded.call, Collections.count, "kept").result(60) == 2
     finally:
-        held.may_go_on.set()
+        stored_root.may_go_on.set()
     copied.result(60)
 
 
@@ -268,25 +268,25 @@ def test_a_probe_lets_others_in_between_its_reads_and_is_not_made_again_for_noth
     embedded: Embedded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guarded, reads = Guarded(embedded), list[str]()
-    ask = embedded.ask
+    call = embedded.call
 
     def noted(verb: Any, *args: Any, **options: Any) -> Any:
         reads.append(verb.__name__)
         if verb is Collections.vectors:  # another thread has the next turn
             with ThreadPoolExecutor(1) as other:
-                assert other.submit(ask, Collections.count, "kept").result(60) == 2
-        return ask(verb, *args, **options)
+                assert other.submit(call, Collections.count, "kept").result(60) == 2
+        return call(verb, *args, **options)
 
-    monkeypatch.setattr(embedded, "ask", noted)
+    monkeypatch.setattr(embedded, "call", noted)
     once = ["ids", "vectors", "nearest"]
     for _ in range(2):
         assert guarded.examine("kept") == ""
         assert reads == once
-    guarded.ask(Collections.describe, "kept", {"name": "k"})
+    guarded.call(Collections.describe, "kept", {"name": "k"})
     reads.clear()
     assert guarded.examine("kept") == "" and reads == once
     with pytest.raises(Unavailable):
-        guarded.ask(verbs.panic)
+        guarded.call(verbs.panic)
     reads.clear()
     assert guarded.examine("kept") == "" and reads == once
 
@@ -303,8 +303,8 @@ class Watched(deque[threading.Lock]):
         self.joined.release()
 
 
-def test_who_lets_go_and_asks_again_comes_last() -> None:
-    turns, order = Turns(), list[str]()
+def test_a_thread_that_acquires_the_lock_again_waits_for_the_others() -> None:
+    turns, order = FifoLock(), list[str]()
     turns._waiting = queue = Watched()
 
     def ask(who: str) -> None:

@@ -52,7 +52,9 @@ def test_a_server_keeps_finds_and_deletes(server: Server, configure: Turn) -> No
     assert store.query(root, vectors[0], 3) == []
 
 
-def test_what_another_process_dropped_is_made_anew(server: Server, configure: Turn) -> None:
+def test_a_collection_that_another_process_dropped_is_created_again(
+    server: Server, configure: Turn
+) -> None:
     def fill(count: int) -> None:
         records = [VectorRecord(f"r:{n}", "text", {"runId": "r"}) for n in range(count)]
         store.add(root, MODEL_ID, records, np.ones((count, 8), np.float32))

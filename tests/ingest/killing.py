@@ -107,9 +107,11 @@ def check() -> None:
     """Both stores hold what the rows say, and nothing else."""
     for root in Root.objects.all():
         live = SourceFile.objects.filter(root=root).live()
-        told = {f"{file.run_id}:{file.path}:{n}" for file in live for n in range(file.chunks)}
-        assert get_store().ids(root.id) == told, "vectors"
-        assert get_lexical().ids(root.id) == told, "words"
+        expected_ids = {
+            f"{file.run_id}:{file.path}:{n}" for file in live for n in range(file.chunks)
+        }
+        assert get_store().ids(root.id) == expected_ids, "vectors"
+        assert get_lexical().ids(root.id) == expected_ids, "words"
         assert SourceFile.objects.filter(root=root).count() == live.count(), "rows"
     assert stores.roots() == {root.id for root in Root.objects.all()}, "roots"
 
@@ -145,11 +147,11 @@ def forked(call: Callable[[], int]) -> int | None:
             os._exit(status)
     os.close(theirs)
     with open(ours, "rb") as answer:
-        said = answer.read()
+        lines = answer.read()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status not in (0, -signal.SIGKILL):
         sys.exit("a worker failed")
-    return int(said) if status == 0 else None
+    return int(lines) if status == 0 else None
 
 
 def main(folder: Path, kills: int) -> None:

@@ -92,17 +92,21 @@ def test_a_refusal_is_a_message_in_the_list(
         data = {"action": verb, "_selected_action": str(root.id), "post": "yes"}
     answer = admin_client.post(address, data, follow=True)
     assert answer.status_code == 200
-    assert [str(said) for said in answer.context["messages"]] == [f"{error.code}: {error.message}"]
+    assert [str(shown) for shown in answer.context["messages"]] == [
+        f"{error.code}: {error.message}"
+    ]
 
 
 def test_a_selection_that_is_no_root_is_refused(admin_client: Client) -> None:
     data = {"action": "reembed", "_selected_action": "nope"}
     answer = admin_client.post("/admin/ingest/root/", data, follow=True)
-    assert [str(said) for said in answer.context["messages"]] == ["NOT_FOUND: No such root."]
+    assert [str(shown) for shown in answer.context["messages"]] == [
+        "NOT_FOUND: No such repository."
+    ]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_whoever_hears_of_a_removal_finds_it_done(
+def test_subscribers_see_a_removal_when_they_are_notified(
     admin_client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others read the rows as soon as they are told: the removal stands in no open transaction."""
@@ -138,7 +142,7 @@ def test_lists_can_be_searched_and_filtered(
     assert answer.context["cl"].result_count >= 1
 
 
-def test_removing_selected_roots_is_asked_for_first(
+def test_removing_selected_roots_needs_confirmation(
     admin_client: Client, repo: Path, store: Any
 ) -> None:
     root = ingest(repo)

@@ -15,8 +15,8 @@ from apps.index import queries, stores
 from apps.index.lexical import get_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.ingest import services
-from apps.ingest.discovery.discovery import _Judge
-from apps.ingest.discovery.walk import Found
+from apps.ingest.discovery.discovery import _Classifier
+from apps.ingest.discovery.walk import ListedFile
 from apps.ingest.runs import queue, sweep
 from tests.ingest.stages import STAGES, Nth, hook
 from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
@@ -34,7 +34,7 @@ def cancel_now() -> None:
     """Cancel from inside the run's own thread: it cannot be waited for, so it is pending."""
     run = queries.active_run()
     assert run is not None
-    assert services.cancel(run.id, patience=0) == "pending"
+    assert services.cancel(run.id, timeout=0) == "pending"
 
 
 @pytest.fixture
@@ -90,15 +90,15 @@ def test_a_reembed_keeps_the_old_answers_and_a_later_one_equals_a_clean_ingest(
     assert contents(root) == before
     assert store.count(root.id) == get_lexical().count(root.id) == len(before)
     assert {file.run_id for file in SourceFile.objects.all()} == {root.last_run_id}
-    again = ingest(repo)
+    next_run = ingest(repo)
     clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
-    assert contents(again) == contents(clean) != before
-    assert store.count(again.id) == store.count(clean.id)
+    assert contents(next_run) == contents(clean) != before
+    assert store.count(next_run.id) == store.count(clean.id)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("stage", "call"), [("publishing", 2), ("deleting the old", 1)])
-def test_what_is_published_stays_published(
+def test_a_cancel_after_publishing_changes_nothing(
     repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], stage: str, call: int
 ) -> None:
     moment = cancel_at(stage, call)
@@ -113,25 +113,25 @@ def test_what_is_published_stays_published(
 def test_a_folder_is_not_looked_through_to_its_end(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged: list[Found] = []
-    verdict = _Judge.verdict
+    classified: list[ListedFile] = []
+    classify = _Classifier.classify
 
-    def cancelled_at_the_first(judge: _Judge, found: Found) -> Any:
-        if not judged:
+    def cancelled_at_the_first(classifier: _Classifier, listed: ListedFile) -> Any:
+        if not classified:
             cancel_now()
-        judged.append(found)
-        return verdict(judge, found)
+        classified.append(listed)
+        return classify(classifier, listed)
 
-    monkeypatch.setattr(_Judge, "verdict", cancelled_at_the_first)
+    monkeypatch.setattr(_Classifier, "classify", cancelled_at_the_first)
     assert run_ingest(repo).state == "cancelled"
-    assert len(judged) == 1
+    assert len(classified) == 1
 
 
 @pytest.mark.django_db
 def test_what_a_large_first_ingest_wrote_is_left_to_the_sweep(
     repo: Path, store: Any, cancel_at: Callable[[str, int], Nth], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "MOST_TAKEN_BACK", 0)
+    monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
     before = stores.roots()
     cancel_at("publishing", 1)
     assert run_ingest(repo).state == "cancelled"
@@ -154,7 +154,7 @@ def test_what_a_large_reembed_wrote_answers_nothing_and_is_left_to_the_sweep(
     root = ingest(repo)
     before = contents(root)
     outdate(root)
-    monkeypatch.setattr(sweep, "MOST_TAKEN_BACK", 0)
+    monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
     with monkeypatch.context() as patch:
         hook("publishing", Nth(1, cancel_now), patch.setattr)
         assert run_ingest(repo).state == "cancelled"
@@ -180,12 +180,12 @@ def test_the_old_is_left_to_the_sweep_where_a_run_is_to_end(
 
 
 @pytest.mark.django_db
-def test_a_sweep_gives_way_to_what_has_been_queued(
+def test_a_queued_run_interrupts_a_sweep(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
-    monkeypatch.setattr(sweep, "MOST_TAKEN_BACK", 0)
-    monkeypatch.setattr("apps.index.vectors.store.MOST_DROPPED", 0)
+    monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
+    monkeypatch.setattr("apps.index.vectors.store.MAX_DROPPED", 0)
     root_id = root.id
     assert sweep.drop_root(root) is False
     worker = queue.Worker()
@@ -218,7 +218,7 @@ def test_a_queued_run_is_cancelled_at_once(client: Client, repo: Path, store: An
 
 
 @pytest.mark.django_db
-def test_cancelling_what_has_ended_is_no_error_and_changes_nothing(
+def test_cancelling_an_ended_run_changes_nothing(
     client: Client, folder: Path, repo: Path, store: Any
 ) -> None:
     done = run_ingest(repo)
@@ -278,7 +278,7 @@ def test_cancel_returns_when_the_worker_has_stopped(
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     assert reached.wait(20)
     assert client.get(f"/ingest/status/{run.id}").json()["state"] == "embedding"
-    assert services.cancel(run.id, patience=0) == "pending"
+    assert services.cancel(run.id, timeout=0) == "pending"
     never_cancelled.set()
     answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
     assert answer.json() == {"status": "ok", "cleanup": "complete"}
@@ -292,7 +292,7 @@ def test_cancel_returns_when_the_worker_has_stopped(
 def test_cancel_does_not_wait_for_what_is_left_to_the_sweep(
     client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "MOST_TAKEN_BACK", 0)
+    monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 0)
     reached = threading.Event()
 
     def wait() -> None:

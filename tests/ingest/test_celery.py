@@ -37,7 +37,7 @@ def test_the_worker_ingests_what_this_process_only_queues(
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     assert IngestRun.objects.get(id=run.id).state == "queued"
     with start_worker(app, pool="solo", perform_ping_check=False):
-        assert queue.stop_run(run.id, patience=60)
+        assert queue.stop_run(run.id, timeout=60)
     run.refresh_from_db()
     assert run.state == "completed", run.last_error
     drop_everything()

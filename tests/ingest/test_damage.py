@@ -21,7 +21,7 @@ from apps.ingest import services
 from apps.ingest.runs import integrity, queue, reindex, sweep
 from apps.ingest.verification import verify
 from apps.site import health
-from apps.site.checks.asking import Asker
+from apps.site.checks.runner import CheckRunner
 from tests.ingest.stages import Nth, hook
 from tests.support import damage
 from tests.support.damage import Harm
@@ -37,7 +37,7 @@ HARMS = (*damage.OF_THE_STORE, *damage.OF_A_ROOT)
 @pytest.fixture
 def data(configure: Config, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The data folder of an installation of its own, which asks before it ingests again."""
-    monkeypatch.setattr(health, "_asker", Asker())
+    monkeypatch.setattr(health, "_runner", CheckRunner())
     monkeypatch.setattr(health, "LIMIT_SECONDS", 60)
     monkeypatch.setattr(health, "FRESH_SECONDS", 0)
     reset_store()
@@ -124,9 +124,9 @@ def test_what_is_lost_is_told_words_answer_and_a_run_brings_it_back(
         {"vector", "both"} if whole else {"words"}
     )
     assert ("degraded" in other) is not whole
-    told = client.get("/health").json()
-    assert told["degraded"] == ["chroma"] and told["parts"]["chroma"]["state"] == "bad"
-    assert "ships: 450 of 450 vectors are missing" in told["parts"]["chroma"]["detail"]
+    reported = client.get("/health").json()
+    assert reported["degraded"] == ["chroma"] and reported["parts"]["chroma"]["state"] == "bad"
+    assert "ships: 450 of 450 vectors are missing" in reported["parts"]["chroma"]["detail"]
     for page in ("/ingest", "/"):
         assert "450 of 450 vectors are missing" in client.get(page).content.decode()
     # Nothing was queued: it waits to be asked.
@@ -164,7 +164,7 @@ def test_half_of_a_collection_is_missed(
 ) -> None:
     store = get_store()
     half = sorted(store.ids(ships.id))[:225]
-    store._client.ask(Collections.delete, store._name(ships.id), half)
+    store._client.call(Collections.delete, store._name(ships.id), half)
     work(worker)
     (row,) = client.get("/ingest/roots").json()["roots"]
     assert row["damage"] == "225 of 450 vectors are missing"
@@ -302,13 +302,13 @@ class Failing:
     def __init__(self, *errors: Unavailable) -> None:
         self.errors = list(errors)
 
-    def ask(self, *call: Any, **options: Any) -> Any:
+    def call(self, *call: Any, **options: Any) -> Any:
         if self.errors:
             raise self.errors.pop(0)
 
-    def renew(self) -> None: ...
+    def restart(self) -> None: ...
 
-    def judge(self, names: Any, error: Unavailable) -> None: ...
+    def diagnose(self, names: Any, error: Unavailable) -> None: ...
 
 
 def examined(*errors: Unavailable) -> str:
@@ -353,7 +353,7 @@ def test_nothing_is_set_aside_while_the_disk_is_full(
 @pytest.mark.parametrize("code", [5, 8, 10, 13, 14])
 def test_a_lock_a_full_disk_and_a_lack_of_rights_are_no_damage(code: int) -> None:
     error = Unavailable(f"Chroma failed: error returned from database: (code: {code}) no")
-    assert not guarded._is_of_content(error)
+    assert not guarded._is_content_error(error)
     assert not process.may_be_malformed(error)
 
 
@@ -416,12 +416,12 @@ def test_a_root_that_cannot_be_judged_hides_no_other(
     data: Path, ships: Root, lighthouse: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     get_store().drop(lighthouse.id)
-    judge = integrity.state_of
+    diagnose = integrity.state_of
 
     def busy(root: Root) -> integrity.State:
         if root.id == ships.id:
             raise chroma.unavailable("Chroma's files cannot be read: Permission denied")
-        return judge(root)
+        return diagnose(root)
 
     monkeypatch.setattr(integrity, "state_of", busy)
     with pytest.raises(Unavailable, match="Permission denied"):

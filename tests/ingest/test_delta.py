@@ -46,7 +46,7 @@ def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def nothing_is_young(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the files of a test had been there for long: their times are trusted."""
-    monkeypatch.setattr(discovery, "YOUNG_NS", -(10**12))
+    monkeypatch.setattr(discovery, "SETTLE_NS", -(10**12))
 
 
 def rows_of(root: Root) -> set[Any]:
@@ -71,8 +71,8 @@ def test_nothing_is_done_where_nothing_has_changed(
     assert (root.generation, root.name, root.description) == (1, "renamed", "Ships")
     assert (root.last_run_id, root.last_state) == (run.id, "completed")
     assert before is not None and root.last_ingest_at is not None and root.last_ingest_at > before
-    (told,) = client.get("/ingest/roots").json()["roots"]
-    assert told["counts"] == {
+    (wire_root,) = client.get("/ingest/roots").json()["roots"]
+    assert wire_root["counts"] == {
         "files": 4,
         "chunks": root.chunks,
         "embedded": root.chunks,
@@ -80,8 +80,8 @@ def test_nothing_is_done_where_nothing_has_changed(
     }
 
 
-@pytest.mark.parametrize("few", [delta.FEW, 1], ids=["few", "many"])
-def test_what_is_new_or_changed_is_embedded_and_what_is_gone_goes(
+@pytest.mark.parametrize("few", [delta.MAX_PATHS_IN_QUERY, 1], ids=["few", "many"])
+def test_new_and_changed_files_are_embedded_and_missing_ones_deleted(
     folder: Path,
     repo: Path,
     store: Any,
@@ -90,7 +90,7 @@ def test_what_is_new_or_changed_is_embedded_and_what_is_gone_goes(
     monkeypatch: pytest.MonkeyPatch,
     few: int,
 ) -> None:
-    monkeypatch.setattr(delta, "FEW", few)
+    monkeypatch.setattr(delta, "MAX_PATHS_IN_QUERY", few)
     root = ingest(repo)
     (repo / "main.txt").unlink()
     write_files(repo, {"src/retry.py": "def changed() -> None:\n    pass\n", "new.md": "# New\n"})
@@ -113,7 +113,7 @@ def test_what_is_new_or_changed_is_embedded_and_what_is_gone_goes(
     assert [symbol.name for symbol in outline(root.id, retry.id)] == ["changed"]
 
 
-def test_only_files_that_went_are_told_of(repo: Path, store: Any) -> None:
+def test_only_deleted_files_are_reported(repo: Path, store: Any) -> None:
     root = ingest(repo)
     (repo / "main.txt").unlink()
     run = run_ingest(repo)
@@ -148,7 +148,7 @@ def test_another_content_of_the_same_size_and_time_is_seen(
     assert set(embedded) == {"main.txt"}
 
 
-def test_files_that_nobody_wrote_to_are_not_even_opened(
+def test_unchanged_files_are_not_opened(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, nothing_is_young: None
 ) -> None:
     ingest(repo)
@@ -194,7 +194,7 @@ def test_a_file_may_come_to_be_skipped_and_back(repo: Path, store: Any) -> None:
     ],
     ids=["all vectors lost", "all words lost", "some vectors lost", "cut by another version"],
 )
-def test_what_cannot_stay_is_made_anew(
+def test_chunks_that_cannot_stay_are_made_again(
     repo: Path,
     store: Any,
     embedded: list[str],
@@ -213,7 +213,7 @@ def test_what_cannot_stay_is_made_anew(
     assert run_ingest(repo).message == "No changes detected"
 
 
-def test_other_rules_of_what_is_ingested_make_all_anew(
+def test_changed_ingest_rules_chunk_all_files_again(
     repo: Path, store: Any, embedded: list[str], configure: Callable[..., None]
 ) -> None:
     ingest(repo)
@@ -240,13 +240,13 @@ def test_files_that_an_earlier_version_chose_are_looked_into_once_more(
     Root.objects.filter(id=root.id).update(chunker_version=cut)
     embedded.clear()
     assert run_ingest(repo, "lighthouse").message == "Removed vectors for 1 deleted file(s)"
-    again = queries.find_root(str(repo))
-    assert (embedded, again.files, again.chunker_version) == (
+    reread = queries.find_root(str(repo))
+    assert (embedded, reread.files, reread.chunker_version) == (
         [],
         root.files - 1,
         delta.chunker_version(),
     )
-    assert not any("key.md" in match.id for match in everything(again))
+    assert not any("key.md" in match.id for match in everything(reread))
 
 
 def test_chunks_without_a_vector_stay_counted_out(
@@ -301,7 +301,7 @@ def test_hashing_many_files_can_be_cancelled(
     assert len(read) == 1
 
 
-def test_a_run_that_fails_leaves_what_was_kept(
+def test_a_failed_run_leaves_the_published_chunks(
     repo: Path, store: Any, contents: Callable[[Root], dict[str, str]], monkeypatch: Any
 ) -> None:
     root = ingest(repo)

@@ -29,7 +29,7 @@ def many(count: int, word: str = "first") -> dict[str, str]:
     return {f"pkg{n % 4}/f{n}.py": f"def f{n}():\n    return '{word} {n}'\n" for n in range(count)}
 
 
-def told(client: Client, run: IngestRun) -> dict[str, Any]:
+def status_of(client: Client, run: IngestRun) -> dict[str, Any]:
     return dict(client.get(f"/ingest/status/{run.id}").json())
 
 
@@ -94,7 +94,7 @@ def test_a_folder_that_goes_in_mid_run_is_not_published(
     with monkeypatch.context() as patch:
         hook("embedding", Nth(2, go_away), patch.setattr)
         run = run_ingest(repo)
-    answer = told(client, run)
+    answer = status_of(client, run)
     assert (answer["state"], answer["errorCode"]) == ("error", "ROOT_CHANGED")
     assert str(repo) in answer["lastError"]
     roots = Root.objects.all()
@@ -143,7 +143,7 @@ def test_a_run_that_loses_many_of_its_files_keeps_the_old_index(
     with monkeypatch.context() as patch:
         hook("embedding", Nth(2, delete_some), patch.setattr)
         run = run_ingest(repo)
-    answer = told(client, run)
+    answer = status_of(client, run)
     assert (answer["state"], answer["errorCode"]) == ("error", "FILES_UNREADABLE")
     assert "5 of 40 files cannot be read" in answer["lastError"]
     assert contents(root) == before
@@ -202,8 +202,8 @@ def test_what_cannot_be_read_is_kept_and_listed_until_it_can(
         key: before[key] for key in before if "/f0.py" not in key
     }
     assert_whole(root, store)
-    kept = {file.path: file.problem for file in queries.live_files(root).with_problem()}
-    assert kept == dict.fromkeys(unread, f"Kept as it was ingested: {reason}")
+    problem_of = {file.path: file.problem for file in queries.live_files(root).with_problem()}
+    assert problem_of == dict.fromkeys(unread, f"Kept as it was ingested: {reason}")
     for source in (f"root={root.id}", f"run={run.id}"):
         html = client.get(f"/ui/ingest/skipped?{source}").content.decode()
         assert html.count("Kept as it was ingested") == len(unread) + 1  # and the choice
@@ -212,8 +212,8 @@ def test_what_cannot_be_read_is_kept_and_listed_until_it_can(
     assert "with a problem" in client.get("/ingest").content.decode()
     assert "with a problem" in client.get(f"/ui/ingest/root/{root.id}").content.decode()
 
-    again = run_ingest(repo)
-    assert (again.state, again.message) == ("skipped", "No changes detected")
+    second = run_ingest(repo)
+    assert (second.state, second.message) == ("skipped", "No changes detected")
     assert not queries.live_files(root).with_problem().exists()
     assert "with a problem" not in client.get("/ingest").content.decode()
 
@@ -321,7 +321,7 @@ def test_most_files_gone_needs_confirmation_and_blocks_nothing(
     before = contents(root)
     remove(repo, 21)
     run = run_ingest(repo)
-    answer = told(client, run)
+    answer = status_of(client, run)
     assert (answer["state"], answer["errorCode"]) == ("needs_confirmation", "FILES_DISAPPEARED")
     assert answer["message"] == "21 of 40 files have disappeared"
     assert answer["lastError"] == (
@@ -408,14 +408,16 @@ def test_force_is_true_or_false(
 
 
 @pytest.mark.door
-@pytest.mark.parametrize(("files", "gone"), [(40, 20), (30, 19)], ids=["half", "few"])
-def test_fewer_files_may_go_without_a_word(folder: Path, store: Any, files: int, gone: int) -> None:
+@pytest.mark.parametrize(("files", "missing"), [(40, 20), (30, 19)], ids=["half", "few"])
+def test_fewer_files_may_go_without_a_word(
+    folder: Path, store: Any, files: int, missing: int
+) -> None:
     repo = write_files(folder / "repo", many(files))
     root = ingest(repo)
-    remove(repo, gone)
+    remove(repo, missing)
     assert run_ingest(repo).state == "skipped"
     root.refresh_from_db()
-    assert root.files == files - gone
+    assert root.files == files - missing
 
 
 @pytest.mark.door
@@ -449,7 +451,7 @@ def test_a_git_checkout_whose_files_are_deleted_needs_confirmation(
 
 
 @pytest.mark.door
-def test_a_dry_run_only_says_that_files_have_disappeared(folder: Path, store: Any) -> None:
+def test_a_dry_run_only_reports_disappeared_files(folder: Path, store: Any) -> None:
     repo = write_files(folder / "repo", many(40))
     ingest(repo)
     remove(repo, 30)
@@ -479,8 +481,8 @@ def test_descriptors_that_run_out_in_a_walk_take_nothing_away(
     """Every descriptor beyond a number fails, wherever that happens to be."""
     repo = write_files(folder / "repo", many(24))
     root = ingest(repo)
-    monkeypatch.setattr(discovery, "YOUNG_NS", -(10**12))
-    real, real_verdicts = os.open, discovery._Judge.verdicts
+    monkeypatch.setattr(discovery, "SETTLE_NS", -(10**12))
+    real, real_verdicts = os.open, discovery._Classifier.classify_all
     for allowed in range(6, 80, 7):
         left = iter(range(allowed))
 
@@ -498,7 +500,7 @@ def test_descriptors_that_run_out_in_a_walk_take_nothing_away(
                 finally:
                     patch.setattr(os, "open", real)
 
-            patch.setattr(discovery._Judge, "verdicts", verdicts)
+            patch.setattr(discovery._Classifier, "classify_all", verdicts)
             run_ingest(repo)
         assert_whole(root, store)
         assert root.files == 24

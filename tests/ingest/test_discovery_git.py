@@ -36,7 +36,7 @@ def test_a_tracked_file_counts_though_gitignore_names_it(folder: Path, git: Git)
     assert names(discover(folder)) == [".gitignore", "a.py"]
 
 
-def test_a_folder_within_a_work_tree_is_a_root_of_its_own(folder: Path, git: Git) -> None:
+def test_a_folder_within_a_work_tree_can_be_a_root(folder: Path, git: Git) -> None:
     write(folder, {"top.py": "x", "sub/a.py": "x", "sub/deep/b.py": "x", "sub/untracked.py": "x"})
     git("add", "top.py", "sub/a.py", "sub/deep/b.py")
     assert names(discover(folder / "sub")) == ["a.py", "deep/b.py"]

@@ -89,7 +89,9 @@ def test_credentials_are_listed_as_skipped(folder: Path, name: str, content: str
         ("schema.json", '{"type": "authorized_user", "description": "no secret"}'),
     ],
 )
-def test_what_only_speaks_of_credentials_is_kept(folder: Path, name: str, content: str) -> None:
+def test_files_that_only_mention_credentials_are_eligible(
+    folder: Path, name: str, content: str
+) -> None:
     write_files(folder, {name: content})
     assert names(discover(folder)) == [name]
 

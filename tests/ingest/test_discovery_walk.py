@@ -38,10 +38,10 @@ KNOWN = """
 
 
 def test_code_prose_and_settings_are_found_by_extension_and_by_whole_name(folder: Path) -> None:
-    wanted = KNOWN.split()
-    write(folder, dict.fromkeys(wanted, "text\n"))
+    expected = KNOWN.split()
+    write(folder, dict.fromkeys(expected, "text\n"))
     found = discover(folder)
-    assert names(found) == sorted(wanted)
+    assert names(found) == sorted(expected)
     assert found.skipped == ()
 
 
@@ -49,7 +49,7 @@ def test_a_candidate_carries_the_size_and_time_of_its_file(folder: Path) -> None
     write(folder, {"a.py": "x = 1\n"})
     os.utime(folder / "a.py", ns=(1, 1_700_000_000_123_456_789))
     (candidate,) = discover(folder).files
-    assert (candidate.stamp.size, candidate.stamp.mtime_ns) == (6, 1_700_000_000_123_456_789)
+    assert (candidate.stat.size, candidate.stat.mtime_ns) == (6, 1_700_000_000_123_456_789)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_links_and_special_files_are_never_followed_or_opened(
     }
 
 
-def test_a_gitignore_that_is_a_link_or_cannot_be_read_says_nothing(folder: Path) -> None:
+def test_a_gitignore_that_is_a_link_is_ignored(folder: Path) -> None:
     write(folder, {"a.py": "x", "rules": "*.py"})
     (folder / ".gitignore").symlink_to(folder / "rules")
     assert names(discover(folder)) == ["a.py"]
@@ -260,7 +260,7 @@ def test_a_broken_pattern_spoils_no_other(folder: Path) -> None:
     assert names(discover(folder)) == [".gitignore", "a.py"]
 
 
-def test_what_may_not_be_read_is_skipped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_are_skipped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused by a stand-in for the kernel, since root may read everything."""
     write(folder, {"a.py": "x", "closed.py": "x", "closed/b.py": "x"})
     open_file = os.open
@@ -276,7 +276,7 @@ def test_what_may_not_be_read_is_skipped(folder: Path, monkeypatch: pytest.Monke
     assert reasons(found) == {"closed.py": "Not readable", "closed/": "Not readable"}
 
 
-def test_names_with_spaces_line_breaks_and_other_scripts_are_kept(folder: Path) -> None:
+def test_names_with_spaces_line_breaks_and_other_scripts_are_eligible(folder: Path) -> None:
     odd = ["a b.py", "line\nbreak.py", "naïve/日本語.py", "quote\"'.py", "-dash.py", "p%20.py"]
     write(folder, dict.fromkeys(odd, "x"))
     assert names(discover(folder)) == sorted(odd)
@@ -294,7 +294,7 @@ def test_both_lists_are_sorted_by_path(folder: Path) -> None:
     assert list(reasons(found)) == sorted(reasons(found))
 
 
-def test_a_folder_that_cannot_be_listed_is_an_error_of_its_own(
+def test_a_folder_that_cannot_be_listed_raises(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(folder, {"a.py": "x"})

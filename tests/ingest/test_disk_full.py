@@ -152,12 +152,12 @@ def test_a_disk_that_fills_up_in_mid_run_ends_the_run_and_everything_says_why(
             assert '"type": "complete"' in streamed.text, streamed.text
 
             make_room(full)
-            again = start(product, repo)
-            assert again.status_code == 202, again.text
+            second = start(product, repo)
+            assert second.status_code == 202, second.text
             state, reason, code = row_of(product, run_id)
             assert (state, code) == ("error", "DISK_FULL")
             assert reason == status["lastError"]
-            done = end_of(product, again.json()["runId"])
+            done = end_of(product, second.json()["runId"])
             assert done["state"] == "completed", (done, product.log())
             assert "disk" not in httpx.get(f"{product.url}/health").json()["degraded"]
 
@@ -174,7 +174,7 @@ def test_a_run_ends_before_the_reserve_is_used_up_and_the_old_answers_stay(
     run = run_ingest(repo)
     assert (run.state, run.error_code, run.message) == ("error", "DISK_FULL", "Disk full")
     assert str(disk.spaces()[0].folder) in run.last_error
-    assert f"{disk.spaces()[0].wanted:,} are wanted" in run.last_error
+    assert f"{disk.spaces()[0].required:,} are required" in run.last_error
     assert queries.find_root(str(repo)).chunks == 1
     assert run_ingest(repo, dry_run=True).state == "completed"
     page = client.get("/ingest").content.decode()
@@ -190,7 +190,7 @@ def test_room_is_looked_at_while_a_run_goes_on(
     monkeypatch.setattr(disk, "shortage", lambda: next(looks, disk.Space(Path("/data"), 5, 10)))
     run = run_ingest(repo)
     assert (run.state, run.error_code) == ("error", "DISK_FULL")
-    assert run.last_error.startswith("The disk of /data has 5 bytes free; 10 are wanted")
+    assert run.last_error.startswith("The disk of /data has 5 bytes free; 10 are required")
     assert store.collections() == set()
 
 
@@ -250,6 +250,6 @@ def test_an_end_that_cannot_be_written_is_known_and_written_when_possible(
         services.start_run(**chosen)
 
     unwritable()
-    again = services.start_run(**chosen)
+    second = services.start_run(**chosen)
     assert IngestRun.objects.get(id=run.id).state == "completed"
-    assert queries.active_run() == again
+    assert queries.active_run() == second

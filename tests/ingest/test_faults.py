@@ -64,8 +64,8 @@ def test_of_starts_reembeds_and_removals_that_race_one_gets_in(
 ) -> None:
     ingest(repo)
     # A removal that gets in holds its place until all others have asked.
-    asked = threading.Barrier(12)
-    monkeypatch.setattr(sweep, "drop_root", lambda root, **how: asked.wait(30))
+    barrier = threading.Barrier(12)
+    monkeypatch.setattr(sweep, "drop_root", lambda root, **how: barrier.wait(30))
     verbs: list[Callable[[], Any]] = [
         lambda: services.start_run(path=str(repo), name="lighthouse", model=MODEL),
         lambda: services.reembed(str(repo)),
@@ -76,10 +76,10 @@ def test_of_starts_reembeds_and_removals_that_race_one_gets_in(
         try:
             verbs[index % 3]()
         except CodeinfoError as error:
-            asked.wait(30)
+            barrier.wait(30)
             return error.code
         if index % 3 != 2:
-            asked.wait(30)
+            barrier.wait(30)
         return "in"
 
     assert Counter(all_at_once(12, attempt)) == {"in": 1, "BUSY": 11}
@@ -190,12 +190,12 @@ def test_a_run_that_fails_says_why_and_the_old_answers_stay(
     with monkeypatch.context() as patch:
         hook(stage, Nth(1, fail), patch.setattr)
         run = run_ingest(repo, "renamed")
-    told = client.get(f"/ingest/status/{run.id}").json()
+    status = client.get(f"/ingest/status/{run.id}").json()
     full = "No space" in reason
-    assert (told["state"], told["message"]) == ("error", "Disk full" if full else "Failed")
-    assert (told.get("errorCode") == "DISK_FULL") is full
-    assert reason in told["lastError"]
-    assert told["counts"] == {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
+    assert (status["state"], status["message"]) == ("error", "Disk full" if full else "Failed")
+    assert (status.get("errorCode") == "DISK_FULL") is full
+    assert reason in status["lastError"]
+    assert status["counts"] == {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
     assert contents(root) == before
     assert store.count(root.id) == len(before)
     (row,) = client.get("/ingest/roots").json()["roots"]

@@ -55,7 +55,7 @@ def test_a_folder_inside_is_listed_with_the_base_that_holds_it(client: Client, b
     assert body["base"] == str(base)
 
 
-def test_of_nested_bases_the_nearest_is_told(
+def test_the_nearest_of_nested_bases_is_returned(
     client: Client, base: Path, configure: Callable[..., None]
 ) -> None:
     configure(ingest_base=(base, base / "alpha", base))
@@ -106,7 +106,7 @@ def test_a_folder_that_is_not_there_is_404_and_a_file_is_no_folder(
     assert (status, body["code"]) == (400, "NOT_DIRECTORY")
 
 
-def test_a_folder_that_cannot_be_read_says_so(
+def test_a_folder_that_cannot_be_read_is_refused(
     client: Client, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The tests may run as root, who reads everything.

@@ -157,9 +157,9 @@ def test_a_git_folder_that_holds_no_repository_ends_the_search(
 
 def test_a_worktree_whose_repository_has_gone_is_refused(folder: Path, repo: Path) -> None:
     git(repo, "worktree", "add", "-q", "--detach", str(folder / "tree"))
-    kept = shutil.copytree(repo / ".git/worktrees/tree", folder / "kept")
-    write_files(kept, {"commondir": str(folder / "gone")})
-    write_files(folder / "tree", {".git": f"gitdir: {kept}\n"})
+    copied = shutil.copytree(repo / ".git/worktrees/tree", folder / "kept")
+    write_files(copied, {"commondir": str(folder / "gone")})
+    write_files(folder / "tree", {".git": f"gitdir: {copied}\n"})
     assert "belongs to a repository that is not there" in refusal(folder / "tree")
 
 
@@ -242,13 +242,13 @@ def give(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
     return giving
 
 
-@pytest.mark.parametrize("given", [".", ".git"])
+@pytest.mark.parametrize("foreign", [".", ".git"])
 def test_a_repository_of_another_user_is_refused_unless_its_folder_is_trusted(
-    repo: Path, given: str, give: Callable[[Path], None], configure: Callable[..., None]
+    repo: Path, foreign: str, give: Callable[[Path], None], configure: Callable[..., None]
 ) -> None:
-    give(repo / given)
-    told = refusal(repo)
-    assert "belongs to another user" in told and "CODEINFO_TRUSTED_FOLDERS" in told
+    give(repo / foreign)
+    refusal_text = refusal(repo)
+    assert "belongs to another user" in refusal_text and "CODEINFO_TRUSTED_FOLDERS" in refusal_text
     assert "belongs to another user" in refusal(repo / "sub")
     configure(trusted_folders=(repo.parent / "elsewhere", repo))
     assert names(discover(repo)) == sorted(FILES)
@@ -299,7 +299,7 @@ def test_a_folder_without_a_repository_may_be_anybodys(
     assert names(discover(folder)) == ["a.py"]
 
 
-def sealed(data: bytes) -> bytes:
+def with_checksum(data: bytes) -> bytes:
     """The index with a checksum that fits."""
     return data + hashlib.sha1(data).digest()
 
@@ -312,7 +312,7 @@ def entry(name: bytes, mode: int = 0o100644, flags: int = 0, extended: bytes = b
 
 def index_of(*entries: bytes, number: int = 2, tail: bytes = b"") -> bytes:
     head = b"DIRC" + struct.pack(">2L", number, len(entries))
-    return sealed(head + b"".join(entries) + tail)
+    return with_checksum(head + b"".join(entries) + tail)
 
 
 def test_an_index_written_by_hand_is_read(repo: Path) -> None:
@@ -340,8 +340,8 @@ def test_a_path_that_leads_outside_refuses_the_repository(repo: Path, name: byte
         b"",
         b"DIRC",
         index_of(entry(b"a.py"))[:-1],
-        sealed(b"DIRC" + struct.pack(">2L", 9, 0)),
-        sealed(b"DIRC" + struct.pack(">2L", 2, 1 << 31)),
+        with_checksum(b"DIRC" + struct.pack(">2L", 9, 0)),
+        with_checksum(b"DIRC" + struct.pack(">2L", 2, 1 << 31)),
         index_of(entry(b"x" * 5000)),
         index_of(entry(b"a"), tail=b"abcd" + struct.pack(">L", 0)),
         index_of(entry(b"a"), tail=b"TREE" + struct.pack(">L", 1 << 30)),
@@ -369,7 +369,7 @@ def test_no_bytes_are_a_bug_or_a_list_that_is_short(repo: Path, number: int) -> 
         changed[chance.randrange(len(whole) - 20)] ^= 1 << chance.randrange(8)
         index.write_bytes(changed)
         refusal(repo)
-        index.write_bytes(sealed(bytes(changed[:-20])))
+        index.write_bytes(with_checksum(bytes(changed[:-20])))
         try:
             ours(repo)
         except Unavailable as error:
@@ -380,7 +380,7 @@ def test_a_long_path_of_a_compressed_index_does_not_freeze(repo: Path) -> None:
     """Joined byte by byte, 30 MB of it take longer than anybody waits."""
     head = entry(b"a")[:62]
     data = b"DIRC" + struct.pack(">2L", 4, 1) + head + b"\0" + b"x" * 30_000_000
-    (repo / ".git/index").write_bytes(sealed(data))
+    (repo / ".git/index").write_bytes(with_checksum(data))
     assert "damaged" in refusal(repo)
 
 

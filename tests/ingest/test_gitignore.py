@@ -89,8 +89,8 @@ COMBINED = [
 
 def ignored_by_git(folder: Path) -> set[str]:
     """The files that `git add .` would leave out."""
-    said = git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard")
-    return set(filter(None, said.split("\0")))
+    listing = git(folder, "ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+    return set(filter(None, listing.split("\0")))
 
 
 def left_out(folder: Path) -> set[str]:
@@ -105,7 +105,7 @@ def left_out(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("text", [*PATTERNS, *COMBINED])
-def test_what_is_left_out_is_what_git_leaves_out(folder: Path, text: str) -> None:
+def test_the_same_files_are_ignored_as_by_git(folder: Path, text: str) -> None:
     write_files(init(folder), dict.fromkeys(FILES, "x = 1\n") | {".gitignore": text})
     assert left_out(folder) == ignored_by_git(folder) & set(FILES)
 

@@ -40,10 +40,10 @@ def test_the_recipe_works_on_git_itself(folder: Path) -> None:
 BARE = "The git repository is bare: it has no checked-out files."
 
 
-def refused(told: JSON, reason: str) -> None:
+def refused(status: JSON, reason: str) -> None:
     """How a run ends whose repository is not read."""
-    assert (told["state"], told["errorCode"]) == ("error", "GIT_FAILED")
-    assert reason in told["lastError"]
+    assert (status["state"], status["errorCode"]) == ("error", "GIT_FAILED")
+    assert reason in status["lastError"]
 
 
 def skipped(client: Client) -> dict[str, str]:
@@ -57,18 +57,18 @@ def skipped(client: Client) -> dict[str, str]:
 def test_an_unpacked_archive_runs_nothing(client: Client, folder: Path, store: Any) -> None:
     mark = folder / "MARK"
     root = hostile(folder / "archive", mark)
-    told = ingested(client, root)
+    status = ingested(client, root)
     assert not mark.exists()
-    assert (told["state"], told["counts"]["files"]) == ("completed", 2)
+    assert (status["state"], status["counts"]["files"]) == ("completed", 2)
     assert skipped(client) == {"b/": "Not checked out"}
 
 
 def test_a_bare_repository_runs_nothing(client: Client, folder: Path, store: Any) -> None:
     mark = folder / "MARK"
     root = as_bare(hostile(folder / "archive", mark), folder / "bare")
-    told = ingested(client, root)
+    status = ingested(client, root)
     assert not mark.exists()
-    refused(told, BARE)
+    refused(status, BARE)
     assert not Root.objects.exists()
 
 
@@ -82,20 +82,20 @@ def test_one_within_an_ordinary_clone_runs_nothing(
     commit_all(clone)
     assert not mark.exists()
     refused(ingested(client, clone / "sub"), BARE)
-    told = ingested(client, clone)
+    status = ingested(client, clone)
     assert not mark.exists()
-    assert told["state"] == "completed"
+    assert status["state"] == "completed"
     assert {"top.py", "sub/a/a.py"} <= set(SourceFile.objects.values_list("path", flat=True))
 
 
-def test_a_refused_repository_is_ingested_as_a_plain_folder_when_that_is_asked_for(
+def test_a_refused_repository_can_be_ingested_as_a_plain_folder(
     client: Client, folder: Path, store: Any
 ) -> None:
     mark = folder / "MARK"
     root = as_bare(hostile(folder / "archive", mark), folder / "bare")
-    told = ingested(client, root, plainFolder=True)
+    status = ingested(client, root, plainFolder=True)
     assert not mark.exists()
-    assert (told["state"], "errorCode" in told) == ("completed", False)
+    assert (status["state"], "errorCode" in status) == ("completed", False)
     assert "a/a.py" in SourceFile.objects.values_list("path", flat=True)
 
 
@@ -108,9 +108,9 @@ def test_the_choice_is_kept_for_later_runs_until_another_is_made(
     assert skipped(client) == {".git": "Excluded: .git"}
     write_files(folder, {"b.py": "b = 1\n"})
     address = f"/ingest/reembed/{quote(str(folder), safe='')}"
-    again = client.post(address, content_type="application/json").json()["runId"]
+    second = client.post(address, content_type="application/json").json()["runId"]
     queue.drain()
-    assert client.get(f"/ingest/status/{again}").json()["counts"]["files"] == 1
+    assert client.get(f"/ingest/status/{second}").json()["counts"]["files"] == 1
     refused(ingested(client, folder), "is broken")
 
 
@@ -180,9 +180,9 @@ def test_a_repository_that_lists_nothing_says_why_and_may_be_a_plain_folder(
 ) -> None:
     make(folder / "begun")
     write_files(folder / "begun", {"a.py": "a = 1\n"})
-    told = ingested(client, folder / "begun")
-    refused(told, f"No eligible files found in {folder}/begun: ")
-    assert reason in told["lastError"]
+    status = ingested(client, folder / "begun")
+    refused(status, f"No eligible files found in {folder}/begun: ")
+    assert reason in status["lastError"]
     page = client.get("/ingest").content.decode()
     assert reason in page and "Ingest as a plain folder" in page
     assert ingested(client, folder / "begun", plainFolder=True)["state"] == "completed"

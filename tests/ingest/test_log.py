@@ -19,7 +19,7 @@ def ask(client: Client, path: str, request: str, body: Any = None) -> Any:
     return client.post(path, body, content_type="application/json", headers=headers).json()
 
 
-def test_every_line_of_a_run_tells_the_run_and_the_request(
+def test_every_log_entry_of_a_run_has_the_run_and_the_request(
     client: Client, repo: Path, store: Any, configure: Callable[..., None]
 ) -> None:
     configure(log_progress_ms=0)
@@ -27,14 +27,16 @@ def test_every_line_of_a_run_tells_the_run_and_the_request(
         body = {"path": str(repo), "name": "lighthouse", "model": MODEL_ID}
         run = ask(client, "/ingest/start", "asked-1", body)["runId"]
         queue.drain()
-    told = [e for e in entries.of("asked-1") if e["message"].startswith("ingest")]
-    messages = [entry["message"] for entry in told]
+    logged = [e for e in entries.of("asked-1") if e["message"].startswith("ingest")]
+    messages = [entry["message"] for entry in logged]
     assert (messages[0], messages[-1]) == ("ingest start", "ingest completed")
     assert "ingest progress" in messages
-    assert {entry["context"]["runId"] for entry in told} == {run}
+    assert {entry["context"]["runId"] for entry in logged} == {run}
 
 
-def test_a_cancelled_run_that_waited_tells_who_asked(client: Client, repo: Path) -> None:
+def test_a_run_cancelled_in_the_queue_is_logged_with_its_request(
+    client: Client, repo: Path
+) -> None:
     with Entries() as entries:
         body = {"path": str(repo), "name": "lighthouse", "model": MODEL_ID}
         run = ask(client, "/ingest/start", "asked-2", body)["runId"]

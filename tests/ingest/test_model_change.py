@@ -41,8 +41,8 @@ def made_by_another_version(root: Root) -> None:
     IndexLock.objects.update(model=OLD, dimension=64)
 
 
-def search(client: Client, **asked: str) -> tuple[int, dict[str, Any]]:
-    return post(client, "/tools/vector-search", {"query": "seconds to wait", **asked})
+def search(client: Client, **parameters: str) -> tuple[int, dict[str, Any]]:
+    return post(client, "/tools/vector-search", {"query": "seconds to wait", **parameters})
 
 
 def test_every_folder_is_embedded_again_with_the_new_model(
@@ -61,7 +61,7 @@ def test_every_folder_is_embedded_again_with_the_new_model(
     assert {match["modelId"] for match in found["results"]} == {OTHER}
 
 
-def test_a_folder_gives_no_answers_until_its_turn_is_done(
+def test_a_folder_cannot_be_searched_until_it_is_embedded_again(
     client: Client, root: Root, server: EmbeddingsServer
 ) -> None:
     post(client, "/ingest/model", {"model": OTHER})
@@ -71,7 +71,7 @@ def test_a_folder_gives_no_answers_until_its_turn_is_done(
     assert "embedded again" in answer["message"]
 
 
-def test_a_run_that_fails_meanwhile_can_be_asked_for_again(
+def test_a_failed_run_can_be_queued_again(
     client: Client, root: Root, server: EmbeddingsServer
 ) -> None:
     post(client, "/ingest/model", {"model": OTHER})
@@ -129,7 +129,7 @@ def test_the_dialog_lists_the_models(client: Client, root: Root, server: Embeddi
         ([], 400, "VALIDATION"),
     ],
 )
-def test_what_is_no_model_changes_nothing(
+def test_an_unknown_model_changes_nothing(
     client: Client, root: Root, body: Any, status: int, code: str
 ) -> None:
     got, answer = post(client, "/ingest/model", body)

@@ -50,8 +50,8 @@ def forget(root: Root) -> None:
 
 def test_an_ingest_writes_whose_it_is(repo: Path, store: Any) -> None:
     root = ingest(repo)
-    wanted = Origin(installation_id(), str(repo), root.name)
-    assert store.origins()[root.id] == get_lexical().origin(root.id) == wanted
+    expected = Origin(installation_id(), str(repo), root.name)
+    assert store.origins()[root.id] == get_lexical().origin(root.id) == expected
     assert installation_id() == str(Installation.objects.get().uid)
 
 
@@ -71,11 +71,11 @@ def test_vectors_and_words_that_no_record_tells_of_stay(
 
 def test_a_different_database_on_the_same_folder_loses_nothing(repo: Path, store: Any) -> None:
     root = ingest(repo)
-    held = store.count(root.id), get_lexical().count(root.id)
+    counts = store.count(root.id), get_lexical().count(root.id)
     forget(root)
     Installation.objects.all().delete()
     sweep.sweep()
-    assert (store.count(root.id), get_lexical().count(root.id)) == held
+    assert (store.count(root.id), get_lexical().count(root.id)) == counts
     assert [each.path for each in orphans.known()] == [str(repo)]
 
 
@@ -86,7 +86,7 @@ def test_an_older_database_of_the_same_installation_loses_nothing(repo: Path, st
     assert store.count(root.id) and get_lexical().count(root.id)
 
 
-def test_what_a_removal_left_is_deleted_and_logged(
+def test_the_rest_of_a_removal_is_deleted_and_logged(
     repo: Path, store: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = ingest(repo)
@@ -95,9 +95,11 @@ def test_what_a_removal_left_is_deleted_and_logged(
     with caplog.at_level(logging.INFO, "codeinfo.ingest"):
         sweep.sweep()
     assert not stores.roots()
-    told = [each.__dict__["context"] for each in caplog.records if each.message == "index deleted"]
+    logged = [
+        each.__dict__["context"] for each in caplog.records if each.message == "index deleted"
+    ]
     named = {"root": str(root_id), "path": str(repo), "name": repo.name}
-    assert told == [{**named, "words": rows}, {**named, "vectors": rows}]
+    assert logged == [{**named, "words": rows}, {**named, "vectors": rows}]
 
 
 def test_what_another_installation_wrote_for_a_removed_root_stays(repo: Path, store: Any) -> None:
@@ -114,8 +116,8 @@ def test_an_index_without_an_id_is_adopted_where_the_root_is_known(repo: Path, s
     root = Root.objects.create(path=str(repo), name="ships", model=MODEL_ID, generation=1)
     fill(root.id, None)
     sweep.sweep()
-    wanted = Origin(installation_id(), str(repo), "ships")
-    assert store.origins()[root.id] == get_lexical().origin(root.id) == wanted
+    expected = Origin(installation_id(), str(repo), "ships")
+    assert store.origins()[root.id] == get_lexical().origin(root.id) == expected
     # Adopting changes nothing else of it.
     assert store.count(root.id) == get_lexical().count(root.id) == 1
     assert store.query(root.id, np.ones(256, np.float32), 1)[0].text == "text"
@@ -153,7 +155,7 @@ def truncate(root_id: UUID, origin: Origin | None) -> None:
 def be_foreign(root_id: UUID, origin: Origin | None) -> None:
     """Records that this codeinfo did not make."""
     name, vectors = get_store()._name(root_id), np.ones((1, 3), np.float32)
-    get_store()._client.ask(Collections.add, name, {"a": "b"}, ["1"], vectors, [{"c": "d"}])
+    get_store()._client.call(Collections.add, name, {"a": "b"}, ["1"], vectors, [{"c": "d"}])
 
 
 @pytest.mark.parametrize("origin", [None, ELSEWHERE], ids=["no id", "another's id"])
@@ -174,17 +176,21 @@ def test_an_orphan_that_cannot_be_read_hides_no_other_and_can_be_dropped(
     assert stores.roots() == {good}
 
 
-def test_folders_are_ingested_again_from_what_the_index_names(repo: Path, store: Any) -> None:
+def test_orphaned_folders_are_ingested_again(repo: Path, store: Any) -> None:
     root = ingest(repo)
     forget(root)
     sweep.sweep()
     services.ingest_again([each.root_id for each in orphans.known()])
     queue.drain()
-    again = Root.objects.get()
-    assert (again.path, again.name, again.last_state) == (str(repo), repo.name, "completed")
+    recreated = Root.objects.get()
+    assert (recreated.path, recreated.name, recreated.last_state) == (
+        str(repo),
+        repo.name,
+        "completed",
+    )
     assert not orphans.unknown_folders()
     # What stood before is left to the command.
-    assert stores.roots() == {root.id, again.id}
+    assert stores.roots() == {root.id, recreated.id}
 
 
 @pytest.mark.door
@@ -208,7 +214,7 @@ def test_two_installations_on_one_chroma_server_leave_each_other_alone(
 
 
 @pytest.mark.door
-def test_what_is_dropped_beside_a_running_worker_is_told_no_longer(
+def test_orphans_dropped_by_another_process_are_no_longer_reported(
     store: Any, server: Server, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reset_store()
@@ -220,7 +226,7 @@ def test_what_is_dropped_beside_a_running_worker_is_told_no_longer(
     assert [each.root_id for each in orphans.known()] == [orphan]
     stores.drop_words(orphan)  # as the command does, in its own process
     stores.drop_vectors(orphan)
-    monkeypatch.setattr(queue, "SWEEP_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(queue, "SWEEP_SECONDS", 0)
     worker.turn()
     assert not orphans.known()
     reset_store()

@@ -43,14 +43,14 @@ def page(client: Client) -> str:
     return response.content.decode()
 
 
-def test_an_empty_index_says_how_to_begin(client: Client) -> None:
+def test_the_page_of_an_empty_index_explains_how_to_start(client: Client) -> None:
     html = page(client)
     assert "No embedded folders yet. Start an ingest to see entries here." in html
     assert "the embedding model will lock to that choice." in html
     assert "Nothing has been ingested yet" in html
 
 
-def test_a_lock_is_said_and_disables_the_choice(client: Client) -> None:
+def test_the_model_lock_is_shown_and_disables_the_select(client: Client) -> None:
     IndexLock.objects.create(model="openai:embed-9", dimension=9)
     html = page(client)
     assert "Embedding model locked to openai:embed-9" in html
@@ -79,14 +79,14 @@ def test_a_run_shows_how_far_it_is(client: Client) -> None:
     assert "One run at a time. redis is active." in html
 
 
-def test_what_was_left_as_it_was_is_counted_beside_what_was_done(client: Client) -> None:
+def test_unchanged_files_are_counted_separately(client: Client) -> None:
     run = make_run(state="embedding", files=1, file_total=1, skipped=37, unchanged=2304)
     assert "2,342 found, 37 skipped, 2,304 unchanged" in page(client)
     IngestRun.objects.filter(id=run.id).update(state="completed", finished_at=timezone.now())
     assert "2,304 files unchanged since the last ingest" in page(client)
 
 
-def test_before_the_first_file_the_page_says_so(client: Client) -> None:
+def test_before_the_first_file_the_page_shows_a_placeholder(client: Client) -> None:
     make_run(state="scanning", message="Discovering files")
     html = page(client)
     assert "Pending file info" in html
@@ -101,17 +101,17 @@ def test_a_failed_run_keeps_its_reason_in_view(client: Client) -> None:
 
 
 def test_a_run_that_git_stopped_offers_to_do_without(client: Client, folder: Path) -> None:
-    asked = {"path": str(folder), "description": "Ships", "dry_run": True}
+    form_data = {"path": str(folder), "description": "Ships", "dry_run": True}
     failed = {"state": "error", "last_error": "is bare", "error_code": "GIT_FAILED"}
-    run = make_run(**failed, **asked)
+    run = make_run(**failed, **form_data)
     html = page(client)
     assert "Ingest as a plain folder" in html
     address = f"/ui/ingest/plain/{run.id}"
     assert f'formaction="{address}"' in html
     assert client.post(address, headers=HTMX).status_code == 200
-    again = IngestRun.objects.get(state="queued")
-    assert (again.path, again.name, again.model) == (str(folder), run.name, run.model)
-    assert (again.description, again.dry_run, again.plain_folder) == ("Ships", True, True)
+    next_run = IngestRun.objects.get(state="queued")
+    assert (next_run.path, next_run.name, next_run.model) == (str(folder), run.name, run.model)
+    assert (next_run.description, next_run.dry_run, next_run.plain_folder) == ("Ships", True, True)
     # While it waits nothing else is offered, and asking again is refused.
     assert "Ingest as a plain folder" not in page(client)
     refused = client.post(address, headers=HTMX)
@@ -131,7 +131,7 @@ def test_a_removal_is_not_taken_for_the_last_ingest() -> None:
 
 def test_progress_is_spoken_by_tenths() -> None:
     run = make_run(state="embedding", file_index=29, file_total=100)
-    assert panels.run_panel(run).spoken == "redis: 20 percent"
+    assert panels.run_panel(run).announcement == "redis: 20 percent"
 
 
 def test_names_cannot_become_markup(client: Client) -> None:
@@ -153,9 +153,7 @@ def test_a_missing_field_is_named(client: Client, missing: str, text: str) -> No
     assert IngestRun.objects.count() == 0
 
 
-def test_a_refusal_stands_at_its_field_and_keeps_what_was_typed(
-    client: Client, folder: Path
-) -> None:
+def test_an_error_is_shown_at_its_field_and_the_input_stays(client: Client, folder: Path) -> None:
     make_root("taken", path="/elsewhere")
     form = {"path": str(folder), "name": "taken", "model": MODEL_ID}
     response = client.post("/ui/ingest/start", form, headers=HTMX)
@@ -198,22 +196,22 @@ def test_a_waiting_run_is_cancelled_at_once(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
+    ("state", "announced"),
     [
         ("cancelled", "Ingest cancelled"),
-        ("embedding", "Cancelling takes longer. The run stops after what it is doing now."),
+        ("embedding", "Cancelling takes longer. The run stops after its current step."),
     ],
 )
-def test_what_is_still_to_be_done_of_a_cancel_is_told_only_while_the_run_goes_on(
-    client: Client, monkeypatch: pytest.MonkeyPatch, state: str, said: str
+def test_a_pending_cancel_is_shown_only_while_the_run_is_in_progress(
+    client: Client, monkeypatch: pytest.MonkeyPatch, state: str, announced: str
 ) -> None:
     run = make_run(state=state)
     monkeypatch.setattr("apps.ingest.services.cancel", lambda run_id: "pending")
     response = client.post(f"/ui/ingest/cancel/{run.id}", headers=HTMX)
-    assert json.loads(response["HX-Trigger"])["toast"]["text"] == said
+    assert json.loads(response["HX-Trigger"])["toast"]["text"] == announced
 
 
-def test_an_action_on_what_is_gone_says_so(client: Client) -> None:
+def test_an_action_on_a_removed_root_is_refused(client: Client) -> None:
     for path in ("reembed", "remove"):
         response = client.post(f"/ui/ingest/{path}", {"root": "gone"}, headers=HTMX)
         assert response.status_code == 422, path
@@ -259,7 +257,7 @@ def test_the_skip_list_has_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.next_page for each in pages] == [2, 3, None]
 
 
-def test_a_roots_skip_list_holds_only_what_is_live(client: Client) -> None:
+def test_the_skip_list_of_a_root_has_only_live_files(client: Client) -> None:
     root, run = make_root(), make_run()
     skip(run, "live.bin", "Binary", root)
     SourceFile.objects.filter(id=skip(run, "old.bin", "Binary", root).id).update(until=1)

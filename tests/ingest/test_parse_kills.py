@@ -59,8 +59,8 @@ def test_a_file_whose_parse_fails_says_so_and_is_tried_again_by_the_next_run(
     assert FAILED in html
     assert "1 file with a problem" in client.get("/ingest").content.decode()
     # As it was: that is no change, and nothing of the index is written again.
-    again = run_ingest(repo)
-    assert (again.state, again.message, again.unchanged) == ("skipped", "No changes detected", 2)
+    second = run_ingest(repo)
+    assert (second.state, second.message, second.unchanged) == ("skipped", "No changes detected", 2)
     root.refresh_from_db()
     assert (root.generation, problems(root)) == (1, {"bad.py": FAILED})
 
@@ -94,12 +94,12 @@ def test_after_kills_of_its_parsers_the_index_is_that_of_a_clean_ingest(
     files = {path.name: path.read_text() for path in sorted(SOURCES.rglob("*.py"))}
     repo = write_files(folder / "repo", files)
     clean = ingest(write_files(folder / "clean", files))
-    asked = itertools.count(1)
+    calls = itertools.count(1)
     killed = []
     real = ParseProcess._receive
 
     def receive(process: ParseProcess) -> bytes:
-        if next(asked) % every == 0:
+        if next(calls) % every == 0:
             os.kill(process._process.pid, signal.SIGKILL)
             killed.append(process)
         return real(process)
@@ -109,11 +109,11 @@ def test_after_kills_of_its_parsers_the_index_is_that_of_a_clean_ingest(
         root = ingest(repo)
     assert len(killed) > 5
     # Who was hit twice says so, and nobody else differs.
-    told = problems(root)
-    wanted, there = contents(clean), contents(root)
-    differing = {key.rpartition(":")[0] for key in wanted if there.get(key) != wanted[key]}
-    assert differing <= told.keys()
-    assert set(told.values()) <= {FAILED}
+    problem_of = problems(root)
+    expected, actual = contents(clean), contents(root)
+    differing = {key.rpartition(":")[0] for key in expected if actual.get(key) != expected[key]}
+    assert differing <= problem_of.keys()
+    assert set(problem_of.values()) <= {FAILED}
     run_ingest(repo)
     assert contents(root) == contents(clean)
     assert problems(root) == {}

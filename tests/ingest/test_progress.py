@@ -14,7 +14,7 @@ from apps.index.models import IngestRun
 from apps.ingest import services
 from apps.ingest.runs import queue
 from apps.ingest.runs.finish import finish
-from apps.ingest.runs.job import Job, Stopped
+from apps.ingest.runs.job import Job, RunCancelled
 from apps.ingest.runs.progress import Progress, status_of
 from apps.ingest.serializers import status_wire
 from tests.ingest.stages import hook
@@ -44,30 +44,30 @@ def wire(run: IngestRun) -> dict[str, Any]:
 def test_percent_and_eta_follow_the_files(run: IngestRun) -> None:
     clock = Clock()
     progress = Progress(run, Job(run.id), clock)
-    progress.begin(3)
-    progress.say("embedding", "Embedding 3 files")
-    told = wire(run)
-    assert "percent" not in told
-    assert "etaMs" not in told
+    progress.start(3)
+    progress.set_state("embedding", "Embedding 3 files")
+    status = wire(run)
+    assert "percent" not in status
+    assert "etaMs" not in status
     clock.now += 1
     progress.file(1, "a.py", completed=0)
-    told = wire(run)
-    assert (told["fileIndex"], told["fileTotal"], told["currentFile"]) == (1, 3, "a.py")
-    assert told["percent"] == 33.3
-    assert "etaMs" not in told
+    status = wire(run)
+    assert (status["fileIndex"], status["fileTotal"], status["currentFile"]) == (1, 3, "a.py")
+    assert status["percent"] == 33.3
+    assert "etaMs" not in status
     clock.now += 1
     progress.file(2, "b.py", completed=1)
     # One file took two seconds; two are left.
     assert (wire(run)["percent"], wire(run)["etaMs"]) == (66.7, 4000)
     progress.flush()
     assert finish(run.id, COMPLETED)
-    told = wire(run)
-    assert (told["percent"], told["etaMs"], told["fileIndex"]) == (100.0, 0, 3)
-    assert told["currentFile"] == "b.py"
+    status = wire(run)
+    assert (status["percent"], status["etaMs"], status["fileIndex"]) == (100.0, 0, 3)
+    assert status["currentFile"] == "b.py"
 
 
 def test_no_files_is_no_division(run: IngestRun) -> None:
-    Progress(run, Job(run.id)).begin(0)
+    Progress(run, Job(run.id)).start(0)
     finish(run.id, COMPLETED)
     assert "percent" not in json.loads(json.dumps(wire(run)))
 
@@ -75,7 +75,7 @@ def test_no_files_is_no_division(run: IngestRun) -> None:
 def test_the_row_is_written_at_most_four_times_a_second(run: IngestRun) -> None:
     clock = Clock()
     progress = Progress(run, Job(run.id), clock)
-    progress.begin(1000)
+    progress.start(1000)
     written = set()
     for index in range(1, 1001):
         clock.now += 0.001
@@ -88,8 +88,8 @@ def test_a_cancelled_row_stops_the_pipeline(run: IngestRun) -> None:
     job = Job(run.id)
     progress = Progress(run, job)
     IngestRun.objects.filter(id=run.id).update(cancel_requested=True)
-    with pytest.raises(Stopped):
-        progress.say("embedding", "Embedding 1 files")
+    with pytest.raises(RunCancelled):
+        progress.set_state("embedding", "Embedding 1 files")
     assert job.cancelled
     assert wire(run)["state"] == "scanning"
 
@@ -101,7 +101,7 @@ def test_the_first_ending_stays(run: IngestRun, first: Any, then: Any) -> None:
     assert wire(run)["state"] == first.state
 
 
-def test_finishing_what_is_not_there_is_no_error() -> None:
+def test_finishing_an_unknown_run_is_no_error() -> None:
     assert finish(uuid4(), COMPLETED) is False
 
 
@@ -109,13 +109,13 @@ def test_finishing_what_is_not_there_is_no_error() -> None:
 def test_the_states_and_messages_of_a_run(
     client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[tuple[str, str]] = []
+    states: list[tuple[str, str]] = []
 
     def look() -> None:
         run = IngestRun.objects.get()
-        told = client.get(f"/ingest/status/{run.id}").json()
-        if (told["state"], told["message"]) not in seen:
-            seen.append((told["state"], told["message"]))
+        status = client.get(f"/ingest/status/{run.id}").json()
+        if (status["state"], status["message"]) not in states:
+            states.append((status["state"], status["message"]))
 
     run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
     look()
@@ -123,7 +123,7 @@ def test_the_states_and_messages_of_a_run(
         hook(stage, look, monkeypatch.setattr)
     queue.drain()
     look()
-    assert seen == [
+    assert states == [
         ("queued", "Queued"),
         ("scanning", "Discovering files"),
         ("embedding", "Embedding 4 files"),
@@ -133,7 +133,7 @@ def test_the_states_and_messages_of_a_run(
 
 
 @pytest.mark.door
-def test_what_begins_and_ends_is_logged_with_its_facts(
+def test_start_and_end_of_a_run_are_logged_with_facts(
     repo: Path, store: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "codeinfo.ingest")

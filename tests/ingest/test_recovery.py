@@ -178,10 +178,10 @@ def change(repo: Path) -> None:
 
 def assert_equals_clean(folder: Path, repo: Path, contents: Contents) -> None:
     outdate(queries.find_root(str(repo)))
-    again = ingest(repo)
+    second = ingest(repo)
     clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
-    assert contents(again) == contents(clean)
-    assert get_store().count(again.id) == get_store().count(clean.id)
+    assert contents(second) == contents(clean)
+    assert get_store().count(second.id) == get_store().count(clean.id)
 
 
 @pytest.mark.django_db
@@ -269,7 +269,7 @@ def test_a_run_that_falls_silent_is_ended_while_serving() -> None:
 
 
 @pytest.mark.django_db
-def test_what_a_silent_run_left_is_swept_soon() -> None:
+def test_the_rows_of_a_stale_run_are_swept() -> None:
     sweep.due.clear()
     recovery.end_stale()
     assert not sweep.due.is_set()

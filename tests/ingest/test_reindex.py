@@ -124,13 +124,13 @@ def test_the_worker_mends_at_its_start(repo: Path, store: Any) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_store_that_is_away_is_told_and_the_worker_goes_on(
+def test_the_worker_reports_an_unavailable_store_and_continues(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = ingest(repo)
     lose(root)
     worker = queue.Worker()
-    worker._to_mend = [root]
+    worker._to_rebuild = [root]
 
     def away(*args: object) -> None:
         raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
@@ -219,15 +219,15 @@ def test_until_it_publishes_a_run_leaves_the_words_of_the_last_one(
     root = ingest(repo)
     outdate(root)
     live = {hit.id for hit in answers(root)}
-    seen: list[set[str]] = []
+    words_during: list[set[str]] = []
     hook(
         "publishing",
-        Nth(1, lambda: seen.append({h.id for h in answers(root)})),
+        Nth(1, lambda: words_during.append({h.id for h in answers(root)})),
         monkeypatch.setattr,
     )
     ingest(repo)
     # Both generations are there, and the rows say which counts.
-    assert live < seen[0]
+    assert live < words_during[0]
     assert not live & {hit.id for hit in answers(root)}
 
 
@@ -239,7 +239,7 @@ def test_a_sweep_that_the_vector_store_refuses_costs_no_rebuild(
     root = ingest(repo)
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(store._client._client), "ask", _refusing_deletes(store))
+        patch.setattr(type(store._client._client), "call", _refusing_deletes(store))
         write_files(repo, {"src/retry.py": "def later():\n    return 2\n"})
         run_ingest(repo)
         root.refresh_from_db()
@@ -253,11 +253,11 @@ def test_a_sweep_that_the_vector_store_refuses_costs_no_rebuild(
 
 
 def _refusing_deletes(store: Any) -> Callable[..., Any]:
-    asked = type(store._client._client).ask
+    original_call = type(store._client._client).call
 
-    def ask(self: Any, verb: Any, *args: Any, **options: Any) -> Any:
+    def call(self: Any, verb: Any, *args: Any, **options: Any) -> Any:
         if verb is Collections.delete:
             raise Unavailable("Chroma failed: attempt to write a readonly database")
-        return asked(self, verb, *args, **options)
+        return original_call(self, verb, *args, **options)
 
-    return ask
+    return call

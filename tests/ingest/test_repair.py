@@ -19,7 +19,7 @@ from apps.index.types import VectorRecord
 from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import queue, submit, sweep
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 from apps.ingest.verification import compare_all, outcome, verify
 from tests.index.test_lexical_files import spoil
 from tests.support.ingested import ingest, write_files
@@ -106,7 +106,7 @@ def test_whatever_was_done_to_an_index_is_mended(
 ) -> None:
     harm(ingest(repo))
     assert verify(source=True)
-    outcome = compare_all(source=True, mending=True)
+    outcome = compare_all(source=True, with_repair=True)
     assert outcome.found_first > 0
     assert outcome.differences == []
     assert verify(source=True) == []
@@ -116,7 +116,7 @@ def test_what_cannot_be_mended_stays_and_is_told(repo: Path, store: Any) -> None
     root = ingest(repo)
     lose_one_vector(root)
     repo.rename(repo.with_name("elsewhere"))
-    outcome = compare_all(mending=True)
+    outcome = compare_all(with_repair=True)
     assert [each.kind for each in outcome.differences] == ["vectors_missing"]
     assert not outcome.is_whole
     # The old answers are all there is: they stay.
@@ -125,7 +125,7 @@ def test_what_cannot_be_mended_stays_and_is_told(repo: Path, store: Any) -> None
 
 def test_an_index_of_which_nothing_differs_is_left_alone(repo: Path, store: Any) -> None:
     root = ingest(repo)
-    assert compare_all(mending=True).found_first == 0
+    assert compare_all(with_repair=True).found_first == 0
     assert IngestRun.objects.count() == 1
     assert queries.find_root(root.path).generation == 1
 
@@ -183,12 +183,12 @@ def test_waiting_to_freeze_can_be_given_up() -> None:
             leave.wait(10)
 
     def stop() -> None:
-        raise Stopped
+        raise RunCancelled
 
     thread = threading.Thread(target=change)
     thread.start()
     assert entered.wait(10)
-    with pytest.raises(Stopped), freezing.frozen(stop):
+    with pytest.raises(RunCancelled), freezing.frozen(stop):
         pass
     leave.set()
     thread.join()
@@ -200,7 +200,7 @@ def test_a_root_that_is_being_ingested_is_not_mended(repo: Path, store: Any) -> 
     root = ingest(repo)
     lose_words(root)
     IngestRun.objects.create(operation="reembed", path=root.path, name=root.name, state="embedding")
-    outcome = compare_all(mending=True)
+    outcome = compare_all(with_repair=True)
     assert [each.kind for each in outcome.differences] == ["words_missing"]
     assert queue.worker_state() == "absent"
 
@@ -226,9 +226,9 @@ def test_a_freeze_that_begins_while_a_root_is_removed_waits_for_its_end(
         return enter(**fields)
 
     def drop_root(*arguments: Any, **options: Any) -> bool:
-        gone = drop(*arguments, **options)
+        dropped = drop(*arguments, **options)
         order.append("deleted")
-        return gone
+        return dropped
 
     monkeypatch.setattr(services, "_enter", enter_late)
     monkeypatch.setattr(sweep, "drop_root", drop_root)
@@ -244,7 +244,7 @@ def cancelled_soon() -> Callable[[], None]:
 
     def check() -> None:
         if next(calls, None) is None:
-            raise Stopped
+            raise RunCancelled
 
     return check
 
@@ -258,7 +258,7 @@ def test_a_repair_does_not_wait_for_a_run_whose_end_is_not_saved_yet(
     monkeypatch.setattr(endings, "unsaved", ended)
     monkeypatch.setattr(submit, "queue_reembeds", lambda root_ids: [])
     monkeypatch.setattr(queue, "worker_state", lambda: "idle")
-    outcome._ingest_again([root.id], cancelled_soon(), lambda message: None)
+    outcome._reingest([root.id], cancelled_soon(), lambda message: None)
 
 
 @pytest.mark.parametrize("state", ["dead", "absent"])
@@ -269,4 +269,4 @@ def test_a_repair_ends_where_the_worker_has(
     states = iter(["idle"])
     monkeypatch.setattr(queue, "worker_state", lambda: next(states, state))
     with pytest.raises(Unavailable, match="worker"):
-        outcome._ingest_again([root.id], cancelled_soon(), lambda message: None)
+        outcome._reingest([root.id], cancelled_soon(), lambda message: None)

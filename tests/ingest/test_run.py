@@ -28,9 +28,9 @@ def status(client: Client, run: IngestRun) -> dict[str, Any]:
 def test_a_folder_becomes_searchable(client: Client, repo: Path, store: Any) -> None:
     run = run_ingest(repo, "lighthouse", description="Ships")
     root = queries.find_root(str(repo))
-    told = status(client, run)
-    counts = told["counts"]
-    assert told == {
+    wire = status(client, run)
+    counts = wire["counts"]
+    assert wire == {
         "runId": str(run.id),
         "state": "completed",
         "message": "Completed",
@@ -49,7 +49,7 @@ def test_a_folder_becomes_searchable(client: Client, repo: Path, store: Any) -> 
     assert (row["name"], row["description"], row["path"]) == ("lighthouse", "Ships", str(repo))
 
 
-def test_every_chunk_says_where_it_is_from(repo: Path, store: Any) -> None:
+def test_every_chunk_has_its_metadata(repo: Path, store: Any) -> None:
     root = ingest(repo)
     for match in everything(root):
         facts = match.metadata
@@ -81,9 +81,9 @@ def test_a_folder_without_eligible_files_ends_in_error(
 ) -> None:
     write_files(folder, {"package-lock.json": "{}", "photo.png": b"\x89PNG\0\0"})
     run = run_ingest(folder, "empty")
-    told = status(client, run)
-    assert (told["state"], told["lastError"]) == ("error", f"No eligible files found in {folder}")
-    assert told["counts"] == {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
+    wire = status(client, run)
+    assert (wire["state"], wire["lastError"]) == ("error", f"No eligible files found in {folder}")
+    assert wire["counts"] == {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
     assert not Root.objects.exists()
     assert not store.collections()
     # Why nothing was eligible stays to be seen.
@@ -93,8 +93,8 @@ def test_a_folder_without_eligible_files_ends_in_error(
 def test_blank_files_alone_change_nothing(client: Client, folder: Path, store: Any) -> None:
     write_files(folder, {"a.py": "\n\n   \n", "b.py": ""})
     run = run_ingest(folder, "blank")
-    told = status(client, run)
-    assert (told["state"], told["message"]) == ("skipped", "No changes detected")
+    wire = status(client, run)
+    assert (wire["state"], wire["message"]) == ("skipped", "No changes detected")
     assert {file.path for file in queries.skipped_by(run)} == {"a.py", "b.py"}
     assert not Root.objects.exists()
     assert not IndexLock.objects.exists()
@@ -110,13 +110,13 @@ def test_a_dry_run_leaves_nothing_but_its_skip_list(
     with monkeypatch.context() as patch:
         patch.setattr(StaticCodeEmbedder, "embed_documents", never)
         run = run_ingest(repo, "rehearsal", dry_run=True)
-    told = status(client, run)
-    assert (told["state"], told["percent"]) == ("completed", 100.0)
+    wire = status(client, run)
+    assert (wire["state"], wire["percent"]) == ("completed", 100.0)
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
     assert not store.collections()
     assert [file.path for file in queries.skipped_by(run)] == ["package-lock.json"]
     real = run_ingest(repo, "lighthouse")
-    assert told["counts"] == status(client, real)["counts"]
+    assert wire["counts"] == status(client, real)["counts"]
     # The rehearsal's list has given way to the real one.
     assert not queries.skipped_by(run).exists()
 
@@ -128,16 +128,16 @@ def test_ingesting_again_equals_a_clean_ingest(
     first_run = root.last_run_id
     (repo / "main.txt").unlink()
     write_files(repo, {"src/retry.py": "def changed() -> None:\n    pass\n", "new.md": "# New\n"})
-    again = ingest(repo, "after", description="new")
+    second = ingest(repo, "after", description="new")
     clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
-    assert contents(again) == contents(clean)
-    assert (again.id, again.generation) == (root.id, 2)
-    assert (again.name, again.description) == ("after", "new")
-    assert again.last_run_id != first_run
-    assert store.count(root.id) == store.count(clean.id) == again.chunks == clean.chunks
+    assert contents(second) == contents(clean)
+    assert (second.id, second.generation) == (root.id, 2)
+    assert (second.name, second.description) == ("after", "new")
+    assert second.last_run_id != first_run
+    assert store.count(root.id) == store.count(clean.id) == second.chunks == clean.chunks
     # Of the first ingest nothing is left but what has not changed.
-    kept = SourceFile.objects.filter(run_id=first_run).values_list("path", flat=True)
-    assert set(kept) == {"README.md", "package-lock.json", "src/store.js"}
+    unchanged = SourceFile.objects.filter(run_id=first_run).values_list("path", flat=True)
+    assert set(unchanged) == {"README.md", "package-lock.json", "src/store.js"}
 
 
 def test_reembed_through_the_door(client: Client, repo: Path, store: Any) -> None:
@@ -197,8 +197,8 @@ def test_a_file_that_goes_between_discovery_and_reading_is_skipped_with_its_reas
     monkeypatch.setattr("apps.ingest.runs.batches.read_file", read)
     root = ingest(repo)
     assert (root.files, root.skipped) == (3, 2)
-    (gone,) = queries.live_files(root).skipped().filter(path="src/retry.py")
-    assert gone.skip_reason == reason
+    (missing,) = queries.live_files(root).skipped().filter(path="src/retry.py")
+    assert missing.skip_reason == reason
     assert not any(match.metadata["relPath"] == "src/retry.py" for match in everything(root))
 
 
@@ -226,8 +226,8 @@ def test_removing_frees_name_path_and_lock(client: Client, repo: Path, store: An
     assert not store.collections()
     assert not SourceFile.objects.exists()
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
-    again = client.post(f"/ingest/remove/{repo}", "", content_type="application/json")
-    assert again.status_code == 404
+    second = client.post(f"/ingest/remove/{repo}", "", content_type="application/json")
+    assert second.status_code == 404
     assert ingest(repo).generation == 1
 
 

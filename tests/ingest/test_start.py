@@ -44,9 +44,9 @@ def test_a_start_is_accepted_before_anything_is_read(client: Client, repo: Path)
     run = IngestRun.objects.get(id=answer["runId"])
     assert (run.state, run.path, run.model) == ("queued", str(repo), MODEL)
     assert (run.name, run.description, run.dry_run) == ("lighthouse", "Ships", False)
-    status, told = 200, client.get(f"/ingest/status/{run.id}").json()
+    status, wire = 200, client.get(f"/ingest/status/{run.id}").json()
     counts = {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
-    assert told == {
+    assert wire == {
         "runId": answer["runId"],
         "state": "queued",
         "counts": counts,
@@ -88,9 +88,9 @@ def test_wrong_input_is_400_validation(client: Client, repo: Path, changes: dict
 
 @pytest.mark.parametrize("missing", ["path", "name", "model"])
 def test_a_missing_field_is_named(client: Client, repo: Path, missing: str) -> None:
-    asked = body(repo)
-    del asked[missing]
-    status, answer = post(client, "/ingest/start", asked)
+    arguments = body(repo)
+    del arguments[missing]
+    status, answer = post(client, "/ingest/start", arguments)
     assert (status, answer["code"]) == (400, "VALIDATION")
     assert missing in answer["message"]
 
@@ -137,10 +137,10 @@ def test_another_model_than_the_locked_one_is_409(client: Client, repo: Path) ->
     assert answer["lockedModelId"] == "openai:nomic"
 
 
-@pytest.mark.parametrize("spelled", ["openai:nomic", "nomic"])
-def test_the_locked_model_may_be_given_bare(client: Client, repo: Path, spelled: str) -> None:
+@pytest.mark.parametrize("model_id", ["openai:nomic", "nomic"])
+def test_the_locked_model_may_be_given_bare(client: Client, repo: Path, model_id: str) -> None:
     lock("openai:nomic")
-    status, answer = post(client, "/ingest/start", body(repo, model=spelled))
+    status, answer = post(client, "/ingest/start", body(repo, model=model_id))
     assert status == 202
     assert IngestRun.objects.get(id=answer["runId"]).model == "openai:nomic"
 
@@ -182,7 +182,7 @@ def test_the_order_is_validation_then_folder_then_lock_then_busy(
     assert post(client, f"/ingest/remove/{quote(root.path, safe='')}")[1]["code"] == "BUSY"
 
 
-def test_reembed_repeats_what_is_stored(client: Client, repo: Path) -> None:
+def test_reembed_uses_the_stored_fields(client: Client, repo: Path) -> None:
     lock()
     published(str(repo), name="lighthouse", description="Ships")
     status, answer = post(client, f"/ingest/reembed/{quote(str(repo), safe='')}")
@@ -193,7 +193,7 @@ def test_reembed_repeats_what_is_stored(client: Client, repo: Path) -> None:
     assert (status, answer["code"]) == (429, "BUSY")
 
 
-def test_a_root_whose_folder_is_gone_is_not_queued(client: Client, folder: Path) -> None:
+def test_a_root_without_its_folder_is_not_queued(client: Client, folder: Path) -> None:
     published(str(folder / "gone"))
     status, answer = post(client, f"/ingest/reembed/{quote(str(folder / 'gone'), safe='')}")
     assert (status, answer["code"]) == (404, "NOT_FOUND")

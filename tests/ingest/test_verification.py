@@ -14,7 +14,7 @@ from apps.index.models import IndexLock, IngestRun, RemovedRoot, Root, SourceFil
 from apps.index.types import VectorRecord
 from apps.index.vectors.chroma import unavailable
 from apps.index.vectors.store import get_store
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 from apps.ingest.verification import rows, verify, verify_root
 from tests.index.test_lexical_files import spoil
 from tests.ingest.stages import Nth, hook
@@ -35,7 +35,9 @@ def words_of(root: Root, *changes: str) -> None:
             database.execute(change)
 
 
-def test_a_whole_index_differs_in_nothing_and_says_what_that_proves(repo: Path, store: Any) -> None:
+def test_an_intact_index_has_no_differences_and_counts_what_was_compared(
+    repo: Path, store: Any
+) -> None:
     root = ingest(repo)
     assert verify(source=True) == []
     found = verify_root(root, source=True)
@@ -146,7 +148,7 @@ def test_a_lock_that_does_not_fit_is_found(repo: Path, store: Any) -> None:
     assert kinds() == {"lock", "left_over"}
 
 
-def test_what_belongs_to_no_root_is_found(repo: Path, store: Any) -> None:
+def test_an_index_without_a_root_is_found(repo: Path, store: Any) -> None:
     root = ingest(repo)
     Root.objects.all().delete()
     IndexLock.objects.all().delete()
@@ -159,7 +161,7 @@ def test_what_belongs_to_no_root_is_found(repo: Path, store: Any) -> None:
     assert str(repo) in found.detail
 
 
-def test_what_a_sweep_will_remove_is_harmless(repo: Path, store: Any) -> None:
+def test_data_that_a_sweep_removes_is_harmless(repo: Path, store: Any) -> None:
     root = ingest(repo)
     row = SourceFile.objects.live().ingested()[0]
     meta = {"runId": str(row.run_id), "sourceFile": str(row.id), "relPath": "b.py", "chunkIndex": 0}
@@ -195,7 +197,7 @@ def test_a_file_that_was_not_parsed_as_it_would_be_today_is_found(repo: Path, st
     assert kinds(source=True) == {"file_problem"}
 
 
-def test_a_chroma_that_fails_for_one_root_is_told_of_that_root(
+def test_a_failure_of_chroma_for_one_root_is_reported_for_that_root(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
@@ -217,14 +219,14 @@ def test_a_comparison_beside_a_run_finds_nothing(
 ) -> None:
     root = ingest(repo)
     outdate(root)
-    seen: list[Any] = []
-    hook("publishing", Nth(1, lambda: seen.append(verify(source=True))), monkeypatch.setattr)
+    checked: list[Any] = []
+    hook("publishing", Nth(1, lambda: checked.append(verify(source=True))), monkeypatch.setattr)
     ingest(repo)
-    assert seen == [[]]
+    assert checked == [[]]
     assert verify(source=True) == []
 
 
-def test_a_root_that_changes_meanwhile_is_compared_again(
+def test_a_root_that_changes_during_the_comparison_is_compared_again(
     repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest(repo)
@@ -261,9 +263,9 @@ def test_it_is_cancelled_between_slices(
     ingest(repo)
 
     def stop() -> None:
-        raise Stopped
+        raise RunCancelled
 
-    with pytest.raises(Stopped):
+    with pytest.raises(RunCancelled):
         verify(check=stop)
 
 

@@ -53,7 +53,7 @@ def keys() -> dict[str, str]:
 
 
 def pipelines() -> dict[str, Any]:
-    asked: dict[str, QuerySet[Any]] = {
+    querysets: dict[str, QuerySet[Any]] = {
         "running turns": Turn.objects.filter(status=Turn.Status.RUNNING),
         "running ingests": IngestRun.objects.running(),
         "queued ingests": IngestRun.objects.filter(state="queued").order_by("queued_at"),
@@ -61,7 +61,7 @@ def pipelines() -> dict[str, Any]:
         "roots": Root.objects.published(),
         "conversations": Conversation.objects.order_by("-last_message_at", "-id")[:21],
     }
-    return {name: pipeline(rows) for name, rows in asked.items()}
+    return {name: pipeline(rows) for name, rows in querysets.items()}
 
 
 def pipeline(rows: QuerySet[Any]) -> Any:
@@ -73,14 +73,14 @@ def pipeline(rows: QuerySet[Any]) -> Any:
 def main() -> None:
     call_command("check", fail_level="WARNING", stdout=StringIO())
     loader = MigrationLoader(None)
-    told = {
+    report = {
         "database": connection.settings_dict["NAME"],
         "changes": changes(loader),
         "indexes": indexes(loader),
         "pipelines": pipelines(),
         "keys": keys(),
     }
-    print(json.dumps(told, default=str))
+    print(json.dumps(report, default=str))
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def test_a_change_of_a_root_is_refused(admin_client: Client, root: Root) -> None
     assert root.name == "repo"
 
 
-def test_a_conversation_that_is_not_archived_is_deleted_only_when_asked_twice(
+def test_a_conversation_that_is_not_archived_is_deleted_only_after_confirmation(
     admin_client: Client,
 ) -> None:
     Conversation.objects.create(id="c1", provider="builtin", model="search")
@@ -83,7 +83,7 @@ def test_a_conversation_that_is_not_archived_is_deleted_only_when_asked_twice(
 
 
 @pytest.mark.parametrize("action", ["archive", "restore", "delete_selected"])
-def test_an_action_on_what_is_gone_changes_nothing(admin_client: Client, action: str) -> None:
+def test_an_action_on_a_deleted_object_changes_nothing(admin_client: Client, action: str) -> None:
     Conversation.objects.create(id="c1", provider="builtin", model="search")
     data = {"action": action, "_selected_action": "gone", "post": "yes"}
     assert admin_client.post("/admin/conversations/conversation/", data).status_code in (200, 302)

@@ -22,7 +22,7 @@ import pytest
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.index import freeze
 from apps.index.types import never_cancelled
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 from apps.site.backup import archive, copying, making, manifest, restoring
 from apps.site.backup.making import make
 from tests.browser.product import Product, running
@@ -114,7 +114,7 @@ def test_a_backup_taken_during_an_ingest_is_restored_verified_and_searched(
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def backup_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A backup of a small index, made without a server; `data` beside it is where it came from."""
     folder = tmp_path_factory.mktemp("backup")
     with running(folder) as product:
@@ -133,10 +133,10 @@ def refused(done: Any, *words: str) -> None:
         assert word in done.stderr, done.stderr
 
 
-def test_a_backup_is_made_without_a_server_and_restored(kept: Path, tmp_path: Path) -> None:
+def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_path: Path) -> None:
     # What a command leaves that looked for the stores there.
     write_files(tmp_path / "new", {"chroma/chroma.lock": ""})
-    done = manage(tmp_path, "restore", str(kept), "--data-dir", str(tmp_path / "new"))
+    done = manage(tmp_path, "restore", str(backup_file), "--data-dir", str(tmp_path / "new"))
     assert done.returncode == 0, done.stderr
     assert manage(tmp_path / "new", "verify_index").returncode == 0
     assert sorted(path.name for path in (tmp_path / "new").iterdir() if path.name != "logs") == [
@@ -155,9 +155,12 @@ def packed_with(target: Path, content: dict[str, bytes], **values: Any) -> Path:
         for name, data in content.items()
     }
     made = manifest.Manifest("now", [], {}, [], "ingest")
-    told = json.loads(made.as_bytes()) | {"members": listed} | values
+    manifest_values = json.loads(made.as_bytes()) | {"members": listed} | values
     with tarfile.open(target, "w:gz") as tar:
-        for name, data in {"manifest.json": json.dumps(told).encode(), **content}.items():
+        for name, data in {
+            "manifest.json": json.dumps(manifest_values).encode(),
+            **content,
+        }.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
@@ -174,12 +177,12 @@ def test_of_two_restores_to_a_folder_one_is_refused_and_harms_nothing(tmp_path: 
     def second(message: str) -> None:
         if message.startswith("bringing"):
             with pytest.raises(Conflict, match="another restore"):
-                restoring.restore(packed, data, check=never_cancelled, tell=lambda told: None)
+                restoring.restore(packed, data, check=never_cancelled, report=lambda message: None)
             there.append((data / restoring.UNFINISHED / manifest.DATABASE).exists())
-            raise Stopped
+            raise RunCancelled
 
-    with pytest.raises(Stopped):
-        restoring.restore(packed, data, check=never_cancelled, tell=second)
+    with pytest.raises(RunCancelled):
+        restoring.restore(packed, data, check=never_cancelled, report=second)
     assert there == [True]
 
 
@@ -220,7 +223,7 @@ def test_a_header_of_nonsense_is_refused(tmp_path: Path, header: bytes) -> None:
     head = entry.tobuf(tarfile.GNU_FORMAT) + header.ljust(512, b"\0")
     bad = tmp_path / "bad.tar.gz"
     bad.write_bytes(gzip.compress(head + tarfile.TarInfo("manifest.json").tobuf()))
-    with pytest.raises(InvalidInput, match="no sound backup"), archive.reading(bad):
+    with pytest.raises(InvalidInput, match="not a valid backup"), archive.reading(bad):
         pass
 
 
@@ -234,7 +237,7 @@ def test_a_backup_is_never_written_over_what_it_is_of(
     monkeypatch.setattr(making, "config", lambda: SimpleNamespace(data_dir=data))
     monkeypatch.setattr(copying, "database_path", lambda: data / "codeinfo.sqlite3")
     with pytest.raises(InvalidInput, match="codeinfo's own data"):
-        make(data / name, force=True, check=never_cancelled, tell=lambda told: None)
+        make(data / name, force=True, check=never_cancelled, report=lambda message: None)
     assert (data / name).read_text() == "mine"
 
 
@@ -249,8 +252,8 @@ def test_a_folder_that_cannot_be_locked_takes_a_backup(
         assert folder.is_dir()
 
 
-def test_what_is_there_already_is_replaced_only_by_force(kept: Path, tmp_path: Path) -> None:
-    data = kept.parent.parent / "data"
+def test_an_existing_file_is_replaced_only_by_force(backup_file: Path, tmp_path: Path) -> None:
+    data = backup_file.parent.parent / "data"
     there = tmp_path / "there.tar.gz"
     there.write_text("mine")
     refused(manage(data, "backup", str(there)), "--force")
@@ -262,7 +265,7 @@ def test_what_is_there_already_is_replaced_only_by_force(kept: Path, tmp_path: P
     link.symlink_to(there)
     refused(manage(data, "backup", str(link), "--force"), "is a link")
     refused(manage(data, "backup", str(tmp_path / "none" / "x.tar.gz")), "There is no folder")
-    refused(manage(data, "backup", str(tmp_path)), "is no file")
+    refused(manage(data, "backup", str(tmp_path)), "is not a file")
 
 
 @pytest.mark.parametrize(
@@ -273,30 +276,30 @@ def test_what_is_there_already_is_replaced_only_by_force(kept: Path, tmp_path: P
     ],
 )
 def test_stores_that_are_not_in_the_folder_are_left_to_their_own_means(
-    kept: Path, tmp_path: Path, variable: str, value: str, word: str
+    backup_file: Path, tmp_path: Path, variable: str, value: str, word: str
 ) -> None:
     new = tmp_path / "new.tar.gz"
     refused(manage(tmp_path / "data", "backup", str(new), **{variable: value}), word)
     assert not new.exists()
-    refused(manage(tmp_path / "data", "restore", str(kept), **{variable: value}), word)
+    refused(manage(tmp_path / "data", "restore", str(backup_file), **{variable: value}), word)
 
 
-def test_a_folder_that_holds_data_is_refused(kept: Path, tmp_path: Path) -> None:
-    data = kept.parent.parent / "data"
-    refused(manage(data, "restore", str(kept)), "holds data already", "codeinfo.sqlite3")
+def test_a_folder_that_holds_data_is_refused(backup_file: Path, tmp_path: Path) -> None:
+    data = backup_file.parent.parent / "data"
+    refused(manage(data, "restore", str(backup_file)), "holds data already", "codeinfo.sqlite3")
     strange = write_files(tmp_path / "strange", {"letter.txt": "mine"})
-    refused(manage(tmp_path, "restore", str(kept), "--data-dir", str(strange)), "letter.txt")
+    refused(manage(tmp_path, "restore", str(backup_file), "--data-dir", str(strange)), "letter.txt")
     assert (strange / "letter.txt").read_text() == "mine"
 
 
-def test_a_folder_whose_server_runs_is_refused(kept: Path, tmp_path: Path) -> None:
+def test_a_folder_whose_server_runs_is_refused(backup_file: Path, tmp_path: Path) -> None:
     with running(tmp_path) as product:
-        refused(manage(product.data, "restore", str(kept)), "A codeinfo runs on")
+        refused(manage(product.data, "restore", str(backup_file)), "A codeinfo runs on")
 
 
-def changed(kept: Path, target: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+def changed(backup_file: Path, target: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
     """An archive with other members."""
-    with tarfile.open(kept, "r:gz") as tar:
+    with tarfile.open(backup_file, "r:gz") as tar:
         members = {m.name: tar.extractfile(m).read() for m in tar.getmembers()}  # type: ignore[union-attr]
     change(members)
     with tarfile.open(target, "w:gz") as tar:
@@ -355,9 +358,9 @@ def no_manifest(members: dict[str, bytes]) -> None:
     ],
 )
 def test_an_archive_that_is_broken_or_newer_is_refused_and_nothing_is_left(
-    kept: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None], word: str
+    backup_file: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None], word: str
 ) -> None:
-    bad = changed(kept, tmp_path / "bad.tar.gz", change)
+    bad = changed(backup_file, tmp_path / "bad.tar.gz", change)
     new = tmp_path / "new" / "data"
     refused(manage(tmp_path / "own", "restore", str(bad), "--data-dir", str(new)), word)
     # But for the file that is locked meanwhile.
@@ -365,8 +368,8 @@ def test_an_archive_that_is_broken_or_newer_is_refused_and_nothing_is_left(
     assert not list(tmp_path.rglob("evil.txt"))
 
 
-def test_what_is_no_archive_is_refused(kept: Path, tmp_path: Path) -> None:
-    whole = kept.read_bytes()
+def test_a_file_that_is_no_archive_is_refused(backup_file: Path, tmp_path: Path) -> None:
+    whole = backup_file.read_bytes()
     for data in (b"", b"no archive", gzip.compress(b"x" * 2_000), whole[: len(whole) // 2]):
         bad = tmp_path / "bad.tar.gz"
         bad.write_bytes(data)
@@ -378,9 +381,9 @@ def test_what_is_no_archive_is_refused(kept: Path, tmp_path: Path) -> None:
     refused(manage(tmp_path / "own", "restore", str(tmp_path / "none")), "There is no file")
 
 
-def test_a_link_in_an_archive_is_refused(kept: Path, tmp_path: Path) -> None:
+def test_a_link_in_an_archive_is_refused(backup_file: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.tar.gz"
-    with tarfile.open(kept, "r:gz") as tar, tarfile.open(bad, "w:gz") as other:
+    with tarfile.open(backup_file, "r:gz") as tar, tarfile.open(bad, "w:gz") as other:
         for member in tar.getmembers():
             if member.name == manifest.DATABASE:
                 member.type, member.linkname, member.size = tarfile.SYMTYPE, "/etc/passwd", 0
@@ -403,13 +406,13 @@ def test_a_header_of_gigabytes_is_not_read_into_memory(tmp_path: Path) -> None:
 
 
 def test_a_restore_that_was_killed_begins_again_and_no_server_starts_on_it(
-    kept: Path, tmp_path: Path
+    backup_file: Path, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
     (data / "restore.unfinished").mkdir(parents=True)
     write_files(data, {"chroma/chroma.sqlite3": "half", "restore.unfinished/x": "y"})
-    refused(manage(data, "serve"), "restore", "ended before its time")
-    assert manage(data, "restore", str(kept)).returncode == 0
+    refused(manage(data, "serve"), "restore", "was interrupted")
+    assert manage(data, "restore", str(backup_file)).returncode == 0
     assert manage(data, "verify_index").returncode == 0
 
 
@@ -426,10 +429,10 @@ def test_a_copy_without_its_log_is_named(tmp_path: Path) -> None:
         shutil.copytree(product.data, copy, ignore=_without_log)
     done = manage(copy, "doctor")
     assert done.returncode == 1
-    assert "does not know 1 run that wrote to the index of" in done.stdout
+    assert "does not have 1 run that wrote to the index of" in done.stdout
     assert "codeinfo.sqlite3-wal" in done.stdout
     done = manage(product.data, "doctor")
-    assert "The database knows all runs" in done.stdout
+    assert "The database has all runs" in done.stdout
 
 
 def _without_log(folder: str, names: list[str]) -> list[str]:
@@ -445,7 +448,7 @@ def test_a_disk_without_the_space_is_named_before_anything_is_written(
 ) -> None:
     monkeypatch.setattr(archive, "free_bytes", lambda folder: 1_000)
     with pytest.raises(Unavailable, match="too little space") as refused:
-        make(tmp_path / "x.tar.gz", force=False, check=never_cancelled, tell=lambda message: None)
+        make(tmp_path / "x.tar.gz", force=False, check=never_cancelled, report=lambda message: None)
     assert refused.value.code == "DISK_FULL"
     assert list(tmp_path.iterdir()) == []
 
@@ -460,9 +463,9 @@ def test_a_backup_that_is_stopped_leaves_nothing_and_those_that_were_killed_are_
     def stop() -> None:
         times.append(1)
         if len(times) > 1:
-            raise Stopped
+            raise RunCancelled
 
-    with pytest.raises(Stopped):
-        make(tmp_path / "x.tar.gz", force=False, check=stop, tell=lambda message: None)
+    with pytest.raises(RunCancelled):
+        make(tmp_path / "x.tar.gz", force=False, check=stop, report=lambda message: None)
     assert list(tmp_path.iterdir()) == []
     assert not freeze.index.is_frozen

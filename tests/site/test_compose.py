@@ -89,9 +89,9 @@ def test_nothing_is_published_but_on_loopback(services: dict[str, Any]) -> None:
 
 def test_the_product_accepts_every_variable_it_is_given(services: dict[str, Any]) -> None:
     known = {item.metadata["env"] for item in fields(Config)} | set(ALIASES.values())
-    given = services["web"]["environment"]
-    assert {name for name in given if not THEIRS.fullmatch(name)} <= known
-    read = Config.read(given)
+    environment = services["web"]["environment"]
+    assert {name for name in environment if not THEIRS.fullmatch(name)} <= known
+    read = Config.read(environment)
     check_exposure(read)
     exposed = [int(port["target"]) for port in services["web"]["ports"]]
     assert exposed == [read.port, read.mcp_port, read.agents_mcp_port]
@@ -102,22 +102,22 @@ def test_chroma_is_of_the_clients_version(services: dict[str, Any]) -> None:
     assert services["web"]["environment"]["CHROMA_URL"] == "http://chroma:8000"
 
 
-def test_each_service_is_asked_after_its_health(services: dict[str, Any]) -> None:
+def test_each_service_has_a_health_check(services: dict[str, Any]) -> None:
     # web is by its own image.
-    asked = {name for name, service in services.items() if "healthcheck" in service}
-    assert asked == set(services) - UNASKED - {"web"}
+    checked = {name for name, service in services.items() if "healthcheck" in service}
+    assert checked == set(services) - UNASKED - {"web"}
     assert "HEALTHCHECK" in {name for name, _ in image.stages()[-1]}
 
 
 def test_the_folder_to_ingest_is_mounted_read_only_and_named() -> None:
-    for given, host in (({}, "/home/me/src"), ({"HOST_INGEST_DIR": "/src"}, "/src")):
-        web = composed(FILES[0], **given)["web"]
+    for environment, host in (({}, "/home/me/src"), ({"HOST_INGEST_DIR": "/src"}, "/src")):
+        web = composed(FILES[0], **environment)["web"]
         data = next(mount for mount in web["volumes"] if mount["target"] == "/data")
         assert data["read_only"] and web["environment"]["HOST_INGEST_DIR"] == host
-        assert data["source"] == (host if given else str(HOME))
+        assert data["source"] == (host if environment else str(HOME))
 
 
-def test_the_documented_way_to_serve_others_asks_who_comes(tmp_path: Path) -> None:
+def test_the_documented_way_to_serve_others_requires_a_login(tmp_path: Path) -> None:
     text = (HOME / "docs/operations.md").read_text()
     [block] = re.findall(r"^```yaml\n(.*?)^```", text, re.M | re.S)
     (tmp_path / "override.yml").write_text(block)
@@ -129,18 +129,18 @@ def test_the_documented_way_to_serve_others_asks_who_comes(tmp_path: Path) -> No
     assert known.require_login and not known.allow_open_access
 
 
-def test_every_volume_of_the_stores_is_kept() -> None:
+def test_every_store_has_a_volume() -> None:
     services = composed(FILES[0])
-    kept = {
+    copied = {
         mount["target"]
         for service in services.values()
         for mount in service.get("volumes", ())
         if mount["type"] == "volume"
     }
-    assert kept == {"/var/lib/codeinfo", "/data", "/var/lib/postgresql/data", "/data/db"}
+    assert copied == {"/var/lib/codeinfo", "/data", "/var/lib/postgresql/data", "/data/db"}
 
 
-def test_the_pipelines_of_the_collector_name_what_it_declares() -> None:
+def test_the_collectors_pipelines_use_declared_components() -> None:
     config = yaml.safe_load((HOME / "docker/otel-collector.yml").read_text())
     for name, pipeline in config["service"]["pipelines"].items():
         for kind in ("receivers", "processors", "exporters"):
@@ -162,21 +162,21 @@ def test_the_build_is_given_the_product_and_nothing_else() -> None:
     assert tops == {"agents", "apps", "codeinfo", "scripts", "static", "templates"}
 
 
-def test_what_the_image_holds_serves_the_fixture_of_the_end_to_end_stack(tmp_path: Path) -> None:
+def test_the_content_of_the_image_serves_the_end_to_end_fixture(tmp_path: Path) -> None:
     """With this environment's packages: installing the image's own takes minutes."""
     built = image.build(tmp_path / "image", venv=Path(sys.prefix))
-    given = composed(FILES[1])["web"]["environment"] | built.environ
+    environment = composed(FILES[1])["web"]["environment"] | built.environ
     # What compose's network would bring is left out: its server of Chroma, its address and ports.
     for name in ("CHROMA_URL", "CODEINFO_BIND", "PORT", "MCP_PORT", "AGENTS_MCP_PORT"):
-        given.pop(name)
+        environment.pop(name)
     fixtures = Path(shutil.copytree(HOME / "tests/e2e/fixtures", tmp_path / "fixtures"))
-    given |= {"CODEINFO_INGEST_BASE": str(fixtures)}
-    Path(given["CODEINFO_DATA_DIR"]).mkdir(parents=True)
-    with running(tmp_path, home=built.home, command=built.command, **given) as product:
+    environment |= {"CODEINFO_INGEST_BASE": str(fixtures)}
+    Path(environment["CODEINFO_DATA_DIR"]).mkdir(parents=True)
+    with running(tmp_path, home=built.home, command=built.command, **environment) as product:
         assert "codeinfo" in httpx.get(product.url, timeout=30).text
         assert httpx.get(f"{product.url}/static/css/tokens.css").status_code == 200
-        wanted = {"path": str(fixtures / "repo"), "name": "repo", "model": DEFAULT_MODEL}
-        run = httpx.post(f"{product.url}/ingest/start", json=wanted, timeout=30).json()
+        arguments = {"path": str(fixtures / "repo"), "name": "repo", "model": DEFAULT_MODEL}
+        run = httpx.post(f"{product.url}/ingest/start", json=arguments, timeout=30).json()
         until_ingested(f"{product.url}/ingest/status/{run['runId']}")
         question = {"query": "What does main.txt say about the project?"}
         found = httpx.post(f"{product.url}/tools/vector-search", json=question, timeout=30).json()

@@ -37,8 +37,8 @@ def snippets(client: Client) -> Callable[..., list[str]]:
 
 def entry(text: str, key: str = "mcpServers") -> tuple[str, dict[str, Any]]:
     """The one server of a JSON configuration: its name and what is said of it."""
-    ((name, said),) = json.loads(text)[key].items()
-    return name, said
+    ((name, configuration),) = json.loads(text)[key].items()
+    return name, configuration
 
 
 Snippets = Callable[..., list[str]]
@@ -76,14 +76,14 @@ def test_addresses_are_those_by_which_the_browser_came(
     assert f"codeinfo-{endpoint}" in copied
 
 
-def test_the_port_of_its_own_is_told(client: Client, configure: Callable[..., None]) -> None:
+def test_the_port_of_the_endpoint_is_shown(client: Client, configure: Callable[..., None]) -> None:
     configure(mcp_port=7001, agents_mcp_port=7002)
     page = client.get("/connect", headers={"host": "localhost:7777"}).content.decode()
     assert "http://localhost:7001/" in page
     assert "http://localhost:7002/" in page
 
 
-def test_the_card_of_the_agents_says_how_many_can_be_run(
+def test_the_card_of_the_agents_shows_their_number(
     client: Client, configure: Callable[..., None], tmp_path: Path
 ) -> None:
     configure(agents_home=tmp_path)
@@ -95,7 +95,7 @@ def test_the_card_of_the_agents_says_how_many_can_be_run(
     assert "folder cannot be read" in client.get("/connect").content.decode()
 
 
-def test_where_a_token_is_asked_for_each_client_sends_it_its_own_way(
+def test_each_client_sends_a_required_token_in_its_own_way(
     snippets: Snippets, configure: Callable[..., None]
 ) -> None:
     configure(mcp_token="the-secret")
@@ -133,7 +133,7 @@ def test_an_unknown_choice_is_the_first(client: Client) -> None:
     assert "<b>" not in odd
 
 
-def test_an_empty_index_is_told_with_the_way_on(client: Client, shelf: Shelf) -> None:
+def test_an_empty_index_is_shown_with_a_link_to_ingest(client: Client, shelf: Shelf) -> None:
     assert "Nothing is ingested yet." in client.get("/connect").content.decode()
     shelf.root("one")
     page = client.get("/connect").content.decode()
@@ -142,7 +142,7 @@ def test_an_empty_index_is_told_with_the_way_on(client: Client, shelf: Shelf) ->
 
 
 @pytest.mark.door
-def test_the_question_endpoint_says_whether_a_model_can_answer(
+def test_the_question_endpoint_shows_whether_a_model_is_available(
     client: Client, configure: Callable[..., None]
 ) -> None:
     configure(mcp_provider="builtin")

@@ -21,9 +21,9 @@ from apps.site.control.lines import Lines
 from apps.site.control.server import Control
 
 
-def echo(options: Mapping[str, Any], check: Callable[[], None], tell: Any) -> dict[str, Any]:
-    tell("one")
-    tell("two")
+def echo(options: Mapping[str, Any], check: Callable[[], None], report: Any) -> dict[str, Any]:
+    report("one")
+    report("two")
     if "code" in options:
         raise InvalidInput("not that")
     return {"options": dict(options)}
@@ -45,13 +45,13 @@ def silent(message: str) -> None:
 
 
 def test_a_request_is_answered_with_its_progress(tmp_path: Path) -> None:
-    told: list[str] = []
+    messages: list[str] = []
     with controlled(tmp_path):
-        assert ask(tmp_path, "echo", {"a": 1}, told.append) == {"options": {"a": 1}}
-    assert told == ["one", "two"]
+        assert ask(tmp_path, "echo", {"a": 1}, messages.append) == {"options": {"a": 1}}
+    assert messages == ["one", "two"]
 
 
-def test_errors_and_unknown_requests_are_told(tmp_path: Path) -> None:
+def test_errors_and_unknown_requests_are_returned(tmp_path: Path) -> None:
     with controlled(tmp_path):
         for verb, options, code in (
             ("echo", {"code": 1}, "VALIDATION_FAILED"),
@@ -62,7 +62,7 @@ def test_errors_and_unknown_requests_are_told(tmp_path: Path) -> None:
             assert refused.value.code == code
 
 
-def test_the_socket_is_private_and_gone_at_the_end(tmp_path: Path) -> None:
+def test_the_socket_is_private_and_removed_at_the_end(tmp_path: Path) -> None:
     with controlled(tmp_path):
         found = (tmp_path / "control.sock").stat()
         assert stat.S_ISSOCK(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o600
@@ -80,7 +80,7 @@ def test_a_path_longer_than_a_socket_address_works(tmp_path: Path) -> None:
     assert not (folder / "control.sock").exists()
 
 
-def test_where_such_a_path_cannot_be_had_the_server_goes_on_without(
+def test_without_a_usable_path_the_server_has_no_control_socket(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(address, "DESCRIPTORS", tmp_path / "none")
@@ -141,7 +141,7 @@ def test_a_request_that_does_not_come_is_not_waited_for(
 def test_one_request_is_worked_on_at_a_time_and_ends_when_its_client_goes(tmp_path: Path) -> None:
     begun, ended = threading.Event(), threading.Event()
 
-    def long(options: Any, check: Callable[[], None], tell: Any) -> dict[str, Any]:
+    def long(options: Any, check: Callable[[], None], report: Any) -> dict[str, Any]:
         begun.set()
         try:
             while True:
@@ -167,17 +167,17 @@ def test_a_request_is_answered_where_a_thousand_files_are_open(tmp_path: Path) -
     if hard != resource.RLIM_INFINITY and hard < 2_048:
         pytest.skip("this system allows too few open files")
 
-    def looks(options: Any, check: Callable[[], None], tell: Any) -> dict[str, Any]:
+    def looks(options: Any, check: Callable[[], None], report: Any) -> dict[str, Any]:
         check()
         return {}
 
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2_048), hard))
-    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
+    descriptors = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
     try:
         with controlled(tmp_path, looks=looks):
             assert ask(tmp_path, "looks", {}, silent) == {}
     finally:
-        for each in held:
+        for each in descriptors:
             os.close(each)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -185,7 +185,7 @@ def test_a_request_is_answered_where_a_thousand_files_are_open(tmp_path: Path) -
 def test_the_end_of_the_server_ends_the_work(tmp_path: Path) -> None:
     begun = threading.Event()
 
-    def long(options: Any, check: Callable[[], None], tell: Any) -> dict[str, Any]:
+    def long(options: Any, check: Callable[[], None], report: Any) -> dict[str, Any]:
         begun.set()
         while True:
             check()
@@ -203,7 +203,7 @@ def test_the_end_of_the_server_ends_the_work(tmp_path: Path) -> None:
         thread.start()
         assert begun.wait(10)
     thread.join()
-    assert "server stops" in str(failures[0])
+    assert "server stopped" in str(failures[0])
 
 
 @pytest.mark.parametrize(("uid", "expected"), [(0, True), (os.geteuid() + 7, False)])

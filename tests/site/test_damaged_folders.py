@@ -44,11 +44,11 @@ def call(product: Product, path: str, body: dict[str, Any] | None = None) -> Any
         return json.load(answer)
 
 
-def until(said: Callable[[], Any], is_so: Callable[[Any], bool]) -> Any:
+def until(answers: Callable[[], Any], is_so: Callable[[Any], bool]) -> Any:
     """What is said once it is so."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        if is_so(answer := said()):
+        if is_so(answer := answers()):
             return answer
     raise AssertionError(answer)
 
@@ -103,19 +103,19 @@ def made(folder: Path) -> Home:
     return Home(folder, UUID(key))
 
 
-def said_of(home: Home, how: Harm) -> dict[str, Any]:
+def answers_of(home: Home, how: Harm) -> dict[str, Any]:
     """What is said of a folder that is damaged so, by whom; it is mended in the end."""
     how(home.folder / "data" / "chroma", home.ships)
-    said: dict[str, Any] = {"doctor": home.doctor()}
+    answers: dict[str, Any] = {"doctor": home.doctor()}
     with home.serve(CODEINFO_INGEST_REPAIR="ask") as product:
-        said["/health"] = until(lambda: call(product, "/health"), is_bad)
-        said["search"] = call(product, "/tools/vector-search", {"query": "sail_17"})
-        said["roots"] = roots(product)
+        answers["/health"] = until(lambda: call(product, "/health"), is_bad)
+        answers["search"] = call(product, "/tools/vector-search", {"query": "sail_17"})
+        answers["roots"] = roots(product)
     with home.serve() as product:
         until(lambda: roots(product), lambda found: not any(each["damage"] for each in found))
-        said["mended"] = call(product, "/tools/vector-search", {"query": "sail_17"})
-        said["/health in the end"] = until(lambda: call(product, "/health"), is_good)
-    return said
+        answers["mended"] = call(product, "/tools/vector-search", {"query": "sail_17"})
+        answers["/health in the end"] = until(lambda: call(product, "/health"), is_good)
+    return answers
 
 
 def is_bad(health: Any) -> bool:
@@ -140,16 +140,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 @pytest.mark.parametrize("how", KINDS)
 def test_a_damaged_folder_is_told_answers_by_words_and_is_mended(home: Home, how: Harm) -> None:
-    said = said_of(home, how)
-    assert "BROKEN  Vector store" in said["doctor"]
-    assert "ingests these folders again" in said["doctor"]
-    assert "1 broken" in said["doctor"]
-    health = said["/health"]
+    answers = answers_of(home, how)
+    assert "BROKEN  Vector store" in answers["doctor"]
+    assert "ingests these folders again" in answers["doctor"]
+    assert "1 broken" in answers["doctor"]
+    health = answers["/health"]
     assert (health["status"], health["degraded"]) == ("ok", ["chroma"])
     assert "ships: 450 of 450 vectors are missing" in health["parts"]["chroma"]["detail"]
-    assert said["search"]["results"][0]["relPath"] == "ship_17.py"
-    assert "ships: 450 of 450 vectors are missing" in said["search"]["degraded"]
-    assert "degraded" not in said["mended"]
+    assert answers["search"]["results"][0]["relPath"] == "ship_17.py"
+    assert "ships: 450 of 450 vectors are missing" in answers["search"]["degraded"]
+    assert "degraded" not in answers["mended"]
 
 
 def show() -> None:
@@ -157,12 +157,13 @@ def show() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = made(Path(folder))
         for how in KINDS:
-            said = said_of(home, how)
-            print(f"\n## {how.__name__}\ndoctor:\n{vector_store_of(said['doctor'])}")
-            health = said["/health"]
+            answers = answers_of(home, how)
+            print(f"\n## {how.__name__}\ndoctor:\n{vector_store_of(answers['doctor'])}")
+            health = answers["/health"]
             print(f"/health: degraded {health['degraded']}, {health['parts']['chroma']}")
-            print(f"search: {len(said['search']['results'])} results, {said['search']['degraded']}")
-            print(f"mended: {said['/health in the end']['parts']['chroma']}")
+            search, repaired = answers["search"], answers["/health in the end"]
+            print(f"search: {len(search['results'])} results, {search['degraded']}")
+            print(f"mended: {repaired['parts']['chroma']}")
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def doctor(configure: Callable[..., None], folder: Path) -> Iterator[Doctor]:
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Another process has the embedded store of a data folder."""
     (folder / "chroma").mkdir(parents=True)
     process = subprocess.Popen(
@@ -87,7 +87,7 @@ def held(folder: Path) -> Iterator[None]:
         process.wait(PATIENCE)
 
 
-def test_a_sound_installation_is_told_so(doctor: Doctor) -> None:
+def test_a_working_installation_passes_all_checks(doctor: Doctor) -> None:
     well, found = doctor()
     assert {id: each["detail"] for id, each in found.items() if each["level"] == "bad"} == {}
     assert well
@@ -121,7 +121,7 @@ def test_a_base_folder_that_cannot_be_read(doctor: Doctor, folder: Path) -> None
 
 
 def test_a_second_process_on_the_embedded_store(doctor: Doctor, folder: Path) -> None:
-    with held(folder / "data"):
+    with locked(folder / "data"):
         well, found = doctor()
     assert not well
     assert found["chroma"]["level"] == "bad"
@@ -148,14 +148,14 @@ def test_a_provider_that_is_down(doctor: Doctor) -> None:
     assert found["providers:openai"]["detail"].startswith("Nothing answers at http://127.0.0.1:")
 
 
-def test_one_that_nobody_asked_for_may_be_away(doctor: Doctor) -> None:
+def test_a_provider_that_is_not_set_up_may_be_unavailable(doctor: Doctor) -> None:
     well, found = doctor()
     assert well and found["providers:openai"]["level"] == "off"
     well, found = doctor(chat_provider="openai")
     assert not well and found["providers:openai"]["level"] == "bad"
 
 
-def test_folders_and_files_that_others_can_read_or_nobody_can_write(
+def test_unsuitable_permissions_of_folders_and_files_are_reported(
     doctor: Doctor, folder: Path
 ) -> None:
     (folder / "file").write_text("x")
@@ -193,7 +193,7 @@ def test_which_local_users_are_served(doctor: Doctor, monkeypatch: pytest.Monkey
     assert well and found["users"]["level"] == "warn"
     monkeypatch.setattr(peer_users, "is_known", lambda: False)
     found = doctor(loopback_users="own")[1]
-    assert "does not tell" in found["users"]["detail"]
+    assert "does not report" in found["users"]["detail"]
     assert "CODEINFO_API_TOKEN" in found["users"]["fix"]
 
 

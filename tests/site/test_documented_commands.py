@@ -30,12 +30,12 @@ CURL.add_argument("-d", dest="data")
 
 def curl(command: str) -> httpx.Response:
     """What curl would be answered; an option that is not known here fails the test."""
-    asked = CURL.parse_args(shlex.split(command)[1:])
+    arguments = CURL.parse_args(shlex.split(command)[1:])
     return httpx.request(
-        asked.method or ("POST" if asked.data else "GET"),
-        asked.url,
-        headers=dict(re.split(r":\s*", header, maxsplit=1) for header in asked.headers),
-        content=asked.data,
+        arguments.method or ("POST" if arguments.data else "GET"),
+        arguments.url,
+        headers=dict(re.split(r":\s*", header, maxsplit=1) for header in arguments.headers),
+        content=arguments.data,
         timeout=PATIENCE,
     )
 

@@ -57,10 +57,12 @@ def refused(env: dict[str, str], *, user: bool = False) -> str:
     assert "Traceback" not in done.stderr
     lines = [line for line in done.stderr.splitlines() if not line.startswith(OPEN)]
     assert len(lines) == 1, lines
-    told = manage(env, "doctor", user=user)
-    assert told.returncode == 1, told.stdout
-    assert "Traceback" not in told.stderr
-    assert "BROKEN" in told.stdout or told.stderr == done.stderr, told.stdout + told.stderr
+    message = manage(env, "doctor", user=user)
+    assert message.returncode == 1, message.stdout
+    assert "Traceback" not in message.stderr
+    assert "BROKEN" in message.stdout or message.stderr == done.stderr, (
+        message.stdout + message.stderr
+    )
     return lines[0]
 
 
@@ -101,9 +103,9 @@ def cut_off(database: Path) -> None:
 def test_a_damaged_database(data: Path, harm: Callable[[Path], None]) -> None:
     harm(data / "codeinfo.sqlite3")
     env = env_of(data)
-    told = refused(env)
-    assert str(data / "codeinfo.sqlite3") in told
-    assert "damaged" in told and "backup" in told
+    message = refused(env)
+    assert str(data / "codeinfo.sqlite3") in message
+    assert "damaged" in message and "backup" in message
     assert "damaged" in broken(env)["database"]
 
 
@@ -123,9 +125,9 @@ def test_a_database_of_a_newer_version(data: Path) -> None:
         )
         database.commit()
     env = env_of(data)
-    told = refused(env)
-    assert "made by a newer codeinfo" in told and "ingest.0999_the_future" in told
-    assert "backup" in told
+    message = refused(env)
+    assert "made by a newer codeinfo" in message and "ingest.0999_the_future" in message
+    assert "backup" in message
     assert "made by a newer codeinfo" in broken(env)["schema"]
 
 
@@ -143,15 +145,15 @@ def test_a_database_that_another_process_holds(data: Path) -> None:
 
 def test_a_file_in_the_place_of_the_data_folder(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("x")
-    told = refused(env_of(tmp_path / "data"))
-    assert f"{tmp_path / 'data'} is a file" in told and "CODEINFO_DATA_DIR" in told
+    message = refused(env_of(tmp_path / "data"))
+    assert f"{tmp_path / 'data'} is a file" in message and "CODEINFO_DATA_DIR" in message
 
 
 @pytest.mark.parametrize("content", ["", "short", "\n \n"])
 def test_a_secret_key_that_is_empty_or_cut_off(data: Path, content: str) -> None:
     (data / "secret.key").write_text(content)
-    told = refused(env_of(data))
-    assert str(data / "secret.key") in told and "backup" in told and "delete" in told
+    message = refused(env_of(data))
+    assert str(data / "secret.key") in message and "backup" in message and "delete" in message
 
 
 @pytest.mark.parametrize(
@@ -166,9 +168,9 @@ def test_a_secret_key_that_is_empty_or_cut_off(data: Path, content: str) -> None
 def test_another_database_that_does_not_answer_or_cannot_be(
     data: Path, url: str, words: str
 ) -> None:
-    told = refused(env_of(data, DATABASE_URL=url))
-    assert words in told and "DATABASE_URL" in told
-    assert "canary" not in told
+    message = refused(env_of(data, DATABASE_URL=url))
+    assert words in message and "DATABASE_URL" in message
+    assert "canary" not in message
 
 
 def test_a_disk_that_is_read_only(made: Path, tmp_path: Path) -> None:
@@ -177,8 +179,8 @@ def test_a_disk_that_is_read_only(made: Path, tmp_path: Path) -> None:
             (disk / file.name).write_bytes(file.read_bytes())
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         env = env_of(disk)
-        told = refused(env)
-        assert f"{disk} cannot be written" in told and "Read-only file system" in told
+        message = refused(env)
+        assert f"{disk} cannot be written" in message and "Read-only file system" in message
         assert "cannot be written" in broken(env)["data"]
         # Nothing was ever there: not even the key can be made.
         assert "cannot be written" in refused(env_of(disk / "new"))
@@ -195,14 +197,14 @@ def test_files_of_another_user(data: Path) -> None:
 
     os.chown(database, NOBODY, NOBODY)
     database.chmod(0o600)
-    told = refused(env_of(data), user=True)
-    assert f"{database} cannot be" in told
+    message = refused(env_of(data), user=True)
+    assert f"{database} cannot be" in message
     os.chown(database, 0, 0)
 
     os.chown(data, NOBODY, NOBODY)
     data.chmod(0o755)  # which is told, too
-    told = refused(env_of(data), user=True)
-    assert f"{data} cannot be written" in told and "Permission denied" in told
+    message = refused(env_of(data), user=True)
+    assert f"{data} cannot be written" in message and "Permission denied" in message
     assert "cannot be written" in refused(env_of(data / "sub" / "data"), user=True)
 
 

@@ -49,7 +49,7 @@ def killed(run: IngestRun, **changes: Any) -> None:
 
 @pytest.mark.door
 @pytest.mark.django_db
-def test_a_first_ingest_that_was_cut_off_is_tried_again(settings: Any, folder: Path) -> None:
+def test_an_interrupted_first_ingest_is_repeated(settings: Any, folder: Path) -> None:
     (folder / "a.py").write_text("def f(): pass\n")
     known = replace(settings.CONFIG, first_root=str(folder))
     for _ in range(2):
@@ -66,7 +66,7 @@ def test_a_first_ingest_that_was_cut_off_is_tried_again(settings: Any, folder: P
 
 
 @pytest.mark.django_db
-def test_what_somebody_ended_does_not_come_back(settings: Any, folder: Path) -> None:
+def test_a_cancelled_first_ingest_is_not_repeated(settings: Any, folder: Path) -> None:
     (folder / "a.py").write_text("def f(): pass\n")
     known = replace(settings.CONFIG, first_root=str(folder))
     run = first_start.ensure_first_root(known)

@@ -17,8 +17,8 @@ from apps.index.vectors.store import is_open, reset_store
 from apps.ingest.runs import queue
 from apps.site import health
 from apps.site.checks import parts
-from apps.site.checks.asking import Asker, Check, in_thread
 from apps.site.checks.findings import Finding
+from apps.site.checks.runner import Check, CheckRunner, in_thread
 from tests.house.sources import HOME
 
 PATIENCE = 30
@@ -27,22 +27,22 @@ PATIENCE = 30
 @pytest.fixture(autouse=True)
 def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is remembered from other tests, and a slow machine has its time."""
-    monkeypatch.setattr(health, "_asker", Asker())
+    monkeypatch.setattr(health, "_runner", CheckRunner())
     monkeypatch.setattr(health, "LIMIT_SECONDS", PATIENCE)
 
 
 @pytest.mark.door
 @pytest.mark.django_db
-def test_health_tells_of_every_part(client: Client) -> None:
+def test_health_reports_every_part(client: Client) -> None:
     body = client.get("/health").json()
     assert (body["status"], body["mongoConnected"]) == ("ok", True)
     assert body["uptime"] >= 0
     assert body["timestamp"] > 1_700_000_000_000
-    told = body["parts"]
-    assert set(told) == {"database", "disk", "embedder", "chroma", "providers", "worker"}
-    assert told["providers"]["builtin"]["state"] == "ok"
-    assert told["database"] == {"state": "ok", "word": "Connected", "detail": "SQLite"}
-    assert told["worker"]["word"] == "Not here"
+    reported = body["parts"]
+    assert set(reported) == {"database", "disk", "embedder", "chroma", "providers", "worker"}
+    assert reported["providers"]["builtin"]["state"] == "ok"
+    assert reported["database"] == {"state": "ok", "word": "Connected", "detail": "SQLite"}
+    assert reported["worker"]["word"] == "Not here"
 
 
 @pytest.mark.django_db
@@ -59,8 +59,8 @@ def test_the_store_is_not_opened_by_those_who_only_ask_how_it_is(
 ) -> None:
     reset_store()
     configure(data_dir=folder)
-    told = client.get("/health").json()["parts"]["chroma"]
-    assert (told["state"], told["word"]) == ("ok", "Closed")
+    reported = client.get("/health").json()["parts"]["chroma"]
+    assert (reported["state"], reported["word"]) == ("ok", "Closed")
     assert not is_open()
     assert list(folder.iterdir()) == []
 
@@ -94,10 +94,10 @@ async def test_a_part_that_hangs_holds_nobody_up_and_is_asked_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(health, "LIMIT_SECONDS", 0.05)
-    asked: list[str] = []
+    calls: list[str] = []
 
     def hang() -> Finding:
-        asked.append("chroma")
+        calls.append("chroma")
         stuck.wait(PATIENCE)
         return Finding("chroma", "Vector store", "ok", "Ready", "at last")
 
@@ -107,24 +107,24 @@ async def test_a_part_that_hangs_holds_nobody_up_and_is_asked_once(
         assert body["parts"]["chroma"]["word"] == "No answer"
         assert body["degraded"] == ["chroma"]
         assert body["mongoConnected"] is True
-    assert asked == ["chroma"]
+    assert calls == ["chroma"]
     monkeypatch.setattr(health, "LIMIT_SECONDS", PATIENCE)
     stuck.set()
     body = (await async_client.get("/health")).json()
     assert body["parts"]["chroma"]["word"] == "Ready"
 
 
-async def test_what_was_just_said_is_said_again(parts_are: Callable[..., None]) -> None:
-    asked: list[int] = []
+async def test_a_recent_finding_is_reused(parts_are: Callable[..., None]) -> None:
+    calls: list[int] = []
 
     async def count() -> Finding:
-        asked.append(1)
-        return Finding("chroma", "Vector store", "ok", "Ready", str(len(asked)))
+        calls.append(1)
+        return Finding("chroma", "Vector store", "ok", "Ready", str(len(calls)))
 
     parts_are(Check("chroma", "Vector store", count))
-    asker = Asker()
+    runner = CheckRunner()
     for fresh, expected in ((3600, "1"), (3600, "1"), (0, "2")):
-        found = await asker.ask(parts.all_parts(), PATIENCE, fresh)
+        found = await runner.run(parts.all_parts(), PATIENCE, fresh)
         assert found[1].detail == expected
 
 
@@ -133,7 +133,7 @@ async def test_whatever_a_part_raises_is_a_finding() -> None:
         def fail() -> Finding:
             raise error
 
-        (found,) = await Asker().ask([Check("x", "X", lambda: in_thread(fail))], PATIENCE)
+        (found,) = await CheckRunner().run([Check("x", "X", lambda: in_thread(fail))], PATIENCE)
         return found
 
     away = await ask(Unavailable("It is away."))
@@ -143,7 +143,7 @@ async def test_whatever_a_part_raises_is_a_finding() -> None:
     assert (bug.level, bug.detail) == ("bad", "KeyError: 'x'")
 
 
-async def test_nothing_is_told_of_keys_or_of_more_than_an_origin(
+async def test_findings_have_no_keys_and_only_origins_of_urls(
     configure: Callable[..., None],
 ) -> None:
     configure(openai_api_key="canary-own-key")
@@ -152,9 +152,9 @@ async def test_nothing_is_told_of_keys_or_of_more_than_an_origin(
     async def ask() -> Finding:
         return Finding("x", "X", "bad", "Away", text, text)
 
-    (found,) = await Asker().ask([Check("x", "X", ask)], PATIENCE)
-    for told in (found.detail, found.fix):
-        assert told == "No http://h:1. Key [redacted], [redacted]."
+    (found,) = await CheckRunner().run([Check("x", "X", ask)], PATIENCE)
+    for reported in (found.detail, found.fix):
+        assert reported == "No http://h:1. Key [redacted], [redacted]."
 
 
 async def test_details_are_for_those_who_may_call_the_api(
@@ -165,11 +165,11 @@ async def test_details_are_for_those_who_may_call_the_api(
     stranger = (await async_client.get("/health")).json()
     assert stranger["parts"]["database"] == {"state": "ok", "word": "Connected"}
     known = {"authorization": "Bearer needed-for-more"}
-    told = (await async_client.get("/health", headers=known)).json()
-    assert told["parts"]["database"]["detail"] == "SQLite"
+    reported = (await async_client.get("/health", headers=known)).json()
+    assert reported["parts"]["database"]["detail"] == "SQLite"
 
 
-async def test_a_worker_that_has_died_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_dead_worker_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = queue.Worker()
     monkeypatch.setattr(queue, "_worker", worker)
     assert (await parts.WORKER.ask()).level == "bad"
@@ -179,7 +179,7 @@ async def test_a_worker_that_has_died_is_told(monkeypatch: pytest.MonkeyPatch) -
     assert (await parts.WORKER.ask()).word == "Working"
 
 
-async def test_an_answer_for_nobody_is_dropped(stuck: threading.Event) -> None:
+async def test_a_result_without_a_waiting_caller_is_dropped(stuck: threading.Event) -> None:
     task = asyncio.ensure_future(in_thread(lambda: stuck.wait(PATIENCE)))
     await asyncio.sleep(0)
     task.cancel()

@@ -63,7 +63,7 @@ def test_it_lists_repositories(client: Client) -> None:
     assert "Ask about 1 repository" in html
 
 
-def test_storage_says_what_is_missing(client: Client) -> None:
+def test_storage_shows_missing_vectors(client: Client) -> None:
     Root.objects.create(
         path="/code/httpx", name="httpx", model="m", generation=1, chunks=450,
         last_ingest_at=timezone.now(), damage="225 of 450 vectors are missing",
@@ -95,12 +95,12 @@ def test_it_survives_a_database_that_is_away(
     assert "The database does not answer." in html
 
 
-async def test_each_provider_says_why_it_cannot_be_used(configure: Callable[..., None]) -> None:
-    async def told(provider: FakeProvider) -> Finding:
+async def test_each_provider_reports_why_it_cannot_be_used(configure: Callable[..., None]) -> None:
+    async def finding_of(provider: FakeProvider) -> Finding:
         return await parts.provider_check(provider).ask()
 
     away = FakeProvider(Availability(False, reason="Set CODEINFO_FAKE."))
-    found = await told(away)
+    found = await finding_of(away)
     assert (found.id, found.name) == ("providers:fake", "Fake server")
     assert (found.level, found.word, found.detail) == (
         "off",
@@ -108,10 +108,12 @@ async def test_each_provider_says_why_it_cannot_be_used(configure: Callable[...,
         "Set CODEINFO_FAKE.",
     )
     configure(chat_provider="fake")
-    assert (await told(away)).level == "bad"
-    broken = await told(FakeProvider(Availability(True)))
+    assert (await finding_of(away)).level == "bad"
+    broken = await finding_of(FakeProvider(Availability(True)))
     assert (broken.level, broken.detail) == ("warn", "The server hung up.")
-    ready = await told(FakeProvider(Availability(True, tools_available=False), [Model("m", "M")]))
+    ready = await finding_of(
+        FakeProvider(Availability(True, tools_available=False), [Model("m", "M")])
+    )
     assert (ready.level, ready.detail) == ("ok", "1 model, without tools")
 
 

@@ -125,9 +125,9 @@ class Door:
             status, text = self.ask("/health")
             assert (status, "eventLoop" in json.loads(text)["degraded"]) == (200, False)
             healthy += 1
-            told = self.json(f"/ingest/status/{run}")
-            if told["state"] in ("completed", "error", "skipped", "cancelled"):
-                return told, healthy
+            run_status = self.json(f"/ingest/status/{run}")
+            if run_status["state"] in ("completed", "error", "skipped", "cancelled"):
+                return run_status, healthy
 
     def skipped(self, folder: Path) -> dict[str, str]:
         roots = self.json("/ingest/roots")["roots"]
@@ -159,11 +159,11 @@ def trap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Door, Trap]
 
 def test_it_ends_lists_what_it_skipped_and_why_and_runs_nothing(trap: tuple[Door, Trap]) -> None:
     door, hostile_one = trap
-    told, healthy = door.ingested(hostile_one.folder)
-    assert (told["state"], healthy > 0) == ("completed", True)
+    run_status, healthy = door.ingested(hostile_one.folder)
+    assert (run_status["state"], healthy > 0) == ("completed", True)
     # git tracks two files of it; without git all of the folder is looked at.
-    told, healthy = door.ingested(hostile_one.folder, plainFolder=True)
-    assert (told["state"], healthy > 0) == ("completed", True)
+    run_status, healthy = door.ingested(hostile_one.folder, plainFolder=True)
+    assert (run_status["state"], healthy > 0) == ("completed", True)
     skipped = door.skipped(hostile_one.folder)
     assert {name: skipped.get(name) for name in SECRETS} == dict.fromkeys(SECRETS, "Secret")
     assert skipped["link.py"] == skipped["loop"] == "Symbolic link"
@@ -173,7 +173,7 @@ def test_it_ends_lists_what_it_skipped_and_why_and_runs_nothing(trap: tuple[Door
     assert not hostile_one.mark.exists()
 
 
-def test_what_is_good_in_it_is_found(trap: tuple[Door, Trap]) -> None:
+def test_the_harmless_files_are_found(trap: tuple[Door, Trap]) -> None:
     door, hostile_one = trap
     found = door.json("/tools/vector-search", {"query": "kept all the same"})
     assert "good.py" in {match["relPath"] for match in found["results"]}

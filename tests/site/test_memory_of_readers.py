@@ -75,18 +75,18 @@ def test_memory_of_slow_readers_is_given_back_when_they_have_left(served: Produc
 
 
 def test_only_a_connection_with_much_to_send_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bool] = []
-    monkeypatch.setattr(connections.trim, "soon", lambda: asked.append(True))
+    trims: list[bool] = []
+    monkeypatch.setattr(connections.trim, "soon", lambda: trims.append(True))
     Outlet().end()
-    assert not asked
+    assert not trims
     outlet = Outlet()
     outlet.fill()
     outlet.drain()
     outlet.end()
-    assert asked == [True]
+    assert trims == [True]
 
 
-def test_it_is_given_back_once_however_often_it_is_asked_for(
+def test_memory_is_returned_once_for_several_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     done = threading.Semaphore(0)

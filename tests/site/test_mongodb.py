@@ -14,7 +14,7 @@ pytestmark = pytest.mark.door
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def offline_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the product makes of itself on MongoDB; its system checks have passed."""
     environ = {
         "PATH": os.environ["PATH"],
@@ -36,24 +36,28 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.door
-def test_every_migration_can_be_applied_and_none_is_missing(told: dict[str, Any]) -> None:
-    assert told["changes"] == []
-    assert told["database"] == "other"
+def test_every_migration_can_be_applied_and_none_is_missing(offline_report: dict[str, Any]) -> None:
+    assert offline_report["changes"] == []
+    assert offline_report["database"] == "other"
 
 
 @pytest.mark.parametrize("name", ["one_live_run_per_conversation"])
-def test_the_locks_are_unique_indexes_of_what_runs(told: dict[str, Any], name: str) -> None:
-    index = told["indexes"][name]
+def test_the_locks_are_unique_indexes_of_live_runs(
+    offline_report: dict[str, Any], name: str
+) -> None:
+    index = offline_report["indexes"][name]
     assert index["unique"] and list(index["key"]) == ["conversation_id"]
     assert index["partialFilterExpression"]["status"] == {"$eq": "running"}
 
 
-def test_the_queries_of_locks_and_lists_have_a_pipeline(told: dict[str, Any]) -> None:
-    assert {"$match": {"status": "running"}} in told["pipelines"]["running turns"]
-    assert {"$limit": 21} in told["pipelines"]["conversations"]
-    assert all(told["pipelines"].values())
+def test_the_queries_of_locks_and_lists_have_a_pipeline(offline_report: dict[str, Any]) -> None:
+    assert {"$match": {"status": "running"}} in offline_report["pipelines"]["running turns"]
+    assert {"$limit": 21} in offline_report["pipelines"]["conversations"]
+    assert all(offline_report["pipelines"].values())
 
 
-def test_the_keys_of_djangos_own_apps_are_object_ids(told: dict[str, Any]) -> None:
-    assert set(told["keys"].values()) == {"ObjectIdAutoField"}
-    assert {"auth.user", "admin.logentry", "contenttypes.contenttype"} <= set(told["keys"])
+def test_the_keys_of_djangos_own_apps_are_object_ids(offline_report: dict[str, Any]) -> None:
+    assert set(offline_report["keys"].values()) == {"ObjectIdAutoField"}
+    assert {"auth.user", "admin.logentry", "contenttypes.contenttype"} <= set(
+        offline_report["keys"]
+    )

@@ -20,7 +20,7 @@ SECONDS = 60
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDERS.iterdir()))
-def test_roots_answers_and_conversations_are_there_and_nothing_is_made_again(
+def test_roots_answers_and_conversations_exist_and_nothing_is_rebuilt(
     tmp_path: Path, name: str
 ) -> None:
     with tarfile.open(FOLDERS / name) as archive:

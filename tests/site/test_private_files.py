@@ -44,8 +44,8 @@ def ingest(product: Product) -> None:
     (folder / "a.py").write_text("def area(width, height):\n    return width * height\n")
     known = httpx.get(f"{product.url}/ingest/roots").json()
     if not known["roots"]:
-        given = {"path": str(folder), "name": "repo", "model": DEFAULT_MODEL}
-        started = httpx.post(f"{product.url}/ingest/start", json=given).json()
+        arguments = {"path": str(folder), "name": "repo", "model": DEFAULT_MODEL}
+        started = httpx.post(f"{product.url}/ingest/start", json=arguments).json()
         assert "runId" in started, started
         status = f"{product.url}/ingest/status/{started['runId']}"
         while httpx.get(status).json()["state"] not in ("completed", "error"):
@@ -54,7 +54,7 @@ def ingest(product: Product) -> None:
     assert httpx.post(f"{product.url}/tools/vector-search", json=question).json()["results"]
 
 
-def open_to_others(folder: Path) -> list[str]:
+def exposed_files(folder: Path) -> list[str]:
     """What of a folder is open to its group or to everyone, itself included."""
     found = [folder, *folder.rglob("*")]
     return [str(path) for path in found if path.lstat().st_mode & 0o077 and not path.is_symlink()]
@@ -71,7 +71,7 @@ def test_the_data_folder_is_private_from_the_start_and_an_older_one_becomes_so(
 ) -> None:
     with running(shared / "a", command=(*FOR_ALL, *SERVE)) as product:
         ingest(product)
-        assert open_to_others(product.data) == []
+        assert exposed_files(product.data) == []
         names = {path.name for path in product.data.rglob("*")}
         assert {"codeinfo.sqlite3-wal", "codeinfo.sqlite3-shm", "chroma.sqlite3"} <= names
         assert any((product.data / "lexical").iterdir())
@@ -80,7 +80,7 @@ def test_the_data_folder_is_private_from_the_start_and_an_older_one_becomes_so(
     product.data.rename(shared / "b" / "data")
     with running(shared / "b", command=(*FOR_ALL, *SERVE)) as product:
         httpx.get(f"{product.url}/conversations")
-        assert open_to_others(product.data) == []
+        assert exposed_files(product.data) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -128,7 +128,7 @@ def test_every_way_to_start_keeps_new_files_private(shared: Path, command: tuple
     start = [*FOR_ALL, sys.executable, *command]
     subprocess.run(start, cwd=HOME, env=env, check=True, capture_output=True)
     assert (shared / "data" / "secret.key").exists()
-    assert open_to_others(shared / "data") == []
+    assert exposed_files(shared / "data") == []
 
 
 UMASKS = """
@@ -190,24 +190,24 @@ def test_what_belongs_to_another_user_is_told_and_left(folder: Path) -> None:
     data = folder / "data"
     foreign = make(data, "chroma/index", 0o644)
     os.chown(foreign, NOBODY, NOBODY)
-    (told,) = private_files.repair(data, [])
-    assert (told.path, told.reason) == (foreign, "it belongs to another user")
+    (exposed,) = private_files.repair(data, [])
+    assert (exposed.path, exposed.reason) == (foreign, "it belongs to another user")
     assert mode_of(foreign) == 0o644
-    assert [each.path for each in private_files.open_to_others(data, [])] == [foreign]
+    assert [each.path for each in private_files.exposed_files(data, [])] == [foreign]
 
 
 def test_a_folder_that_all_users_share_is_left_as_it_is(folder: Path) -> None:
     data = folder / "data"
     make(data, "chroma/index", 0o644)
     data.chmod(0o1777)
-    (told,) = private_files.repair(data, [])
-    assert (told.path, mode_of(data)) == (data, 0o1777)
+    (exposed,) = private_files.repair(data, [])
+    assert (exposed.path, mode_of(data)) == (data, 0o1777)
 
 
 def test_a_repair_ends_in_a_folder_that_is_very_deep_or_full(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(private_files, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(private_files, "MAX_ENTRIES", 10)
     data = folder / "data"
     files = [make(data, f"chroma/{n}", 0o644) for n in range(30)]
     make(data, "lexical/" + "d/" * 200 + "file", 0o644)

@@ -134,10 +134,15 @@ def use(caller: Caller, repos: Path) -> None:
         assert state in ("queued", "scanning", "embedding"), state
     found = caller.post("/tools/vector-search", {"query": f"{DOTENV} {PEM} {NAME}"})
     assert found.json()["results"] and "canary" not in found.text
-    asked = {"provider": "openai", "model": "whole", "conversationId": "c1", "message": QUESTION}
+    chat_body = {
+        "provider": "openai",
+        "model": "whole",
+        "conversationId": "c1",
+        "message": QUESTION,
+    }
     stream = {"Accept": "text/event-stream"}
-    assert "an answer" in caller.post("/chat", asked, **stream).text
-    failed = caller.post("/chat", {**asked, "model": "gone"}, **stream).text
+    assert "an answer" in caller.post("/chat", chat_body, **stream).text
+    failed = caller.post("/chat", {**chat_body, "model": "gone"}, **stream).text
     assert '"error"' in failed and KEY not in failed
     assert caller.get(f"/conversations?token={QUERY}").status_code == 400
     assert caller.post("/ingest/start", f'{{"api_key": "{BODY}"').status_code in (400, 415)
@@ -184,6 +189,6 @@ def test_no_door_leads_into_the_log(product: Product, canary: str) -> None:
     assert canary not in product.log()
 
 
-def test_what_was_redacted_is_there_without_its_secret(product: Product) -> None:
+def test_redacted_text_stays_without_its_secret(product: Product) -> None:
     found = Caller(product.url).get("/logs?source=client").json()["items"]
     assert sum("[redacted]" in json.dumps(entry) for entry in found) == 6

@@ -65,8 +65,8 @@ def test_it_starts_from_nothing_and_ends_in_order(tmp_path: Path) -> None:
         assert f"http://127.0.0.1:{port}" in first_line(process)
         base = f"http://127.0.0.1:{port}"
         # It answers within a second even now, when a busy machine is still loading its parts.
-        told = (httpx.get(f"{base}/health").json() for _ in range(20))
-        assert any(each["mongoConnected"] for each in told)
+        output = (httpx.get(f"{base}/health").json() for _ in range(20))
+        assert any(each["mongoConnected"] for each in output)
         assert httpx.get(f"{base}/").status_code == 200
         assert httpx.get(f"{base}/static/css/tokens.css").status_code == 200
         # Beside it two endpoints on ports of their own.
@@ -157,7 +157,7 @@ print(connections.most_files())
     assert output_of(script).split() == ["50", "400", "200", "300"]
 
 
-def test_a_start_raises_it_and_says_so(tmp_path: Path) -> None:
+def test_a_start_raises_the_file_limit_and_logs_it(tmp_path: Path) -> None:
     port = free_ports(3)
     serve = f"ulimit -Sn 90; exec {sys.executable} manage.py serve"
     process = subprocess.Popen(
@@ -180,36 +180,36 @@ def test_a_start_raises_it_and_says_so(tmp_path: Path) -> None:
 
 def test_stopped_while_requests_are_under_way_it_prints_no_traceback(tmp_path: Path) -> None:
     port = free_ports(3)
-    asked = json.dumps({"provider": "builtin", "model": "search", "message": "Why?"}).encode()
+    chat_body = json.dumps({"provider": "builtin", "model": "search", "message": "Why?"}).encode()
     head = f"POST /chat HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
-    request = f"{head}Content-Length: {len(asked)}\r\n\r\n".encode() + asked
+    request = f"{head}Content-Length: {len(chat_body)}\r\n\r\n".encode() + chat_body
     with serving(command_env(tmp_path, port)) as process:
         assert "serves on" in first_line(process)
         assert httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200
         with ExitStack() as stack:
             # Whoever wants to write waits for this lock, for seconds: its request is under way.
-            held = stack.enter_context(closing(sqlite3.connect(tmp_path / "codeinfo.sqlite3")))
-            held.execute("BEGIN IMMEDIATE")
+            locking = stack.enter_context(closing(sqlite3.connect(tmp_path / "codeinfo.sqlite3")))
+            locking.execute("BEGIN IMMEDIATE")
             for part in (request, request, request[:-3]):
                 address = ("127.0.0.1", port)
                 stack.enter_context(socket.create_connection(address)).sendall(part)
             assert httpx.get(f"http://127.0.0.1:{port}/version").status_code == 200
             process.send_signal(signal.SIGTERM)
             assert process.stdout is not None
-            told = process.stdout.read()
+            output = process.stdout.read()
             assert process.wait(timeout=60) == 0
     # The worker may tell of the lock; of the requests nothing is told.
-    assert "RequestAborted" not in told, told
-    assert "never retrieved" not in told, told
+    assert "RequestAborted" not in output, output
+    assert "never retrieved" not in output, output
 
 
 async def test_a_request_that_is_killed_before_its_client_leaves_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As Daphne ends: it cancels what is under way, and then hangs up."""
-    told: list[dict[str, Any]] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
-    came: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    output: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: output.append(context))
+    received: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     begun, forever = asyncio.Event(), asyncio.Event()
 
     async def slow(request: Any) -> None:
@@ -217,20 +217,20 @@ async def test_a_request_that_is_killed_before_its_client_leaves_is_no_traceback
         await forever.wait()
 
     monkeypatch.setattr(asgi.django_application, "get_response_async", slow)
-    came.put_nowait({"type": "http.request", "body": b"{}"})
+    received.put_nowait({"type": "http.request", "body": b"{}"})
     scope = {"type": "http", "method": "POST", "path": "/chat", "query_string": b"", "headers": []}
-    running = asyncio.create_task(asgi.escaped(scope, came.get, came.put))
+    running = asyncio.create_task(asgi.escaped(scope, received.get, received.put))
     await begun.wait()
     with warnings.catch_warnings():
         # Django leaves the body of a request that is killed to the collector.
         warnings.simplefilter("ignore", ResourceWarning)
         running.cancel()
         await asyncio.wait({running})
-        came.put_nowait({"type": "http.disconnect"})
+        received.put_nowait({"type": "http.disconnect"})
         _, left = await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()}, timeout=1)
         for task in left:
             task.cancel()
         await asyncio.wait(left)
         del left, running, task
         gc.collect()
-    assert told == []
+    assert output == []

@@ -11,7 +11,7 @@ from twisted.internet.testing import StringTransport
 from apps.site import sockets
 from apps.site.requests import RECEIVE_SECONDS, BoundedRequests
 from apps.site.server import BoundedServer
-from apps.site.sockets import MOST_WAITING, BoundedSocket
+from apps.site.sockets import MAX_WAITING, BoundedSocket
 
 
 class Transport(StringTransport):
@@ -83,7 +83,7 @@ async def test_an_application_that_sends_waits_for_a_reader_that_is_slow(factory
     await sending
 
 
-async def test_or_until_the_reader_is_gone(factory: Any) -> None:
+async def test_a_writer_waits_until_the_reader_disconnects(factory: Any) -> None:
     channel = connected(factory)
     request = channel.requestFactory(channel, 0)
     channel.pauseProducing()
@@ -107,14 +107,14 @@ def socket(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_no_more_is_read_from_a_websocket_whose_messages_wait(socket: Any, clock: Clock) -> None:
-    for _ in range(MOST_WAITING + 1):
+    for _ in range(MAX_WAITING + 1):
         assert socket.transport.producerState == "producing"
         socket.onMessage(b"{}", False)
     assert socket.transport.producerState == "paused"
-    clock.advance(sockets.LOOK_SECONDS)
+    clock.advance(sockets.POLL_SECONDS)
     assert socket.transport.producerState == "paused"
     socket.application_queue.get_nowait()
-    clock.advance(sockets.LOOK_SECONDS)
+    clock.advance(sockets.POLL_SECONDS)
     assert socket.transport.producerState == "producing"
 
 

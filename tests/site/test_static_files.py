@@ -40,10 +40,10 @@ async def test_files_of_the_project_and_of_apps_are_served_with_their_type(
 async def test_an_unchanged_file_is_not_sent_again() -> None:
     first = await fetch("/static/css/tokens.css")
     assert isinstance(first["headers"], dict)
-    again = await fetch(
+    cached = await fetch(
         "/static/css/tokens.css", if_modified_since=first["headers"]["last-modified"]
     )
-    assert (again["status"], again["body"]) == (304, b"")
+    assert (cached["status"], cached["body"]) == (304, b"")
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,10 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
                 "X-Request-Id": CANARY,
                 "traceparent": f"00-{TRACE}-{ABOVE}-01",
             }
-            said = httpx.post(
+            response = httpx.post(
                 f"{product.url}/chat?q={CANARY}", json=question, headers=headers, timeout=60
             )
-            assert '"type":"final"' in said.text.replace(" ", ""), said.text
+            assert '"type":"final"' in response.text.replace(" ", ""), response.text
             httpx.get(f"{product.url}/{CANARY}")
         # The last spans are sent while the process ends.
         yield receiver
@@ -86,19 +86,19 @@ def test_one_trace_leads_from_the_request_to_the_call_of_chroma(traced: Receiver
     assert facts(tool)["tool"] == "VectorSearch"
     [search] = [one for one in traced.named("search") if traced.above(one) == tool]
     assert facts(search)["results"] >= 1
-    asked = [one for one in traced.named("chroma") if traced.above(one) == search]
-    assert asked and "verb" in facts(asked[0])
+    chroma_spans = [one for one in traced.named("chroma") if traced.above(one) == search]
+    assert chroma_spans and "verb" in facts(chroma_spans[0])
     assert any(traced.above(one) == search for one in traced.named("embed question"))
-    chain = [request, turn, *rounds, tool, search, *asked]
+    chain = [request, turn, *rounds, tool, search, *chroma_spans]
     assert {one.trace_id for one in chain} == {trace}
 
 
 @pytest.mark.door
-def test_the_turn_lasts_beyond_the_request_and_tells_its_costs(traced: Receiver) -> None:
+def test_the_span_of_a_turn_outlasts_the_request_and_has_its_costs(traced: Receiver) -> None:
     [turn] = traced.named("chat turn")
-    told = facts(turn)
-    assert (told["provider"], told["status"]) == ("openai", "ok")
-    assert told["outputTokens"] > 0
+    turn_facts = facts(turn)
+    assert (turn_facts["provider"], turn_facts["status"]) == ("openai", "ok")
+    assert turn_facts["outputTokens"] > 0
     request = traced.above(turn)
     assert request is not None
     assert turn.end_time_unix_nano > request.end_time_unix_nano
@@ -114,7 +114,7 @@ def test_an_ingest_has_its_stages_below_it(traced: Receiver) -> None:
 
 
 @pytest.mark.door
-def test_nothing_of_anybodys_is_told(traced: Receiver) -> None:
+def test_spans_have_no_data_of_users(traced: Receiver) -> None:
     assert traced.services == {"codeinfo"}
     assert len(traced.spans) > 20
     assert CANARY not in traced.everything
@@ -132,7 +132,7 @@ def tracing(configure: Callable[..., None], settings: Any) -> Iterator[Receiver]
 
 
 @pytest.mark.door
-def test_a_failed_step_tells_its_code_and_not_its_words(tracing: Receiver) -> None:
+def test_a_failed_step_has_its_code_and_not_its_message(tracing: Receiver) -> None:
     with pytest.raises(KeyError), telemetry.span("step"):
         raise KeyError(CANARY)
     telemetry.stop()
@@ -142,7 +142,7 @@ def test_a_failed_step_tells_its_code_and_not_its_words(tracing: Receiver) -> No
 
 
 @pytest.mark.door
-async def test_a_path_of_no_route_is_not_told(tracing: Receiver) -> None:
+async def test_the_path_of_an_unknown_route_is_not_recorded(tracing: Receiver) -> None:
     await AsyncClient().get(f"/{CANARY}")
     telemetry.stop()
     [request] = tracing.named("request")
@@ -180,8 +180,8 @@ def test_metrics_are_figures_for_prometheus(client: Client) -> None:
     answer = client.get("/metrics")
     assert answer["Content-Type"].startswith("text/plain")
     lines = answer.content.decode().splitlines()
-    wanted = 'codeinfo_requests_total{method="GET",route="/version",status="200"} '
-    assert [line for line in lines if line.startswith(wanted)]
+    expected = 'codeinfo_requests_total{method="GET",route="/version",status="200"} '
+    assert [line for line in lines if line.startswith(expected)]
     assert [line for line in lines if line.startswith("codeinfo_step_seconds_bucket")]
 
 

@@ -26,7 +26,7 @@ def ingest(product: Product, name: str) -> None:
     until_ingested(f"{product.url}/ingest/status/{answer.json()['runId']}")
 
 
-def held(url: str) -> dict[str, int]:
+def vector_counts(url: str) -> dict[str, int]:
     """How many vectors each collection has, as the Chroma server says."""
     host, _, port = url.removeprefix("http://").partition(":")
     client = chromadb.HttpClient(host=host, port=int(port))
@@ -44,19 +44,19 @@ def test_two_installations_on_one_chroma_server_keep_their_vectors(
     ):
         ingest(one, "lighthouse")
         ingest(other, "lighthouse")
-    both = held(server.url)
+    both = vector_counts(server.url)
     assert len(both) == 2 and all(both.values())
     # Its own database known, then gone.
     with running(here, CHROMA_URL=server.url) as one:
         ingest(one, "second")
-        assert both.items() <= held(server.url).items()
+        assert both.items() <= vector_counts(server.url).items()
         assert "orphans" not in httpx.get(f"{one.url}/health").json()["parts"]
     for file in (here / "data").glob("codeinfo.sqlite3*"):
         file.unlink()
     with running(here, CHROMA_URL=server.url) as one:
         ingest(one, "third")
-        assert both.items() <= held(server.url).items()
-        told = httpx.get(f"{one.url}/health").json()["parts"]["orphans"]
-        assert f"{one.repos}/second" in told["detail"]
-        assert f"Of other installations on this Chroma: {other.repos}" in told["detail"]
+        assert both.items() <= vector_counts(server.url).items()
+        orphans_part = httpx.get(f"{one.url}/health").json()["parts"]["orphans"]
+        assert f"{one.repos}/second" in orphans_part["detail"]
+        assert f"Of other installations on this Chroma: {other.repos}" in orphans_part["detail"]
         assert f"{other.repos}" not in one.log()

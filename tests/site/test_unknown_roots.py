@@ -66,27 +66,27 @@ def test_after_its_database_was_deleted_a_start_deletes_nothing_and_says_so(tmp_
     # The first root is not ingested over it, either.
     with running(tmp_path, CODEINFO_FIRST_ROOT=str(repo)) as product:
         log = product.log()
-        assert "the index holds 1 folder that this database does not know" in log, log
+        assert "the index has 1 folder that is not in this database" in log, log
         assert str(repo) in log
         assert httpx.get(f"{product.url}/ingest/roots").json()["roots"] == []
-        told = httpx.get(f"{product.url}/health").json()
-        assert told["parts"]["orphans"]["state"] == "warn" and "orphans" in told["degraded"]
+        report = httpx.get(f"{product.url}/health").json()
+        assert report["parts"]["orphans"]["state"] == "warn" and "orphans" in report["degraded"]
         (found,) = [
             each
             for each in json.loads(doctor(product, "doctor", "--json").stdout)["checks"]
             if each["id"] == "orphans"
         ]
         assert str(repo) in found["detail"]
-        assert "does not know" in httpx.get(f"{product.url}/ingest").text
+        assert "not in this database" in httpx.get(f"{product.url}/ingest").text
         # A run comes after a sweep: the sweep has left everything.
         started(product, repo)
         refused = doctor(product, "drop_index", words.stem)
         assert refused.returncode == 1 and "Another process" in refused.stderr
-        assert "does not know" not in httpx.get(f"{product.url}/").text
+        assert "not in this database" not in httpx.get(f"{product.url}/").text
     assert words.exists()
     assert indexes <= {each.name for each in (product.data / "chroma").iterdir()}
-    told = doctor(product, "doctor")
-    (line,) = [each for each in told.stdout.splitlines() if "manage.py drop_index" in each]
+    report = doctor(product, "doctor")
+    (line,) = [each for each in report.stdout.splitlines() if "manage.py drop_index" in each]
     root_id = line.rpartition("drop_index ")[2].strip()
     assert root_id.replace("-", "") == words.stem
     dropped = doctor(product, "drop_index", root_id)
@@ -114,7 +114,7 @@ def unknown(transactional_db: None, folder: Path) -> Any:
 
 
 def test_the_page_offers_to_ingest_it_again(unknown: Path, client: Client) -> None:
-    assert "does not know" in client.get("/").content.decode()
+    assert "not in this database" in client.get("/").content.decode()
     page = client.get("/ingest").content.decode()
     assert str(unknown) in page
     (root_id,) = stores.roots()
@@ -124,7 +124,7 @@ def test_the_page_offers_to_ingest_it_again(unknown: Path, client: Client) -> No
     assert "1 ingest queued" in answer.headers["HX-Trigger"]
     queue.drain()
     assert Root.objects.get().path == str(unknown)
-    assert "does not know" not in client.get("/ingest").content.decode()
+    assert "not in this database" not in client.get("/ingest").content.decode()
     assert get_store().count(root_id) and get_lexical().count(root_id)
 
 

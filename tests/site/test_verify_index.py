@@ -59,7 +59,7 @@ def ingest_into(product: Product, folder: Path, model: str = MODEL) -> None:
     assert status["state"] == "completed", status
 
 
-def test_a_running_server_is_asked_and_mends_and_without_one_the_command_does(
+def test_the_running_server_verifies_and_repairs_or_else_the_command(
     tmp_path: Path,
 ) -> None:
     with running(tmp_path) as product:
@@ -75,7 +75,7 @@ def test_a_running_server_is_asked_and_mends_and_without_one_the_command_does(
         assert [each["kind"] for each in root["differences"]] == ["file_new"]
         done = manage(product.data, "verify_index", "--source", "--repair")
         assert done.returncode == 0, done.stderr
-        assert "1 mended" in done.stdout
+        assert "1 repaired" in done.stdout
         done = manage(product.data, "verify_index", "nowhere")
         assert done.returncode == 1 and "No ingested folder nowhere" in done.stderr
         assert "Traceback" not in done.stderr
@@ -100,7 +100,7 @@ def test_stores_that_another_process_has_are_named(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_folder_without_a_database_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_a_database_is_reported(tmp_path: Path) -> None:
     done = manage(tmp_path / "data", "verify_index")
     assert done.returncode == 1
     assert "The database does not answer" in done.stderr and "Traceback" not in done.stderr

@@ -21,27 +21,27 @@ PATIENCE = 60
 SERVE = (sys.executable, "-m", "tests.site.stalling_server")
 
 
-class Told(logging.Handler):
+class MessageHandler(logging.Handler):
     """Sets an event when a line is logged."""
 
     def __init__(self, message: str) -> None:
         super().__init__()
         self.message = message
-        self.heard = threading.Event()
+        self.called = threading.Event()
         self.context: dict[str, Any] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.getMessage() == self.message:
             self.context = record.context  # type: ignore[attr-defined]
-            self.heard.set()
+            self.called.set()
 
 
 @pytest.fixture
-def told() -> Any:
+def logged() -> Any:
     logger, handlers = logging.getLogger("codeinfo.watchdog"), []
 
-    def listen(message: str) -> Told:
-        handler = Told(message)
+    def listen(message: str) -> MessageHandler:
+        handler = MessageHandler(message)
         logger.addHandler(handler)
         handlers.append(handler)
         return handler
@@ -51,14 +51,14 @@ def told() -> Any:
         logger.removeHandler(handler)
 
 
-async def test_a_stall_is_logged_once_with_its_place_and_its_length(told: Any) -> None:
-    stalled, over = told("event loop stalled"), told("event loop runs again")
+async def test_a_stall_is_logged_once_with_its_place_and_its_length(logged: Any) -> None:
+    stalled, over = logged("event loop stalled"), logged("event loop runs again")
     calls: list[int] = []
     watchdog = Watchdog(asyncio.get_running_loop(), lambda: calls.append(1), limit=0.2, beat=0.02)
     watchdog.start()
     try:
-        hold_the_loop_up(stalled.heard)
-        assert await asyncio.to_thread(over.heard.wait, PATIENCE)
+        hold_the_loop_up(stalled.called)
+        assert await asyncio.to_thread(over.called.wait, PATIENCE)
     finally:
         watchdog.stop()
     assert any("hold_the_loop_up" in call for call in stalled.context["stack"])
@@ -67,13 +67,13 @@ async def test_a_stall_is_logged_once_with_its_place_and_its_length(told: Any) -
     assert (watchdog.latest.over, watchdog.latest.seconds >= 0.2) == (True, True)
 
 
-async def test_a_call_that_lets_no_other_thread_run_is_logged_with_its_place(told: Any) -> None:
-    held_up = told("process was held up")
+async def test_a_call_that_lets_no_other_thread_run_is_logged_with_its_place(logged: Any) -> None:
+    held_up = logged("process was held up")
     watchdog = Watchdog(asyncio.get_running_loop(), limit=0.2, beat=0.02)
     watchdog.start()
     try:
         hold_the_lock()
-        assert await asyncio.to_thread(held_up.heard.wait, PATIENCE)
+        assert await asyncio.to_thread(held_up.called.wait, PATIENCE)
     finally:
         watchdog.stop()
     assert any("hold_the_lock" in line for line in held_up.context["stack"])
@@ -88,8 +88,8 @@ def hold_the_loop_up(until: threading.Event) -> None:
     assert until.wait(PATIENCE)
 
 
-async def test_a_loop_that_turns_is_never_told_of(told: Any) -> None:
-    stalled = told("event loop stalled")
+async def test_a_loop_that_runs_is_not_reported(logged: Any) -> None:
+    stalled = logged("event loop stalled")
     loop = asyncio.get_running_loop()
     watchdog = Watchdog(loop, limit=30, beat=0.01)
     turned = asyncio.Event()
@@ -97,7 +97,7 @@ async def test_a_loop_that_turns_is_never_told_of(told: Any) -> None:
     watchdog.start()
     await turned.wait()
     watchdog.stop()
-    assert (watchdog.latest, stalled.heard.is_set()) == (None, False)
+    assert (watchdog.latest, stalled.called.is_set()) == (None, False)
 
 
 def ask(url: str) -> tuple[int, dict[str, Any], Any]:

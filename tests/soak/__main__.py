@@ -69,7 +69,7 @@ def keep_and_begin_again(world: Any, number: int) -> None:
         dirs_exist_ok=True,
     )
     shutil.rmtree(world.data)
-    world.told.clear()
+    world.sent.clear()
 
 
 def line(record: dict[str, Any]) -> str:

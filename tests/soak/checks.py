@@ -37,14 +37,14 @@ def disagreements(data: Path) -> list[str]:
 
 def unlike_a_clean_ingest(data: Path, folder: Path) -> list[str]:
     """How the chunks that are published of a folder differ from those that its files give now."""
-    there, wanted = published_pieces(data, folder), pieces_of(folder)
-    lacking, surplus = wanted - there, there - wanted
+    there, expected = published_pieces(data, folder), pieces_of(folder)
+    lacking, surplus = expected - there, there - expected
     if not lacking and not surplus:
         return []
     example = next(iter((lacking or surplus).elements()))[:3]
     return [
         f"{folder}: {lacking.total()} chunks are missing and {surplus.total()} are too many, "
-        f"of {wanted.total()}: {example}"
+        f"of {expected.total()}: {example}"
     ]
 
 
@@ -92,10 +92,10 @@ def published_pieces(data: Path, folder: Path) -> Pieces:
         )
 
 
-def lost_messages(server: Server, told: Mapping[str, list[str]]) -> list[str]:
+def lost_messages(server: Server, sent: Mapping[str, list[str]]) -> list[str]:
     """Which of the messages that the server accepted it has no longer, and which answers of a
     conversation are not at their end."""
-    return [problem for name in told for problem in _lost(server, name, told[name])]
+    return [problem for name in sent for problem in _lost(server, name, sent[name])]
 
 
 def _lost(server: Server, conversation: str, messages: list[str]) -> Iterator[str]:

@@ -20,10 +20,10 @@ def follow(clock: Path, traveller: time_machine.Traveller) -> None:
     """Let the clock jump whenever the file says another number."""
     shown = 0
     while True:
-        wanted = int(clock.read_text() or shown)
-        if wanted != shown:
-            traveller.shift(timedelta(seconds=wanted - shown))
-            shown = wanted
+        target_time = int(clock.read_text() or shown)
+        if target_time != shown:
+            traveller.shift(timedelta(seconds=target_time - shown))
+            shown = target_time
         time.sleep(LOOK_SECONDS)
 
 

@@ -100,7 +100,7 @@ class Round:
         self._wait_for_agreement()
         for root in self._rooted():
             self.violations += checks.unlike_a_clean_ingest(self.world.data, root)
-        self.violations += checks.lost_messages(self.world.server, self.world.told)
+        self.violations += checks.lost_messages(self.world.server, self.world.reported)
 
     def _check_roots(self, published: dict[str, int]) -> None:
         """What nobody removed is published, and where nobody edited, all of it."""
@@ -147,15 +147,15 @@ class Round:
 
     def wait_for(self, run: str) -> dict[str, Any]:
         """A run as it ended."""
-        told: dict[str, Any] = {}
+        reported: dict[str, Any] = {}
         for _ in self.while_patient():
             response = self.ask("GET", f"/ingest/status/{run}")
             if response is not None and response.status_code == 200:
-                told = response.json()
-                if told["state"] in ENDED:
-                    return told
-        self.violations.append(f"run {run} does not end: {json.dumps(told)[:300]}")
-        return told
+                reported = response.json()
+                if reported["state"] in ENDED:
+                    return reported
+        self.violations.append(f"run {run} does not end: {json.dumps(reported)[:300]}")
+        return reported
 
     def _ingest_again(self, root: Path) -> None:
         """Bring the index of a root up to date with its folder."""
@@ -255,7 +255,7 @@ def chat(round: Round) -> str:
     response = round.ask("POST", "/chat", body)
     # While the database cannot be written, the process alone remembers, and says so.
     if response is not None and response.status_code == 202 and round.kind != "disk full":
-        round.world.told.setdefault(name, []).append(message)
+        round.world.reported.setdefault(name, []).append(message)
     return _status(response)
 
 

@@ -32,15 +32,15 @@ def test_after_a_fault_nothing_is_lost_and_nothing_untrue(world: World, kind: st
     assert record["violations"] == [], record["done"]
 
 
-def test_what_is_lost_is_noticed(world: World) -> None:
+def test_a_loss_is_detected(world: World) -> None:
     round = Round(world, world.done, "nothing")
     round.prepare()
     assert rounds.chat(round) == "202"
-    assert checks.lost_messages(world.server, world.told) == []
+    assert checks.lost_messages(world.server, world.sent) == []
     with closing(sqlite3.connect(world.data / "codeinfo.sqlite3")) as database, database:
         database.execute("DELETE FROM conversations_turn WHERE role = 'user'")
-    assert checks.lost_messages(world.server, world.told)
-    world.told.clear()
+    assert checks.lost_messages(world.server, world.sent)
+    world.sent.clear()
 
 
 def test_an_index_unlike_a_clean_one_is_noticed(world: World) -> None:

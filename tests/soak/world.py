@@ -20,11 +20,11 @@ RECORD, MEMORY = "rounds.jsonl", "soak.json"
 
 @dataclass
 class World:
-    """`told` are the messages that the server has accepted and must keep, by conversation."""
+    """`sent`: conversation → messages that the server has accepted and must store."""
 
     folder: Path
     seed: int
-    told: dict[str, list[str]] = field(default_factory=dict)
+    sent: dict[str, list[str]] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -81,8 +81,8 @@ class World:
         with (self.folder / RECORD).open("a") as file:
             file.write(json.dumps(facts) + "\n")
         # With the data: where that begins again, so do the promises.
-        (self.data / MEMORY).write_text(json.dumps(self.told))
+        (self.data / MEMORY).write_text(json.dumps(self.sent))
 
     def _recall(self) -> None:
         path = self.data / MEMORY
-        self.told = json.loads(path.read_text()) if path.exists() else {}
+        self.sent = json.loads(path.read_text()) if path.exists() else {}

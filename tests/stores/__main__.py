@@ -40,10 +40,10 @@ def main(arguments: list[str]) -> int:
         ):
             print(f"On {database}, {redis} and {chroma}", flush=True)
             named = any(not argument.startswith("-") for argument in arguments)
-            asked = arguments if named else [*CHOSEN, *arguments]
+            selected = arguments if named else [*CHOSEN, *arguments]
             stores = {"DATABASE_URL": database, "REDIS_URL": redis, "CHROMA_URL": chroma}
             environ = os.environ | {f"TEST_{name}": url for name, url in stores.items()}
-            command = [sys.executable, "-m", "pytest", *LENIENT, *asked]
+            command = [sys.executable, "-m", "pytest", *LENIENT, *selected]
             return subprocess.run(command, env=environ, check=False).returncode
 
 

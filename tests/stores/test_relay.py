@@ -32,18 +32,18 @@ async def end_of(url: str) -> AsyncIterator[Hub]:
 
 async def hears(listener: Hub, speaker: Hub, topic: str) -> set[str]:
     """Say "again" until it is heard, since nobody tells when the other end listens; all heard."""
-    heard: set[str] = set()
+    received: set[str] = set()
     with listener.subscribe(topic) as changes:
         async with asyncio.timeout(PATIENCE):
             batches = changes.batches()
-            while "again" not in heard:
+            while "again" not in received:
                 speaker.notify(topic, "again")
                 try:
                     async with asyncio.timeout(0.2):
-                        heard |= set(await anext(batches))
+                        received |= set(await anext(batches))
                 except TimeoutError:
                     batches = changes.batches()
-    return heard
+    return received
 
 
 async def test_a_notice_reaches_the_other_process(url: str) -> None:
@@ -52,7 +52,7 @@ async def test_a_notice_reaches_the_other_process(url: str) -> None:
         assert await hears(one, other, "ingest") == {"again"}
 
 
-async def test_what_only_one_process_has_stays_there(url: str) -> None:
+async def test_local_notices_are_not_relayed(url: str) -> None:
     async with end_of(url) as one, end_of(url) as other:
         await hears(other, one, "logs")
         with other.subscribe("logs") as changes:
@@ -65,15 +65,15 @@ async def test_what_only_one_process_has_stays_there(url: str) -> None:
 async def test_notices_from_threads_are_all_carried(url: str) -> None:
     async with end_of(url) as one, end_of(url) as other:
         await hears(other, one, "roots")
-        wanted = {str(number) for number in range(500)}
+        expected = {str(number) for number in range(500)}
         with other.subscribe("roots") as changes:
             await asyncio.gather(
-                *(asyncio.to_thread(one.notify, "roots", number) for number in wanted)
+                *(asyncio.to_thread(one.notify, "roots", number) for number in expected)
             )
             async with asyncio.timeout(PATIENCE):
-                while wanted:
-                    wanted -= set(await anext(changes.batches()))
-        assert not wanted
+                while expected:
+                    expected -= set(await anext(changes.batches()))
+        assert not expected
 
 
 async def test_notices_wait_while_redis_is_away(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,9 @@ def ask(url: str, path: str, /, **body: Any) -> Any:
     return answer.json()
 
 
-def test_what_one_does_the_other_shows_at_once(two: tuple[Product, Product]) -> None:
+def test_changes_by_one_process_are_shown_by_the_other_at_once(
+    two: tuple[Product, Product],
+) -> None:
     one, other = two
     with connect(f"{other.url.replace('http', 'ws')}/ws", open_timeout=PATIENCE) as socket:
         hello = {"protocolVersion": "v1", "requestId": "r", "type": "subscribe_sidebar"}
@@ -45,14 +47,14 @@ def test_what_one_does_the_other_shows_at_once(two: tuple[Product, Product]) -> 
             created = ask(one.url, "/conversations", provider="builtin", model="search")
             made[created["conversationId"]] = ""
             try:
-                told = json.loads(socket.recv(timeout=1))
+                event = json.loads(socket.recv(timeout=1))
             except TimeoutError:
                 continue
-            if told.get("conversation", {}).get("conversationId") in made:
+            if event.get("conversation", {}).get("conversationId") in made:
                 break
 
 
-def test_what_one_ingests_the_other_finds_and_talks_of(
+def test_a_repository_ingested_by_one_process_is_searched_by_the_other(
     two: tuple[Product, Product],
 ) -> None:
     one, other = two

@@ -52,8 +52,8 @@ def ask(async_client: AsyncClient) -> Callable[..., Any]:
 
 
 def question(**changes: Any) -> StartTurn:
-    given: dict[str, Any] = {"conversation_id": "c1", "message": "Why?", "provider": "openai"}
-    return StartTurn(**{**given, "model": "m-1", **changes})
+    arguments: dict[str, Any] = {"conversation_id": "c1", "message": "Why?", "provider": "openai"}
+    return StartTurn(**{**arguments, "model": "m-1", **changes})
 
 
 async def ended(log: RunLog) -> None:
@@ -71,5 +71,5 @@ async def answers(conversation_id: str = "c1") -> list[Turn]:
 
 
 async def conversation(**fields: Any) -> Conversation:
-    given = {"id": "c1", "provider": "openai", "model": "m-1"}
-    return await Conversation.objects.acreate(**{**given, **fields})
+    arguments = {"id": "c1", "provider": "openai", "model": "m-1"}
+    return await Conversation.objects.acreate(**{**arguments, **fields})

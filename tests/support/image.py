@@ -51,11 +51,13 @@ def stages() -> list[list[tuple[str, str]]]:
 def context() -> Iterator[str]:
     """Names of the files that reach the build: those under what .dockerignore names with a !."""
     rules = (HOME / ".dockerignore").read_text().split()
-    kept = [rule[1:] for rule in rules if rule.startswith("!")]
+    included = [rule[1:] for rule in rules if rule.startswith("!")]
     for file in tracked():
         name = name_of(file)
         if any(
-            matches(place, rule) for place in (name, *map(str, Path(name).parents)) for rule in kept
+            matches(place, rule)
+            for place in (name, *map(str, Path(name).parents))
+            for rule in included
         ):
             yield name
 

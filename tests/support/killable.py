@@ -11,10 +11,10 @@ from tests.house.sources import HOME
 SECONDS = 60
 
 
-def output_of(script: str, given: str = "", seconds: float = SECONDS) -> str:
+def output_of(script: str, stdin: str = "", seconds: float = SECONDS) -> str:
     """What `script` writes in a process of its own, with `given` as its input."""
     command = [sys.executable, "-c", f"import django\ndjango.setup()\n{script}"]
-    text = given.encode(errors="surrogatepass")
+    text = stdin.encode(errors="surrogatepass")
     try:
         done = subprocess.run(command, cwd=HOME, input=text, capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired:

@@ -1,1 +1,1 @@
-"""What Django's own apps need on MongoDB: keys that are ObjectIds, and migrations that say so."""
+"""Django's apps on MongoDB: ObjectId keys, and migrations with these."""

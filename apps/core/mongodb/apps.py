@@ -1,4 +1,4 @@
-"""Django's apps with models of their own, whose keys would be numbers elsewhere."""
+"""Django's apps that have models, with ObjectId keys."""
 
 from django.contrib.admin.apps import AdminConfig
 from django.contrib.auth.apps import AuthConfig

@@ -1,1 +1,1 @@
-"""Django's database backend for PostgreSQL, taking text that PostgreSQL itself refuses."""
+"""Django's database backend for PostgreSQL, for text that PostgreSQL refuses."""

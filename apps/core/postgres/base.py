@@ -1,6 +1,7 @@
-"""PostgreSQL has no NUL in text and no half of a surrogate pair; models, addresses and names may.
+"""Replaces NUL and lone surrogates, which PostgreSQL's text type does not allow, by U+FFFD.
 
-SQLite keeps them. Here U+FFFD stands in their place, in what is written and in what is asked for.
+Texts of models, URLs and file names may contain them, and SQLite stores them. They are replaced in
+values that are written and in parameters of queries.
 """
 
 from typing import Any
@@ -13,32 +14,32 @@ from psycopg.types.string import StrDumperUnknown
 from apps.core.surrogates import storable
 
 
-def known(value: Any) -> Any:
-    """A value of JSON without what PostgreSQL does not know."""
+def storable_json(value: Any) -> Any:
+    """Return a JSON value with characters replaced that PostgreSQL does not allow."""
     match value:
         case str():
             return storable(value)
         case dict():
-            return {known(key): known(item) for key, item in value.items()}
+            return {storable_json(key): storable_json(item) for key, item in value.items()}
         case list() | tuple():
-            return [known(item) for item in value]
+            return [storable_json(item) for item in value]
         case _:
             return value
 
 
-class KnownText(StrDumperUnknown):
+class StorableText(StrDumperUnknown):
     def dump(self, obj: str) -> Buffer | None:
-        return super().dump(known(obj))
+        return super().dump(storable(obj))
 
 
-class KnownJson(JsonbDumper):
+class StorableJson(JsonbDumper):
     def dump(self, obj: Any) -> Buffer | None:
-        return super().dump(Jsonb(known(obj.obj), obj.dumps))
+        return super().dump(Jsonb(storable_json(obj.obj), obj.dumps))
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         connection = super().get_new_connection(conn_params)
-        connection.adapters.register_dumper(str, KnownText)
-        connection.adapters.register_dumper(Jsonb, KnownJson)
+        connection.adapters.register_dumper(str, StorableText)
+        connection.adapters.register_dumper(Jsonb, StorableJson)
         return connection

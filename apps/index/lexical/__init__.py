@@ -1,4 +1,4 @@
-"""The words of chunks: found by BM25, with their facts and the symbols of their files."""
+"""The word index: BM25 search over chunks, facts of chunks, and the symbols of files."""
 
 from apps.index.lexical.postings import Postings
 from apps.index.lexical.store import LexicalStore, get_lexical, reset_lexical

@@ -1,7 +1,7 @@
-"""The files of the word index, one a root, and the connections to them.
+"""The SQLite files of the word index, one per root, and a pool of connections to them.
 
-Any number of threads and processes may read while one writes (SQLite's write-ahead log). A file may
-be dropped at any time: the next call sees that it is gone.
+Any number of threads and processes can read while one writes (write-ahead log). A file can be
+deleted at any time; the next call notices.
 """
 
 import os
@@ -22,7 +22,7 @@ _FILE = re.compile(r"\A([0-9a-f]{32})\.sqlite3(-wal|-shm)?")
 
 @contextmanager
 def lexical_errors() -> Iterator[None]:
-    """Whatever SQLite or the file system raises, as Unavailable(LEXICAL_UNAVAILABLE)."""
+    """Translate errors of SQLite and the file system to Unavailable LEXICAL_UNAVAILABLE."""
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -30,11 +30,15 @@ def lexical_errors() -> Iterator[None]:
 
 
 class Files:
-    """Connections are kept between calls, as many of a root as were ever used at once."""
+    """The word index files in a folder. Thread-safe. Raises Unavailable LEXICAL_UNAVAILABLE.
+
+    Connections are pooled: per root as many as were ever used at the same time.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock = threading.Lock()
+        # Idle connections, each with the inode of its file.
         self._idle: dict[UUID, list[tuple[int, sqlite3.Connection]]] = {}
 
     def path(self, root_id: UUID) -> Path:
@@ -42,7 +46,7 @@ class Files:
 
     @contextmanager
     def reading(self, root_id: UUID) -> Iterator[sqlite3.Connection | None]:
-        """One unchanging view of a root's index; None where there is none of this version."""
+        """A read transaction on a root's index; None if there is no index of this version."""
         with lexical_errors(), self._connection(root_id) as database:
             if database is None:
                 yield None
@@ -53,9 +57,11 @@ class Files:
 
     @contextmanager
     def writing(self, root_id: UUID) -> Iterator[sqlite3.Connection]:
-        """A transaction: all of it is kept, or nothing. Makes the file where there is none, and
-        makes it anew where it is no index or one of another version. One that turns out to be
-        broken is deleted: all of it can be had again."""
+        """A write transaction on a root's index.
+
+        Creates the file if it is missing, and replaces it if it is not an index of this version. A
+        file that turns out to be broken is deleted, as it can be rebuilt.
+        """
         with lexical_errors(), self._without_broken(root_id):
             self._prepare(root_id)
             with self._connection(root_id) as database:
@@ -70,7 +76,7 @@ class Files:
         return self.path(root_id).exists()
 
     def copy(self, root_id: UUID, target: Path) -> bool:
-        """Copy a root's file as it is now, and whether there is one. `target` is made."""
+        """Copy a root's file to `target`. Return whether there is one."""
         with self.reading(root_id) as database:
             if database is None:
                 return False
@@ -78,8 +84,8 @@ class Files:
                 database.backup(copy)
         return True
 
-    def sound(self, root_id: UUID) -> bool:
-        """Whether there is a file of this version in which SQLite finds no fault."""
+    def is_intact(self, root_id: UUID) -> bool:
+        """Whether there is a file of this version that passes SQLite's quick_check."""
         try:
             with self.reading(root_id) as database:
                 if database is None:
@@ -96,8 +102,8 @@ class Files:
         with lexical_errors():
             self._drop(root_id)
 
-    def adopt(self, root_id: UUID, built: Path) -> None:
-        """Put a file that was built elsewhere, and is closed, in the place of a root's own."""
+    def replace(self, root_id: UUID, built: Path) -> None:
+        """Replace a root's file by one that was built elsewhere and is closed."""
         with lexical_errors():
             self.folder.mkdir(parents=True, exist_ok=True)
             self._drop(root_id)
@@ -107,7 +113,7 @@ class Files:
         """The roots that have a file."""
         with lexical_errors():
             names = os.listdir(self.folder) if self.folder.is_dir() else []
-        return {UUID(hex=found[1]) for name in names if (found := _FILE.fullmatch(name))}
+        return {UUID(hex=match[1]) for name in names if (match := _FILE.fullmatch(name))}
 
     def close(self) -> None:
         with self._lock:
@@ -117,44 +123,45 @@ class Files:
 
     @contextmanager
     def _connection(self, root_id: UUID) -> Iterator[sqlite3.Connection | None]:
-        """A connection for the caller alone. One that met an error is not used again."""
+        """A connection that no other thread uses. After an error it is closed."""
         try:
-            # As long as a connection has it open, no other file gets its number.
-            number = self.path(root_id).stat().st_ino
+            # No other file has this inode while a connection has the file open.
+            inode = self.path(root_id).stat().st_ino
         except FileNotFoundError:
             yield None
             return
-        database = self._taken(root_id, number) or self._opened(root_id)
+        database = self._pooled(root_id, inode) or self._open(root_id)
         if database is None:
             yield None
             return
-        whole = False
+        succeeded = False
         try:
             yield database
-            whole = True
+            succeeded = True
         finally:
-            if whole:
+            if succeeded:
                 with self._lock:
-                    self._idle.setdefault(root_id, []).append((number, database))
+                    self._idle.setdefault(root_id, []).append((inode, database))
             else:
                 database.close()
 
-    def _taken(self, root_id: UUID, number: int) -> sqlite3.Connection | None:
+    def _pooled(self, root_id: UUID, inode: int) -> sqlite3.Connection | None:
+        """An idle connection to this inode. Closes connections to a file that was replaced."""
         with self._lock:
             idle = self._idle.get(root_id, [])
-            current = [each for each in idle if each[0] == number]
-            _close([each for each in idle if each[0] != number])
-            taken = current.pop()[1] if current else None
+            current = [each for each in idle if each[0] == inode]
+            _close([each for each in idle if each[0] != inode])
+            database = current.pop()[1] if current else None
             self._idle[root_id] = current
-        return taken
+        return database
 
-    def _opened(self, root_id: UUID) -> sqlite3.Connection | None:
+    def _open(self, root_id: UUID) -> sqlite3.Connection | None:
         database = open_file(self.path(root_id), "rw")
         try:
             if schema.version(database) == schema.VERSION:
-                # A kill loses nothing, a power cut the last writes: they are built again.
+                # A kill loses nothing. A power cut loses the last writes, which are rebuilt.
                 database.execute("PRAGMA synchronous = NORMAL")
-                # 8 MB instead of 2: a fifth faster where the index has 26.
+                # 8 MB instead of 2 MB makes queries of a 26 MB index a fifth faster.
                 database.execute("PRAGMA cache_size = -8000")
                 return database
         except sqlite3.Error:
@@ -173,7 +180,7 @@ class Files:
             raise
 
     def _prepare(self, root_id: UUID) -> None:
-        """See to it that there is a file of this version."""
+        """Create or replace the file unless it is of this version."""
         path = self.path(root_id)
         if path.exists() and _version(path) == schema.VERSION:
             return
@@ -194,7 +201,7 @@ class Files:
 
 
 def _version(path: Path) -> int:
-    """-1 where a file is no database."""
+    """Return the version of a file; -1 if it is not a database."""
     database = open_file(path, "rw")
     try:
         return schema.version(database)

@@ -34,8 +34,8 @@ class Postings:
     def scores(self, words: Iterable[str]) -> Scores:
         """Return the score of each row for these distinct words, float32 (size,)."""
         scores = np.zeros(self.size, np.float32)
-        found = [self._hits(word) for word in words if word in self.places]
-        for hits in scoring.drop_stopwords(found, self.chunks):
+        ranges = [self._hits(word) for word in words if word in self.places]
+        for hits in scoring.drop_stopwords(ranges, self.chunks):
             part = slice(hits.start, hits.stop)
             scores[self.rows[part]] += self.term_scores[part]
         return scores
@@ -56,8 +56,8 @@ def of_rows(database: sqlite3.Connection, numbers: NDArray[np.intp]) -> Postings
     row_of[numbers - first] = np.arange(len(numbers))
     words, hits, word_of = _all_hits(database)
     rows = row_of[hits["chunk"].astype(np.intp) - first]
-    wanted = rows >= 0
-    rows, hits, word_of = rows[wanted], hits[wanted], word_of[wanted]
+    selected = rows >= 0
+    rows, hits, word_of = rows[selected], hits[selected], word_of[selected]
     counts = np.bincount(word_of, minlength=len(words))
     norms, chunks = scoring.norms(lengths[numbers - first])
     return Postings(
@@ -75,13 +75,14 @@ def of_rows(database: sqlite3.Connection, numbers: NDArray[np.intp]) -> Postings
 def _all_hits(
     database: sqlite3.Connection,
 ) -> tuple[Sequence[str], NDArray[np.void], NDArray[np.int32]]:
-    """All words, the hits of all of them in this order, and the place of each one's word."""
+    """Return all words, the hits of all words in this order, and the index of each hit's word,
+    int32 (hits,)."""
     places: dict[str, int] = {}
-    found = [
+    postings = [
         (places.setdefault(word, len(places)), blob)
         for word, blob in database.execute("SELECT word, hits FROM posting ORDER BY word")
     ]
-    of_blob = np.array([place for place, _ in found], np.int32)
-    sizes = np.array([len(blob) for _, blob in found], np.intp) // HIT.itemsize
-    hits = np.frombuffer(b"".join(blob for _, blob in found), HIT)
+    of_blob = np.array([place for place, _ in postings], np.int32)
+    sizes = np.array([len(blob) for _, blob in postings], np.intp) // HIT.itemsize
+    hits = np.frombuffer(b"".join(blob for _, blob in postings), HIT)
     return list(places), hits, np.repeat(of_blob, sizes)

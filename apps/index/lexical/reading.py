@@ -1,4 +1,4 @@
-"""What is read of a root's chunks and symbols, beside finding them by their words (`scoring`)."""
+"""Queries for chunks and symbols of a root by other keys than words; for words see `scoring`."""
 
 import json
 import sqlite3
@@ -16,17 +16,19 @@ _FACTS = (
     " language, chunk_hash"
 )
 _CHUNKS = "FROM chunk JOIN file ON file.id = chunk.file"
-_ASKED = "WHERE chunk.id IN (SELECT value FROM json_each(?))"
+_BY_ID = "WHERE chunk.id IN (SELECT value FROM json_each(?))"
 _SYMBOL = (
     "SELECT name, symbol.path, kind, start_line, end_line, signature, source_file, file.path,"
     " language FROM symbol JOIN file ON file.id = symbol.file"
 )
 
-_SAME_AS_CHUNKS = {
+# Each must count as many rows as `chunk` has.
+_ROW_COUNTS = {
     "texts": "SELECT count(*) FROM chunk JOIN text USING (number)",
     "files": "SELECT count(*) FROM chunk JOIN file ON file.id = chunk.file",
 }
-_NO_SYMBOLS = {
+# Each must count no row.
+_SYMBOL_FAULTS = {
     "of no file": "SELECT count(*) FROM symbol WHERE file NOT IN (SELECT id FROM file)",
     "twice": (
         "SELECT count(*) FROM (SELECT 1 FROM symbol"
@@ -50,25 +52,27 @@ def count(database: sqlite3.Connection) -> int:
 
 
 def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
-    """Tables that do not agree: of texts, files and postings with chunks, of symbols with files."""
+    """Return inconsistencies: texts, files or postings without chunk, symbols without file."""
     chunks = count(database)
-    found: list[tuple[Fault, str]] = []
-    for what, query in _SAME_AS_CHUNKS.items():
+    faults: list[tuple[Fault, str]] = []
+    for what, query in _ROW_COUNTS.items():
         (number,) = database.execute(query).fetchone()
         if number != chunks:
-            found.append(("words_unreadable", f"{what} of {number:,} chunks, {chunks:,} are there"))
+            faults.append(
+                ("words_unreadable", f"{what} of {number:,} chunks, {chunks:,} are there")
+            )
     _, _, files = scoring.concatenate(database.execute("SELECT * FROM segment").fetchall())
     if (number := int((files > 0).sum())) != chunks:
-        found.append(("words_unreadable", f"words of {number:,} chunks, {chunks:,} are there"))
-    for what, query in _NO_SYMBOLS.items():
+        faults.append(("words_unreadable", f"words of {number:,} chunks, {chunks:,} are there"))
+    for what, query in _SYMBOL_FAULTS.items():
         (number,) = database.execute(query).fetchone()
         if number:
-            found.append(("symbols_differ", f"{number:,} definitions {what}"))
-    return found
+            faults.append(("symbols_differ", f"{number:,} definitions {what}"))
+    return faults
 
 
 def origin(database: sqlite3.Connection) -> Origin | None:
-    """Whose the index is; None in one that was written before this was kept."""
+    """Return who wrote the index; None if an earlier version of codeinfo did."""
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'origin'").fetchone():
         return None
     row = database.execute("SELECT installation, path, name FROM origin").fetchone()
@@ -76,13 +80,13 @@ def origin(database: sqlite3.Connection) -> Origin | None:
 
 
 def facts(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ChunkFacts]:
-    rows = database.execute(f"SELECT {_FACTS} {_CHUNKS} {_ASKED}", (json.dumps(list(ids)),))
+    rows = database.execute(f"SELECT {_FACTS} {_CHUNKS} {_BY_ID}", (json.dumps(list(ids)),))
     return {row[0]: _chunk_facts(row) for row in rows}
 
 
 def chunks(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, StoredChunk]:
     rows = database.execute(
-        f"SELECT {_FACTS}, text {_CHUNKS} JOIN text USING (number) {_ASKED}",
+        f"SELECT {_FACTS}, text {_CHUNKS} JOIN text USING (number) {_BY_ID}",
         (json.dumps(list(ids)),),
     )
     return {
@@ -91,18 +95,18 @@ def chunks(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Stored
 
 
 def contents(database: sqlite3.Connection, source_files: Collection[str]) -> Contents:
-    """All chunks of these files."""
+    """Return all chunks of these files, which are SourceFile ids."""
     rows = database.execute("SELECT id, source_file, path, language FROM file").fetchall()
     files = [row for row in rows if row[1] in source_files]
     place = {row[0]: index for index, row in enumerate(files)}
-    found = [
+    chunks = [
         (number, chunk_id, tuple(names.split()), place[file])
         for number, chunk_id, names, file in database.execute(
             "SELECT number, id, names, file FROM chunk ORDER BY number"
         )
         if file in place
     ]
-    numbers, ids, names, file_of = zip(*found, strict=True) if found else ((), (), (), ())
+    numbers, ids, names, file_of = zip(*chunks, strict=True) if chunks else ((), (), (), ())
     return Contents(
         ids=ids,
         names=names,
@@ -114,7 +118,7 @@ def contents(database: sqlite3.Connection, source_files: Collection[str]) -> Con
 
 
 def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
-    """The ids of chunks by their numbers."""
+    """Return chunk number → chunk id."""
     return dict(
         database.execute(
             "SELECT number, chunk.id FROM json_each(?) AS query"
@@ -124,14 +128,14 @@ def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, st
     )
 
 
-def naming(database: sqlite3.Connection, identifier: str, n: int) -> list[str]:
-    """Ids of n chunks in whose text an identifier stands, by path and line."""
-    found = database.execute(
+def with_identifier(database: sqlite3.Connection, identifier: str, n: int) -> list[str]:
+    """Return the ids of n chunks whose text contains an identifier, by path and line."""
+    blobs = database.execute(
         "SELECT hits FROM segment CROSS JOIN naming"
         " ON naming.segment = segment.id AND identifier = ?",
         (identifier,),
     )
-    numbers = np.frombuffer(b"".join(hits for (hits,) in found), "<u4")
+    numbers = np.frombuffer(b"".join(hits for (hits,) in blobs), "<u4")
     rows = database.execute(
         "SELECT chunk.id FROM json_each(?) AS named CROSS JOIN chunk"
         " ON number = named.value JOIN file ON file.id = chunk.file"
@@ -142,12 +146,12 @@ def naming(database: sqlite3.Connection, identifier: str, n: int) -> list[str]:
 
 
 def definitions(database: sqlite3.Connection, name: str) -> list[StoredSymbol]:
-    """The symbols of a name in any case, by path and line."""
+    """Return the symbols of a name, whatever its case, by path and line."""
     return _symbols(database, "name = ? ORDER BY file.path, start_line", name)
 
 
 def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol]:
-    """The symbols of a file, by line, outer before inner."""
+    """Return the symbols of a file by line, outer before inner."""
     return _symbols(database, "source_file = ? ORDER BY start_line, end_line DESC", source_file)
 
 

@@ -1,11 +1,13 @@
-"""The tables of a root's word index, and the version by which an old file is known.
+"""The tables of a root's word index, and the version of this schema.
 
-A segment is what one `add` wrote, or several that have been merged: the chunks of numbers `first`,
-`first` + 1, …, with the length in words and the file of each, 0 where a chunk has been deleted. A
-posting holds the chunks of one segment that have one word (`scoring.HIT`), a naming those in which
-one identifier stands (u4). `state.writes` changes with every write; it and `state.edition`, which
-never does, begin anywhere, so that no two files of one name are taken for each other. Texts are in
-a table of their own, so that facts, which are asked for by the hundred, lie close together.
+segment: the chunks that one `add` wrote, or several segments merged. Its chunks have the numbers
+    `first`, `first` + 1, …; `lengths` (u4, in words) and `files` (u4, file ids) have one entry a
+    chunk, 0 for a deleted one.
+posting: the chunks of a segment that contain a word (`scoring.HIT`).
+naming: the chunks of a segment whose text contains an identifier (u4, chunk numbers).
+state: `writes` changes with every write, `edition` never. Both start at a random number, so that
+    caches notice a file that replaced another one.
+text: separate from `chunk`, so that the rows of `chunk`, read by the hundred, lie close together.
 """
 
 import sqlite3
@@ -60,23 +62,23 @@ CREATE TABLE naming (
     PRIMARY KEY (segment, identifier)
 ) WITHOUT ROWID;
 """
-# What a change of the splitter or the stemmer would show in.
+# A change of the splitter or the stemmer changes the words of this text, and so the version.
 _SAMPLE = (
     "parseHTTPResponses_v2 running telling classes status tries tried queries XMLHttpRequest "
     "snake_case_names größe caches cached 2025 __init__ kubernetes ingresses utf8Bytes"
 )
-# Positive, as it must fit SQLite's user_version, and never 0, which a new file has.
+# It must fit SQLite's user_version: positive, and not 0, which a new file has.
 VERSION = crc32(f"{_TABLES} {' '.join(words(_SAMPLE))}".encode()) % 0x7FFFFFFF + 1
 
 
 def version(database: sqlite3.Connection) -> int:
-    """The version of an open file; 0 where it has no tables yet."""
-    (found,) = database.execute("PRAGMA user_version").fetchone()
-    return int(found)
+    """Return the schema version of an open file; 0 if it has no tables yet."""
+    (number,) = database.execute("PRAGMA user_version").fetchone()
+    return int(number)
 
 
 def create(database: sqlite3.Connection) -> None:
-    """Make the tables, in one step. Another process may have made them meanwhile."""
+    """Create the tables in one transaction, unless another process has created them."""
     database.execute("BEGIN IMMEDIATE")
     if version(database) == 0:
         for statement in filter(str.strip, _TABLES.split(";")):

@@ -19,15 +19,15 @@ from apps.index.types import Filters
 
 # The fields in the order in which postings count them.
 FIELDS = ("body", "path", "names", "symbol")
-# A word in the path or in a declared name says more of what a chunk is about than one in its text.
+# A word in the path or in a declared name tells more about a chunk than a word in its text.
 WEIGHTS: Mapping[str, float] = {"body": 1.0, "path": 2.0, "names": 2.0, "symbol": 2.0}
 K1 = 1.2
 B = 0.75
 # A word in a larger share of the chunks is a stop word: it hardly separates them and costs most.
 # It is dropped if the query has a rarer word.
-COMMON = 0.4
-# No word is a stop word in an index of so few chunks.
-FEW = 1_000
+STOPWORD_SHARE = 0.4
+# A word that fewer chunks contain is no stop word.
+MIN_STOPWORD_CHUNKS = 1_000
 
 # One posting: the number of a chunk, and the occurrences of the word in each field.
 HIT = np.dtype([("chunk", "<u4"), ("times", "u1", (len(FIELDS),))])
@@ -39,7 +39,7 @@ _POSTINGS = (
 _FIELD_WEIGHTS = np.array([WEIGHTS[field] for field in FIELDS], np.float32)
 Scores = NDArray[np.float32]
 Hits = NDArray[Any]
-Found = TypeVar("Found", bound=Sized)
+PostingsT = TypeVar("PostingsT", bound=Sized)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Snapshot:
     live: number of chunks that are not deleted
     """
 
-    writes: int
+    writes: int  # `state` of the index when it was read
     edition: int
     first: int
     files: NDArray[np.uint32]
@@ -75,8 +75,8 @@ def norms(lengths: NDArray[np.uint32]) -> tuple[Scores, int]:
     is 0), and the number of chunks whose length is above 0."""
     live = lengths > 0
     mean = lengths[live].mean() if live.any() else 1.0
-    found = np.where(live, K1 * (1 - B + B * lengths / mean), np.inf).astype(np.float32)
-    return found, int(live.sum())
+    norms = np.where(live, K1 * (1 - B + B * lengths / mean), np.inf).astype(np.float32)
+    return norms, int(live.sum())
 
 
 def concatenate(
@@ -106,12 +106,12 @@ def best(
     allowed = _allowed_files(database, where)
     if allowed is not None:
         scores[~np.isin(snapshot.files, allowed)] = 0
-    found = np.flatnonzero(scores)
-    if len(found) > n:
-        least = np.partition(scores[found], -n)[-n]
-        found = found[scores[found] >= least]
-    found = found[np.argsort(-scores[found], kind="stable")][:n]
-    return found + snapshot.first, scores[found]
+    chunks = np.flatnonzero(scores)
+    if len(chunks) > n:
+        nth_best = np.partition(scores[chunks], -n)[-n]
+        chunks = chunks[scores[chunks] >= nth_best]
+    chunks = chunks[np.argsort(-scores[chunks], kind="stable")][:n]
+    return chunks + snapshot.first, scores[chunks]
 
 
 def frequencies(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, int]:
@@ -124,10 +124,10 @@ def frequencies(database: sqlite3.Connection, words: Sequence[str]) -> dict[str,
 
 def postings(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, Hits]:
     """Return the postings of each word that any chunk contains, in the order of `words`."""
-    found: dict[str, list[bytes]] = {}
+    blobs_of: dict[str, list[bytes]] = {}
     for word, hits in database.execute(f"SELECT word, hits {_POSTINGS}", _as_json(words)):
-        found.setdefault(word, []).append(hits)
-    return {word: np.frombuffer(b"".join(blobs), HIT) for word, blobs in found.items()}
+        blobs_of.setdefault(word, []).append(hits)
+    return {word: np.frombuffer(b"".join(blobs), HIT) for word, blobs in blobs_of.items()}
 
 
 def _as_json(words: Sequence[str]) -> tuple[str]:
@@ -144,9 +144,11 @@ def _scores(snapshot: Snapshot, postings: Sequence[Hits]) -> Scores:
     return scores
 
 
-def drop_stopwords(postings: Sequence[Found], chunks: int) -> Sequence[Found]:
+def drop_stopwords(postings: Sequence[PostingsT], chunks: int) -> Sequence[PostingsT]:
     """Drop the postings of stop words, unless the query has no other word."""
-    return [each for each in postings if len(each) <= max(FEW, COMMON * chunks)] or postings
+    return [
+        each for each in postings if len(each) <= max(MIN_STOPWORD_CHUNKS, STOPWORD_SHARE * chunks)
+    ] or postings
 
 
 def term_scores(
@@ -156,15 +158,15 @@ def term_scores(
     frequency of each hit's word, among `chunks` chunks."""
     weighted_tf = hits["times"].astype(np.float32) @ _FIELD_WEIGHTS
     idf = np.log(1 + (chunks - counts + 0.5) / (counts + 0.5))
-    found: Scores = (idf * (K1 + 1)).astype(np.float32) * weighted_tf / (weighted_tf + norms)
-    return found
+    scores: Scores = (idf * (K1 + 1)).astype(np.float32) * weighted_tf / (weighted_tf + norms)
+    return scores
 
 
 def _allowed_files(database: sqlite3.Connection, where: Filters | None) -> NDArray[np.int64] | None:
     """Return the numbers of the files that pass the filters; None if there is no filter."""
     if where is None or not (where.path or where.language):
         return None
-    # As SQLite has it, `*` stands for any characters, slashes too.
+    # In SQLite's GLOB, `*` also matches slashes.
     pattern = where.path if any(mark in where.path for mark in "*?[") else f"{where.path}*"
     rows = database.execute(
         "SELECT id FROM file WHERE path GLOB ? AND ? IN ('', language)", (pattern, where.language)

@@ -1,4 +1,4 @@
-"""Writing postings: each `add` makes a segment, deleting removes postings, merging compacts."""
+"""Writes postings in segments, as Lucene does: each `add` makes one, `merge` joins several."""
 
 import json
 import sqlite3
@@ -17,13 +17,13 @@ from apps.index.types import Check, VectorRecord
 
 Mask = NDArray[np.bool_]
 
-_MOST_TIMES = 255
-# Of a table, looked through together: 5 ms of work.
+_MAX_COUNT = 255
+# Rows of a table that are scanned together: 5 ms of work.
 ROWS_AT_ONCE = 5_000
-# Where no more than one in so many chunks of a segment goes, its words are counted again to find
-# their postings.
-FEW = 8
-# The two tables of hits: the key of each, and what its blobs are made of.
+# If at most 1 of this many chunks of a segment is deleted, the words of the deleted chunks are
+# extracted again to find their postings. Otherwise all postings of the segment are scanned.
+SCAN_ABOVE = 8
+# The key column and the item type of the blobs, for both tables of hits.
 _KEYS = {"posting": "word", "naming": "identifier"}
 _KINDS = {"posting": HIT, "naming": np.dtype([("chunk", "<u4")])}
 _KEY = itemgetter(0)
@@ -32,27 +32,33 @@ _KEY = itemgetter(0)
 def write(
     database: sqlite3.Connection, first: int, records: Sequence[VectorRecord], files: list[int]
 ) -> None:
-    """Index the words and identifiers of some chunks, numbered from `first`; `files` are the
-    numbers of their files."""
-    found, words = _terms(map(_fields, records))
+    """Write a segment with the words and identifiers of some chunks.
+
+    first: number of the first chunk
+    files: file number of each chunk
+    """
+    identifiers, words = _terms(map(_fields, records))
     lengths = words.sizes.reshape(-1, len(FIELDS)).sum(axis=1)
     segment = _next_segment(database)
     _insert_segment(database, segment, first, lengths, np.array(files))
-    # In the order of the key, the table only grows at its end.
+    # In key order, each insert appends to the table.
     _insert(database, "posting", _rows(segment, words.names, *_postings(words, first)))
-    _insert(database, "naming", _rows(segment, found.names, *_namings(found, first)))
+    _insert(database, "naming", _rows(segment, identifiers.names, *_namings(identifiers, first)))
 
 
 def next_number(database: sqlite3.Connection) -> int:
-    """A number above those of all chunks that there are, or were in a segment that there is."""
+    """Return a number above those of all chunks, deleted ones included."""
     last = "SELECT ifnull(max(first + length(lengths) / 4), 0) FROM segment"
     return int(database.execute(last).fetchone()[0])
 
 
 def to_merge(database: sqlite3.Connection, most: int) -> list[list[int]]:
-    """Which segments to make one of, where there are more than `most`, since each costs a look per
-    word. Half of them are left, so that there is time until the next time; the smallest
-    neighbours go together, so that large ones are not written again for every small one."""
+    """Return groups of neighbouring segment ids to merge; none if there are at most `most`.
+
+    A query looks up each word in each segment. Merging leaves half of `most`, so that the next
+    merge is not due soon. The smallest neighbours are merged first, so that large segments are
+    rarely written again.
+    """
     rows = database.execute("SELECT id, length(lengths) FROM segment ORDER BY first").fetchall()
     if len(rows) <= most:
         return []
@@ -65,13 +71,13 @@ def to_merge(database: sqlite3.Connection, most: int) -> list[list[int]]:
 
 
 def merge(database: sqlite3.Connection, group: Sequence[int], check: Check) -> None:
-    """Make one of some segments that are neighbours, with a `check` before each word."""
+    """Merge neighbouring segments into one. `check` is called before each word."""
     which = f"segment.id IN ({', '.join('?' * len(group))})"
     segments = database.execute(f"SELECT * FROM segment WHERE {which}", group).fetchall()
     merged = _next_segment(database)
     _insert_segment(database, merged, *concatenate(segments))
     for table, key in _KEYS.items():
-        # SQLite sorts them before it gives the first, so that the table may grow meanwhile.
+        # SQLite sorts all rows before it returns the first, so the loop may insert into the table.
         rows = database.execute(
             f"SELECT {key}, hits FROM segment CROSS JOIN {table} ON segment = segment.id"
             f" WHERE {which} ORDER BY {key}, first",
@@ -85,7 +91,7 @@ def merge(database: sqlite3.Connection, group: Sequence[int], check: Check) -> N
 def _joined(
     segment: int, rows: Iterable[tuple[str, bytes]], check: Check
 ) -> Iterator[tuple[int, str, bytes]]:
-    """A row for each key of these, which are in its order, with the hits of all of its rows."""
+    """Join the hits of each key. `rows` are in key order."""
     for key, group in groupby(rows, _KEY):
         check()
         ingest_throttle.yield_to_queries()
@@ -93,41 +99,45 @@ def _joined(
 
 
 def _terms(chunks: Iterable[Sequence[str]]) -> tuple[Terms, Terms]:
-    """The identifiers in the fields of some chunks, and the words."""
-    found = Terms.of(map(runs, chain.from_iterable(chunks))).in_order()
-    return found, found.split(words_of).in_order()
+    """Return the identifiers in the fields of some chunks, and the words."""
+    identifiers = Terms.of(map(runs, chain.from_iterable(chunks))).in_order()
+    return identifiers, identifiers.split(words_of).in_order()
 
 
 def _fields(record: VectorRecord) -> tuple[str, ...]:
-    """The texts of a chunk in the order of FIELDS."""
+    """Return the texts of a chunk in the order of FIELDS."""
     assert FIELDS == ("body", "path", "names", "symbol")
     return record.text, record.facts.path, record.facts.names, record.facts.symbol
 
 
 def _postings(words: Terms, first: int) -> tuple[Numbers, Hits]:
-    """The word of each hit, in order, and the hits."""
-    text, word, times = words.by_term()
+    """Return the word index of each hit, ascending, and the hits (`scoring.HIT`)."""
+    text, word, counts = words.by_term()
     chunk, field = np.divmod(text, len(FIELDS))
     fresh = np.diff(word, prepend=-1).astype(bool) | np.diff(chunk, prepend=-1).astype(bool)
     ingest_throttle.yield_to_queries()
     hits = np.zeros(np.count_nonzero(fresh), HIT)
     hits["chunk"] = first + chunk[fresh]
-    hits["times"][np.cumsum(fresh) - 1, field] = np.minimum(times, _MOST_TIMES)
+    hits["times"][np.cumsum(fresh) - 1, field] = np.minimum(counts, _MAX_COUNT)
     return word[fresh], hits
 
 
-def _namings(found: Terms, first: int) -> tuple[Numbers, Hits]:
-    """The identifier of each hit, in order, and the hits: they stand in a body."""
-    text, run, _ = found.by_term()
-    naming = np.array([is_identifier(name) for name in found.names], bool)
-    kept = (text % len(FIELDS) == FIELDS.index("body")) & naming[run]
-    return run[kept], (first + text[kept] // len(FIELDS)).astype(_KINDS["naming"])
+def _namings(runs: Terms, first: int) -> tuple[Numbers, Hits]:
+    """Return the index of each hit's identifier, ascending, and the chunk numbers of the hits. Only
+    identifiers in a body count."""
+    text, run, _ = runs.by_term()
+    names = np.array([is_identifier(name) for name in runs.names], bool)
+    hits = (text % len(FIELDS) == FIELDS.index("body")) & names[run]
+    return run[hits], (first + text[hits] // len(FIELDS)).astype(_KINDS["naming"])
 
 
 def _rows(
     segment: int, names: Sequence[str], owners: Numbers, hits: Hits
 ) -> Iterator[tuple[int, str, bytes]]:
-    """What a table has of hits: a row for each of the names, by their numbers, that own some."""
+    """Yield a row (segment, name, hits) for each name that owns hits.
+
+    owners: index in `names` of each hit's owner, ascending
+    """
     blob, size = hits.tobytes(), hits.itemsize
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
     bounds = pairwise((*(starts * size).tolist(), len(blob)))
@@ -153,46 +163,47 @@ def _insert(
     database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", rows)
 
 
-def remove_files(database: sqlite3.Connection, gone: Sequence[int], check: Check) -> None:
-    """Take the chunks of some files out of all segments, with a `check` before each."""
+def remove_files(database: sqlite3.Connection, deleted: Sequence[int], check: Check) -> None:
+    """Remove the chunks of files from all segments. `check` is called before each segment."""
     for segment, first, *blobs in database.execute("SELECT * FROM segment").fetchall():
         check()
         lengths, files = (np.frombuffer(blob, "<u4") for blob in blobs)
-        kept = ~np.isin(files, gone)
-        if kept.all():
+        remaining = ~np.isin(files, deleted)
+        if remaining.all():
             continue
-        if not files[kept].any():
+        if not files[remaining].any():
             _drop(database, segment)
             continue
-        # Those that are gone keep their numbers, with no length, file or posting any more.
+        # The numbers of deleted chunks stay unused: length and file are 0.
         database.execute(
             "UPDATE segment SET lengths = ?, files = ? WHERE id = ?",
             (
-                (lengths * kept).astype("<u4").tobytes(),
-                (files * kept).astype("<u4").tobytes(),
+                (lengths * remaining).astype("<u4").tobytes(),
+                (files * remaining).astype("<u4").tobytes(),
                 segment,
             ),
         )
-        names = _names(database, first + np.flatnonzero(~kept), len(files))
+        keys = _keys_of(database, first + np.flatnonzero(~remaining), len(files))
         for table in _KEYS:
-            _delete_postings(database, table, segment, kept, first, names[table] if names else None)
+            table_keys = keys[table] if keys else None
+            _delete_postings(database, table, segment, remaining, first, table_keys)
 
 
-def _names(
-    database: sqlite3.Connection, gone: NDArray[np.intp], total: int
+def _keys_of(
+    database: sqlite3.Connection, chunks: NDArray[np.intp], total: int
 ) -> Mapping[str, Sequence[str]] | None:
-    """The keys of each table under which some of the chunks of a segment may stand, counted anew;
-    None where looking through all is quicker."""
-    if len(gone) * FEW > total:
+    """Return the keys of each table that have hits in `chunks`, of a segment of `total` chunks;
+    None if scanning the whole segment is faster."""
+    if len(chunks) * SCAN_ABOVE > total:
         return None
     rows = database.execute(
         "SELECT text, file.path, names, symbol FROM json_each(?) AS query"
         " CROSS JOIN chunk ON number = query.value JOIN text USING (number)"
         " JOIN file ON file.id = chunk.file",
-        (json.dumps(gone.tolist()),),
+        (json.dumps(chunks.tolist()),),
     )
-    found, words = _terms(rows)
-    return {"posting": words.names, "naming": found.names}
+    identifiers, words = _terms(rows)
+    return {"posting": words.names, "naming": identifiers.names}
 
 
 def _drop(database: sqlite3.Connection, segment: int) -> None:
@@ -205,27 +216,31 @@ def _delete_postings(
     database: sqlite3.Connection,
     table: str,
     segment: int,
-    kept: Mask,
+    remaining: Mask,
     first: int,
-    names: Sequence[str] | None,
+    keys: Sequence[str] | None,
 ) -> None:
-    """Take the chunks that are not kept out of a segment's postings or namings, looking at these
-    words or identifiers alone where some are given."""
+    """Delete hits from a segment's rows in `posting` or `naming`.
+
+    remaining: bool (chunks of the segment,), false for deleted chunks
+    first: number of the segment's first chunk
+    keys: the words or identifiers to read; None for all
+    """
     key, which = _KEYS[table], "segment = :segment"
-    if names is not None:
-        which += f" AND {key} IN (SELECT value FROM json_each(:names))"
+    if keys is not None:
+        which += f" AND {key} IN (SELECT value FROM json_each(:keys))"
     rows = database.execute(
         f"SELECT {key}, hits FROM {table} WHERE {which}",
-        {"segment": segment, "names": json.dumps(names)},
+        {"segment": segment, "keys": json.dumps(keys)},
     )
     changed, emptied = [], []
-    while some := rows.fetchmany(ROWS_AT_ONCE):
+    while batch := rows.fetchmany(ROWS_AT_ONCE):
         ingest_throttle.yield_to_queries()
-        words, blobs = zip(*some, strict=True)
+        words, blobs = zip(*batch, strict=True)
         hits = np.frombuffer(b"".join(blobs), _KINDS[table])
-        stays = kept[hits["chunk"] - first]
+        stays = remaining[hits["chunk"] - first]
         ends = np.cumsum([len(blob) for blob in blobs]) // hits.itemsize
-        # Most words stand in no chunk that goes.
+        # Most words are in no deleted chunk.
         for place in np.unique(np.searchsorted(ends, np.flatnonzero(~stays), "right")).tolist():
             part = slice(ends[place - 1] if place else 0, ends[place])
             left = hits[part][stays[part]]

@@ -1,8 +1,7 @@
-"""The word index: which chunks have which words, one SQLite file per root.
+"""The word index: an inverted index of chunks, one SQLite file per root.
 
-It knows the chunks of the vector store by the same ids. Words stand in postings of our own, since
-SQLite's FTS5 scores row by row and takes ten times as long for a question of common words
-(docs/decisions.md); all else is plain tables.
+Chunks have the same ids as in the vector store. Postings are blobs instead of an FTS5 table: FTS5
+scores row by row and takes ten times as long for a query of common words (docs/decisions.md).
 """
 
 import json
@@ -34,20 +33,20 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
-# Rows of one segment: what is counted in memory at once, and one transaction holds.
+# Chunks of one segment. They are indexed in memory and written in one transaction.
 SEGMENT_ROWS = 5_000
-# Each costs a question a look per word.
-MOST_SEGMENTS = 24
+# A query looks up each word in each segment.
+MAX_SEGMENTS = 24
 
 
 class LexicalStore:
-    """All verbs on words. Safe from any thread; several processes may read while one writes.
+    """Reads and writes the word index. Thread-safe; several processes can read while one writes.
 
-    Errors: Unavailable(LEXICAL_UNAVAILABLE) where a file cannot be read or written. A root without
-    a file, or with one of another version, is no error: it holds nothing.
+    Raises Unavailable LEXICAL_UNAVAILABLE if a file cannot be read or written. A root without a
+    file, or with a file of another version, is not an error: it has no chunks.
 
-    What it answers with may belong to files that are not published yet or any more: callers keep
-    what belongs to a live SourceFile, as they do with vectors.
+    Results include files that are not published, or no longer. Callers filter by live SourceFile,
+    as they do for vectors.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -55,16 +54,17 @@ class LexicalStore:
         self._unfinished = Files(folder / "rebuild")
         self._lock = threading.Lock()
         self._snapshots: dict[UUID, scoring.Snapshot] = {}
-        self._counts: dict[UUID, tuple[tuple[int, int], int]] = {}  # the state, and the chunks then
+        # Root id → `scoring.state` and the number of chunks at that state.
+        self._counts: dict[UUID, tuple[tuple[int, int], int]] = {}
 
     def add(self, root_id: UUID, records: Sequence[VectorRecord]) -> None:
-        """Keep the words and facts of records. An id that is there already stays as it is."""
+        """Index records. A record whose id exists is ignored."""
         for start in range(0, len(records), SEGMENT_ROWS):
             with self._files.writing(root_id) as database:
                 writing.add(database, records[start : start + SEGMENT_ROWS])
 
     def add_symbols(self, root_id: UUID, files: Sequence[tuple["SourceFile", ChunkedFile]]) -> None:
-        """Keep the definitions that stand in some files, once for each file."""
+        """Store the definitions in some files. Call it once for each file."""
         if described := [(row, file) for row, file in files if file.symbols]:
             with self._files.writing(root_id) as database:
                 writing.add_symbols(database, described)
@@ -72,81 +72,83 @@ class LexicalStore:
     def search(
         self, root_id: UUID, words: Sequence[str], n: int, where: Filters | None = None
     ) -> list[LexicalHit]:
-        """The n best chunks that have any of the words (as `lexical.words` gives them), best
-        first."""
+        """Return the n best chunks that contain any of the words, best first.
+
+        words: as `lexical.words` returns them
+        """
         if n < 1 or not words:
             return []
         with self._files.reading(root_id) as database:
             if database is None:
                 return []
-            found = scoring.postings(database, words).values()
+            postings = scoring.postings(database, words).values()
             snapshot = self._snapshot(root_id, database)
-            numbers, scores = scoring.best(database, snapshot, found, n, where)
+            numbers, scores = scoring.best(database, snapshot, postings, n, where)
             ids = reading.ids_of(database, numbers.tolist())
         pairs = zip(numbers.tolist(), scores.tolist(), strict=True)
         return [LexicalHit(ids[number], score) for number, score in pairs]
 
     def frequencies(self, root_id: UUID, words: Sequence[str]) -> tuple[dict[str, int], int]:
-        """In how many chunks each of these words stands, of how many: what makes a word rare.
-        Words that stand nowhere are left out."""
+        """Return the document frequency of each word, for BM25's idf, and the number of chunks.
+        Words that no chunk contains are left out."""
         with self._files.reading(root_id) as database:
             if database is None:
                 return {}, 0
-            found = scoring.frequencies(database, words)
-            return found, self._snapshot(root_id, database).live
+            counts = scoring.frequencies(database, words)
+            return counts, self._snapshot(root_id, database).live
 
     def contents(self, root_id: UUID, source_files: Collection[str]) -> Contents | None:
-        """All chunks of these files; None where the root has no index."""
+        """Return all chunks of these files (SourceFile ids); None if the root has no index."""
         return self._read(root_id, reading.contents, source_files)
 
     def facts(self, root_id: UUID, ids: Iterable[str]) -> dict[str, ChunkFacts]:
-        """What is known of these chunks, as far as they are there."""
+        """Return chunk id → facts. Unknown ids are left out."""
         return self._read(root_id, reading.facts, ids) or {}
 
     def chunks(self, root_id: UUID, ids: Iterable[str]) -> dict[str, StoredChunk]:
-        """The same with their texts."""
+        """Return chunk id → facts and text. Unknown ids are left out."""
         return self._read(root_id, reading.chunks, ids) or {}
 
     def definitions(self, root_id: UUID, name: str) -> list[StoredSymbol]:
-        """The definitions of a name as it is written; where there are none, in any case."""
-        found = self._read(root_id, reading.definitions, name) or []
-        return [symbol for symbol in found if symbol.name == name] or found
+        """Return the definitions of a name; if there are none, those of the name in other case."""
+        symbols = self._read(root_id, reading.definitions, name) or []
+        return [symbol for symbol in symbols if symbol.name == name] or symbols
 
     def outline(self, root_id: UUID, source_file: UUID | str) -> list[StoredSymbol]:
-        """The definitions that stand in a file, by line."""
+        """Return the definitions in a file, by line."""
         return self._read(root_id, reading.outline, str(source_file)) or []
 
-    def chunks_naming(self, root_id: UUID, identifier: str, n: int) -> list[str]:
-        """Ids of n chunks in whose text this identifier stands, written so, whole; by path and
-        line."""
-        return self._read(root_id, reading.naming, identifier, n) or []
+    def chunks_with_identifier(self, root_id: UUID, identifier: str, n: int) -> list[str]:
+        """Return the ids of n chunks whose text contains this identifier, by path and line. The
+        match is exact: whole identifiers, case-sensitive."""
+        return self._read(root_id, reading.with_identifier, identifier, n) or []
 
     def compact(self, root_id: UUID, check: Check = never_cancelled) -> None:
         """Merge segments, so that queries read fewer. `check` is called often; if it raises, merges
         that are finished stay."""
-        for group in self._read(root_id, segments.to_merge, MOST_SEGMENTS) or []:
+        for group in self._read(root_id, segments.to_merge, MAX_SEGMENTS) or []:
             with self._files.writing(root_id) as database:
                 segments.merge(database, group, check)
 
     def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = never_cancelled) -> int:
-        """Delete what a run wrote; how many chunks there were. All of it or, where `check` raises
-        meanwhile, nothing."""
+        """Delete what a run wrote. Return the number of chunks. If `check` raises, nothing is
+        deleted."""
         return self._delete(root_id, "run = ?", str(run_id), check)
 
     def delete_files(
         self, root_id: UUID, source_file_ids: Sequence[UUID | str], check: Check = never_cancelled
     ) -> int:
-        """Delete the chunks and symbols of some files; how many chunks there were."""
+        """Delete the chunks and symbols of some files. Return the number of chunks."""
         names = json.dumps([str(each) for each in source_file_ids])
         which = "source_file IN (SELECT value FROM json_each(?))"
         return self._delete(root_id, which, names, check)
 
     def origin(self, root_id: UUID) -> Origin | None:
-        """Whose the index of a root is; None where there is none, or it does not say."""
+        """Return the origin that a root's index records; None if there is no index or no origin."""
         return self._read(root_id, reading.origin)
 
     def set_origin(self, root_id: UUID, origin: Origin) -> None:
-        """Write into a root's index whose it is, if there is one."""
+        """Record the origin in a root's index, if there is one."""
         if self._read(root_id, reading.count) is None or self.origin(root_id) == origin:
             return
         with self._files.writing(root_id) as database:
@@ -156,51 +158,51 @@ class LexicalStore:
         return self._read(root_id, reading.ids) or set()
 
     def count(self, root_id: UUID) -> int:
-        """How many chunks there are; counted once for each write."""
+        """Return the number of chunks. Cached until the next write."""
         with self._files.reading(root_id) as database:
             if database is None:
                 return 0
-            now = scoring.state(database)
-            known = self._counts.get(root_id)
-            if known is None or known[0] != now:
-                known = self._counts[root_id] = now, reading.count(database)
-            return known[1]
+            state = scoring.state(database)
+            cached = self._counts.get(root_id)
+            if cached is None or cached[0] != state:
+                cached = self._counts[root_id] = state, reading.count(database)
+            return cached[1]
 
-    def sound(self, root_id: UUID) -> bool:
-        """Whether a root has a file, of this version and without a fault. Reads all of it."""
-        return self._files.sound(root_id)
+    def is_intact(self, root_id: UUID) -> bool:
+        """Whether a root has a file of this version that passes SQLite's check. Reads all of it."""
+        return self._files.is_intact(root_id)
 
     def exists(self, root_id: UUID) -> bool:
-        """Whether a root has a file, of whatever version."""
+        """Whether a root has a file, of any version."""
         return self._files.exists(root_id)
 
     def copy(self, root_id: UUID, target: Path) -> bool:
-        """Copy a root's index to a file of its own, and whether there is one."""
+        """Copy a root's index to `target`. Return whether there is one."""
         return self._files.copy(root_id, target)
 
     def runs(self, root_id: UUID) -> set[str]:
-        """The runs that have written to a root's index."""
+        """Return the ids of the runs that wrote to a root's index."""
         return self._read(root_id, reading.runs) or set()
 
     def faults(self, root_id: UUID) -> list[tuple[Fault, str]]:
-        """Where the tables of a root's index do not agree with each other."""
+        """Return inconsistencies between the tables of a root's index."""
         return self._read(root_id, reading.faults) or []
 
     @contextmanager
     def rebuilding(self, root_id: UUID) -> Iterator["LexicalStore"]:
-        """Another store, whose index of this root takes the place of the one here when the block
-        ends well; until then that one answers, if it can."""
+        """Yield an empty store for the root. When the block ends without an error, its index
+        replaces the current one, which serves queries until then."""
         self._unfinished.drop(root_id)
-        fresh = LexicalStore(self._unfinished.folder)
+        store = LexicalStore(self._unfinished.folder)
         try:
-            yield fresh
+            yield store
         finally:
-            fresh.close()
+            store.close()
         if self._unfinished.exists(root_id):
-            self._files.adopt(root_id, self._unfinished.path(root_id))
+            self._files.replace(root_id, self._unfinished.path(root_id))
 
     def drop(self, root_id: UUID) -> None:
-        """Delete all of a root."""
+        """Delete the index of a root."""
         self._files.drop(root_id)
         self._unfinished.drop(root_id)
         with self._lock:
@@ -208,11 +210,11 @@ class LexicalStore:
             self._counts.pop(root_id, None)
 
     def roots(self) -> set[UUID]:
-        """The roots that have a file, or one that is being built again."""
+        """Return the roots that have an index, or an unfinished one."""
         return self._files.roots() | self._unfinished.roots()
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all idle connections."""
         self._files.close()
 
     def _read(
@@ -222,12 +224,12 @@ class LexicalStore:
         *args: P.args,
         **options: P.kwargs,
     ) -> Result | None:
-        """What is read of a root's index; None where there is none."""
+        """Call `work` in a read transaction on a root's index; None if there is no index."""
         with self._files.reading(root_id) as database:
             return None if database is None else work(database, *args, **options)
 
     def _delete(self, root_id: UUID, which: str, value: str, check: Check) -> int:
-        # Nothing there is nothing to delete, and no reason to make a file.
+        # `writing` would create the file.
         if not self._files.exists(root_id):
             return 0
         with self._files.writing(root_id) as database:
@@ -236,9 +238,9 @@ class LexicalStore:
 
     def _snapshot(self, root_id: UUID, database: sqlite3.Connection) -> scoring.Snapshot:
         with self._lock:
-            known = self._snapshots.get(root_id)
-        if known and (known.writes, known.edition) == scoring.state(database):
-            return known
+            cached = self._snapshots.get(root_id)
+        if cached and (cached.writes, cached.edition) == scoring.state(database):
+            return cached
         snapshot = scoring.read_snapshot(database)
         with self._lock:
             self._snapshots[root_id] = snapshot
@@ -250,7 +252,7 @@ _opening = threading.Lock()
 
 
 def get_lexical() -> LexicalStore:
-    """The word index of this process, in the data folder."""
+    """Return the word index of this process, in the data folder."""
     global _store
     with _opening:
         if _store is None:
@@ -259,7 +261,7 @@ def get_lexical() -> LexicalStore:
 
 
 def reset_lexical() -> None:
-    """Let go of all files; the next `get_lexical` goes by the settings of then."""
+    """Close the word index. The next `get_lexical` reads the settings again."""
     global _store
     with _opening:
         if _store is not None:

@@ -1,4 +1,4 @@
-"""What the word index answers with."""
+"""Value types of the word index."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,52 +11,48 @@ from apps.code.values import Symbol
 from apps.index.lexical.postings import Postings
 from apps.index.types import VectorRecord
 
-# What may be wrong in a file in which SQLite finds no fault (`verification.types.Kind`).
+# Inconsistencies in a file that passes SQLite's check (`verification.types.Kind`).
 Fault = Literal["words_unreadable", "symbols_differ"]
 
 
 @dataclass(frozen=True)
 class LexicalHit:
-    """A chunk in which some of the words stand. `score` is BM25: above 0, higher is better, and
-    comparable only among the hits of one question in one root."""
+    """A chunk that contains some of the words of a query."""
 
     id: str
-    score: float
+    score: float  # BM25F, above 0; comparable only within one query and root
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The chunks of some files in the order in which they were written. `ids`, `names` and
-    `file_of` have one entry a chunk; `file_of` is the place of its file in `paths` and
-    `languages`."""
+    """The chunks of some files, n of them, in the order in which they were written."""
 
-    ids: Sequence[str]
-    names: Sequence[tuple[str, ...]]
-    file_of: NDArray[np.intp]
-    paths: Sequence[str]
+    ids: Sequence[str]  # (n,)
+    names: Sequence[tuple[str, ...]]  # (n,), declared by each chunk
+    file_of: NDArray[np.intp]  # (n,), index of each chunk's file in `paths` and `languages`
+    paths: Sequence[str]  # relative to the root
     languages: Sequence[str]
-    postings: Postings
+    postings: Postings  # its row i is chunk i
 
 
 class ChunkFacts(NamedTuple):
-    """What is known of a chunk without its text. `id` is that of the vector store, `source_file`
-    the id of its SourceFile row, `path` relative to the root; lines are 1-based, both included."""
+    """A chunk without its text."""
 
-    id: str
-    source_file: str
-    path: str
-    chunk_index: int
-    start_line: int
-    end_line: int
+    id: str  # as in the vector store
+    source_file: str  # id of the SourceFile
+    path: str  # relative to the root
+    chunk_index: int  # within the file, from 0
+    start_line: int  # 1-based
+    end_line: int  # included
     symbol: str
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # declared by the chunk
     signature: str
     language: str
     chunk_hash: str
 
     @classmethod
     def of(cls, record: VectorRecord) -> "ChunkFacts":
-        """The facts that the vector store has, for a chunk that the word index lacks."""
+        """Return the facts of a record, for a chunk that the word index lacks."""
         facts = record.facts
         return cls(
             id=record.id,
@@ -82,8 +78,8 @@ class StoredChunk(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class StoredSymbol(Symbol):
-    """A definition and the file it stands in: `file_path` is relative to the root."""
+    """A definition and its file."""
 
-    source_file: str
-    file_path: str
+    source_file: str  # id of the SourceFile
+    file_path: str  # relative to the root
     language: str

@@ -1,9 +1,9 @@
-"""The words that a text is found by, and the identifiers that stand in it.
+"""The tokenizer of the word index.
 
-A word is a stem as the built-in embedder has it (`parseURLs` → pars, url). An identifier of several
-parts is a word as a whole too, without underscores and in lower case, so that `HTTPAdapter`,
-`http_adapter` and `httpadapter` find each other. What has letters outside ASCII is a word as it
-stands, in lower case.
+A word is a stem as in the built-in embedder (`parseURLs` → pars, url). An identifier of several
+parts is also a word as a whole, in lower case and without underscores, so that `HTTPAdapter`,
+`http_adapter` and `httpadapter` find each other. A run with letters outside ASCII is one word, in
+lower case.
 """
 
 from collections.abc import Iterator
@@ -11,17 +11,17 @@ from itertools import chain
 
 from apps.embedding.words import LONGEST_WORD, RunCache, Runs, stem, stems
 
-runs = Runs(r"\w")  # of letters, digits and underscores
-LONGEST_WHOLE = 64  # longer runs are keys and hashes, which nobody asks for
+runs = Runs(r"\w")  # runs of letters, digits and underscores
+LONGEST_WHOLE = 64  # longer runs are keys and hashes
 
 
 def words(text: str) -> Iterator[str]:
-    """The words of a text, as often as they stand in it."""
+    """Yield the words of a text in order, with repetitions."""
     return chain.from_iterable(map(words_of.__getitem__, runs(text)))
 
 
 def is_identifier(run: str) -> bool:
-    """Whether a run may name something: `x1` and `_get`, not `3`, `0x1f` or a key."""
+    """Whether a run can be an identifier: `x1` and `_get`, but not `3`, `0x1f` or a key."""
     return 1 < len(run) <= LONGEST_WHOLE and not run[0].isdigit()
 
 

@@ -1,5 +1,4 @@
-"""What is written of chunks, their files and symbols, and taken away again; the words themselves
-are in `segments`."""
+"""Inserts and deletes chunks, their files and symbols. Postings are written by `segments`."""
 
 import json
 import sqlite3
@@ -15,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def add(database: sqlite3.Connection, records: Sequence[VectorRecord]) -> None:
-    """Chunks that are not there yet, as one segment."""
-    known = _known(database, [record.id for record in records])
-    new = [record for record in records if record.id not in known]
+    """Insert the chunks whose ids are new, as one segment."""
+    existing = _existing(database, [record.id for record in records])
+    new = [record for record in records if record.id not in existing]
     if not new:
         return
     described = {file[0]: file for file in map(_file_of, new)}
@@ -39,7 +38,7 @@ def add(database: sqlite3.Connection, records: Sequence[VectorRecord]) -> None:
 def add_symbols(
     database: sqlite3.Connection, files: Sequence[tuple["SourceFile", ChunkedFile]]
 ) -> None:
-    """The definitions that stand in some files."""
+    """Insert the definitions in some files."""
     for row, file in files:
         described = (str(row.id), str(row.run_id), row.path, row.language)
         number = _file_number(database, described)
@@ -53,8 +52,8 @@ def add_symbols(
 
 
 def set_origin(database: sqlite3.Connection, origin: Origin) -> None:
-    """Whose the index is, in a table that indexes of earlier versions get when they are adopted: it
-    is no part of the version, so that none of them is built again for it."""
+    """Record who wrote the index. The table is not part of the schema version, so that indexes
+    without it are not rebuilt."""
     database.execute(
         "CREATE TABLE IF NOT EXISTS origin (id INTEGER PRIMARY KEY, installation TEXT NOT NULL, "
         "path TEXT NOT NULL, name TEXT NOT NULL)"
@@ -63,7 +62,7 @@ def set_origin(database: sqlite3.Connection, origin: Origin) -> None:
 
 
 def remove(database: sqlite3.Connection, files: list[int], check: Check) -> int:
-    """Take files with all that stands in them away; how many chunks there were."""
+    """Delete files with their chunks and symbols. Return the number of chunks."""
     segments.remove_files(database, files, check)
     which = "WHERE file IN (SELECT value FROM json_each(?))"
     value = (json.dumps(files),)
@@ -74,7 +73,7 @@ def remove(database: sqlite3.Connection, files: list[int], check: Check) -> int:
     return deleted
 
 
-def _known(database: sqlite3.Connection, ids: list[str]) -> set[str]:
+def _existing(database: sqlite3.Connection, ids: list[str]) -> set[str]:
     rows = database.execute(
         "SELECT id FROM chunk WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
     )
@@ -82,13 +81,13 @@ def _known(database: sqlite3.Connection, ids: list[str]) -> set[str]:
 
 
 def _file_of(record: VectorRecord) -> tuple[str, str, str, str]:
-    """Source file, run, path and language of a record."""
+    """Return source file, run, path and language of a record."""
     facts = record.facts
     return facts.source_file, facts.run_id, facts.path, facts.language
 
 
 def _file_number(database: sqlite3.Connection, file: tuple[str, str, str, str]) -> int:
-    """The number of a file, given one if it has none."""
+    """Return the number of a file, inserting the file if it is new."""
     database.execute(
         "INSERT INTO file (source_file, run, path, language) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (source_file) DO NOTHING",

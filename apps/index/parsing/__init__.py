@@ -1,4 +1,4 @@
-"""Chunks of files, cut along their syntax trees by processes that may be lost."""
+"""Parsing in child processes, which a file can crash without harm."""
 
 from apps.index.parsing.chunker import Chunker
 

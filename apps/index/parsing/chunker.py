@@ -1,4 +1,4 @@
-"""Chunks of files, many at a time, with the parsing done by processes that may be lost."""
+"""Splits many files into chunks, with the parsing done in child processes."""
 
 from collections.abc import Iterator, Sequence
 from types import TracebackType
@@ -16,11 +16,11 @@ PROBLEMS = {ParseFailure.KILLED: PARSING_FAILED, ParseFailure.TOO_LONG: PARSING_
 
 
 class Chunker:
-    """Cuts files into chunks of at most `max_chars` characters; owns the parse processes.
+    """Splits files into chunks of at most `max_chars` characters; owns the parse processes.
 
-    A file whose parse takes longer than `parse_seconds`, or kills two processes, is cut by lines
-    and has a `problem`; files without a grammar are cut by lines, too. `close` may be called from
-    any thread: a `chunk_many` under way then raises Unavailable, code CHUNKER_CLOSED.
+    Files without a grammar are split by lines. So is a file whose parse takes longer than
+    `parse_seconds` or kills two processes; its ChunkedFile has a `problem`. `close` may be called
+    from any thread: a `chunk_many` in progress then raises Unavailable CHUNKER_CLOSED.
     """
 
     def __init__(
@@ -47,18 +47,17 @@ class Chunker:
         self.close()
 
     def chunk(self, path: str, data: bytes) -> ChunkedFile:
-        """The chunks of one file; `path` tells its language."""
+        """Return the chunks of one file. Its language follows from `path`."""
         return self.chunk_many([(path, data)])[0]
 
     def chunk_many(self, items: Sequence[tuple[str, bytes]]) -> list[ChunkedFile]:
-        """The chunks of several files (path, bytes), in their order."""
+        """Return the chunks of several files (path, content), in order."""
         files = [DecodedFile.of(path, data) for path, data in items]
-        cuts = self._pool.answers([file for file in files if file.grammar], self._cut)
+        cuts = self._pool.map([file for file in files if file.grammar], self._cut)
         return [self._chunked(file, next(cuts) if file.grammar else None) for file in files]
 
     def close(self) -> None:
-        """End the parse processes, but for one that the next chunker gets, and whatever waits for
-        them."""
+        """End the parse processes, except one for the next chunker. Calls in progress raise."""
         self._pool.close()
 
     def _cut(self, process: ParseProcess, sources: Sequence[Source]) -> Iterator[Cut]:

@@ -1,4 +1,4 @@
-"""Where a name stands as an identifier, in files that are at hand."""
+"""Finds the occurrences of an identifier in files."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -12,57 +12,56 @@ from apps.index.parsing.process import COMMAND, Command, ParseProcess, Source
 
 @dataclass(frozen=True)
 class SourceText:
-    """The lines of a file and its grammar, "" where it has none."""
+    """A file to search."""
 
     path: str
-    grammar: str
+    grammar: str  # tree-sitter grammar; "" if there is none
     lines: Sequence[str]
 
 
 @dataclass(frozen=True)
 class NameMatches:
-    """Where a file has the name, in order. `parsed`: comments and strings are left out; else each
-    whole word counts."""
+    """The occurrences of a name in a file."""
 
-    occurrences: Sequence[Occurrence]
-    parsed: bool
+    occurrences: Sequence[Occurrence]  # in order
+    parsed: bool  # true: identifiers only; false: whole words, comments and strings included
 
 
 class Finder:
-    """Looks names up; owns the parse processes. Safe from any thread."""
+    """Finds identifiers; owns the parse processes. Thread-safe."""
 
     def __init__(self, *, processes: int = 0, command: Command = COMMAND) -> None:
         self._pool = ParsePool(processes=processes, command=command)
 
     def find(self, name: str, files: Sequence[SourceText]) -> list[NameMatches]:
-        """Where each file has this name. A file without a grammar, or whose parse is given up, is
-        searched for the whole word."""
+        """Return the matches of this name in each file. A file without a grammar, or whose parse
+        fails, is searched for the whole word. Raises Unavailable CHUNKER_CLOSED after `close`."""
         seconds = config().ingest_parse_seconds
 
-        def ask(process: ParseProcess, sources: Sequence[Source]) -> Iterator[list[Occurrence]]:
+        def find(process: ParseProcess, sources: Sequence[Source]) -> Iterator[list[Occurrence]]:
             return process.find(sources, name=name, seconds=seconds)
 
-        answers = self._pool.answers([file for file in files if file.grammar], ask)
-        return [_sighting(name, file, next(answers) if file.grammar else None) for file in files]
+        results = self._pool.map([file for file in files if file.grammar], find)
+        return [_matches(name, file, next(results) if file.grammar else None) for file in files]
 
     def close(self) -> None:
         """End the parse processes."""
         self._pool.close()
 
 
-def _sighting(
+def _matches(
     name: str, file: SourceText, parsed: list[Occurrence] | ParseFailure | None
 ) -> NameMatches:
     if isinstance(parsed, list):
         return NameMatches(parsed, parsed=True)
     word = whole_word(name)
     declared = {each.start - 1 for each in declared_by_words(file.lines) if each.name == name}
-    found = [
+    occurrences = [
         Occurrence(row, match.start(), row in declared, "")
         for row, line in enumerate(file.lines)
         for match in word.finditer(line)
     ]
-    return NameMatches(found, parsed=False)
+    return NameMatches(occurrences, parsed=False)
 
 
 _finder: Finder | None = None
@@ -70,7 +69,7 @@ _opening = threading.Lock()
 
 
 def get_finder() -> Finder:
-    """The finder of this process. It starts no process before it is first asked."""
+    """Return the finder of this process. It starts parse processes when it is first used."""
     global _finder
     with _opening:
         if _finder is None:
@@ -79,7 +78,7 @@ def get_finder() -> Finder:
 
 
 def reset_finder() -> None:
-    """End its processes; the next `get_finder` is a new one."""
+    """End its processes. The next `get_finder` creates a new one."""
     global _finder
     with _opening:
         if _finder is not None:

@@ -1,7 +1,7 @@
-"""Parse processes, some at a time, with what is lost with one of them told apart from the rest.
+"""A pool of parse processes that isolates the files which kill their process.
 
-A file whose process is killed is parsed once more, in a new process: most were not killed by the
-file, but by somebody, or for the memory of another program.
+A file whose process is killed is parsed once more in a new process: usually not the file was the
+cause, but a user or a lack of memory.
 """
 
 import atexit
@@ -14,31 +14,32 @@ from enum import Enum
 from typing import Protocol, TypeVar
 
 from apps.core.errors import Unavailable
-from apps.index.parsing.process import COMMAND, Command, ParseProcess, ProcessGone, Source
+from apps.index.parsing.process import COMMAND, Command, ParseProcess, ProcessEnded, Source
 from apps.logs.context import with_context
 
 log = logging.getLogger("codeinfo.ingest")
 
 MAX_PROCESSES = 2
-# A request is large enough that the hand-over costs little, small enough that all processes work.
+# A batch is large enough that its overhead is small, and small enough that all processes work.
 BATCH_FILES = 32
 BATCH_CHARS = 256_000
 
-# What a pool that is closed may leave for the next one of its command: to start a process takes
-# longer than to parse some files.
-_spare: dict[Command, ParseProcess] = {}
-_sparing = threading.Lock()
+# Command → a process of a closed pool, for the next pool with this command. To start a process
+# takes longer than to parse a few files.
+_spares: dict[Command, ParseProcess] = {}
+_spares_lock = threading.Lock()
 
 
 class ParseFailure(Enum):
-    """Why there is no answer for a file."""
+    """Why there is no result for a file."""
 
-    KILLED = "killed"  # two processes, one after the other
-    TOO_LONG = "too long"
+    KILLED = "killed"  # it killed two processes
+    TOO_LONG = "too long"  # the parse timed out
 
 
-Answer = TypeVar("Answer")
-Ask = Callable[[ParseProcess, Sequence[Source]], Iterator[Answer]]
+Result = TypeVar("Result")
+# Sends some files to a process; yields a result for each, in order. Raises ProcessEnded.
+Request = Callable[[ParseProcess, Sequence[Source]], Iterator[Result]]
 
 
 class Parsable(Protocol):
@@ -53,15 +54,21 @@ class Parsable(Protocol):
 
 
 class ParsePool:
-    """Asks its processes about many files. `close` may be called from any thread: what is asked
-    then, or under way, raises Unavailable, code CHUNKER_CLOSED."""
+    """Maps requests over many files, in several processes.
+
+    `close` may be called from any thread: later calls and calls in progress raise
+    Unavailable CHUNKER_CLOSED.
+    """
 
     def __init__(
         self, *, processes: int = 0, command: Command = COMMAND, spare: bool = False
     ) -> None:
-        """`spare`: when it is closed, an idle process waits for the next pool."""
+        """
+        processes: how many; 0 for one per core, at most MAX_PROCESSES
+        spare: whether `close` leaves an idle process for the next pool
+        """
         self._command = command
-        self._most_spares = int(spare)
+        self._max_spares = int(spare)
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._idle: list[ParseProcess] = []
@@ -69,28 +76,28 @@ class ParsePool:
         workers = processes or min(MAX_PROCESSES, os.cpu_count() or 1)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="parse")
 
-    def answers(
-        self, files: Sequence[Parsable], ask: Ask[Answer]
-    ) -> Iterator[Answer | ParseFailure]:
-        """What `ask` gives for each file, in order, or why it was given up."""
+    def map(
+        self, files: Sequence[Parsable], request: Request[Result]
+    ) -> Iterator[Result | ParseFailure]:
+        """Yield the result of `request` for each file, in order, or why there is none."""
 
-        def of_batch(batch: Sequence[Parsable]) -> list[Answer | ParseFailure]:
-            return self._of_batch(batch, ask)
+        def map_batch(batch: Sequence[Parsable]) -> list[Result | ParseFailure]:
+            return self._map_batch(batch, request)
 
         try:
-            for answers in self._threads.map(with_context(of_batch), _batches(files)):
-                yield from answers
+            for results in self._threads.map(with_context(map_batch), _batches(files)):
+                yield from results
         except (RuntimeError, CancelledError) as error:
             if not self._closed.is_set():
                 raise
             raise _closed() from error
 
     def close(self) -> None:
-        """End the parse processes, but for a spare one, and whatever waits for them."""
+        """End the parse processes, except a spare one. Calls in progress raise."""
         with self._lock:
             self._closed.set()
             idle, self._idle = self._idle, []
-            self._all -= {each for each in idle[: self._most_spares] if _spared(each)}
+            self._all -= {each for each in idle[: self._max_spares] if _spare(each)}
             for process in self._all:
                 process.kill()
         self._threads.shutdown(cancel_futures=True)
@@ -98,63 +105,65 @@ class ParsePool:
             process.close()
         self._all.clear()
 
-    def _of_batch(self, batch: Sequence[Parsable], ask: Ask[Answer]) -> list[Answer | ParseFailure]:
+    def _map_batch(
+        self, batch: Sequence[Parsable], request: Request[Result]
+    ) -> list[Result | ParseFailure]:
         sources = [(each.grammar, "\n".join(each.lines).encode()) for each in batch]
-        answers: list[Answer | ParseFailure] = []
-        tried_again: int | None = None
-        while len(answers) < len(sources):
-            process = self._take(new=tried_again == len(answers))
+        results: list[Result | ParseFailure] = []
+        retried: int | None = None  # index of the file that is parsed for the second time
+        while len(results) < len(sources):
+            process = self._acquire(new=retried == len(results))
             try:
-                for answer in ask(process, sources[len(answers) :]):
-                    answers.append(answer)
-            except ProcessGone:
-                self._forget(process)
+                for result in request(process, sources[len(results) :]):
+                    results.append(result)
+            except ProcessEnded:
+                self._discard(process)
                 if self._closed.is_set():
                     raise _closed() from None
-                lost = len(answers)
-                if not process.took_too_long and lost != tried_again:
-                    tried_again = lost
+                failed = len(results)
+                if not process.timed_out and failed != retried:
+                    retried = failed
                     continue
-                reason = ParseFailure.TOO_LONG if process.took_too_long else ParseFailure.KILLED
-                facts = {"path": batch[lost].path, "reason": reason.value}
+                reason = ParseFailure.TOO_LONG if process.timed_out else ParseFailure.KILLED
+                facts = {"path": batch[failed].path, "reason": reason.value}
                 log.warning("parse given up", extra={"context": facts})
-                answers.append(reason)
+                results.append(reason)
             else:
-                self._give_back(process)
-        return answers
+                self._release(process)
+        return results
 
-    def _take(self, *, new: bool) -> ParseProcess:
-        """An idle process, or a `new` one."""
+    def _acquire(self, *, new: bool) -> ParseProcess:
+        """Return an idle process or start one. `new`: one that has parsed nothing yet."""
         with self._lock:
             if self._closed.is_set():
                 raise _closed()
             if self._idle and not new:
                 return self._idle.pop()
-            process = (None if new else _taken(self._command)) or ParseProcess(self._command)
+            process = (None if new else _take_spare(self._command)) or ParseProcess(self._command)
             self._all.add(process)
             return process
 
-    def _give_back(self, process: ParseProcess) -> None:
+    def _release(self, process: ParseProcess) -> None:
         with self._lock:
-            # In a closed pool it has been killed.
+            # `close` has killed it.
             if not self._closed.is_set():
                 self._idle.append(process)
 
-    def _forget(self, process: ParseProcess) -> None:
+    def _discard(self, process: ParseProcess) -> None:
         with self._lock:
             self._all.discard(process)
         process.close()
 
 
-def _spared(process: ParseProcess) -> bool:
-    """Whether an idle process is kept for another pool."""
-    with _sparing:
-        return process.is_alive() and _spare.setdefault(process.command, process) is process
+def _spare(process: ParseProcess) -> bool:
+    """Leave an idle process for the next pool, unless there is one. Return whether it stays."""
+    with _spares_lock:
+        return process.is_alive() and _spares.setdefault(process.command, process) is process
 
 
-def _taken(command: Command) -> ParseProcess | None:
-    with _sparing:
-        process = _spare.pop(command, None)
+def _take_spare(command: Command) -> ParseProcess | None:
+    with _spares_lock:
+        process = _spares.pop(command, None)
     if process is None or process.is_alive():
         return process
     process.close()
@@ -163,10 +172,10 @@ def _taken(command: Command) -> ParseProcess | None:
 
 @atexit.register
 def end_spares() -> None:
-    """End the processes that wait for a pool."""
-    with _sparing:
-        while _spare:
-            _spare.popitem()[1].close()
+    """End the spare processes."""
+    with _spares_lock:
+        while _spares:
+            _spares.popitem()[1].close()
 
 
 def _closed() -> Unavailable:

@@ -1,4 +1,4 @@
-"""The parse process, seen from its parent: started when needed, lost without harm."""
+"""The parent's side of a parse process (`python -m apps.code.syntax`)."""
 
 import json
 import signal
@@ -17,16 +17,16 @@ Source = tuple[str, bytes]  # grammar and UTF-8 text
 Command = tuple[str, ...]
 
 
-class ProcessGone(Exception):
-    """The process ended before it had answered: too long a parse, a crash, or `kill`."""
+class ProcessEnded(Exception):
+    """The process ended before it answered: the parse timed out, it crashed, or `kill`."""
 
 
 class ParseProcess:
-    """One process. Not for use by several threads, but for `kill`."""
+    """One process. Only `kill` may be called from another thread."""
 
     def __init__(self, command: Command = COMMAND) -> None:
         self.command = command
-        # It parses what strangers wrote: no key of ours goes along.
+        # It parses untrusted files, so its environment has no secrets.
         self._process = programs.start(
             command,
             env=programs.import_path(),
@@ -36,8 +36,12 @@ class ParseProcess:
         )
 
     def cut(self, files: Sequence[Source], *, max_chars: int, seconds: float) -> Iterator[Cut]:
-        """What each file holds, in order. Raises ProcessGone."""
-        for pieces, declarations in self._ask("cut", max_chars, files, seconds):
+        """Yield the pieces and declarations of each file, in order. Raises ProcessEnded.
+
+        max_chars: largest piece
+        seconds: CPU time per file, after which the process ends itself
+        """
+        for pieces, declarations in self._request("cut", max_chars, files, seconds):
             yield Cut(
                 [_piece(*each) for each in pieces], [Declaration(*each) for each in declarations]
             )
@@ -45,11 +49,11 @@ class ParseProcess:
     def find(
         self, files: Sequence[Source], *, name: str, seconds: float
     ) -> Iterator[list[Occurrence]]:
-        """Where each file has the identifier `name`, in order. Raises ProcessGone."""
-        for found in self._ask("find", name, files, seconds):
-            yield [Occurrence(*each) for each in found]
+        """Yield the occurrences of the identifier `name` in each file. Raises ProcessEnded."""
+        for occurrences in self._request("find", name, files, seconds):
+            yield [Occurrence(*each) for each in occurrences]
 
-    def _ask(
+    def _request(
         self, task: str, value: int | str, files: Sequence[Source], seconds: float
     ) -> Iterator[Any]:
         request = {
@@ -63,7 +67,7 @@ class ParseProcess:
             for _ in files:
                 yield json.loads(self._receive())
         except (OSError, ValueError) as error:
-            raise ProcessGone from error
+            raise ProcessEnded from error
 
     def _send(self, parts: Sequence[bytes]) -> None:
         assert self._process.stdin is not None
@@ -72,22 +76,22 @@ class ParseProcess:
 
     def _receive(self) -> bytes:
         assert self._process.stdout is not None
-        return self._process.stdout.readline()  # b"" at the end, which is no JSON: a ValueError
+        return self._process.stdout.readline()  # b"" at the end, for which json raises ValueError
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
     @property
-    def took_too_long(self) -> bool:
-        """Whether the timer of a parse has ended the process; known once it is closed."""
+    def timed_out(self) -> bool:
+        """Whether the timer of a parse ended the process. Valid after `close`."""
         return self._process.returncode == -signal.SIGPROF
 
     def kill(self) -> None:
-        """End the process, from any thread; what it is asked under way raises ProcessGone."""
+        """End the process, from any thread. A request in progress raises ProcessEnded."""
         self._process.kill()
 
     def close(self) -> None:
-        """End the process and let go of its pipes."""
+        """End the process and close its pipes."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -95,7 +99,7 @@ class ParseProcess:
                 try:
                     pipe.close()
                 except OSError:
-                    continue  # what was still to be written has nobody to read it
+                    continue  # it had unwritten data
 
 
 def _piece(start: int, end: int, symbol: str, names: list[str], signature: str) -> Piece:

@@ -1,1 +1,1 @@
-"""The vectors and texts of chunks, and the one owner of the Chroma package."""
+"""The vector store: vectors and texts of chunks, in Chroma."""

@@ -1,8 +1,9 @@
-"""An embedded store, or a collection of it, that cannot be used is moved out of the way, and kept.
+"""Detects broken files of an embedded Chroma, and sets them aside.
 
-It goes to `chroma.broken-<date>` beside Chroma's folder, for whoever wants to look into it; in that
-folder where it is a mount of its own. The newest two are kept. What is interrupted is finished
-before the folder is opened again. Only done while the folder is locked and no child has it open.
+Broken files are moved to `chroma.broken-<date>` beside Chroma's folder, or inside it if it is a
+mount point. The newest two of these folders stay, for inspection. An interrupted move is finished
+before the folder is opened again. Files are moved only while the folder is locked and no child
+process has it open.
 """
 
 import errno
@@ -23,29 +24,30 @@ logger = logging.getLogger("codeinfo.ingest")
 
 DATABASE = "chroma.sqlite3"
 BROKEN = ".broken-"
-KEPT = 2
-# Where things are while they are moved, in Chroma's folder, and which they are.
+MAX_KEPT = 2
+# A folder in Chroma's folder that has the files during a move, and in it the list of their names.
 STAGING, LIST = "setting-aside", "moved.txt"
 LONGEST_VERDICT = 150
 LIST_SIZE_BYTES = 4
-# Of an SQLite database.
+# Header of an SQLite database file, in bytes (sqlite.org/fileformat.html).
 HEADER_SIZE = 100
-# With less space than this, what fails is not taken for broken.
-LEAST_FREE = 64 << 20
+# With less free space than this, a failure does not count as broken files.
+MIN_FREE_BYTES = 64 << 20
 
 
 def problem_of(folder: Path) -> str:
-    """Why no Chroma can use this store, as SQLite itself or the files say; "" where it can, or
-    where that is not known. Reads all of its database, which must not be written meanwhile: Chroma
-    would wait for it."""
+    """Return why Chroma cannot use this store; "" if no reason is found.
+
+    Runs SQLite's integrity_check on the whole database, during which Chroma cannot write.
+    """
     return problem_without_database(folder) or _verdict(folder, "ro")
 
 
 def problem_beside(folder: Path) -> str | None:
-    """The same while Chroma is at work there, which waits for nothing: SQLite takes no lock. None
-    where that cannot be told, since the database was written meanwhile."""
+    """As `problem_of`, without locking the database, so that Chroma can write. Return None if the
+    result is unknown because the database was written meanwhile."""
     before = _state(folder)
-    # What is written under its eyes may look malformed; it cannot look whole and be it not.
+    # A write during the check can make it report a fault, but cannot hide one.
     problem = problem_without_database(folder) or _verdict(folder, "ro&immutable=1")
     return problem if not problem or (before and before == _state(folder)) else None
 
@@ -54,43 +56,46 @@ def _verdict(folder: Path, mode: str) -> str:
     try:
         with closing(open_file(folder / DATABASE, mode)) as database:
             database.text_factory = lambda text: text.decode(errors="replace")
-            # The quick check does not see an index that lacks rows, by which nothing is deleted.
+            # quick_check does not notice an index without some rows; these cannot be deleted.
             (verdict,) = database.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.Error as error:
         return f"{DATABASE}: {error}" if is_broken(error) else ""
     except UnicodeDecodeError:
-        # SQLite's own message quotes a name of the schema, which is no text.
+        # SQLite's message quotes a name of the schema that is not UTF-8.
         return f"{DATABASE}: its schema is malformed"
     return "" if verdict == "ok" else f"{DATABASE}: {' '.join(verdict.split())[:LONGEST_VERDICT]}"
 
 
 def _state(folder: Path) -> tuple[Any, ...] | None:
-    """Changes whenever the database does; None while a transaction is in it, or was cut off."""
+    """Return a value that changes with the database; None if a transaction is in progress or was
+    interrupted."""
     database = folder / DATABASE
     logs = [Path(f"{database}{ending}") for ending in ("-journal", "-wal")]
     if any(log.exists() and log.stat().st_size for log in logs):
         return None
     if not database.exists():
         return ("missing",)
-    found = database.stat()
+    status = database.stat()
     with database.open("rb") as file:
-        header = file.read(HEADER_SIZE)  # it counts the transactions
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, header
+        header = file.read(HEADER_SIZE)  # has a counter of transactions
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, header
 
 
 def problem_without_database(folder: Path) -> str:
-    """The problem of index files without the database that says what they are; else ""."""
+    """Return the problem if there are index files but no database; else ""."""
     database = folder / DATABASE
     if (database.exists() and database.stat().st_size) or not folder.is_dir():
         return ""
-    lonely = any(is_index_folder(entry) for entry in folder.iterdir())
-    return f"{DATABASE} is missing, and index files are there" if lonely else ""
+    has_indexes = any(is_index_folder(entry) for entry in folder.iterdir())
+    return f"{DATABASE} is missing, and index files are there" if has_indexes else ""
 
 
 def set_torn_indexes_aside(folder: Path) -> None:
-    """Move away each index in which a list of links has more bytes than its file; its collection
-    fails from then on, and is made again. Called before Chroma opens the folder: it would believe
-    that size, and take so much memory and disk."""
+    """Set aside each index with a list of links that is longer than its file.
+
+    Called before Chroma opens the folder: it would allocate memory and disk for the wrong size. The
+    collection of the index fails from then on, and is rebuilt.
+    """
     if not folder.is_dir():
         return
     for index in filter(is_index_folder, sorted(folder.iterdir())):
@@ -102,15 +107,15 @@ def set_torn_indexes_aside(folder: Path) -> None:
 
 
 def problem_of_links(path: Path) -> str:
-    """Why a file of hnswlib's links is torn; "" where it is not, or cannot be read.
+    """Return why a links file of hnswlib is torn; "" if it is not, or cannot be read.
 
-    For each vector it holds the size in bytes of its lists of links (u32, little-endian), and then
-    these (hnswlib's `saveIndex`): four wrong bytes are gigabytes.
+    Format (hnswlib's `saveIndex`): for each vector the size in bytes of its lists of links, u32
+    little-endian, followed by the lists.
     """
     try:
         content = path.read_bytes()
     except OSError:
-        return ""  # Chroma itself says what is missing or not readable
+        return ""  # Chroma reports files that are missing or not readable
     at = rows = 0
     while at + LIST_SIZE_BYTES <= len(content):
         at += LIST_SIZE_BYTES + int.from_bytes(content[at : at + LIST_SIZE_BYTES], "little")
@@ -119,8 +124,8 @@ def problem_of_links(path: Path) -> str:
 
 
 def check_readable(folder: Path, names: Sequence[str]) -> None:
-    """Raises Unavailable where the index files of some collections may fail for another reason
-    than their content: they cannot be opened, or the disk is full."""
+    """Raise Unavailable if the collections may fail for another reason than the content of their
+    index files: a file cannot be opened, or the disk is full."""
     check_space(folder)
     for index in _index_folders(folder, names):
         try:
@@ -133,34 +138,37 @@ def check_readable(folder: Path, names: Sequence[str]) -> None:
 
 
 def check_space(folder: Path) -> None:
-    """Raises Unavailable where a full disk may be why something fails."""
-    if shutil.disk_usage(folder).free < LEAST_FREE:
+    """Raise Unavailable if the disk is full, which may be the reason of a failure."""
+    if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
         raise unavailable(f"Chroma failed, and the disk of {folder} is full")
 
 
 def set_collections_aside(folder: Path, names: Sequence[str]) -> Path | None:
-    """Move the index files of some collections; where to, or None where there are none."""
-    found = [index for index in _index_folders(folder, names) if is_index_folder(index)]
-    return _move(folder, found) if found else None
+    """Move away the index files of some collections. Return the target folder; None if there were
+    no files. Raises Unavailable."""
+    indexes = [index for index in _index_folders(folder, names) if is_index_folder(index)]
+    return _move(folder, indexes) if indexes else None
 
 
 def set_store_aside(folder: Path) -> Path | None:
-    """Move everything but the locks; where to, or None where there is nothing."""
+    """Move away all files of the store. Return the target folder; None if there were no files.
+    Raises Unavailable."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = [entry for entry in folder.iterdir() if not _is_ours(folder, entry)]
-    return _move(folder, found) if found else finish(folder)
+    entries = [entry for entry in folder.iterdir() if not _is_not_of_store(folder, entry)]
+    return _move(folder, entries) if entries else finish(folder)
 
 
-def _is_ours(folder: Path, entry: Path) -> bool:
-    """Whether this is no part of the store."""
-    kept = entry.name.startswith(f"{folder.name}{BROKEN}")
-    return kept or entry.name == STAGING or entry.suffix == ".lock"
+def _is_not_of_store(folder: Path, entry: Path) -> bool:
+    """Whether an entry is a lock, or was set aside."""
+    set_aside = entry.name.startswith(f"{folder.name}{BROKEN}")
+    return set_aside or entry.name == STAGING or entry.suffix == ".lock"
 
 
 def finish(folder: Path) -> Path | None:
-    """Bring to its end a set-aside that was begun, and perhaps interrupted; where things are kept
-    then. Called before Chroma opens the folder, so that what is left there is never taken for a
-    store. Raises Unavailable."""
+    """Finish an interrupted move, if there is one. Return its target folder. Raises Unavailable.
+
+    Called before Chroma opens the folder, so that it does not open half a store.
+    """
     try:
         return _finish(folder)
     except OSError as error:
@@ -168,11 +176,12 @@ def finish(folder: Path) -> Path | None:
 
 
 def _index_folders(folder: Path, names: Sequence[str]) -> list[Path]:
-    """Those of some collections. Raises Unavailable where the database does not say."""
-    marks = ",".join("?" * len(names))
+    """Return the index folders of some collections. Raises Unavailable if the database cannot be
+    read."""
+    placeholders = ",".join("?" * len(names))
     statement = (
         "SELECT segments.id FROM segments JOIN collections ON collections.id = collection "
-        f"WHERE scope = 'VECTOR' AND name IN ({marks})"
+        f"WHERE scope = 'VECTOR' AND name IN ({placeholders})"
     )
     try:
         with closing(open_file(folder / DATABASE, "ro")) as database:
@@ -182,7 +191,7 @@ def _index_folders(folder: Path, names: Sequence[str]) -> list[Path]:
 
 
 def _move(folder: Path, entries: Iterable[Path]) -> Path | None:
-    """Raises Unavailable where they cannot be moved; then all is where it was."""
+    """Move entries away. If that fails, move them back and raise Unavailable."""
     staging = folder / STAGING
     try:
         _finish(folder)
@@ -202,7 +211,7 @@ def _finish(folder: Path) -> Path | None:
     staging = folder / STAGING
     if not staging.is_dir():
         return None
-    for name in _listed(staging):
+    for name in _read_list(staging):
         if (folder / name).exists() and not (staging / name).exists():
             os.rename(folder / name, staging / name)
     for name in (f"{LIST}.new", LIST):
@@ -210,14 +219,14 @@ def _finish(folder: Path) -> Path | None:
     if not any(staging.iterdir()):
         staging.rmdir()
         return None
-    target = _named(staging, folder)
-    _forget_older(folder)
+    target = _rename(staging, folder)
+    _delete_older(folder)
     logger.warning("broken vectors set aside", extra={"context": {"folder": str(target)}})
     return target
 
 
-def _listed(staging: Path) -> list[str]:
-    """What is to be moved; all of it is written down before the first of it is moved."""
+def _read_list(staging: Path) -> list[str]:
+    """Return the names of the files to move. The list is written before the first is moved."""
     try:
         return [Path(name).name for name in (staging / LIST).read_text().splitlines() if name]
     except FileNotFoundError:
@@ -225,10 +234,10 @@ def _listed(staging: Path) -> list[str]:
 
 
 def _put_back(folder: Path) -> None:
-    """What cannot be put back is moved on by the next try."""
+    """Move files back. `finish` moves away what cannot be moved back."""
     staging = folder / STAGING
     with suppress(OSError):
-        for name in _listed(staging):
+        for name in _read_list(staging):
             if (staging / name).exists() and not (folder / name).exists():
                 os.rename(staging / name, folder / name)
         for name in (f"{LIST}.new", LIST):
@@ -236,21 +245,21 @@ def _put_back(folder: Path) -> None:
         staging.rmdir()
 
 
-def _named(staging: Path, folder: Path) -> Path:
-    """Give what was moved its name: beside the folder or, where that is another file system or may
-    not be written, in it. Everything is one rename: nothing is copied or half there."""
+def _rename(staging: Path, folder: Path) -> Path:
+    """Rename the staging folder to its final name, in one step: beside `folder`, or inside if the
+    parent is another file system or not writable."""
     name = f"{folder.name}{BROKEN}{datetime.now(UTC):%Y%m%d-%H%M%S}"
     try:
-        target = _free(folder.parent, name)
+        target = _unused_name(folder.parent, name)
         os.rename(staging, target)
     except OSError:
-        target = _free(folder, name)
+        target = _unused_name(folder, name)
         os.rename(staging, target)
     return target
 
 
-def _free(place: Path, name: str) -> Path:
-    """A name that nothing has yet."""
+def _unused_name(place: Path, name: str) -> Path:
+    """Return a path that does not exist yet."""
     target, number = place / name, 1
     while target.exists():
         number += 1
@@ -258,13 +267,13 @@ def _free(place: Path, name: str) -> Path:
     return target
 
 
-def _forget_older(folder: Path) -> None:
-    """Delete all but the newest."""
-    found = [
+def _delete_older(folder: Path) -> None:
+    """Delete all folders with files set aside, except the newest MAX_KEPT."""
+    folders = [
         *folder.parent.glob(f"{folder.name}{BROKEN}*"),
         *folder.glob(f"{folder.name}{BROKEN}*"),
     ]
-    newest_first = sorted(found, key=lambda each: os.stat(each).st_ctime_ns, reverse=True)
-    for old in newest_first[KEPT:]:
+    newest_first = sorted(folders, key=lambda each: os.stat(each).st_ctime_ns, reverse=True)
+    for old in newest_first[MAX_KEPT:]:
         shutil.rmtree(old)
         logger.warning("older broken vectors deleted", extra={"context": {"folder": str(old)}})

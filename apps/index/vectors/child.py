@@ -1,12 +1,14 @@
-"""The process that has the embedded Chroma open: `python -m apps.index.vectors.child FD`.
+"""The child process that has the embedded Chroma open: `python -m apps.index.vectors.child FD`.
 
-Chroma holds Python's global lock for the whole of a write. Here nobody else wants it.
+It is a separate process because Chroma holds Python's global interpreter lock during a write.
 
-It answers what comes through the socket of its parent, one request after the other: a folder to
-open, then verbs of Collections with their arguments, then None to close the folder, then perhaps
-another. Each is answered by (True, result) or (False, Unavailable). After CHROMA_CRASHED the parent
-ends it. It ends when the parent's end of the socket does, however the parent ended. It is deaf to
-the signals that end the parent in order: what the parent has still to write must find it.
+Protocol, over the socket FD: the parent sends a folder to open, then any number of
+(verb of Collections, args, options), then None to close the folder; then perhaps another folder.
+Each request is answered by (True, result) or (False, Unavailable). After CHROMA_CRASHED the parent
+ends the process.
+
+The process ends when the parent's end of the socket is closed. It ignores SIGINT and SIGTERM, as
+the parent may still write while it shuts down.
 """
 
 import os
@@ -28,8 +30,8 @@ LOCK = "child.lock"
 def main() -> None:
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.SIG_IGN)
-    leave_a_core()
-    # The parent may end at any moment, while it is read from or written to.
+    leave_one_core()
+    # The parent may end at any time.
     with suppress(EOFError, ConnectionError), closing(Pipe(_socket())) as parent:
         while True:
             folder = parent.receive()
@@ -41,9 +43,9 @@ def main() -> None:
                 parent.send((True, None))
 
 
-def leave_a_core() -> None:
-    """Of several cores one is left to whoever waits for an answer: Chroma's threads want all while
-    they write. For those that begin from now on; where the system knows no such thing, nothing."""
+def leave_one_core() -> None:
+    """Leave one core to the parent, as Chroma's threads use all cores during a write. Applies to
+    threads that start later. Does nothing without sched_setaffinity."""
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, cores[:-1] or cores)
@@ -54,7 +56,7 @@ def _socket() -> socket.socket:
 
 
 def _serve(parent: Pipe, folder: Path) -> None:
-    """One folder from its opening to its closing. Raises Unavailable where it cannot be opened."""
+    """Open a folder, answer requests, and close it. Raises Unavailable if it cannot be opened."""
     with (
         closing(chroma.FolderLock(folder, LOCK, wait=True)),
         closing(Collections(chroma.open_embedded(folder), folder)) as collections,

@@ -1,7 +1,7 @@
-"""The one owner of the chromadb package: opens it, guards its folder, translates its errors.
+"""Opens Chroma, locks its folder, and translates its errors. Only this module imports chromadb.
 
-Importing chromadb costs about a second, so it happens when Chroma is first used; an embedded one is
-used in a process of its own (`process`, `child`).
+The import takes about a second, so it happens at the first use. An embedded Chroma runs in a child
+process (`process`, `child`).
 """
 
 import fcntl
@@ -21,45 +21,47 @@ import httpx
 from apps.core.errors import Unavailable
 
 CALL_SECONDS = 60.0
-# Set when a call has failed, or an index was set aside; the worker looks at the stores when it next
-# has time.
+# Set when a call has failed or an index was set aside. The ingest worker then checks the stores
+# when it is next idle.
 failed = threading.Event()
-# The index folders that may be deleted, one a line.
+# Names of index folders that may be deleted, one a line.
 DROPPED = "dropped.txt"
 CALL_TIMEOUT = httpx.Timeout(CALL_SECONDS, connect=5.0)
-# Its checks raise the first two, its Rust side the next two, and a client that was closed the last.
+# Raised by Chroma's checks (the first two), its Rust code (the next two), and a closed client.
 _UNTYPED = (ValueError, TypeError, RuntimeError, OSError, AttributeError)
-# One of Chroma's own threads has panicked: nothing that it does from here on can be relied on.
-_DEAD_INSIDE = ("Failed to send request", "Failed to receive response")
+# A thread of Chroma has panicked: later results cannot be relied on.
+_PANIC_MESSAGES = ("Failed to send request", "Failed to receive response")
 
-# The code of a call in which Chroma crashed: once may be chance, twice is not.
+# Error codes: Chroma crashed in this call; the files of the whole store cannot be used.
 CRASHED = "CHROMA_CRASHED"
-# The code of a store that cannot be used as a whole, by what is known of its files.
 BROKEN = "CHROMA_BROKEN"
 
 
 def unavailable(message: str, *, retryable: bool = True) -> Unavailable:
+    """Return the error of a call that failed."""
     return Unavailable(message, code="CHROMA_UNAVAILABLE", retryable=retryable)
 
 
 def crashed(message: str) -> Unavailable:
+    """Return the error of a call that crashed Chroma."""
     return Unavailable(f"Chroma crashed: {message}", code=CRASHED)
 
 
 def broken(message: str) -> Unavailable:
+    """Return the error of a store that is broken as a whole."""
     return Unavailable(message, code=BROKEN)
 
 
 @contextmanager
 def chroma_errors() -> Iterator[None]:
-    """Whatever Chroma raises, as Unavailable(CHROMA_UNAVAILABLE), or (CHROMA_CRASHED) for a panic
-    of its Rust side: that is no Exception, and its class cannot be imported."""
+    """Translate errors of Chroma to Unavailable CHROMA_UNAVAILABLE, and a panic of its Rust code to
+    CHROMA_CRASHED. A panic is not an Exception, and its class cannot be imported."""
     from chromadb.errors import ChromaError  # noqa: PLC0415 - heavy, see above
 
     try:
         yield
     except (ChromaError, httpx.HTTPError, *_UNTYPED) as error:
-        if any(sign in str(error) for sign in _DEAD_INSIDE):
+        if any(sign in str(error) for sign in _PANIC_MESSAGES):
             raise crashed(str(error)) from error
         raise unavailable(f"Chroma failed: {error}") from error
     except _panics() as error:
@@ -67,25 +69,25 @@ def chroma_errors() -> Iterator[None]:
 
 
 def _panics() -> tuple[type[BaseException], ...]:
-    """The class that pyo3 makes for panics, for each library that it is in."""
-    every = BaseException.__subclasses__()
-    return tuple(each for each in every if each.__name__ == "PanicException")
+    """Return pyo3's class for panics, one for each loaded library that uses pyo3."""
+    classes = BaseException.__subclasses__()
+    return tuple(each for each in classes if each.__name__ == "PanicException")
 
 
 def is_missing(error: Unavailable) -> bool:
-    """Whether Chroma said that the collection is not there."""
+    """Whether the cause of `error` is that the collection does not exist."""
     from chromadb.errors import NotFoundError  # noqa: PLC0415 - heavy, see above
 
     return isinstance(error.__cause__, NotFoundError)
 
 
 class FolderLock:
-    """One process at a time: two that write one embedded store lose vectors without an error.
+    """Locks a folder for one process (flock). Two processes that write one embedded store lose
+    vectors without an error.
 
-    The kernel lets go of a lock when the process ends, however it ends. The process that uses the
-    store and the child that has it open each take one, of their own `name`: the first says at once
-    that another process is there, the second waits until the child of one that was killed has
-    ended, which it does within a call.
+    The kernel releases the lock when the process ends. The parent and its child take locks of
+    different names. The parent fails at once if another process has the lock. The child waits
+    until the child of a killed parent has ended.
     """
 
     def __init__(self, folder: Path, name: str = "chroma.lock", *, wait: bool = False) -> None:
@@ -106,30 +108,30 @@ class FolderLock:
             ) from error
 
     def holds(self) -> bool:
-        """Whether it still locks others out, and its file was not removed."""
+        """Whether the lock is effective: its file was not removed or replaced."""
         try:
             return os.path.samestat(os.fstat(self._file), self._path.stat())
         except FileNotFoundError:
             return False
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the lock."""
         os.close(self._file)
 
 
 def open_embedded(folder: Path) -> Any:
-    """A client of the store in `folder`, which the caller has locked."""
+    """Return a client of the store in `folder`, which the caller has locked. Raises Unavailable."""
     import chromadb  # noqa: PLC0415 - heavy, see above
     from chromadb.api.shared_system_client import SharedSystemClient  # noqa: PLC0415
 
     with chroma_errors():
-        # One that failed to start stays known by its path, and would be given again.
+        # Chroma caches clients by path, even one that failed to start.
         SharedSystemClient.clear_system_cache()
         return chromadb.PersistentClient(path=str(folder))
 
 
 def open_server(url: str) -> Any:
-    """A client of the server at `url`, which must answer."""
+    """Return a client of the server at `url`. Raises Unavailable if it does not answer."""
     import chromadb  # noqa: PLC0415 - heavy, see above
 
     parts = urlsplit(url)
@@ -137,30 +139,30 @@ def open_server(url: str) -> Any:
         client = chromadb.HttpClient(
             host=parts.hostname or "", port=parts.port or 8000, ssl=parts.scheme == "https"
         )
-        # Chroma's own way is to wait for ever and to leave connections open; it has no setting.
+        # By default Chroma never times out and never closes connections; there is no setting.
         session = client._server._session
         session.timeout = CALL_TIMEOUT
         client.close = session.close
-        # It has asked its only question, over a connection of its own.
+        # The admin client has a connection of its own, which is no longer needed.
         client._admin_client._server._session.close()
         return client
 
 
 def note_dropped(folder: Path, collection: str) -> None:
-    """Write down the index folders of a collection that is about to be deleted, for `sweep`."""
+    """Record the index folders of a collection that is about to be deleted, for `sweep`."""
     try:
         segments = _segments(folder, collection)
     except sqlite3.Error:
-        return  # another Chroma keeps its rows differently: its folders stay
+        return  # another version of Chroma has other tables: the folders stay
     _write_dropped(folder, _dropped(folder) | segments)
 
 
 def sweep(folder: Path) -> list[str]:
-    """Remove the index folders of collections that were deleted; their names.
+    """Remove the index folders of deleted collections, which Chroma 1.5 leaves behind. Return their
+    names.
 
-    Chroma 1.5 leaves them behind. Only those go that were written down when their collection was
-    deleted: a folder that Chroma's database does not know may belong to one that was taken away,
-    emptied or replaced, and comes to use again when that is put back.
+    Only folders recorded by `note_dropped` are removed. A folder that is not in Chroma's database
+    may belong to a database that was moved away and will be put back.
     """
     dropped = _dropped(folder)
     if not dropped:
@@ -186,8 +188,7 @@ def _dropped(folder: Path) -> set[str]:
 
 
 def _write_dropped(folder: Path, names: set[str]) -> None:
-    """In one step, so that a kill leaves the list before or after. A list that cannot be written
-    costs space, and keeps nothing from being deleted."""
+    """Replace the list in one step. An error is ignored: it only costs disk space."""
     new = folder / f"{DROPPED}.new"
     with suppress(OSError):
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
@@ -196,7 +197,7 @@ def _write_dropped(folder: Path, names: set[str]) -> None:
 
 
 def _segments(folder: Path, collection: str | None = None) -> set[str]:
-    """The index folders that Chroma's database names: of one collection, or of all."""
+    """Return the names of the index folders of one collection, or of all. Raises sqlite3.Error."""
     address = f"{(folder / 'chroma.sqlite3').absolute().as_uri()}?mode=ro"
     which = "" if collection is None else "JOIN collections c ON c.id = collection WHERE c.name = ?"
     values = () if collection is None else (collection,)
@@ -206,7 +207,7 @@ def _segments(folder: Path, collection: str | None = None) -> set[str]:
 
 
 def is_index_folder(path: Path) -> bool:
-    """Whether Chroma keeps the index of a collection there."""
+    """Whether this is the index folder of a collection."""
     return _is_uuid(path.name) and path.is_dir()
 
 

@@ -1,7 +1,7 @@
-"""What is done to the collections of one Chroma: plain values in, plain values out.
+"""Operations ("verbs") on the collections of a Chroma.
 
-The values go through a pipe where Chroma is embedded, so vectors are arrays and the rest is text,
-numbers and lists. A collection that is not there is no error: it holds nothing.
+Arguments and results are arrays, strings, numbers and lists, as they go through a pipe if Chroma is
+embedded. A collection that does not exist is not an error: it is empty.
 """
 
 import threading
@@ -23,42 +23,45 @@ Result = TypeVar("Result")
 Facts = Mapping[str, Any]
 
 SPACE = "l2"
-# A wider search than Chroma's 100 finds .99 of the true ten best among 20,000, not .97. What waits
-# to be written to its files makes every call slower, so it writes at 400 rows, not at 1,000.
+# HNSW parameters (Malkov and Yashunin, 2016). ef_search 200 instead of Chroma's 100 raises recall
+# at 10 among 20,000 from .97 to .99. Rows that are not synced slow every call, so Chroma syncs at
+# 400 rows instead of 1,000.
 INDEX = {"space": SPACE, "ef_search": 200, "sync_threshold": 400}
 NAMES_PAGE = 500
-# Questions to several collections at once: Chroma lets go of Python's lock while it looks.
-ASKERS = 4
+# Collections queried at the same time. Chroma releases the GIL while it searches.
+QUERY_THREADS = 4
 
 
 class Collections:
-    """The verbs, on a chromadb client. Errors: Unavailable(CHROMA_UNAVAILABLE)."""
+    """The verbs on a chromadb client. Raises Unavailable CHROMA_UNAVAILABLE or CHROMA_CRASHED."""
 
     def __init__(self, client: Any, folder: Path | None = None) -> None:
-        """`folder` is where an embedded Chroma keeps its files; None for a server."""
+        """`folder` has the files of an embedded Chroma; None for a server."""
         self._client = client
         self._folder = folder
         self._lock = threading.Lock()
-        self._known: dict[str, Any] = {}
-        self._askers = ThreadPoolExecutor(ASKERS, thread_name_prefix="chroma-ask")
+        self._handles: dict[str, Any] = {}
+        self._threads = ThreadPoolExecutor(QUERY_THREADS, thread_name_prefix="chroma-ask")
 
     @span("chroma")
-    def ask(
+    def call(
         self,
         verb: Callable[Concatenate["Collections", P], Result],
         *args: P.args,
         **options: P.kwargs,
     ) -> Result:
-        """Do one verb here, as `process.Embedded` has it done elsewhere."""
+        """Call a verb in this process; `process.Embedded.call` does so in a child."""
         tell(verb=verb.__name__)
         return verb(self, *args, **options)
 
     def each(
         self, verb: Callable[..., Result], calls: Sequence[tuple[Any, ...]]
     ) -> list[tuple[bool, Result | Unavailable]]:
-        """What a verb that reads answers to each of some calls, in one go: (True, answer), or
-        (False, error) where it fails. Raises Unavailable CHROMA_CRASHED where any of them crashes
-        Chroma, since the others cannot be relied on then."""
+        """Call a verb that reads for several argument tuples, in parallel.
+
+        Return (True, result) or (False, error) for each. Raises Unavailable CHROMA_CRASHED if any
+        call crashes Chroma, as the other results cannot be relied on then.
+        """
 
         def one(call: tuple[Any, ...]) -> tuple[bool, Result | Unavailable]:
             try:
@@ -70,76 +73,87 @@ class Collections:
 
         if len(calls) < 2:
             return [one(call) for call in calls]
-        return list(self._askers.map(one, calls))
+        return list(self._threads.map(one, calls))
 
     def add(
         self, name: str, about: Facts, ids: Sequence[str], vectors: Vectors, facts: Sequence[Facts]
     ) -> None:
-        """Rows that are not there yet, in a collection that is made where there is none."""
+        """Add the rows whose ids are new. Create the collection if it is missing.
+
+        about: metadata of a created collection
+        vectors: float32 (len(ids), dimension)
+        """
         self._in(
             name,
-            lambda found: found.add(ids=ids, embeddings=vectors, metadatas=facts),
+            lambda it: it.add(ids=ids, embeddings=vectors, metadatas=facts),
             create=lambda: self._create(name, about),
         )
 
     def query(self, name: str, vector: Vectors, n: int) -> list[tuple[str, Facts, float]]:
-        """Id, facts and distance of the n nearest, nearest first."""
-        wanted = ["metadatas", "distances"]
-        found = self._in(name, lambda it: it.query([vector], n_results=n, include=wanted))
-        if found is None:
+        """Return id, facts and squared L2 distance of the n nearest, nearest first.
+
+        vector: float32 (dimension,)
+        """
+        include = ["metadatas", "distances"]
+        result = self._in(name, lambda it: it.query([vector], n_results=n, include=include))
+        if result is None:
             return []
-        rows = (found["ids"][0], found["metadatas"][0], found["distances"][0])
-        return list(zip(*rows, strict=True))
+        columns = (result["ids"][0], result["metadatas"][0], result["distances"][0])
+        return list(zip(*columns, strict=True))
 
     def nearest(self, name: str, vector: Vectors, n: int) -> list[tuple[str, float]]:
-        """Id and distance of the n nearest, nearest first."""
-        found = self._in(name, lambda it: it.query([vector], n_results=n, include=["distances"]))
-        return list(zip(found["ids"][0], found["distances"][0], strict=True)) if found else []
+        """Return id and squared L2 distance of the n nearest, nearest first."""
+        result = self._in(name, lambda it: it.query([vector], n_results=n, include=["distances"]))
+        return list(zip(result["ids"][0], result["distances"][0], strict=True)) if result else []
 
     def distances(self, name: str, vector: Vectors, ids: Sequence[str]) -> dict[str, float]:
-        """The squared distance of each of these rows."""
-        # Chroma's own query among given ids takes ten times as long.
-        found, vectors = self.vectors(name, ids)
-        return dict(zip(found, squares(vectors, vector).tolist(), strict=True)) if found else {}
+        """Return id → squared L2 distance, for the rows that exist."""
+        # A Chroma query restricted to ids takes ten times as long.
+        existing, vectors = self.vectors(name, ids)
+        if not existing:
+            return {}
+        return dict(zip(existing, squared_distances(vectors, vector).tolist(), strict=True))
 
     def vectors(self, name: str, ids: Sequence[str]) -> tuple[list[str], Vectors]:
-        """Those of these rows that are there, in no order, and their vectors, one a row."""
-        found = self._in(name, lambda it: it.get(ids=ids, include=["embeddings"]))
-        if not found or not found["ids"]:
+        """Return the ids that exist, in any order, and their vectors, float32 (n, dimension)."""
+        result = self._in(name, lambda it: it.get(ids=ids, include=["embeddings"]))
+        if not result or not result["ids"]:
             return [], np.zeros((0, 0), np.float32)
-        return list(found["ids"]), np.asarray(found["embeddings"], np.float32)
+        return list(result["ids"]), np.asarray(result["embeddings"], np.float32)
 
     def get(self, name: str, ids: Sequence[str]) -> list[tuple[str, Facts]]:
-        """Id and facts of these rows, in no order."""
-        found = self._in(name, lambda it: it.get(ids=ids, include=["metadatas"]))
-        return list(zip(found["ids"], found["metadatas"], strict=True)) if found else []
+        """Return id and facts of the rows that exist, in any order."""
+        result = self._in(name, lambda it: it.get(ids=ids, include=["metadatas"]))
+        return list(zip(result["ids"], result["metadatas"], strict=True)) if result else []
 
     def ids(self, name: str, limit: int, offset: int = 0, where: Any = None) -> list[str]:
-        """A page of the ids of the rows whose facts are so."""
-        found = self._in(
+        """Return a page of the ids of the rows that pass `where`, a Chroma filter on facts."""
+        result = self._in(
             name, lambda it: it.get(where=where, limit=limit, offset=offset, include=[])
         )
-        return list(found["ids"]) if found else []
+        return list(result["ids"]) if result else []
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
-        self._in(name, lambda found: found.delete(ids=ids))
+        """Delete rows. Unknown ids are ignored."""
+        self._in(name, lambda it: it.delete(ids=ids))
 
     def count(self, name: str) -> int:
-        return self._in(name, lambda found: int(found.count())) or 0
+        """Return the number of rows."""
+        return self._in(name, lambda it: int(it.count())) or 0
 
     def names(self) -> list[str]:
-        """The names of all collections."""
-        return list(self.described())
+        """Return the names of all collections."""
+        return list(self.descriptions())
 
-    def described(self) -> dict[str, dict[str, Any]]:
-        """What each collection says of itself, by its name."""
+    def descriptions(self) -> dict[str, dict[str, Any]]:
+        """Return collection name → metadata of the collection."""
         with chroma.chroma_errors():
-            found = pages(self._client.list_collections, NAMES_PAGE)
-            return {each.name: dict(each.metadata or {}) for each in found}
+            collections = pages(self._client.list_collections, NAMES_PAGE)
+            return {each.name: dict(each.metadata or {}) for each in collections}
 
     def description(self, name: str) -> dict[str, Any] | None:
-        """What one collection says of itself now, whatever another process changed; None where
-        there is none."""
+        """Return the metadata of a collection, read from Chroma and not from a cached handle; None
+        if there is no collection."""
         try:
             with chroma.chroma_errors():
                 return dict(self._find(name).metadata or {})
@@ -149,15 +163,15 @@ class Collections:
             raise
 
     def describe(self, name: str, facts: Facts) -> None:
-        """Let a collection say this of itself, beside what it says."""
-        known = self.description(name)
-        if known is not None:
-            self._in(name, lambda found: found.modify(metadata={**known, **facts}))
+        """Update the metadata of a collection, if there is one."""
+        current = self.description(name)
+        if current is not None:
+            self._in(name, lambda it: it.modify(metadata={**current, **facts}))
 
     def drop(self, name: str) -> None:
         """Delete a collection."""
         with self._lock:
-            self._known.pop(name, None)
+            self._handles.pop(name, None)
         if self._folder:
             chroma.note_dropped(self._folder, name)
         try:
@@ -167,29 +181,28 @@ class Collections:
             if not chroma.is_missing(error):
                 raise
 
-    def renew(self) -> None:
-        """A server is nobody's child."""
+    def restart(self) -> None:
+        """Do nothing: a server is not restarted."""
 
-    def judge(self, names: Sequence[str], error: Unavailable) -> None:
-        """A server's files are its own."""
+    def diagnose(self, names: Sequence[str], error: Unavailable) -> None:
+        """Do nothing: the files of a server are not accessible."""
 
     def set_aside(self, names: Sequence[str]) -> Path | None:
-        """A server's files are its own."""
+        """Return None: the files of a server are not accessible."""
         return None
 
     def sweep(self) -> list[str]:
-        """Remove index files of collections that were dropped here; their names. A server sees to
-        its own."""
+        """Remove index folders of dropped collections (embedded only). Return their names."""
         return chroma.sweep(self._folder) if self._folder else []
 
     @contextmanager
     def paused(self) -> Iterator[Path | None]:
-        """As of `process.Embedded`; a server's folder is not ours to see."""
+        """Yield None: the files of a server are not accessible."""
         yield None
 
     def close(self) -> None:
-        """Let go of Chroma's files or connections."""
-        self._askers.shutdown()
+        """Close Chroma's files or connections."""
+        self._threads.shutdown()
         self._client.close()
 
     def _in(
@@ -198,10 +211,10 @@ class Collections:
         work: Callable[[Any], Result],
         create: Callable[[], Any] | None = None,
     ) -> Result | None:
-        """Do work on a collection; None where there is none and none is to be made.
+        """Call `work` with a collection; return None if it is missing and `create` is None.
 
-        A handle is kept between calls. Where the collection behind it is gone, since another
-        process may have dropped it, it is looked up, or made, once more.
+        Handles are cached. If the collection of a handle is missing, because another process may
+        have dropped it, it is looked up or created once more.
         """
         for last in (False, True):
             try:
@@ -211,16 +224,16 @@ class Collections:
                 if not chroma.is_missing(error):
                     raise
                 with self._lock:
-                    known = self._known.pop(name, None)
-                if last or not (known or create):
+                    cached = self._handles.pop(name, None)
+                if last or not (cached or create):
                     return None
         return None
 
     def _collection(self, name: str, create: Callable[[], Any] | None) -> Any:
         with self._lock:
-            if name not in self._known:
-                self._known[name] = create() if create else self._find(name)
-            return self._known[name]
+            if name not in self._handles:
+                self._handles[name] = create() if create else self._find(name)
+            return self._handles[name]
 
     def _find(self, name: str) -> Any:
         return self._client.get_collection(name, embedding_function=None)
@@ -231,11 +244,14 @@ class Collections:
         )
 
 
-def squares(vectors: Vectors, vector: Vectors) -> Vectors:
-    """The squared distance of each of some vectors, one a row, from another."""
-    between = vectors - vector
-    found: Vectors = np.einsum("ij,ij->i", between, between)
-    return found
+def squared_distances(vectors: Vectors, vector: Vectors) -> Vectors:
+    """Return the squared L2 distance of each row to `vector`.
+
+    vectors: float32 (n, dimension); vector: float32 (dimension,); result: float32 (n,)
+    """
+    differences = vectors - vector
+    distances: Vectors = np.einsum("ij,ij->i", differences, differences)
+    return distances
 
 
 class _Page(Protocol):
@@ -243,7 +259,7 @@ class _Page(Protocol):
 
 
 def pages(read: _Page, size: int) -> Iterator[Any]:
-    """All items of a listing that comes in pages."""
+    """Yield all items of a paged listing, `size` a page."""
     offset = 0
     while page := read(limit=size, offset=offset):
         yield from page

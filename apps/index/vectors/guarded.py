@@ -1,7 +1,7 @@
-"""Calls of a Chroma that may fail: one collection alone, or its process, or all of it.
+"""Isolates failures of Chroma: of one collection, of its process, or of the whole store.
 
-A collection that crashes Chroma is found out and left alone from then on: each further try would
-cost everyone a restart. `Guarded.examine` tells what is broken from what passes.
+A collection that crashes Chroma is not called again: each call would restart the process for all
+others. `Guarded.examine` distinguishes a broken collection from a temporary failure.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,129 +19,133 @@ from apps.index.vectors.process import may_be_malformed, sqlite_code
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
-# The name of a collection, and what else a verb is called with.
+# The name of a collection, and the other arguments of a verb.
 Call = tuple[Any, ...]
 
-# Failures of its own, in fresh processes, after which a collection counts as broken; and how often
-# it is tried, since a call can be lost for another reason.
+# A collection is broken after this many failures caused by its content, each in a new process. The
+# number of attempts is higher, as a call can also fail for another reason.
 FAILURES, ATTEMPTS = 2, 3
-# Rows whose vectors a probe reads, evenly spaced among the first so many (an offset costs as much
-# as all rows before it), and how far from 1 their length may be.
-PROBED, PROBED_AMONG, LENGTH_ERROR = 8, 1_000, 1e-3
-UNTRUE = "Chroma failed: its index does not hold what was written"
-# After these a collection is not what it was when it was probed.
+# A probe reads the vectors of PROBE_ROWS rows, evenly spaced among the first PROBE_RANGE (an offset
+# costs as much as reading all rows before it). Their length may differ from 1 by LENGTH_ERROR.
+PROBE_ROWS, PROBE_RANGE, LENGTH_ERROR = 8, 1_000, 1e-3
+CORRUPT = "Chroma failed: its index does not hold what was written"
+# Verbs that change a collection: it has to be probed again.
 WRITES = (Collections.add, Collections.delete, Collections.describe, Collections.drop)
 
 
-class Client(Protocol):
-    """Has the verbs of Collections done, here or in another process."""
+class CollectionsClient(Protocol):
+    """Calls verbs of Collections, in this process or in a child."""
 
-    def ask(
-        self,
-        verb: Callable[Concatenate[Collections, P], Result],
-        *args: P.args,
-        **options: P.kwargs,
-    ) -> Result: ...
-
-    def renew(self) -> None:
-        """Called before a call that is to be done by a process that has read nothing yet."""
-
-    def judge(self, names: Sequence[str], error: Unavailable) -> None:
-        """Called when collections have failed with `error`; raises Unavailable where it is not
-        their files that fail."""
-
-    def set_aside(self, names: Sequence[str]) -> Path | None:
-        """Called before collections are dropped that are broken: move their files away."""
-
-    def paused(self) -> AbstractContextManager[Path | None]:
-        """Called for a backup: the folder of an embedded Chroma, nothing done in it meanwhile."""
-
-    def close(self) -> None: ...
-
-
-class Guarded:
-    """A client. Safe from any thread. Errors are those of `store.VectorStore`."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        # Collections that crash Chroma, by name, and how.
-        self._crashing: dict[str, Unavailable] = {}
-        # Those that were probed and are sound, until they are written or anything fails; and how
-        # often that has happened.
-        self._sound: set[str] = set()
-        # Those of which a vector was read that nobody wrote.
-        self._untrue: set[str] = set()
-        self._doubts = 0
-        self.close = client.close
-
-    def ask(
+    def call(
         self,
         verb: Callable[Concatenate[Collections, P], Result],
         *args: P.args,
         **options: P.kwargs,
     ) -> Result:
-        """What a verb answers."""
+        """Called for each operation: return the result of a verb. Raises Unavailable."""
+
+    def restart(self) -> None:
+        """Called when the next call must run in a process that has read nothing yet."""
+
+    def diagnose(self, names: Sequence[str], error: Unavailable) -> None:
+        """Called when collections failed with `error`. Raises Unavailable if the cause is not the
+        content of their files."""
+
+    def set_aside(self, names: Sequence[str]) -> Path | None:
+        """Called before broken collections are dropped. Moves their files; returns where to."""
+
+    def paused(self) -> AbstractContextManager[Path | None]:
+        """Called for a backup. Yields the folder of an embedded Chroma, which stays unchanged
+        inside the block; None for a server."""
+
+    def close(self) -> None:
+        """Called once, when the store is closed."""
+
+
+class Guarded:
+    """A client that isolates failing collections. Thread-safe. Raises as `store.VectorStore`."""
+
+    def __init__(self, client: CollectionsClient) -> None:
+        self._client = client
+        # Name → error, of collections that crash Chroma.
+        self._crashing: dict[str, Unavailable] = {}
+        # Collections that passed a probe. A write removes the collection, a failure removes all;
+        # `_invalidations` counts both.
+        self._healthy: set[str] = set()
+        self._invalidations = 0
+        # Collections that returned a vector that codeinfo cannot have written.
+        self._corrupt: set[str] = set()
+        self.close = client.close
+
+    def call(
+        self,
+        verb: Callable[Concatenate[Collections, P], Result],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> Result:
+        """Return the result of a verb. Raises Unavailable."""
         try:
-            result = self._client.ask(verb, *args, **options)
+            result = self._client.call(verb, *args, **options)
         except Unavailable:
             self._fail()
             if verb in WRITES:
-                # Chroma keeps what it could not apply, and shows it to nobody before it is opened
-                # again: who deletes it meanwhile finds nothing.
-                self._client.renew()
+                # Chroma stores a write that it could not apply, but queries do not see it until it
+                # is opened again. Until then it could not be deleted.
+                self._client.restart()
             raise
         finally:
             if verb in WRITES:
-                self._doubt({str(args[0])})
+                self._invalidate({str(args[0])})
         if verb is Collections.drop:
             self._crashing.pop(str(args[0]), None)
-            self._untrue.discard(str(args[0]))
+            self._corrupt.discard(str(args[0]))
         return result
 
-    def distrust(self, name: str) -> Unavailable:
-        """Count a collection as broken, since a vector was read that nobody wrote; the error."""
-        self._untrue.add(name)
+    def report_corrupt(self, name: str) -> Unavailable:
+        """Count a collection as broken: it returned a vector that was never written. Return the
+        error to raise."""
+        self._corrupt.add(name)
         self._fail()
-        return unavailable(UNTRUE)
+        return unavailable(CORRUPT)
 
     def paused(self) -> AbstractContextManager[Path | None]:
-        """The folder of an embedded Chroma, while nothing is done in it."""
+        """As `CollectionsClient.paused`."""
         return self._client.paused()
 
     def each(self, verb: Callable[..., Result], calls: Sequence[Call]) -> dict[str, Result]:
-        """By name, what a verb answers to each of some calls, of the collections that do not fail.
-        Raises Unavailable where all do."""
-        sound_calls = [call for call in calls if call[0] not in self._crashing]
+        """Return collection name → result of a verb, for the collections that do not fail. Raises
+        Unavailable if all fail."""
+        safe_calls = [call for call in calls if call[0] not in self._crashing]
         errors = [self._crashing[call[0]] for call in calls if call[0] in self._crashing]
-        answers: dict[str, Result] = {}
-        for call, (good, value) in zip(sound_calls, self._answers(verb, sound_calls), strict=True):
+        results: dict[str, Result] = {}
+        for call, (good, value) in zip(safe_calls, self._try_each(verb, safe_calls), strict=True):
             if good:
-                answers[call[0]] = value
+                results[call[0]] = value
             else:
                 errors.append(value)
         if errors:
             self._fail()
-        if errors and not answers:
+        if errors and not results:
             raise errors[-1]
-        return answers
+        return results
 
-    def _answers(
+    def _try_each(
         self, verb: Callable[..., Any], calls: Sequence[Call]
     ) -> Sequence[tuple[bool, Any]]:
-        """(True, answer) or (False, error) for each call. Where one of them crashes Chroma, each is
-        asked for once more by itself."""
+        """Return (True, result) or (False, error) for each call. If Chroma crashes, repeat the
+        calls one by one, to find which collection crashes it."""
         if not calls:
             return []
         try:
-            return self.ask(Collections.each, verb, calls)
+            return self.call(Collections.each, verb, calls)
         except Unavailable as error:
             if error.code != CRASHED:
                 raise
-        return [self._alone(verb, call) for call in calls]
+        return [self._try_one(verb, call) for call in calls]
 
-    def _alone(self, verb: Callable[..., Any], call: Call) -> tuple[bool, Any]:
+    def _try_one(self, verb: Callable[..., Any], call: Call) -> tuple[bool, Any]:
         try:
-            return True, self.ask(verb, *call)
+            return True, self.call(verb, *call)
         except Unavailable as error:
             if error.code == BROKEN:
                 raise
@@ -150,80 +154,83 @@ class Guarded:
             return False, error
 
     def examine(self, name: str) -> str:
-        """Why a collection cannot be used; "" where it can, or is not there.
+        """Return why a collection is broken; "" if it is not, or does not exist.
 
-        It cannot if reading it fails twice, each time in a process that has read nothing before,
-        and not for what passes: a lock, a full disk, files that may not be read. Then this raises
-        Unavailable, as it does where the whole store is broken.
+        A collection is broken if reading it fails twice, each time in a new process. Raises
+        Unavailable for a temporary failure (a lock, a full disk, unreadable files), and if the
+        whole store is broken.
         """
-        if name in self._sound:
+        if name in self._healthy:
             return ""
-        if name in self._untrue:
-            return UNTRUE
+        if name in self._corrupt:
+            return CORRUPT
         failures, attempts = 0, 0
         while True:
             attempts += 1
-            doubts = self._doubts
+            invalidations = self._invalidations
             try:
                 self._probe(name)
             except Unavailable as error:
-                failures += _is_of_content(error)
+                failures += _is_content_error(error)
                 if failures == FAILURES:
-                    self._client.judge([name], error)
+                    self._client.diagnose([name], error)
                     return error.message
                 if attempts == ATTEMPTS or error.code == BROKEN:
                     raise
-                self._client.renew()
+                self._client.restart()
             else:
                 self._crashing.pop(name, None)
-                if self._doubts == doubts:
-                    self._sound.add(name)
+                if self._invalidations == invalidations:
+                    self._healthy.add(name)
                 return ""
 
     def _probe(self, name: str) -> None:
-        """Read a few rows as a search does, each read in a turn of its own: others have theirs
-        between. Raises Unavailable where that fails, or where what is read cannot be what was
-        written. Rows that are deleted meanwhile are no fault."""
-        ask = self._client.ask
-        ids = ask(Collections.ids, name, PROBED_AMONG)
+        """Read a few rows as a search does, in several calls so that others can run between them.
+
+        Raises Unavailable if a call fails or returns data that cannot have been written. Rows that
+        are deleted meanwhile are no fault.
+        """
+        call = self._client.call
+        ids = call(Collections.ids, name, PROBE_RANGE)
         if not ids:
             return
-        some = {ids[number * (len(ids) - 1) // (PROBED - 1)] for number in range(PROBED)}
-        found, vectors = ask(Collections.vectors, name, sorted(some))
-        lost = sorted(some - set(found))
-        if not are_true(vectors) or (lost and ask(Collections.get, name, lost)):
-            raise unavailable(UNTRUE)
-        if not found or ask(Collections.nearest, name, vectors[0], 1):
+        sample = {ids[number * (len(ids) - 1) // (PROBE_ROWS - 1)] for number in range(PROBE_ROWS)}
+        existing, vectors = call(Collections.vectors, name, sorted(sample))
+        missing = sorted(sample - set(existing))
+        if not are_unit_length(vectors) or (missing and call(Collections.get, name, missing)):
+            raise unavailable(CORRUPT)
+        if not existing or call(Collections.nearest, name, vectors[0], 1):
             return
-        if ask(Collections.get, name, found):
+        if call(Collections.get, name, existing):
             raise unavailable("Chroma failed: its index finds nothing")
 
     def _fail(self) -> None:
-        """Have everything looked at anew."""
-        self._doubt(set(self._sound))
+        """Forget all probes, and have the worker check the stores."""
+        self._invalidate(set(self._healthy))
         failed.set()
 
-    def _doubt(self, names: set[str]) -> None:
-        self._doubts += 1
-        self._sound -= names
+    def _invalidate(self, names: set[str]) -> None:
+        self._invalidations += 1
+        self._healthy -= names
 
     def set_aside(self, names: Sequence[str]) -> Path | None:
-        """Drop collections that are broken; where their index files are kept, if there are any."""
-        kept = self._client.set_aside(names)
+        """Drop broken collections. Return the folder that has their index files now, if any."""
+        folder = self._client.set_aside(names)
         for name in names:
-            self.ask(Collections.drop, name)
-        return kept
+            self.call(Collections.drop, name)
+        return folder
 
 
-def are_true(vectors: Vectors) -> bool:
-    """Whether these can be what was written: all of that has the length 1."""
+def are_unit_length(vectors: Vectors) -> bool:
+    """Whether every row has the length 1, as all written vectors have. vectors: float32 (n, d)"""
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(vectors, axis=1)
     return bool(np.allclose(lengths, 1, atol=LENGTH_ERROR))
 
 
-def _is_of_content(error: Unavailable) -> bool:
-    """Whether Chroma failed at what it read, and not because it was lost, locked or had no room."""
+def _is_content_error(error: Unavailable) -> bool:
+    """Whether Chroma failed because of the content of its files: it was not killed or locked, and
+    the disk is not full."""
     if error.code == CRASHED:
         return True
     if not error.message.startswith("Chroma failed: "):

@@ -1,4 +1,4 @@
-"""How a chunk is kept as a Chroma record, and what a collection says of itself."""
+"""Converts chunks to Chroma records and back, and the metadata of collections."""
 
 import json
 import math
@@ -18,8 +18,8 @@ _FILTERED = ("runId", "sourceFile")
 def description(
     root_id: UUID, model: str, dimension: int, origin: Origin | None = None
 ) -> dict[str, Any]:
-    """What a collection says of itself: to codeinfo whose it is, and all of it to people who look
-    into Chroma."""
+    """Return the metadata of a collection. codeinfo reads the model and the origin; the rest is for
+    people who inspect Chroma."""
     return {
         "embedder": model.partition(":")[0] if ":" in model else "builtin",
         "model": model,
@@ -31,14 +31,19 @@ def description(
 
 
 def origin_in(about: Mapping[str, Any]) -> Origin | None:
-    """Whose a collection is by what it says of itself; None where it does not say."""
+    """Return the origin in a collection's metadata; None if it is incomplete."""
     values = [about.get(field) for field in Origin._fields]
     return Origin(*map(str, values)) if all(isinstance(each, str) for each in values) else None
 
 
 def unit_rows(vectors: Vectors) -> tuple[Vectors, Any]:
-    """The rows at unit length, and which of them could be: zero and non-finite ones cannot."""
-    # float64: the squares of large float32 numbers would not fit.
+    """Scale rows to unit length.
+
+    vectors: float32 (n, d)
+
+    Return float32 (n, d) and bool (n,), which is false for rows that are zero or not finite.
+    """
+    # float64, as the squares of large float32 numbers overflow.
     wide = vectors.astype(np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     good = np.isfinite(lengths) & (lengths > 0)
@@ -47,11 +52,13 @@ def unit_rows(vectors: Vectors) -> tuple[Vectors, Any]:
 
 
 def packed(record: VectorRecord) -> dict[str, Any]:
+    """Return the Chroma metadata of a record: keys to filter by, and the record as JSON."""
     filtered = {key: record.metadata[key] for key in _FILTERED if key in record.metadata}
     return filtered | {"record": json.dumps([record.text, record.metadata], ensure_ascii=False)}
 
 
 def match(vector_id: str, packed: Mapping[str, Any], distance: float | None) -> StoredMatch:
+    """Return the record that `packed` stored. A distance that is not finite becomes None."""
     text, metadata = json.loads(packed["record"])
     finite = distance is not None and math.isfinite(distance)
     return StoredMatch(vector_id, text, metadata, distance if finite else None)

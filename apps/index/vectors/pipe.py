@@ -1,7 +1,7 @@
-"""Values through the socket between Chroma's process and its parent.
+"""Sends values through the socket between Chroma's process and its parent.
 
-Pickled, since both ends are ours and nobody else holds them. Each goes in one piece as far as the
-socket takes it: a reader that is woken for a header alone has to wait once more.
+Values are pickled: both ends are codeinfo's, and no other process has the socket. A value is sent
+without a header, as a reader that wakes up for a header has to wait twice.
 """
 
 import pickle
@@ -12,25 +12,25 @@ BUFFER = 1 << 18
 
 
 class Pipe:
-    """One end. A value sent is read by the other end, in order."""
+    """One end of the socket. The other end receives values in the order in which they were sent."""
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
         self._incoming = end.makefile("rb", buffering=BUFFER)
 
     def send(self, value: Any) -> None:
-        """Raises OSError where the other end is gone, or reads nothing within the time limit."""
+        """Send a value. Raises OSError if the other end is closed or does not read in time."""
         self._socket.sendall(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
     def receive(self) -> Any:
-        """Raises EOFError where the other end is gone, OSError when the time is up."""
+        """Receive a value. Raises EOFError if the other end is closed, OSError after the limit."""
         try:
             return pickle.load(self._incoming)
         except pickle.UnpicklingError as error:
             raise EOFError("it broke off") from error
 
     def limit(self, seconds: float) -> None:
-        """How long each reading and writing may wait; for ever where this is never called."""
+        """Limit how long each read and write waits. Without a call there is no limit."""
         self._socket.settimeout(seconds)
 
     def close(self) -> None:

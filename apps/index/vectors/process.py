@@ -1,4 +1,4 @@
-"""The embedded Chroma, seen from its parent: a child process, started again when it is lost."""
+"""The parent's side of an embedded Chroma, which runs in a child process (`child`)."""
 
 import atexit
 import re
@@ -28,135 +28,136 @@ Result = TypeVar("Result")
 
 COMMAND = (sys.executable, "-P", "-m", "apps.index.vectors.child")
 
-# What ends a process by its own fault, and not because somebody or a lack of memory killed it.
+# Signals of a crash, as opposed to a kill by a user or the kernel.
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
-# How Chroma tells of what SQLite said, and where its database may be malformed.
+# How Chroma's messages quote SQLite's error code, and the codes of a malformed database.
 _SQLITE_CODE = re.compile(r"\(code: (\d+)\)")
 _MALFORMED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-# What Chroma says of its database without SQLite's code.
+# Parts of Chroma's messages on a malformed database that lack SQLite's code.
 _OF_DATABASE = ("from the log store", "to the metadata segment")
 
-# How often a database that is written meanwhile is looked at, before its writers have to wait.
-LOOKS = 3
-# Two million rows go in a minute and a half.
+# Attempts to check a database without stopping its writers.
+CHECK_ATTEMPTS = 3
+# Dropping two million rows takes a minute and a half.
 DROP_SECONDS = 900.0
 
-# A child that has let go of its folder is kept for the next one: starting it costs a second.
+# Children without a folder, for the next Embedded. Starting one takes a second.
 _idle: "list[Child]" = []
 
 
 class Embedded:
-    """The verbs of Collections, done by a child that has `folder` open. Safe from any thread.
+    """Calls the verbs of Collections in a child process that has `folder` open. Thread-safe.
 
-    A caller waits for those who asked before it, which is one slice of a write at most, since a
-    writer asks anew for each. When the child is lost, the call under way raises
-    Unavailable(CHROMA_UNAVAILABLE), or (CHROMA_CRASHED) where it crashed, and the next one starts
-    another child. Where the whole store turns out to be broken, this call and all further ones
-    raise Unavailable(CHROMA_BROKEN).
+    Calls run one at a time, first come first served. A write is several short calls, so a query
+    waits for one of them at most.
+
+    Raises Unavailable with the code CHROMA_UNAVAILABLE if the child ends during a call,
+    CHROMA_CRASHED if it crashes (the next call starts another child), and CHROMA_BROKEN in this and
+    all later calls if the whole store is broken.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Raises Unavailable where the folder cannot be opened."""
+        """Open the folder. Raises Unavailable."""
         self._folder = folder
-        self._turns = Turns()
+        self._lock = FifoLock()
         self._closed = False
         self._child: Child | None = None
         self._problem = ""
-        # Which file the database is: one that is gone answers on from a child that has it open.
+        # Device and inode of the database. A child can still use one that was removed.
         self._file: tuple[int, int] | None = None
-        self._checks = Checks(folder)
-        with self._judged(), self._turns:
-            self._running()
+        self._check = DatabaseCheck(folder)
+        with self._diagnosed(), self._lock:
+            self._ensure_child()
 
     @span("chroma")
-    def ask(
+    def call(
         self,
         verb: Callable[Concatenate[Collections, P], Result],
         *args: P.args,
         **options: P.kwargs,
     ) -> Result:
-        """What a verb of Collections answers, or the Unavailable it raises."""
+        """Return the result of a verb of Collections. Raises Unavailable."""
         tell(verb=verb.__name__)
-        with self._judged(), self._turns:
+        with self._diagnosed(), self._lock:
             if self._closed:
                 raise unavailable("Chroma failed: it was closed")
             try:
-                result: Result = self._answer((verb, args, options))
+                result: Result = self._request((verb, args, options))
             except OSError as error:
                 raise unavailable(f"Chroma's files cannot be read: {error}") from error
         return result
 
-    def _answer(self, request: Any) -> Any:
-        """The answer of the child, or of another one where it was killed: every verb may be done
-        twice."""
+    def _request(self, message: Any) -> Any:
+        """Send a request to the child. If the child is killed, repeat it with another one: every
+        verb is idempotent."""
         try:
-            return self._running().ask(request)
-        except Killed:
-            return self._running().ask(request)
+            return self._ensure_child().request(message)
+        except ChildKilled:
+            return self._ensure_child().request(message)
 
     @contextmanager
-    def _judged(self) -> Iterator[None]:
-        """Around a turn: whether it failed for a store that is broken is found out after it, while
-        others have theirs. Raises Unavailable CHROMA_BROKEN then."""
+    def _diagnosed(self) -> Iterator[None]:
+        """Check the store after a call failed, outside the lock so that other calls can run. Raises
+        Unavailable CHROMA_BROKEN if the store is broken."""
         try:
             yield
-        except NotOpened as error:
-            self._judge(error)
+        except OpenFailed as error:
+            self._diagnose(error)
             if error.code == CRASHED:
                 aside.check_space(self._folder)
-                with self._turns:
-                    self._break(error.message)
+                with self._lock:
+                    self._mark_broken(error.message)
             raise
         except Unavailable as error:
             if may_be_malformed(error):
-                self._judge(error)
+                self._diagnose(error)
             raise
 
     @contextmanager
     def paused(self) -> Iterator[Path | None]:
-        """The folder, while Chroma does nothing in it: calls wait until the block ends."""
-        with self._turns:
+        """Yield the folder. Calls wait until the block ends, so Chroma does not change it."""
+        with self._lock:
             yield self._folder
 
-    def renew(self) -> None:
-        """Have the next call done by a child that has read nothing yet."""
-        with self._turns:
-            self._let_go()
+    def restart(self) -> None:
+        """Run the next call in a child that has read nothing yet."""
+        with self._lock:
+            self._release()
 
-    def judge(self, names: Sequence[str], error: Unavailable) -> None:
-        """Look at the files after `error` of some collections. Raises Unavailable where it is not
-        their content that fails: CHROMA_BROKEN where that is the whole store."""
-        self._judge(error)
+    def diagnose(self, names: Sequence[str], error: Unavailable) -> None:
+        """Check the files after collections failed with `error`. Raises Unavailable if the cause is
+        not their content, with the code CHROMA_BROKEN if the whole store is broken."""
+        self._diagnose(error)
         aside.check_readable(self._folder, names)
 
     def set_aside(self, names: Sequence[str]) -> Path | None:
-        """Move away the index files of some collections, which are dropped next; where to."""
-        with self._turns:
-            self._let_go()
+        """Move away the index files of collections that are dropped next. Return where to."""
+        with self._lock:
+            self._release()
             return aside.set_collections_aside(self._folder, names)
 
     def close(self) -> None:
-        """Let go of the folder; further calls raise Unavailable."""
-        with self._turns:
+        """Close the folder. Later calls raise Unavailable."""
+        with self._lock:
             self._closed = True
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         child, self._child = self._child, None
         if child and child.is_alive():
-            with suppress(Unavailable):  # lost in the end: its folder is let go of, too
-                child.ask(None)
+            with suppress(Unavailable):  # a child that ends closes the folder, too
+                child.request(None)
                 _idle.append(child)
 
-    def _running(self) -> "Child":
-        """The child, with the folder open."""
+    def _ensure_child(self) -> "Child":
+        """Return the child, with the folder open. Raises Unavailable."""
         if self._problem:
             raise broken(self._problem)
         if self._file and self._file != (now := _file(self._folder)):
-            self._let_go()
+            self._release()
             if now is None or aside.problem_without_database(self._folder):
-                self._break("Its files were removed or replaced while they were in use")
-            # Another store was put there, as from a backup. Where it is broken, it fails as any.
+                self._mark_broken("Its files were removed or replaced while they were in use")
+            # Another store was put there, for example from a backup.
             self._file = None
             failed.set()
         if self._child is None or not self._child.is_alive():
@@ -165,83 +166,83 @@ class Embedded:
             self._child = None
             aside.finish(self._folder)
             if problem := aside.problem_without_database(self._folder):
-                self._break(problem)
+                self._mark_broken(problem)
             aside.set_torn_indexes_aside(self._folder)
-            self._child = self._opened()
+            self._child = self._open_child()
             self._file = _file(self._folder)
         return self._child
 
-    def _opened(self) -> "Child":
-        """A child that has opened the folder. One crash may be chance, and is tried once more."""
+    def _open_child(self) -> "Child":
+        """Return a child that has opened the folder. Retried after one crash."""
         for last in (False, True):
             child = _idle_or_new()
             try:
-                child.ask(self._folder)
+                child.request(self._folder)
             except Unavailable as error:
                 _idle.append(child)
                 if error.code == CRASHED and not last:
                     continue
-                raise NotOpened(
+                raise OpenFailed(
                     error.message, code=error.code, retryable=error.retryable
                 ) from error
             return child
         raise AssertionError("unreachable")
 
-    def _judge(self, error: Unavailable) -> None:
-        """Raises Unavailable CHROMA_BROKEN where the database is malformed. Not in a turn: it reads
-        all of that."""
+    def _diagnose(self, error: Unavailable) -> None:
+        """Raise Unavailable CHROMA_BROKEN if the database is malformed. Called without the lock, as
+        it reads the whole database."""
         if self._problem:
             raise broken(self._problem) from error
-        problem = self._checks.problem()
+        problem = self._check.problem()
         if problem == "":
             return
-        with self._turns:
-            # It was written all the time: nothing is done there now.
+        with self._lock:
+            # Writes interfered with each attempt; the lock stops them.
             if problem is None:
-                self._let_go()
+                self._release()
                 problem = aside.problem_of(self._folder)
             if problem:
-                self._let_go()
-                self._break(problem, error)
+                self._release()
+                self._mark_broken(problem, error)
 
-    def _break(self, problem: str, error: Unavailable | None = None) -> NoReturn:
+    def _mark_broken(self, problem: str, error: Unavailable | None = None) -> NoReturn:
         self._problem = f"The vector store is broken. {problem}"
         raise broken(self._problem) from error
 
 
-class NotOpened(Unavailable):
+class OpenFailed(Unavailable):
     """Chroma could not open the folder."""
 
 
-class Killed(Unavailable):
-    """A child was killed before it had answered."""
+class ChildKilled(Unavailable):
+    """A child was killed before it answered."""
 
 
-class Checks:
-    """Looks at a database that may be malformed, while Chroma uses it. Those who ask at the same
-    time share one look, which began after each of them had met its error."""
+class DatabaseCheck:
+    """Checks a database while Chroma uses it. Concurrent callers share a check that began after
+    all of them had called."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._one = threading.Lock()
-        self._begun = 0
-        self._found: str | None = ""
+        self._lock = threading.Lock()
+        self._started = 0  # number of checks
+        self._problem: str | None = ""
 
     def problem(self) -> str | None:
-        """As `aside.problem_beside`, tried a few times where that cannot be told."""
-        begun = self._begun
-        with self._one:
-            if self._begun == begun:
-                self._begun += 1
-                for _ in range(LOOKS):
-                    self._found = aside.problem_beside(self._folder)
-                    if self._found is not None:
+        """Return `aside.problem_beside`, after a few attempts if it is None."""
+        started = self._started
+        with self._lock:
+            if self._started == started:
+                self._started += 1
+                for _ in range(CHECK_ATTEMPTS):
+                    self._problem = aside.problem_beside(self._folder)
+                    if self._problem is not None:
                         break
-            return self._found
+            return self._problem
 
 
 def may_be_malformed(error: Unavailable) -> bool:
-    """Whether Chroma says of its database that it is malformed."""
+    """Whether the message can come from a malformed database."""
     code = sqlite_code(error)
     if code is not None:
         return code in _MALFORMED
@@ -249,17 +250,18 @@ def may_be_malformed(error: Unavailable) -> bool:
 
 
 def sqlite_code(error: Unavailable) -> int | None:
-    """The kind of error of SQLite's that Chroma tells of; None where it is not one of these."""
-    found = _SQLITE_CODE.search(error.message)
-    return int(found[1]) & 0xFF if found else None
+    """Return SQLite's primary error code in a message of Chroma; None if there is none."""
+    match = _SQLITE_CODE.search(error.message)
+    return int(match[1]) & 0xFF if match else None
 
 
 def _file(folder: Path) -> tuple[int, int] | None:
+    """Return device and inode of the database."""
     try:
-        known = (folder / aside.DATABASE).stat()
+        status = (folder / aside.DATABASE).stat()
     except FileNotFoundError:
         return None
-    return known.st_dev, known.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _idle_or_new() -> "Child":
@@ -271,12 +273,12 @@ def _idle_or_new() -> "Child":
 
 
 class Child:
-    """One process and the socket to it. Not for use by several threads at once."""
+    """A child process and the socket to it. Not thread-safe."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         self._pipe = Pipe(ours)
-        # It needs no key of ours, and no Chroma settings that happen to lie about.
+        # No secrets, and no Chroma settings of the user's environment.
         environ = {**programs.import_path(), "ANONYMIZED_TELEMETRY": "False"}
         try:
             self._process = programs.start(
@@ -285,7 +287,7 @@ class Child:
                 own=True,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                # Ctrl-C in a terminal goes to all of the session: not to this process.
+                # Ctrl-C in a terminal goes to all processes of the session, but not to this one.
                 start_new_session=True,
             )
         except OSError as error:
@@ -298,18 +300,18 @@ class Child:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, request: Any) -> Any:
-        """The answer to one request of the child's protocol. Raises Unavailable.
+    def request(self, message: Any) -> Any:
+        """Send a request of the child's protocol and return its result. Raises Unavailable.
 
-        A child that does not answer is ended: what it says later would be taken for the answer to
-        another request. So is one in which Chroma has crashed.
+        A child that does not answer in time is ended, as a late answer would be taken for that to
+        the next request. So is a child in which Chroma crashed.
         """
         answered = False
         try:
-            # Of a broken collection no slices can be deleted: it goes as a whole.
-            drops = isinstance(request, tuple) and request[0] is Collections.drop
+            # A broken collection cannot be deleted in slices, but only as a whole.
+            drops = isinstance(message, tuple) and message[0] is Collections.drop
             self._pipe.limit(DROP_SECONDS if drops else CALL_SECONDS)
-            self._pipe.send(request)
+            self._pipe.send(message)
             good, value = self._pipe.receive()
             answered = good or value.code != CRASHED
         except (EOFError, OSError) as error:
@@ -319,7 +321,7 @@ class Child:
                 raise crashed(f"its process ended by {signal.Signals(ended_by).name}") from error
             lost = unavailable(f"Chroma's process was lost ({error}): try again")
             if not isinstance(error, TimeoutError):
-                lost = Killed(lost.message, code=lost.code, retryable=lost.retryable)
+                lost = ChildKilled(lost.message, code=lost.code, retryable=lost.retryable)
             raise lost from error
         finally:
             if not answered:
@@ -333,7 +335,7 @@ class Child:
         self.end()
 
     def end(self) -> None:
-        """Let the process end, as it does when its socket does; its lock is free then."""
+        """Close the socket and wait until the process has ended. Then its lock is free."""
         atexit.unregister(self.end)
         self._pipe.close()
         try:
@@ -343,10 +345,10 @@ class Child:
             self._process.wait()
 
 
-class Turns:
-    """A lock that is had in the order in which it was asked for.
+class FifoLock:
+    """A fair lock: threads get it in the order in which they called.
 
-    With Python's own, a thread that lets go and asks again is often faster than those who wait.
+    With threading.Lock, a thread that releases and acquires again often overtakes waiting threads.
     """
 
     def __init__(self) -> None:
@@ -354,13 +356,13 @@ class Turns:
         self._waiting: deque[threading.Lock] = deque()
 
     def __enter__(self) -> None:
-        mine = threading.Lock()
-        mine.acquire()
+        turn = threading.Lock()
+        turn.acquire()
         with self._guard:
-            self._waiting.append(mine)
+            self._waiting.append(turn)
             if len(self._waiting) == 1:
                 return
-        mine.acquire()
+        turn.acquire()
 
     def __exit__(
         self,

@@ -1,4 +1,4 @@
-"""What the store keeps of each chunk: its id, its text and the facts that a match needs."""
+"""Builds the record of each chunk for the vector store: its id, text and metadata."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
@@ -14,14 +14,14 @@ from apps.index.types import VectorRecord
 
 
 def chunk_hash(rel_path: str, index: int, text: str) -> str:
-    """sha256 of path, decimal index and text (docs/contract.md §5.3)."""
+    """Return the sha256 of path, decimal index and text, in hex (docs/contract.md §5.3)."""
     return sha256(f"{rel_path}{index}{text}".encode()).hexdigest()
 
 
 def records(
     run: IngestRun, files: Iterable[tuple[SourceFile, ChunkedFile]]
 ) -> Iterator[tuple[VectorRecord, EmbeddingText]]:
-    """Every chunk of some files, in order: what is stored of it, and what is embedded."""
+    """Yield the record and the text to embed of every chunk of some files, in order."""
     now = wire_time(timezone.now())
     for row, file in files:
         for index, chunk in enumerate(file.chunks):

@@ -1,16 +1,15 @@
-"""The vectors and texts of chunks, in Chroma: one collection per root.
+"""The vector store: vectors and texts of chunks in Chroma, one collection per root.
 
-A chunk is one Chroma record: its id, its vector, and metadata of three keys. `runId` and
-`sourceFile` are there to delete by; `record` is everything else, the text too, as one JSON string.
-Chroma 1.5 makes a row and two index entries of every key, and a trigram index of every document
-that nobody asks for: with a document and a key for each fact 800 chunks a second went in where this
-way 2,200 do, and a query took twice as long.
+A chunk is one Chroma record with three metadata keys. `runId` and `sourceFile` select rows to
+delete. `record` has all else as one JSON string, the text included. Chroma 1.5 writes a row and two
+index entries for every key, and a trigram index for every document: with a key for each fact and
+the text as document, it ingests 800 chunks a second instead of 2,200, and a query takes twice as
+long.
 
-Chroma does one thing at a time. Writes are therefore cut into slices (`ingest_throttle`).
+Chroma runs one operation at a time, so writes are split into slices (`ingest_throttle`).
 
-A collection can break without the others: then it fails alone. `examine` tells whether it has,
-`set_aside` takes it out of the way, and `set_store_aside` does so with a store that is broken as a
-whole.
+A broken collection does not affect the others. `examine` detects one, `set_aside` moves it away,
+and `set_store_aside` moves away a store that is broken as a whole.
 """
 
 import threading
@@ -30,7 +29,7 @@ from apps.index.types import Check, Origin, StoredMatch, VectorRecord, never_can
 from apps.index.vectors import aside, chroma
 from apps.index.vectors.chroma import failed
 from apps.index.vectors.collections import Collections, pages
-from apps.index.vectors.guarded import Client, Guarded, are_true
+from apps.index.vectors.guarded import CollectionsClient, Guarded, are_unit_length
 from apps.index.vectors.packing import description, match, origin_in, packed, unit_rows
 from apps.index.vectors.process import Embedded
 
@@ -38,24 +37,25 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 READ_SLICE = 5_000
-# Records with their texts, 1 MB or so at once.
+# About 1 MB of records with their texts.
 RECORDS_SLICE = 500
 # 30 ms of work, as a slice of a write.
 VECTORS_SLICE = 1_000
-# Rows that go with their collection in one call, a second's work: a quarter of a million took more
-# than CALL_SECONDS on a busy machine. Those above go before, half a second's work in each call.
-MOST_DROPPED, DROP_SLICE = 20_000, 2_000
+# A collection of up to MAX_DROPPED rows is dropped in one call, which takes a second. 250,000 rows
+# took more than CALL_SECONDS on a busy machine, so further rows are deleted before, DROP_SLICE a
+# call, which takes half a second.
+MAX_DROPPED, DROP_SLICE = 20_000, 2_000
 
 
 class VectorStore:
-    """All verbs on vectors. Safe from any thread.
+    """Reads and writes vectors. Thread-safe.
 
-    Errors: Unavailable(CHROMA_UNAVAILABLE) where Chroma is away or fails, (CHROMA_CRASHED) where
-    it crashed, (CHROMA_BROKEN) where the whole store is broken. A root without a collection is no
-    error: it holds nothing.
+    Raises Unavailable with the code CHROMA_UNAVAILABLE if Chroma is unreachable or fails,
+    CHROMA_CRASHED if it crashed, and CHROMA_BROKEN if the whole store is broken. A root without a
+    collection is not an error: it is empty.
     """
 
-    def __init__(self, client: Client, prefix: str) -> None:
+    def __init__(self, client: CollectionsClient, prefix: str) -> None:
         self._client = Guarded(client)
         self._prefix = prefix
 
@@ -67,122 +67,127 @@ class VectorStore:
         vectors: Vectors,
         origin: Origin | None = None,
     ) -> list[str]:
-        """Keep records under their vectors, of any length, shape (len(records), dimension). A
-        collection that is made for them says that it is of `origin`.
+        """Add records with their vectors. A record whose id exists is ignored.
 
-        Answers the ids that were refused, because their vector is zero or not finite. An id that
-        is there already stays as it is.
+        vectors: float32 (len(records), dimension), of any length; stored at unit length
+        origin: recorded in a new collection
+
+        Return the ids of records that were refused: their vector is zero or not finite.
         """
         units, good = unit_rows(vectors)
-        kept = [record for record, fine in zip(records, good, strict=True) if fine]
+        accepted = [record for record, is_good in zip(records, good, strict=True) if is_good]
         units = units[good]
         name, about = self._name(root_id), description(root_id, model, units.shape[1], origin)
-        for part in ingest_throttle.write_slices(len(kept)):
-            ids = [record.id for record in kept[part]]
-            facts = [packed(record) for record in kept[part]]
-            self._client.ask(Collections.add, name, about, ids, units[part], facts)
-        return [record.id for record, fine in zip(records, good, strict=True) if not fine]
+        for part in ingest_throttle.write_slices(len(accepted)):
+            ids = [record.id for record in accepted[part]]
+            facts = [packed(record) for record in accepted[part]]
+            self._client.call(Collections.add, name, about, ids, units[part], facts)
+        return [record.id for record, is_good in zip(records, good, strict=True) if not is_good]
 
     def query(self, root_id: UUID, vector: Vectors, n: int) -> list[StoredMatch]:
-        """The n nearest, nearest first; distances are 2 - 2·cos. None to a vector of zero."""
+        """Return the n nearest records, nearest first; empty for a zero vector.
+
+        vector: float32 (dimension,), of any length; distances are 2 − 2·cos
+        """
         units, good = unit_rows(vector.reshape(1, -1))
         if n < 1 or not good[0]:
             return []
-        found = self._each(Collections.query, {root_id: (units[0], n)})[root_id]
-        return [match(*row) for row in found]
+        rows = self._each(Collections.query, {root_id: (units[0], n)})[root_id]
+        return [match(*row) for row in rows]
 
     def nearest(self, root_id: UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
-        """Ids and distances of the n nearest, nearest first: a third of the time of `query`."""
+        """Return id and distance of the n nearest, nearest first, in a third of the time of
+        `query`."""
         return self.nearest_each([root_id], vector, n)[root_id]
 
     def nearest_each(
         self, root_ids: Sequence[UUID], vector: Vectors, n: int
     ) -> dict[UUID, list[tuple[str, float]]]:
-        """The n nearest of each of these roots, asked for all at once. A root whose collection
-        fails is left out; where all do, the failure is raised."""
+        """Return root id → `nearest`, with one request for all roots. A root whose collection
+        fails is left out; raises Unavailable if all fail."""
         units, good = unit_rows(vector.reshape(1, -1))
         if n < 1 or not good[0]:
             return {root_id: [] for root_id in root_ids}
         return self._each(Collections.nearest, dict.fromkeys(root_ids, (units[0], n)))
 
     def distances(self, root_id: UUID, vector: Vectors, ids: Sequence[str]) -> dict[str, float]:
-        """The exact distance of each of these records; ids that are not there are left out.
-
-        Empty for a vector of zero, which has none.
-        """
+        """Return id → exact distance, 2 − 2·cos. Unknown ids are left out; empty for a zero
+        vector."""
         return self.distances_each({root_id: ids}, vector)[root_id]
 
     def distances_each(
         self, ids: Mapping[UUID, Sequence[str]], vector: Vectors
     ) -> dict[UUID, dict[str, float]]:
-        """The same for records of several roots, asked for all at once. None of a root whose
-        collection fails; where all do, the failure is raised."""
+        """Return root id → `distances`, with one request for all roots. Empty for a root whose
+        collection fails; raises Unavailable if all fail."""
         units, good = unit_rows(vector.reshape(1, -1))
         queries = {
             root_id: list(of_root) for root_id, of_root in ids.items() if of_root and good[0]
         }
         calls = {root_id: (units[0], of_root) for root_id, of_root in queries.items()}
-        found = self._each(Collections.distances, calls)
-        return {root_id: found.get(root_id, {}) for root_id in ids}
+        distances = self._each(Collections.distances, calls)
+        return {root_id: distances.get(root_id, {}) for root_id in ids}
 
     def vectors(self, root_id: UUID, ids: Sequence[str]) -> Vectors | None:
-        """The vectors of these records in their order, one a row; None where one is not there.
+        """Return the vectors of these records, float32 (len(ids), dimension), unit length; None if
+        one does not exist.
 
-        Asked for in slices, each in its turn, and not as a question: nobody waits for it.
+        Read in slices, so that queries can run between them, and without priority over ingest.
+        Raises Unavailable if a vector is not of unit length.
         """
         rows: Vectors | None = None
         place = {each: row for row, each in enumerate(ids)}
         for start in range(0, len(ids), VECTORS_SLICE):
             part = list(ids[start : start + VECTORS_SLICE])
-            found, vectors = self._client.ask(Collections.vectors, self._name(root_id), part)
-            if len(found) < len(part):
+            existing, vectors = self._client.call(Collections.vectors, self._name(root_id), part)
+            if len(existing) < len(part):
                 return None
-            if not are_true(vectors):
-                raise self._client.distrust(self._name(root_id))
+            if not are_unit_length(vectors):
+                raise self._client.report_corrupt(self._name(root_id))
             if rows is None:
                 rows = np.empty((len(ids), vectors.shape[1]), np.float32)
-            rows[[place[each] for each in found]] = vectors
+            rows[[place[each] for each in existing]] = vectors
         return rows
 
     def get(self, root_id: UUID, ids: Sequence[str]) -> dict[str, StoredMatch]:
-        """Text and metadata of these records, without a distance; unknown ids are left out."""
+        """Return id → record, without a distance. Unknown ids are left out."""
         return self.get_each({root_id: ids})[root_id]
 
     def get_each(self, ids: Mapping[UUID, Sequence[str]]) -> dict[UUID, dict[str, StoredMatch]]:
-        """The same for records of several roots, asked for all at once. None of a root whose
-        collection fails; where all do, the failure is raised."""
+        """Return root id → `get`, with one request for all roots. Empty for a root whose collection
+        fails; raises Unavailable if all fail."""
         calls = {root_id: (list(of_root),) for root_id, of_root in ids.items() if of_root}
-        found = self._each(Collections.get, calls)
+        rows = self._each(Collections.get, calls)
         return {
-            root_id: {i: match(i, packed, None) for i, packed in found.get(root_id, [])}
+            root_id: {i: match(i, packed, None) for i, packed in rows.get(root_id, [])}
             for root_id in ids
         }
 
     def examine(self, root_id: UUID) -> str:
-        """Why the collection of a root cannot be used; "" where it can, or is not there. Raises
-        Unavailable where that cannot be told, or where the whole store is broken."""
+        """Return why the collection of a root is broken; "" if it is not, or does not exist. Raises
+        Unavailable if the cause is temporary, or the whole store is broken."""
         return self._client.examine(self._name(root_id))
 
     def set_aside(self, root_ids: Sequence[UUID]) -> Path | None:
-        """Drop the collections of some roots, which are broken. Their index files are kept in the
-        folder that is returned; None where there are none, or a server has them."""
+        """Drop the broken collections of some roots. Return the folder that has their index files
+        now; None if there are none, or Chroma is a server."""
         return self._client.set_aside([self._name(root_id) for root_id in root_ids])
 
     def _each(
         self, verb: Callable[..., Result], calls: Mapping[UUID, tuple[Any, ...]]
     ) -> dict[UUID, Result]:
-        """What a verb answers to the call of each root, of those whose collection does not fail.
-        Raises Unavailable where all do."""
+        """Return root id → result of a verb, for collections that do not fail. Raises Unavailable
+        if all fail."""
         roots = {self._name(root_id): root_id for root_id in calls}
         named = [(name, *calls[root_id]) for name, root_id in roots.items()]
         if not named:
             return {}
         with ingest_throttle.foreground_call():
-            found = self._client.each(verb, named)
-        return {roots[name]: answer for name, answer in found.items()}
+            results = self._client.each(verb, named)
+        return {roots[name]: result for name, result in results.items()}
 
     def records(self, root_id: UUID) -> Iterator[StoredMatch]:
-        """Every record that is there at the call and still there when its turn comes."""
+        """Yield all records, except those deleted during the iteration."""
         names = sorted(self.ids(root_id))
         for start in range(0, len(names), RECORDS_SLICE):
             yield from self.get(root_id, names[start : start + RECORDS_SLICE]).values()
@@ -190,18 +195,18 @@ class VectorStore:
     def audit(
         self, root_id: UUID, ids: Sequence[str]
     ) -> tuple[dict[str, StoredMatch], list[str], Vectors]:
-        """Text and metadata of these records, and those that have a vector with it, one a row. Not
-        asked as a question, as nobody waits for it."""
-        name, wanted = self._name(root_id), list(ids)
-        found = self._client.ask(Collections.get, name, wanted)
-        named, vectors = self._client.ask(Collections.vectors, name, wanted)
-        return {each: match(each, packed, None) for each, packed in found}, named, vectors
+        """Return id → record, the ids that have a vector, and these vectors, float32 (n, d). Read
+        without priority over ingest."""
+        name, requested = self._name(root_id), list(ids)
+        rows = self._client.call(Collections.get, name, requested)
+        with_vector, vectors = self._client.call(Collections.vectors, name, requested)
+        return {each: match(each, packed, None) for each, packed in rows}, with_vector, vectors
 
     def each_id(self, root_id: UUID) -> Iterator[str]:
-        """Every id, read page by page."""
+        """Yield all ids, read page by page."""
         name = self._name(root_id)
         return pages(
-            lambda limit, offset: self._client.ask(Collections.ids, name, limit, offset),
+            lambda limit, offset: self._client.call(Collections.ids, name, limit, offset),
             READ_SLICE,
         )
 
@@ -209,17 +214,17 @@ class VectorStore:
         """Delete these records."""
         for start in range(0, len(ids), RECORDS_SLICE):
             part = list(ids[start : start + RECORDS_SLICE])
-            self._client.ask(Collections.delete, self._name(root_id), part)
+            self._client.call(Collections.delete, self._name(root_id), part)
 
     def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = never_cancelled) -> int:
-        """Delete what a run wrote; how many there were. `check` is called between slices: a
-        hundred thousand rows take minutes."""
+        """Delete what a run wrote. Return the number of records. `check` is called between slices:
+        100,000 records take minutes."""
         return self._delete(root_id, {"runId": str(run_id)}, check)
 
     def delete_files(
         self, root_id: UUID, source_file_ids: Sequence[UUID | str], check: Check = never_cancelled
     ) -> int:
-        """Delete the chunks of some files; how many there were."""
+        """Delete the chunks of some files. Return their number."""
         names = [str(each) for each in source_file_ids]
         groups = [names[start : start + 1_000] for start in range(0, len(names), 1_000)]
         return sum(self._delete(root_id, {"sourceFile": {"$in": group}}, check) for group in groups)
@@ -228,63 +233,65 @@ class VectorStore:
         return set(self.each_id(root_id))
 
     def count(self, root_id: UUID) -> int:
-        return self._client.ask(Collections.count, self._name(root_id))
+        return self._client.call(Collections.count, self._name(root_id))
 
     def drop(self, root_id: UUID, check: Check = never_cancelled) -> None:
-        """Delete all of a root, and its index files."""
+        """Delete the collection of a root and its index files."""
         name = self._name(root_id)
-        # A collection that is broken cannot be counted. It can be dropped all the same.
+        # A broken collection cannot be counted, but it can be dropped.
         with suppress(Unavailable):
-            while self.count(root_id) > MOST_DROPPED:
+            while self.count(root_id) > MAX_DROPPED:
                 check()
-                ids = self._client.ask(Collections.ids, name, DROP_SLICE)
-                self._client.ask(Collections.delete, name, ids)
-        self._client.ask(Collections.drop, name)
+                ids = self._client.call(Collections.ids, name, DROP_SLICE)
+                self._client.call(Collections.delete, name, ids)
+        self._client.call(Collections.drop, name)
         self.sweep()
 
     def sweep(self) -> list[str]:
-        """Remove index files of dropped collections (embedded only); also for the start."""
-        return self._client.ask(Collections.sweep)
+        """Remove index folders of dropped collections (embedded only). Return their names."""
+        return self._client.call(Collections.sweep)
 
     def paused(self) -> AbstractContextManager[Path | None]:
-        """The folder of an embedded Chroma, in which nothing happens until the block ends, so that
-        it may be copied; None for a server. Calls wait meanwhile."""
+        """Yield the folder of an embedded Chroma, to copy it; None for a server. Other calls wait
+        until the block ends."""
         return self._client.paused()
 
     def collections(self) -> set[UUID]:
-        """The roots that have a collection."""
+        """Return the roots that have a collection."""
         return set(self.descriptions())
 
     def descriptions(self) -> dict[UUID, dict[str, Any]]:
-        """What each root's collection says of itself (see `_about`); one of an earlier version
-        says less."""
+        """Return root id → metadata of its collection (`packing.description`). Collections of
+        earlier versions have fewer keys."""
         start = f"{self._prefix}_"
-        found = self._client.ask(Collections.described).items()
-        ours = {name.removeprefix(start): about for name, about in found if name.startswith(start)}
+        all_about = self._client.call(Collections.descriptions).items()
+        ours = {
+            name.removeprefix(start): about for name, about in all_about if name.startswith(start)
+        }
         return {UUID(rest): about for rest, about in ours.items() if _is_hex(rest)}
 
     def origins(self) -> dict[UUID, Origin | None]:
-        """Whose each root's collection is; None where it does not say."""
+        """Return root id → origin of its collection; None if it records none."""
         return {root_id: origin_in(about) for root_id, about in self.descriptions().items()}
 
     def origin(self, root_id: UUID) -> Origin | None:
-        """Whose the collection of a root is; None where there is none, or it does not say."""
-        about = self._client.ask(Collections.description, self._name(root_id))
+        """Return the origin of a root's collection; None if there is none, or it records none."""
+        about = self._client.call(Collections.description, self._name(root_id))
         return origin_in(about) if about else None
 
     def set_origin(self, root_id: UUID, origin: Origin) -> None:
-        """Write into a root's collection whose it is, if there is one."""
-        self._client.ask(Collections.describe, self._name(root_id), origin._asdict())
+        """Record the origin in a root's collection, if there is one."""
+        self._client.call(Collections.describe, self._name(root_id), origin._asdict())
 
     def folder_of(self, root_id: UUID) -> str:
-        """The folder that one of a root's records names; empty where there is none."""
+        """Return the root's path as in its first record; "" if there are no records."""
         name = self._name(root_id)
-        ids = self._client.ask(Collections.ids, name, 1)
-        found = self._client.ask(Collections.get, name, ids) if ids else []
-        return next((match(*row, None).facts.root for row in found), "")
+        ids = self._client.call(Collections.ids, name, 1)
+        rows = self._client.call(Collections.get, name, ids) if ids else []
+        return next((match(*row, None).facts.root for row in rows), "")
 
     def close(self) -> None:
-        """Let go of Chroma's files or connections."""
+        """Close Chroma's files or connections."""
         self._client.close()
 
     def _name(self, root_id: UUID) -> str:
@@ -292,11 +299,11 @@ class VectorStore:
 
     def _delete(self, root_id: UUID, where: Mapping[str, Any], check: Check) -> int:
         name, deleted = self._name(root_id), 0
-        # To ask anew for every slice took a third of the time.
-        while ids := self._client.ask(Collections.ids, name, READ_SLICE, where=where):
+        # One read for several deletes: a read for each took a third of the time.
+        while ids := self._client.call(Collections.ids, name, READ_SLICE, where=where):
             for part in ingest_throttle.write_slices(len(ids)):
                 check()
-                self._client.ask(Collections.delete, name, ids[part])
+                self._client.call(Collections.delete, name, ids[part])
             deleted += len(ids)
         return deleted
 
@@ -311,10 +318,10 @@ _opening = threading.RLock()
 
 
 def get_store() -> VectorStore:
-    """The store of this process: the server at CHROMA_URL, else the one in the data folder.
+    """Return the store of this process: the server at CHROMA_URL, else the data folder's.
 
-    Raises Unavailable(CHROMA_UNAVAILABLE) where another process has that folder, or no server
-    answers, and (CHROMA_BROKEN) where what is in the folder cannot be used.
+    Raises Unavailable with the code CHROMA_UNAVAILABLE if another process uses the folder or no
+    server answers, and CHROMA_BROKEN if the files in the folder are broken.
     """
     global _store
     with _opening:
@@ -329,15 +336,15 @@ def get_store() -> VectorStore:
 
 
 def is_open() -> bool:
-    """Whether this process has opened the store, so that asking it costs no more than a call."""
+    """Whether this process has opened the store. Opening it takes a second."""
     return _store is not None
 
 
 def claim_store() -> None:
-    """Take the embedded store's folder for this process, without the second that opening costs.
+    """Lock the folder of an embedded store without opening it, which takes a second.
 
-    For the start, which must fail where another process has it: raises Unavailable, not retryable,
-    naming CHROMA_URL. Nothing to do where a server is used.
+    Called at start-up, which must fail if another process uses the folder: raises Unavailable, not
+    retryable, with a message that names CHROMA_URL.
     """
     global _lock
     with _opening:
@@ -359,8 +366,11 @@ def _open() -> VectorStore:
 
 
 def set_store_aside() -> Path | None:
-    """Move all of the embedded store away, for it is broken; the next `get_store` opens a new one.
-    Where to, or None where nothing was left. Raises Unavailable where another process has it."""
+    """Move a broken embedded store away; the next `get_store` opens a new one.
+
+    Return the folder that has its files now; None if there were none. Raises Unavailable if another
+    process uses the store, or Chroma is a server.
+    """
     global _store
     if config().chroma_url:
         raise chroma.unavailable("The files of a Chroma server are its own", retryable=False)
@@ -373,7 +383,7 @@ def set_store_aside() -> Path | None:
 
 
 def reset_store() -> None:
-    """Close the store and let go of its folder; the next `get_store` reads the settings."""
+    """Close the store and unlock its folder. The next `get_store` reads the settings again."""
     global _store, _lock
     with _opening:
         if _store is not None:

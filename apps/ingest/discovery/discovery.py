@@ -1,8 +1,7 @@
-"""What a folder holds that is worth ingesting, and why the rest is not.
+"""Finds the eligible files of a folder, and the reason for each other file.
 
-The root is the folder asked for; nothing climbs out of it. Inside a git work tree its files are the
-tracked ones, elsewhere those that a walk finds. Each is named exactly once: as a Candidate, or as
-Skipped with a reason.
+In a git work tree, the files are those that git tracks below the folder; elsewhere, those that a
+walk finds. Each is listed once: as a Candidate, or as Skipped with a reason.
 """
 
 import errno
@@ -28,11 +27,11 @@ from apps.index.root_directory import (
     reason_of,
 )
 from apps.index.types import Check, never_cancelled
-from apps.ingest.discovery.eligibility import LOOK_BYTES, Rules
+from apps.ingest.discovery.eligibility import SCAN_BYTES, Rules
 from apps.ingest.discovery.git_index import tracked_files, why_nothing
 from apps.ingest.discovery.own_data import OwnData, refuse_own_data
 from apps.ingest.discovery.repository import find_repository
-from apps.ingest.discovery.walk import Found, from_git, walk
+from apps.ingest.discovery.walk import ListedFile, from_git, walk
 from apps.ingest.types import Candidate, Discovery, FileStat, Skipped
 
 __all__ = ["discover", "read_file"]
@@ -40,8 +39,9 @@ __all__ = ["discover", "read_file"]
 SUBMODULE = "Submodule"
 BAD_NAME = "Name is not UTF-8"
 WHOLE_ROOT = "./"
-# A file changed so lately may be written to again without another time to show for it.
-YOUNG_NS = 2_000_000_000
+# A file that changed within this time may be written again without a new time stamp (the "racy"
+# case of git's index).
+SETTLE_NS = 2_000_000_000
 _PATH = attrgetter("path")
 
 
@@ -52,31 +52,32 @@ def discover(
     *,
     plain: bool = False,
 ) -> Discovery:
-    """The eligible files of a folder and the skipped ones, both sorted by path. `known` are files
-    that were eligible: those that nobody has written to since are not looked into again. `check` is
-    called between files, of which there may be very many; what it raises ends the search. A `plain`
-    folder is walked, whatever git knows of it.
+    """Return the eligible and the skipped files of a folder.
 
-    Raises NotFound, InvalidInput (NOT_DIRECTORY, NOT_READABLE, OWN_DATA) for a folder that is not
-    listed and Unavailable (GIT_FAILED) for one in a git repository that is not read.
+    known: path → state of files that were eligible; the content of an unchanged file is not read
+    check: called before each file
+    plain: walk the folder, even if it is a git repository
+
+    Raises NotFound, InvalidInput (NOT_DIRECTORY, NOT_READABLE, OWN_DATA), and Unavailable
+    GIT_FAILED if the git repository cannot be read or is refused.
     """
     refuse_own_data(root)
-    with open_root(root) as beneath:
+    with open_root(root) as directory:
         repository = None if plain else find_repository(root)
         rules = _rules(root, from_git=repository is not None)
         if repository is None:
-            found = walk(beneath, rules, check)
+            listed = walk(directory, rules, check)
         else:
             tracked = tracked_files(repository, root, check)
             if not tracked:
                 return Discovery((), (), why_nothing(repository))
-            found = from_git(sorted(tracked), rules)
-        judge = _Judge(beneath, rules, known or {}, time.time_ns() - YOUNG_NS)
-        return _sorted(judge.verdicts(found, check))
+            listed = from_git(sorted(tracked), rules)
+        classifier = _Classifier(directory, rules, known or {}, time.time_ns() - SETTLE_NS)
+        return _sorted(classifier.classify_all(listed, check))
 
 
 def open_root(root: Path) -> RootDirectory:
-    """A folder held open. Raises NotFound and InvalidInput (NOT_DIRECTORY, NOT_READABLE)."""
+    """Open a folder. Raises NotFound and InvalidInput (NOT_DIRECTORY, NOT_READABLE)."""
     try:
         if root.is_dir() and not os.access(root, os.R_OK | os.X_OK):
             raise PermissionError(errno.EACCES, UNREADABLE)
@@ -96,14 +97,14 @@ def _rules(root: Path, *, from_git: bool) -> Rules:
         exclude=settings.ingest_exclude,
         max_bytes=settings.ingest_max_file_bytes,
         tracked=from_git,
-        own=OwnData.beneath(root),
+        own=OwnData.directory(root),
     )
 
 
-def _sorted(judged: Iterable[Candidate | Skipped]) -> Discovery:
+def _sorted(classified: Iterable[Candidate | Skipped]) -> Discovery:
     files: list[Candidate] = []
     skipped: list[Skipped] = []
-    for item in judged:
+    for item in classified:
         if isinstance(item, Candidate):
             files.append(item)
         else:
@@ -114,61 +115,64 @@ def _sorted(judged: Iterable[Candidate | Skipped]) -> Discovery:
 
 
 @dataclass(frozen=True)
-class _Judge:
-    """Decides on one file after the other; `young` is the time from which on a file is so."""
+class _Classifier:
+    """Decides for each listed file whether it is eligible."""
 
-    beneath: RootDirectory
+    directory: RootDirectory
     rules: Rules
-    known: Mapping[str, FileStat]
-    young: int
+    known: Mapping[str, FileStat]  # as in `discover`
+    settled_before_ns: int  # start of SETTLE_NS
 
-    def verdicts(self, found: Iterable[Found], check: Check) -> Iterator[Candidate | Skipped]:
-        for each in found:
+    def classify_all(
+        self, listed: Iterable[ListedFile], check: Check
+    ) -> Iterator[Candidate | Skipped]:
+        for each in listed:
             check()
-            yield self.verdict(each)
+            yield self.classify(each)
 
-    def verdict(self, found: Found) -> Candidate | Skipped:
-        shown = _printable(found.path)
-        if found.path.endswith("/") or not found.path:
-            return Skipped(shown or WHOLE_ROOT, found.reason, 0, found.unreadable)
+    def classify(self, listed: ListedFile) -> Candidate | Skipped:
+        path = listed.path
+        shown = _printable(path)
+        if path.endswith("/") or not path:
+            return Skipped(shown or WHOLE_ROOT, listed.reason, 0, listed.unreadable)
         try:
-            status = self.beneath.stat(found.path)
+            status = self.directory.stat(path)
         except OSError as error:
-            unreadable = not found.reason and is_unreadable(error)
-            return Skipped(shown, found.reason or reason_of(error), 0, unreadable)
-        reason = found.reason or _refuse_kind(status) or (BAD_NAME if shown != found.path else None)
+            unreadable = not listed.reason and is_unreadable(error)
+            return Skipped(shown, listed.reason or reason_of(error), 0, unreadable)
+        reason = listed.reason or _refuse_kind(status) or (BAD_NAME if shown != path else None)
         reason = (
-            reason
-            or self.rules.refuse_name(found.path)
-            or self.rules.refuse_size(found.path, status.st_size)
+            reason or self.rules.refuse_name(path) or self.rules.refuse_size(path, status.st_size)
         )
         if reason:
             return Skipped(shown, reason, status.st_size)
-        stamp = self._stamp(status)
-        if stamp.is_unchanged(self.known.get(found.path)):
-            return Candidate(found.path, stamp)
-        return self._by_content(found.path)
+        file_stat = self._file_stat(status)
+        if file_stat.is_unchanged(self.known.get(path)):
+            return Candidate(path, file_stat)
+        return self._by_content(path)
 
     def _by_content(self, path: str) -> Candidate | Skipped:
         try:
-            descriptor, status = self.beneath.open(path)
+            descriptor, status = self.directory.open(path)
         except SpecialFile:
             return Skipped(path, SPECIAL, 0)
         except OSError as error:
             return Skipped(path, reason_of(error), 0, is_unreadable(error))
         try:
-            head = read_up_to(descriptor, LOOK_BYTES)
+            head = read_up_to(descriptor, SCAN_BYTES)
         except OSError as error:
             return Skipped(path, reason_of(error), status.st_size, is_unreadable(error))
         finally:
             os.close(descriptor)
         if reason := self.rules.refuse_content(path, head):
             return Skipped(path, reason, status.st_size)
-        return Candidate(path, self._stamp(status))
+        return Candidate(path, self._file_stat(status))
 
-    def _stamp(self, status: os.stat_result) -> FileStat:
+    def _file_stat(self, status: os.stat_result) -> FileStat:
         changed = status.st_ctime_ns
-        return FileStat(status.st_size, status.st_mtime_ns, changed if changed < self.young else 0)
+        return FileStat(
+            status.st_size, status.st_mtime_ns, changed if changed < self.settled_before_ns else 0
+        )
 
 
 def _refuse_kind(status: os.stat_result) -> str | None:
@@ -180,5 +184,5 @@ def _refuse_kind(status: os.stat_result) -> str | None:
 
 
 def _printable(path: str) -> str:
-    """A name with bytes that are no UTF-8 shows them as U+FFFD; rows and JSON hold no others."""
+    """Replace bytes that are not UTF-8 by U+FFFD, as rows and JSON cannot contain them."""
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "replace")

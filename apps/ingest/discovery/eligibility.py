@@ -1,7 +1,7 @@
-"""Which files are worth ingesting, by name and by a look at their first bytes.
+"""Decides which files are eligible, by their names and their first bytes.
 
-Every refusal is one of a few short sentences, so that a page can offer them as filters. Excluded
-names win over everything, secrets over the list of known types, names over contents.
+The reasons are a few short texts, so that the page can filter by them. Excluded names take
+precedence over everything, secrets over known types, names over contents.
 """
 
 import codecs
@@ -13,7 +13,7 @@ from typing import Self
 from apps.code.languages import extension_of, is_bare, known_type
 from apps.ingest.discovery import own_data, secrets
 from apps.ingest.discovery.own_data import OwnData
-from apps.ingest.discovery.tables import AnyOf, words
+from apps.ingest.discovery.tables import PatternTable, words
 
 SECRET = "Secret"
 GENERATED = "Generated"
@@ -23,16 +23,16 @@ BINARY = "Binary"
 EMPTY = "Empty"
 UNKNOWN_TYPE = "Not a known type"
 
-# How much of a file is looked at before it is chosen, for secrets, for what kind of text it is and
-# for NUL.
-LOOK_BYTES = secrets.LOOK_BYTES
+# How many bytes are read to detect secrets, the kind of text, and binary files (NUL).
+SCAN_BYTES = secrets.SCAN_BYTES
 HEAD_BYTES = 32_768
 SNIFF_BYTES = 2_048
-# A head that lies mostly in lines longer than this was written by a program.
+# A file is minified if most of its head is in lines longer than this.
 LONG_LINE = 1_000
 
-# A list holds an entry a line: a word, perhaps with numbers after it, or numbers alone. Writings
-# without spaces between words (Thai to Khmer, Chinese, Japanese) have whole sentences of that look.
+# A word list has one entry a line: a word, with numbers after it or not, or numbers. Scripts
+# without spaces between words (Thai, Khmer, Chinese, Japanese) are exempt: a sentence looks like a
+# word.
 LONGEST_WORD = 40
 LIST_SHARE = 0.95
 BETWEEN_CELLS = re.compile(r"[\s,;|]+")
@@ -41,7 +41,7 @@ UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u9fff]")
 
 BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
-# Folders and files of no interest wherever they stand.
+# Folders and files that are excluded at any depth.
 EXCLUDED = words(
     """
     node_modules bower_components .git .hg .svn dist vendor .venv venv __pycache__ .tox .nox
@@ -49,11 +49,11 @@ EXCLUDED = words(
     .parcel-cache .turbo .yarn
     """
 )
-# Names that also are ordinary words. Somebody who tracks `apps/logs/` in git means it as source, so
-# among tracked files they count only at the top.
+# These are ordinary words too. A tracked folder `apps/logs/` is source code, so among tracked files
+# they are excluded only at the top.
 EXCLUDED_WORDS = frozenset({"build", "coverage", "logs"})
 
-GENERATED_NAMES = AnyOf(
+GENERATED_NAMES = PatternTable(
     """
     package-lock.json npm-shrinkwrap.json *.lock pnpm-lock.yaml *.lockb go.sum go.work.sum
     *.lock.json packages.lock.json gradle.lockfile package.resolved .terraform.lock.hcl *.min.*
@@ -62,15 +62,15 @@ GENERATED_NAMES = AnyOf(
     """
 )
 
-# Most names are in neither table, which one look tells.
-SUSPECTS = AnyOf(f"{secrets.SUSPECTS.table} {GENERATED_NAMES.table}")
+# One lookup for the names that are in neither table, which are most.
+SUSPECTS = PatternTable(f"{secrets.SUSPECTS.table} {GENERATED_NAMES.table}")
 
 DATA_EXTENSIONS = words(
     """
     csv tsv psv jsonl ndjson geojson topojson svg parquet sqlite sqlite3 db log po pot ics vcf
     """
 )
-# Past this size a file of these types holds records, not settings.
+# A larger file of these types contains records, not settings.
 BULKY = 100_000
 BULKY_EXTENSIONS = frozenset(
     {"json", "json5", "jsonc", "ipynb", "xml", "yaml", "yml", "sql", "plist", "edn"}
@@ -79,18 +79,14 @@ BULKY_EXTENSIONS = frozenset(
 
 @dataclass(frozen=True)
 class Rules:
-    """The tables in force: built in, or changed by INGEST_INCLUDE, INGEST_EXCLUDE and the size cap.
-
-    `include` empty means the table of known types. `tracked`: the names come from git. `own`: what
-    of the root is codeinfo's own.
-    """
+    """The built-in tables with the changes of INGEST_INCLUDE, INGEST_EXCLUDE and the size limit."""
 
     max_bytes: int
-    include: frozenset[str] = frozenset()
-    exclude: frozenset[str] = frozenset()
-    suffixes: tuple[str, ...] = ()
-    tracked: bool = field(default=False)
-    own: OwnData = field(default=OwnData())
+    include: frozenset[str] = frozenset()  # names and extensions; empty for all known types
+    exclude: frozenset[str] = frozenset()  # names
+    suffixes: tuple[str, ...] = ()  # of excluded paths
+    tracked: bool = field(default=False)  # whether git lists the files
+    own: OwnData = field(default=OwnData())  # codeinfo's data below the root
 
     @classmethod
     def of(
@@ -115,22 +111,22 @@ class Rules:
         )
 
     def excluded_folder(self, folder: str) -> str | None:
-        """The shortest leading part of a folder's path that is excluded (`a/node_modules` of
+        """Return the topmost excluded folder on a folder's path (`a/node_modules` for
         `a/node_modules/b`), or None."""
         above, slash, name = folder.rpartition("/")
-        if above and (found := self.excluded_folder(above)):
-            return found
+        if above and (excluded_above := self.excluded_folder(above)):
+            return excluded_above
         excluded = self._excludes_name(name, top=not slash) or self.own.has(folder)
         return folder if excluded else None
 
     def excludes(self, path: str, name: str) -> bool:
-        """Whether what stands at a path, in a folder that is not excluded, is so for its name."""
+        """Whether a file or folder is excluded by its name. Its folder must not be excluded."""
         if self._excludes_name(name, top=len(path) == len(name)) or self.own.has(path):
             return True
         return bool(self.suffixes) and path.endswith(self.suffixes)
 
     def why_excluded(self, path: str) -> str:
-        """The reason for a file, or for a folder, whose path ends with a slash."""
+        """Return the reason for an excluded file, or a folder, whose path ends with a slash."""
         if self.own.has(path.rstrip("/")):
             return own_data.REASON
         slash = "/" if path.endswith("/") else ""
@@ -142,7 +138,7 @@ class Rules:
         return name in EXCLUDED_WORDS and (top or not self.tracked)
 
     def refuse_name(self, path: str) -> str | None:
-        """Why a file is left out for its name alone; None where it may be ingested."""
+        """Return why a file is skipped by its name; None if it may be eligible."""
         folder, _, name = path.lower().rpartition("/")
         if SUSPECTS.match(name) or "." in folder:
             if secrets.is_secret_name(folder, name):
@@ -151,30 +147,34 @@ class Rules:
                 return GENERATED
         extension = extension_of(name)
         if self.include:
-            wanted = {name, name.removeprefix("."), extension} & self.include
-            return None if wanted else UNKNOWN_TYPE
+            included = {name, name.removeprefix("."), extension} & self.include
+            return None if included else UNKNOWN_TYPE
         if extension in DATA_EXTENSIONS:
             return DATA
-        # A name that tells nothing may be a script's: its first line will say.
+        # A file without an extension may be a script, which its first line tells.
         return None if known_type(name) or is_bare(name) else UNKNOWN_TYPE
 
     def refuse_size(self, path: str, size: int) -> str | None:
+        """Return why a file is skipped by its size in bytes, or None."""
         if size == 0:
             return EMPTY
         if size > self.max_bytes:
-            return f"Too large: over {in_words(self.max_bytes)}"
+            return f"Too large: over {format_size(self.max_bytes)}"
         if size > BULKY and not self.include and extension_of(path) in BULKY_EXTENSIONS:
             return DATA
         return None
 
     def refuse_content(self, path: str, head: bytes) -> str | None:
-        """Why a file is left out for its first LOOK_BYTES; None where it is text for people."""
-        looked_at, head = head, head[:HEAD_BYTES]
+        """Return why a file is skipped by its content, or None.
+
+        head: its first SCAN_BYTES
+        """
+        scanned, head = head, head[:HEAD_BYTES]
         if not head.strip(b" \t\r\n\f\v"):
             return EMPTY
         if not head.startswith(BOMS) and b"\0" in head[:SNIFF_BYTES]:
             return BINARY
-        if secrets.holds_secret(path, looked_at):
+        if secrets.holds_secret(path, scanned):
             return SECRET
         if not self.include and is_bare(path) and not head.startswith(b"#!"):
             return UNKNOWN_TYPE
@@ -188,7 +188,7 @@ def _is_list(head: bytes) -> bool:
     """Whether a large text is bulk data (a word list, a table of numbers) and not prose."""
     if len(head) < HEAD_BYTES:
         return False
-    # The last line, and the last letter, may be cut.
+    # The last line and the last character may be incomplete.
     lines = [line for line in head.decode("utf-8", "replace").split("\n")[:-1] if line.strip()]
     return len(lines) > 1 and sum(map(_is_entry, lines)) >= LIST_SHARE * len(lines)
 
@@ -207,7 +207,7 @@ def _refuse_long_lines(path: str, head: bytes) -> str | None:
     return DATA if extension_of(path) in BULKY_EXTENSIONS else MINIFIED
 
 
-def in_words(size: int) -> str:
+def format_size(size: int) -> str:
     """1_000_000 → "1 MB", 1500 → "1.5 kB"."""
     amount, unit = float(size), "bytes"
     for larger in ("kB", "MB", "GB"):

@@ -1,8 +1,7 @@
-"""The files that git tracks, read from its index file.
+"""Reads the tracked files from git's index file (https://git-scm.com/docs/index-format).
 
-The index is a foreign file: it is opened like any other file of a root, its size is bounded, and
-bytes that make no sense refuse the repository; they never shorten the list. The format:
-https://git-scm.com/docs/index-format
+The index is untrusted: it is opened like any file of a root, and its size is limited. A malformed
+index raises an error; it never shortens the list.
 """
 
 import os
@@ -45,23 +44,23 @@ INDEX_MISSING = "git index missing: nothing is checked out. `git reset` makes th
 
 
 def tracked_files(repository: Repository, root: Path, check: Check = never_cancelled) -> list[str]:
-    """The tracked paths beneath `root`, relative to it, each once. One that ends with a slash is a
-    folder that a sparse checkout left out; "" says so of `root` itself.
+    """Return the tracked paths below `root`, relative to it, without duplicates.
 
-    Names that are not UTF-8 carry surrogate escapes. Raises Unavailable GIT_FAILED.
+    A path that ends with a slash is a folder that a sparse checkout left out; "" is `root` itself.
+    Names that are not UTF-8 have surrogate escapes. Raises Unavailable GIT_FAILED.
     """
     data = _content(repository.git_dir)
     if data is None:
         return []  # nothing was ever added
     inside = root.relative_to(repository.work_tree).parts
     prefix = b"".join(os.fsencode(part) + b"/" for part in inside)
-    # A path in conflict has an entry for each side.
+    # A path in a merge conflict has several entries.
     paths = dict.fromkeys(_beneath(prefix, name) for name in _names(data, check))
     return [os.fsdecode(path) for path in paths if path is not None]
 
 
 def why_nothing(repository: Repository) -> str:
-    """Why a repository lists no file."""
+    """Return why a repository tracks no file."""
     missing = not (repository.git_dir / "index").exists() and has_objects(repository)
     return INDEX_MISSING if missing else NOTHING_TRACKED
 
@@ -90,8 +89,8 @@ def _content(git_dir: Path) -> bytes | None:
 
 
 def _names(data: bytes, check: Check) -> list[bytes]:
-    """The path of every entry. The hash at the end tells the length of the object ids, which
-    otherwise only the configuration does; where git was told to leave it out, both are tried."""
+    """Return the path of every entry. The length of the object ids follows from the hash at the
+    end. If the hash is left out (index.skipHash), both lengths are tried."""
     if len(data) < HEADER.size or not data.startswith(b"DIRC"):
         raise refused(DAMAGED)
     version = HEADER.unpack_from(data)[1]
@@ -128,11 +127,11 @@ class _Entries:
 
     @property
     def end(self) -> int:
-        """Where the hash begins."""
+        """Position of the hash."""
         return len(self.data) - self.id_bytes
 
     def names(self) -> Iterator[bytes]:
-        """The paths, that of a folder which is not checked out with a slash at its end."""
+        """Yield the paths. That of a folder that is not checked out ends with a slash."""
         name = b""
         for _ in range(HEADER.unpack_from(self.data)[2]):
             start, mode, length, skipped = self._fixed()
@@ -143,8 +142,7 @@ class _Entries:
             yield name
 
     def _fixed(self) -> tuple[int, int, int, bool]:
-        """Where an entry begins, and its mode, the length of its name and whether its file is left
-        out of the work tree."""
+        """Return start, mode and name length of an entry, and whether it is in the work tree."""
         start = self.position
         (mode,) = MODE.unpack_from(self.data, start + MODE_AT)
         self.position += STAT_BYTES + self.id_bytes
@@ -223,7 +221,7 @@ def _check_sections(entries: _Entries) -> None:
 
 
 def _check_path(name: bytes) -> None:
-    """git writes no path that leads elsewhere, so only an attacker has one."""
+    """Raise Unavailable GIT_FAILED for a path that leads out of the work tree. git writes none."""
     parts = name.lower().removesuffix(b"/").split(b"/")
     if b"\0" in name or any(part in NOT_IN_A_PATH for part in parts):
         raise refused("has a path that leads out of it")

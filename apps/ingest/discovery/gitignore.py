@@ -1,7 +1,7 @@
-"""Which paths `.gitignore` files leave out, as git decides it, in bounded time and memory.
+"""Applies `.gitignore` files as git does (https://git-scm.com/docs/gitignore), in bounded time.
 
-The files are foreign: their patterns are matched by RE2, whose time grows with the length of a
-name and not with what a pattern could try. The rules: https://git-scm.com/docs/gitignore
+The files are untrusted, so patterns are matched by RE2, whose time is linear in the length of a
+name.
 """
 
 import codecs
@@ -20,12 +20,12 @@ from apps.index.root_directory import RootDirectory, is_unreadable, read_up_to
 
 NAME = ".gitignore"
 
-# A hundred times what people write. What a file has beyond them does not count, and is reported.
+# A hundred times what people write. Patterns beyond a limit are ignored, and reported.
 MAX_BYTES = 100_000
 MAX_LINES = 5_000
 MAX_LINE_LENGTH = 500
 MAX_WILDCARDS = 40
-# In all the files that speak for one folder: a name costs up to 2 µs for each of them.
+# In all files that apply to a folder together. Matching a name takes up to 2 µs for each wildcard.
 MAX_WILDCARDS_IN_ALL = 4_000
 
 TOO_LONG = "Patterns left out: over 100 kB"
@@ -35,21 +35,18 @@ TOO_MANY_WILDCARDS = "Patterns left out: over 4,000 wildcards"
 
 WILDCARD = re.compile(rb"\*+|\?|\[")
 SPECIAL = re.compile(rb"[*?[\\]")
-# What dulwich writes for a bracket that nothing matches, such as [z-a].
+# dulwich's translation of a bracket that matches nothing, such as [z-a].
 NEVER = b"(?!)"
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What a matching line says; `text` is the pattern without its marks.
+    """One line of a `.gitignore` file."""
 
-    `anchored`: it is matched against the path from the folder of the file, else against the name.
-    """
-
-    text: bytes
-    ignores: bool
+    text: bytes  # the pattern without `!` and leading or trailing slash
+    ignores: bool  # false for a line that starts with `!`
     folders_only: bool
-    anchored: bool
+    anchored: bool  # matched against the path relative to the file's folder, else against the name
 
     @classmethod
     def of(cls, line: bytes) -> "_Rule":
@@ -59,12 +56,12 @@ class _Rule:
 
     @property
     def wildcards(self) -> int:
-        """How many parts of the pattern stand for others."""
+        """Number of wildcards in the pattern."""
         return len(WILDCARD.findall(self.text))
 
 
 class _Expressions:
-    """Patterns with wildcards, matched all at once; each is known by the number of its line."""
+    """Patterns with wildcards, each with the number of its line, matched in one pass."""
 
     def __init__(self, rules: Iterable[tuple[int, _Rule]]) -> None:
         self._lines: list[int] = []
@@ -82,18 +79,18 @@ class _Expressions:
         self._set = _compiled(expressions, size)
 
     def matching(self, text: bytes) -> list[int]:
-        """The lines whose pattern matches."""
+        """Return the lines whose pattern matches."""
         if not self._lines:
             return []
-        found = self._set.Match(text)
-        if found is None:  # the last expression matches everything
+        matches = self._set.Match(text)
+        if matches is None:  # the last expression matches everything
             raise MemoryError("The patterns of a .gitignore file need too much memory")
-        return [self._lines[number] for number in found if number < len(self._lines)]
+        return [self._lines[number] for number in matches if number < len(self._lines)]
 
 
 def _compiled(expressions: list[bytes], size: int) -> "re2.Set":
-    """All of the expressions as one. A set that runs out of memory says that nothing matches:
-    so the last one matches everything."""
+    """Compile the expressions to one set. RE2 reports no match if a set runs out of memory. To
+    detect that, the last expression matches everything."""
     options = re2.Options()
     options.max_mem = 300_000 + size
     options.encoding = re2.Options.Encoding.LATIN1
@@ -108,9 +105,10 @@ def _compiled(expressions: list[bytes], size: int) -> "re2.Set":
 
 
 class Ignores:
-    """The `.gitignore` files that speak for a folder: its own, and those `above` it.
+    """The `.gitignore` files that apply to a folder: its own, and those `above` it.
 
-    `path` is its own one's, and `problem` says what of it does not count, and why.
+    path: that of its own file
+    problem: why some patterns of its own file are ignored; "" if none is
     """
 
     def __init__(self, folder: str, content: bytes, above: "Ignores | None") -> None:
@@ -128,7 +126,7 @@ class Ignores:
         self._paths = _Expressions((n, rule) for n, rule in wild if rule.anchored)
 
     def _read(self, content: bytes, wildcards: int) -> list[_Rule]:
-        """The rules within the limits; `wildcards` are those of the files above."""
+        """Parse the rules within the limits. `wildcards`: their number in the files above."""
         if len(content) > MAX_BYTES:
             self.problem = TOO_LONG
             content = content[: content.rfind(b"\n", 0, MAX_BYTES) + 1]
@@ -149,8 +147,8 @@ class Ignores:
         return rules
 
     def ignored(self, path: str, *, is_folder: bool) -> bool:
-        """Whether a path, none of whose folders is ignored, is so. The nearest file that says
-        anything about it decides, and in this the last line that does."""
+        """Whether a path is ignored. Its folders must not be ignored. The nearest file with a
+        matching line decides, and in it the last matching line."""
         ignores: Ignores | None = self
         while ignores is not None:
             verdict = ignores._verdict(os.fsencode(path[ignores._cut :]), is_folder)
@@ -171,11 +169,11 @@ class Ignores:
         return self._rules[max(applicable)].ignores if applicable else None
 
 
-def read_ignores(beneath: RootDirectory, folder: str, above: Ignores | None) -> Ignores | None:
-    """Those that speak for `folder` ("" or with a slash at its end); those above where it has no
-    file of its own, but a link or a folder of that name. Raises OSError where it cannot be read."""
+def read_ignores(directory: RootDirectory, folder: str, above: Ignores | None) -> Ignores | None:
+    """Return the files that apply to `folder`, which is "" or ends with a slash. A `.gitignore`
+    that is a link or a folder is ignored. Raises OSError if it cannot be read."""
     try:
-        descriptor, _ = beneath.open(f"{folder}{NAME}")
+        descriptor, _ = directory.open(f"{folder}{NAME}")
     except OSError as error:
         if is_unreadable(error):
             raise

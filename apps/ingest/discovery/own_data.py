@@ -1,5 +1,4 @@
-"""What codeinfo itself keeps on this machine, which no ingest takes: by real path, whatever the
-folders are called and wherever they lie."""
+"""Excludes codeinfo's own data from ingest, by real path."""
 
 import os
 from dataclasses import dataclass
@@ -13,26 +12,26 @@ REASON = "Data of codeinfo"
 
 
 def _folders() -> list[Path]:
-    """Database, vectors, caches, keys and tokens; credentials and threads of Codex."""
-    known = config()
-    return [Path(os.path.realpath(folder)) for folder in (known.data_dir, known.codex_home)]
+    """Return the data folder (database, vectors, caches, keys), and that of Codex (credentials)."""
+    settings = config()
+    return [Path(os.path.realpath(folder)) for folder in (settings.data_dir, settings.codex_home)]
 
 
 def refuse_own_data(folder: Path) -> None:
-    """Raises InvalidInput OWN_DATA for a folder, given by its real path, in one of ours."""
+    """Raise InvalidInput OWN_DATA if a folder, by its real path, is in codeinfo's data."""
     if any(folder.is_relative_to(own) for own in _folders()):
         raise InvalidInput(f"{folder} holds codeinfo's own data.", code="OWN_DATA")
 
 
 @dataclass(frozen=True)
 class OwnData:
-    """Our folders, and our log file, beneath a root: paths relative to it."""
+    """codeinfo's data below a root. Paths are relative to the root."""
 
     folders: frozenset[str] = frozenset()
-    log: str = ""
+    log: str = ""  # the log file; "" if it is not below the root
 
     @classmethod
-    def beneath(cls, root: Path) -> Self:
+    def directory(cls, root: Path) -> Self:
         folders = [own.relative_to(root) for own in _folders() if own.is_relative_to(root)]
         log = Path(os.path.realpath(config().log_file_path))
         return cls(
@@ -41,7 +40,8 @@ class OwnData:
         )
 
     def has(self, path: str) -> bool:
-        """Whether a path, none of whose folders is ours, is so: rotated log files are, too."""
+        """Whether a path is one of the folders, or a log file, rotated ones included. Its parent
+        folders must have been checked before."""
         if path in self.folders:
             return True
         return bool(self.log) and (path == self.log or path.startswith(f"{self.log}."))

@@ -1,4 +1,4 @@
-"""A git repository whose list of files is not taken, and why."""
+"""The error of a git repository that cannot be read or is not trusted."""
 
 from apps.core.errors import Unavailable
 from apps.core.surrogates import encodable
@@ -7,6 +7,9 @@ CODE = "GIT_FAILED"
 
 
 def refused(reason: str) -> Unavailable:
-    """The error that ends a run. `reason` is a clause whose subject is the repository; paths in it
-    need not be UTF-8, but a row must."""
+    """Return the error that ends a run.
+
+    reason: the rest of a sentence that starts with "The git repository"; bytes of paths that are
+    not UTF-8 are replaced
+    """
     return Unavailable(f"The git repository {encodable(reason)}.", code=CODE, retryable=False)

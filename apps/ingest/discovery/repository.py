@@ -1,12 +1,11 @@
-"""Which git repository a folder belongs to: found as git finds it, without running git.
+"""Finds the git repository of a folder as git does, without running git.
 
-Nothing of a repository is evaluated. Its configuration is not read at all, and of its files only
-`.git`, where it is a file that points elsewhere, `HEAD`, `commondir` and the index (`git_index`).
-So a repository that somebody else wrote cannot run, fetch or choose anything.
+A repository may be hostile, so nothing in it is executed. Its configuration is not read; the only
+files read are `.git` (if it is a file that points elsewhere), `HEAD`, `commondir` and the index
+(`git_index`).
 
-git looks further up where a `.git` folder is no repository, and so may list a folder by another
-repository or by none. Here it ends the search: a folder that lost its repository must not be taken
-for one that never had any.
+Unlike git, the search ends at a `.git` that is not a repository: a folder with a broken repository
+must not be ingested as if it had none.
 """
 
 import os
@@ -21,26 +20,25 @@ from apps.index.root_directory import RootDirectory, read_up_to
 from apps.ingest.discovery.refusal import refused
 
 POINTER = b"gitdir: "
-# A line with one path in it.
 MAX_POINTER_BYTES = 8_192
-# What git itself takes for a HEAD: a reference, or the id of a commit.
+# A valid HEAD: a reference, or the id of a commit.
 HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")
 EVERYTHING = ("HEAD", "objects", "refs")
 
 
 @dataclass(frozen=True)
 class Repository:
-    """Real paths: the folder whose files git tracks, and the folder with the index."""
+    """A repository with a work tree, by real paths."""
 
-    work_tree: Path
-    git_dir: Path
+    work_tree: Path  # the folder with the tracked files
+    git_dir: Path  # the folder with the index
 
 
 def find_repository(folder: Path) -> Repository | None:
-    """The repository that `folder`, given by its real path, lies in; None where there is none.
+    """Return the repository that contains `folder`, a real path; None if there is none.
 
-    Raises Unavailable GIT_FAILED for a repository that is bare or broken, or whose owner is
-    neither the user who runs codeinfo nor beneath CODEINFO_TRUSTED_FOLDERS.
+    Raises Unavailable GIT_FAILED if the repository is bare or broken, or if it belongs to another
+    user and is not below CODEINFO_TRUSTED_FOLDERS.
     """
     for candidate in _enclosing(folder):
         git_dir = _git_dir(candidate)
@@ -53,7 +51,7 @@ def find_repository(folder: Path) -> Repository | None:
 
 
 def _enclosing(folder: Path) -> Iterator[Path]:
-    """The folder and those above it, up to the border of its file system, where git stops too."""
+    """Yield the folder and its parents on the same file system, as git does."""
     device = folder.stat().st_dev
     yield folder
     for parent in folder.parents:
@@ -63,7 +61,7 @@ def _enclosing(folder: Path) -> Iterator[Path]:
 
 
 def _git_dir(work_tree: Path) -> Path | None:
-    """Where the repository of a work tree is; None where the folder has no `.git` at all."""
+    """Return the git directory of a work tree; None if the folder has no `.git`."""
     dot_git = work_tree / ".git"
     try:
         mode = dot_git.stat().st_mode
@@ -81,7 +79,7 @@ def _git_dir(work_tree: Path) -> Path | None:
 
 
 def _pointed_to(dot_git: Path, work_tree: Path) -> Path:
-    """Where the `.git` file of a worktree or a submodule leads."""
+    """Return the git directory that the `.git` file of a worktree or submodule points to."""
     content = _content(dot_git)
     if not content.startswith(POINTER) or len(content) > MAX_POINTER_BYTES or b"\0" in content:
         raise refused("is broken: its .git file does not say where it is")
@@ -105,25 +103,26 @@ def _content(path: Path) -> bytes:
 
 
 def _missing(folder: Path) -> tuple[str, ...]:
-    """What a folder lacks to be a repository. That of a worktree says where the rest is."""
-    there = {
+    """Return which parts of a repository a folder lacks. With a `commondir` file, objects and refs
+    are elsewhere."""
+    exists = {
         "HEAD": os.path.lexists(folder / "HEAD"),
         "objects": (folder / "objects").is_dir(),
         "refs": (folder / "refs").is_dir(),
     }
     if (folder / "commondir").is_file():
-        there |= {"objects": True, "refs": True}
-    return tuple(name for name in EVERYTHING if not there[name])
+        exists |= {"objects": True, "refs": True}
+    return tuple(name for name in EVERYTHING if not exists[name])
 
 
 def _is_bare(folder: Path) -> bool:
     missing = _missing(folder)
-    # One that lost its HEAD is no folder of source either.
+    # A repository without HEAD is not a source folder either.
     return not missing or (missing == ("HEAD",) and (folder / "config").is_file())
 
 
 def _check_whole(git_dir: Path) -> None:
-    """Raise GIT_FAILED for a folder that git would not take for a repository."""
+    """Raise Unavailable GIT_FAILED if git would not accept the folder as a repository."""
     missing = _missing(git_dir)
     if missing == EVERYTHING:
         raise refused(f"is broken: {git_dir} holds no repository")
@@ -136,7 +135,7 @@ def _check_whole(git_dir: Path) -> None:
 
 
 def _common_dir(git_dir: Path) -> Path:
-    """The folder with the objects: for a worktree that of the repository it belongs to."""
+    """Return the folder with the objects; for a worktree, that of its main repository."""
     pointer = git_dir / "commondir"
     if not pointer.is_file():
         return git_dir
@@ -145,11 +144,11 @@ def _common_dir(git_dir: Path) -> Path:
 
 
 def has_objects(repository: Repository) -> bool:
-    """Whether anything was ever added to a repository or fetched into it."""
+    """Whether the repository has any object. Raises Unavailable GIT_FAILED."""
     objects = _common_dir(repository.git_dir) / "objects"
     try:
-        with os.scandir(objects) as found:
-            loose = any(len(entry.name) == 2 for entry in found)
+        with os.scandir(objects) as entries:
+            loose = any(len(entry.name) == 2 for entry in entries)
         packs = objects / "pack"
         return loose or any(packs.glob("*.pack")) or (objects / "info/alternates").exists()
     except OSError as error:
@@ -164,7 +163,7 @@ def _check_head(git_dir: Path) -> None:
 
 
 def _check_owner(*paths: Path) -> None:
-    """git's own guard against repositories that another user has put in the way."""
+    """Check the owner as git does (safe.directory, CVE-2022-24765)."""
     users = {os.geteuid()}
     if 0 in users and config().sudo_uid >= 0:
         users.add(config().sudo_uid)

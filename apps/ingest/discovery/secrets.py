@@ -1,14 +1,14 @@
-"""Files that hold credentials: by their name, and by a private key among their first lines."""
+"""Detects files with credentials, by name, or by a private key in their first bytes."""
 
 import re2
 
 from apps.code.languages import extension_of, known_type
-from apps.ingest.discovery.tables import AnyOf
+from apps.ingest.discovery.tables import PatternTable
 
-# How much of a file is searched.
-LOOK_BYTES = 65_536
+# How many bytes of a file are searched.
+SCAN_BYTES = 65_536
 
-NAMES = AnyOf(
+NAMES = PatternTable(
     """
     .env .env.* *.env .envrc *.pem *.key *.p12 *.pfx *.p8 *.jks *.keystore *.kdbx *.ppk *.gpg
     id_rsa* id_dsa* id_ecdsa* id_ed25519* .npmrc .pypirc .netrc _netrc .pgpass .my.cnf .htpasswd
@@ -21,24 +21,24 @@ NAMES = AnyOf(
     *.kubeconfig
     """
 )
-# Ordinary names, which their folder makes a secret.
-PATHS = AnyOf(
+# Files that are secrets only in a certain folder.
+PATHS = PatternTable(
     """
     .docker/config.json .aws/credentials .aws/config .kube/config .ssh/* gh/hosts.yml
     .m2/settings.xml
     """
 )
-# Written to be read by others.
-EXEMPT = AnyOf(
+# Examples and public keys are never secrets.
+EXEMPT = PatternTable(
     """
     *.example *.sample *.template *.dist *.example.* *.sample.* *.template.* *.pub
     """
 )
 KUBECONFIG = "kubeconfig"
-# `kubeconfig.prod` is one, `kubeconfig.go` is about them.
+# `kubeconfig.prod` is a secret, `kubeconfig.go` is source code.
 KUBECONFIG_EXTENSIONS = frozenset({"yaml", "yml", "json", "conf", "cfg", "ini", "txt"})
-# Names that may be a secret, for one quick look.
-SUSPECTS = AnyOf(f"{NAMES.table} {KUBECONFIG}* hosts.yml")
+# Names that may be a secret, for one quick lookup.
+SUSPECTS = PatternTable(f"{NAMES.table} {KUBECONFIG}* hosts.yml")
 
 BEGIN = re2.compile(rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 END = re2.compile(rb"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
@@ -46,7 +46,7 @@ AT_ITS_START = re2.compile(rb"\s*-----BEGIN [A-Z ]*PRIVATE KEY-----")
 # Shorter lines are words.
 BASE64 = re2.compile(rb"[A-Za-z0-9+/]{16,}={0,2}")
 HEADER = re2.compile(rb"[A-Za-z-]+: .*")
-# What stands around the lines of a key in source code, in comments and in YAML.
+# Characters around the lines of a key in source code, comments and YAML.
 AROUND = b" \t\r\"'`,;.+\\|>#*"
 FEWEST_LINES = 3
 
@@ -76,7 +76,7 @@ def holds_secret(path: str, data: bytes) -> bool:
     """Whether a file is a secret by its first LOOK_BYTES."""
     if b"PRIVATE KEY" in data and (AT_ITS_START.match(data) or _has_key_block(data)):
         return True
-    # What `gcloud` writes of a user; that of a service has a key.
+    # The credentials of a user, as `gcloud` writes them. Those of a service contain a key.
     return (
         extension_of(path) == "json"
         and GOOGLE_USER.search(data) is not None
@@ -85,10 +85,10 @@ def holds_secret(path: str, data: bytes) -> bool:
 
 
 def _has_key_block(data: bytes) -> bool:
-    """Whether there are a BEGIN line, some lines of base64 and an END line. Without such a block a
-    file only speaks of keys."""
+    """Whether there is a BEGIN line, base64 lines and an END line. Other files only mention
+    keys."""
     inside, lines = False, 0
-    # JSON and strings of source code write a line's end as \n.
+    # JSON and string literals contain the line ends as \n.
     for line in data.replace(b"\\r", b"").replace(b"\\n", b"\n").split(b"\n"):
         text = line.strip(AROUND)
         if BEGIN.search(line):

@@ -1,4 +1,4 @@
-"""Tables of names, to which a hundred thousand names are put."""
+"""Tables of file names for fast matching: a folder may have 100,000 files."""
 
 import re
 from fnmatch import translate
@@ -8,9 +8,9 @@ def words(table: str) -> frozenset[str]:
     return frozenset(table.split())
 
 
-class AnyOf:
-    """A table of shell patterns. Most are a whole name, its beginning or its end, for which Python
-    has something quicker than an expression."""
+class PatternTable:
+    """A set of shell patterns (fnmatch). Whole names, prefixes and suffixes are matched without a
+    regular expression, which is faster."""
 
     def __init__(self, table: str) -> None:
         self.table = table
@@ -32,6 +32,7 @@ class AnyOf:
         self._others = re.compile("|".join(others)) if others else None
 
     def match(self, name: str) -> bool:
+        """Whether any pattern matches the whole name."""
         return (
             name in self._names
             or name.startswith(self._starts)

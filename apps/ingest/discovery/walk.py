@@ -1,8 +1,4 @@
-"""The two ways to list a folder: what git tracks, or a walk that honours .gitignore files.
-
-Both yield `Found`: a path relative to the root, and a reason where it is already known to be left
-out. A pruned folder is one `Found` whose path ends with a slash.
-"""
+"""Lists the files of a folder: from git, or by a walk that honours .gitignore files."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -26,19 +22,21 @@ RULES_UNREADABLE = "Its .gitignore cannot be read"
 NOT_CHECKED_OUT = "Not checked out"
 
 
-class Found(NamedTuple):
-    path: str
-    reason: str = ""
-    unreadable: bool = False
+class ListedFile(NamedTuple):
+    """A file, or a folder that is not entered."""
+
+    path: str  # relative to the root; that of a folder ends with a slash
+    reason: str = ""  # why it is skipped; "" if that is not decided yet
+    unreadable: bool = False  # as in `Skipped`
 
 
-def from_git(paths: list[str], rules: Rules) -> Iterator[Found]:
-    """Tracked paths, those in excluded folders folded into one entry for the folder."""
+def from_git(paths: list[str], rules: Rules) -> Iterator[ListedFile]:
+    """Yield tracked files. An excluded folder is one entry instead of its files."""
     pruned: set[str] = set()
     excluded: dict[str, str | None] = {"": None}
     for path in paths:
         if path.count("/") > MAX_DEPTH:
-            yield Found(path, TOO_DEEP)
+            yield ListedFile(path, TOO_DEEP)
             continue
         folder, _, name = path.removesuffix("/").rpartition("/")
         if folder not in excluded:
@@ -46,55 +44,55 @@ def from_git(paths: list[str], rules: Rules) -> Iterator[Found]:
         if above := excluded[folder]:
             if above not in pruned:
                 pruned.add(above)
-                yield Found(f"{above}/", rules.why_excluded(f"{above}/"))
+                yield ListedFile(f"{above}/", rules.why_excluded(f"{above}/"))
         elif rules.excludes(path.removesuffix("/"), name):
-            yield Found(path, rules.why_excluded(path))
+            yield ListedFile(path, rules.why_excluded(path))
         else:
-            yield Found(path, NOT_CHECKED_OUT if path.endswith("/") or not path else "")
+            yield ListedFile(path, NOT_CHECKED_OUT if path.endswith("/") or not path else "")
 
 
-def walk(beneath: RootDirectory, rules: Rules, check: Check = never_cancelled) -> Iterator[Found]:
-    """Every file below a root, links and special files with their reason, never followed. `check`
-    is called for each folder."""
+def walk(
+    directory: RootDirectory, rules: Rules, check: Check = never_cancelled
+) -> Iterator[ListedFile]:
+    """Yield all files below a root. Links are not followed. `check` is called for each folder."""
     folders: list[tuple[str, Ignores | None]] = [("", None)]
     while folders:
         prefix, above = folders.pop()
         check()
         try:
-            listed = beneath.entries(prefix)
+            listed = directory.entries(prefix)
         except OSError as error:
-            yield Found(prefix, reason_of(error), is_unreadable(error))
+            yield ListedFile(prefix, reason_of(error), is_unreadable(error))
             continue
         ignores = above
         if any(entry.name == gitignore.NAME for entry in listed):
             try:
-                ignores = gitignore.read_ignores(beneath, prefix, above)
+                ignores = gitignore.read_ignores(directory, prefix, above)
             except OSError:
-                # What it leaves out may be private, or very much: the folder waits until it can be
-                # read, like one that cannot be listed.
-                yield Found(prefix, RULES_UNREADABLE, unreadable=True)
+                # The ignored files may be private, or very many. So the folder is skipped until its
+                # .gitignore can be read.
+                yield ListedFile(prefix, RULES_UNREADABLE, unreadable=True)
                 continue
         for entry in listed:
-            found = _look(entry, prefix, ignores, rules)
-            if found.reason or not found.path.endswith("/"):
-                yield found
+            file = _listed(entry, prefix, ignores, rules)
+            if file.reason or not file.path.endswith("/"):
+                yield file
             else:
-                folders.append((found.path, ignores))
+                folders.append((file.path, ignores))
 
 
-def _look(entry: Entry, prefix: str, ignores: Ignores | None, rules: Rules) -> Found:
-    """What one entry is; a folder without a reason is to be gone into. What else is no regular file
-    is told when it is looked at."""
+def _listed(entry: Entry, prefix: str, ignores: Ignores | None, rules: Rules) -> ListedFile:
+    """Return an entry of a folder. A folder without a reason is to be entered."""
     path = prefix + entry.name
     if entry.is_link:
-        return Found(path, SYMBOLIC_LINK)
+        return ListedFile(path, SYMBOLIC_LINK)
     shown = f"{path}/" if entry.is_folder else path
     if rules.excludes(path, entry.name):
-        return Found(shown, rules.why_excluded(shown))
+        return ListedFile(shown, rules.why_excluded(shown))
     if ignores and ignores.ignored(path, is_folder=entry.is_folder):
-        return Found(shown, IGNORED)
+        return ListedFile(shown, IGNORED)
     if shown.endswith("/") and shown.count("/") > MAX_DEPTH:
-        return Found(shown, TOO_DEEP)
+        return ListedFile(shown, TOO_DEEP)
     if ignores and path == ignores.path:
-        return Found(shown, ignores.problem)
-    return Found(shown)
+        return ListedFile(shown, ignores.problem)
+    return ListedFile(shown)

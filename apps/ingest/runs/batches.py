@@ -1,4 +1,4 @@
-"""The files of a run as chunks, in pieces of a size that suits the store."""
+"""Reads and chunks the files of a run, in batches of a size that suits the store."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,22 +13,21 @@ from apps.index.root_directory import Unreadable, read_file
 from apps.ingest.runs.job import Job
 from apps.ingest.types import Candidate, Skipped
 
-# A few of the store's own slices; half a second of work, so that progress and cancel come soon.
+# Half a second of work, so that progress is frequent and a cancel takes effect soon.
 ROWS_PER_WRITE = 1_000
-# Enough for all parse processes to have work.
+# Enough files to keep all parse processes busy.
 READ_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some files in order: chunked, or not read after all. Of those that are published, `kept` stay
-    so since they cannot be read, and `same` since another try gave the same chunks."""
+    """Some files of a run, in order. Each path is in one of the four other fields."""
 
     paths: tuple[str, ...] = ()
     files: tuple[tuple[Candidate, ChunkedFile], ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-    kept: tuple[Skipped, ...] = ()
-    same: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()  # they cannot be read, or are no longer eligible
+    unread: tuple[Skipped, ...] = ()  # they cannot be read, and stay published as they are
+    unchanged: tuple[str, ...] = ()  # parsed again with the same result; they stay published
 
     @property
     def chunked(self) -> list[ChunkedFile]:
@@ -54,8 +53,8 @@ class Batch:
             self.paths + other.paths,
             self.files + other.files,
             self.skipped + other.skipped,
-            self.kept + other.kept,
-            self.same + other.same,
+            self.unread + other.unread,
+            self.unchanged + other.unchanged,
         )
 
 
@@ -65,21 +64,25 @@ def batches(
     chunker: Chunker,
     max_tokens: int | None,
     job: Job,
-    sort_out: Callable[[Batch], Batch],
+    reconcile: Callable[[Batch], Batch],
 ) -> Iterator[Batch]:
-    """All files, in batches of at least INGEST_FLUSH_EVERY files and ROWS_PER_WRITE chunks. Each
-    piece of READ_AT_ONCE files is given to `sort_out`, which tells what of it stays."""
-    gathered = Batch()
+    """Yield all files, in batches of at least INGEST_FLUSH_EVERY files and ROWS_PER_WRITE chunks.
+
+    max_tokens: limit of the embedder; longer chunks are split
+    reconcile: called with READ_AT_ONCE files at a time; returns them without those that stay
+        published as they are
+    """
+    batch = Batch()
     for start in range(0, len(files), READ_AT_ONCE):
         job.check()
         with job.timed("chunking"):
             piece = _chunked(root, files[start : start + READ_AT_ONCE], chunker, max_tokens)
-            gathered += sort_out(piece)
-        if len(gathered) >= config().ingest_flush_every and gathered.chunk_count >= ROWS_PER_WRITE:
-            yield gathered
-            gathered = Batch()
-    if len(gathered):
-        yield gathered
+            batch += reconcile(piece)
+        if len(batch) >= config().ingest_flush_every and batch.chunk_count >= ROWS_PER_WRITE:
+            yield batch
+            batch = Batch()
+    if len(batch):
+        yield batch
 
 
 def _chunked(
@@ -90,8 +93,8 @@ def _chunked(
     return Batch(
         tuple(candidate.path for candidate in files),
         tuple(
-            (candidate, _fitted(found, max_tokens))
-            for (candidate, _), found in zip(contents, chunked, strict=True)
+            (candidate, _fitted(file, max_tokens))
+            for (candidate, _), file in zip(contents, chunked, strict=True)
         ),
         tuple(skipped),
     )
@@ -106,11 +109,11 @@ def _read(
         try:
             contents.append((candidate, read_file(root, candidate.path)))
         except Unreadable as error:
-            size = candidate.stamp.size
+            size = candidate.stat.size
             skipped.append(Skipped(candidate.path, error.reason, size, unreadable=True))
         except (NotFound, InvalidInput) as error:
-            # It was eligible a moment ago: gone since, grown, or no plain file any more.
-            skipped.append(Skipped(candidate.path, error.message, candidate.stamp.size))
+            # It was eligible a moment ago, but was deleted, has grown, or is no regular file now.
+            skipped.append(Skipped(candidate.path, error.message, candidate.stat.size))
     return contents, skipped
 
 

@@ -1,7 +1,7 @@
-"""What of a folder differs from what is published of it: only that is ingested.
+"""Compares a folder with its published files. Only the difference is ingested.
 
-A file stays as it is where size, modification time and change time say that nobody has written to
-it, and where they do not, but its content has the same hash.
+A file is unchanged if its size, modification time and change time are, or else if the hash of its
+content is.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -24,50 +24,47 @@ from apps.ingest.runs.batches import Batch
 from apps.ingest.runs.guards import above, count_disappeared
 from apps.ingest.types import Candidate, Discovery, FileStat, Skipped
 
-# Raised by whoever changes how files are cut or what is kept of a chunk: every root is then
-# ingested anew when its turn comes.
+# Increment after a change of the chunker or of what is stored of a chunk: every root is then
+# chunked again by its next run.
 CHUNKER_VERSION = 1
-# Raised by whoever changes which files are left out for their content: files that have not changed
-# are then looked into once more, and stay where they may.
-JUDGED = 1
-# Paths that a database is asked for by name.
-FEW = 500
+# Increment after a change of the rules on file contents: the next run reads unchanged files again,
+# and skips those that are no longer eligible.
+ELIGIBILITY_VERSION = 1
+# Up to this many paths are selected in SQL; more are filtered in Python.
+MAX_PATHS_IN_QUERY = 500
 
 
 def chunker_version() -> str:
-    """What the chunks of a root are made by; its row keeps it."""
+    """Return the value of `Root.chunker_version` for chunks made now."""
     included = " ".join(sorted(config().ingest_include))
-    return f"{CHUNKER_VERSION}/{sha256(included.encode()).hexdigest()[:8]}/{JUDGED}"
+    return f"{CHUNKER_VERSION}/{sha256(included.encode()).hexdigest()[:8]}/{ELIGIBILITY_VERSION}"
 
 
 @dataclass(frozen=True)
 class Delta:
-    """`files` and `skipped` are new or changed; `gone` are the rows of what is changed or is there
-    no more, `emptied` of them with chunks. `staying` files stay as they are published. `problems`
-    tells what to say of rows that stay, by their id; of the `published` files that are ingested
-    `disappeared` are there no more."""
+    """The difference between a folder and its published files."""
 
-    files: Sequence[Candidate]
-    skipped: Sequence[Skipped]
-    gone: Sequence[UUID]
-    emptied: int
-    staying: int
-    problems: Mapping[UUID, str] = field(default_factory=dict)
-    published: int = 0
-    disappeared: int = 0
+    files: Sequence[Candidate]  # new or changed
+    skipped: Sequence[Skipped]  # new, or with a new reason
+    retired: Sequence[UUID]  # ids of published rows of changed or removed files
+    emptied: int  # number of retired rows that have chunks
+    unchanged: int  # number of eligible files that stay as they are published
+    problems: Mapping[UUID, str] = field(default_factory=dict)  # row id → its new problem
+    published: int = 0  # number of published files that are not skipped
+    disappeared: int = 0  # number of them that no longer exist
     # As in `Published`.
     may_stay: bool = False
-    may_be_kept: bool = False
+    may_stay_unread: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.files or self.skipped or self.gone)
+        return bool(self.files or self.skipped or self.retired)
 
 
-class _Row(NamedTuple):
-    """What of a published SourceFile tells whether it may stay."""
+class _PublishedFile(NamedTuple):
+    """The columns of a published SourceFile that tell whether the file is unchanged."""
 
     path: str
-    stamp: FileStat
+    stat: FileStat
     sha256: str
     skip_reason: str
     chunks: int
@@ -75,8 +72,8 @@ class _Row(NamedTuple):
 
     @classmethod
     def all_of(cls, root: Root) -> list[Self]:
-        # As tuples: whole objects take three times as long, and there may be 100,000. Ids would
-        # take as long as all else, and are wanted of few.
+        # Tuples, as model instances take three times as long, and there may be 100,000. Without
+        # ids, which would double the time and are needed for a few rows only.
         rows = queries.live_files(root).order_by()
         fields = rows.values_list(
             "path", "size", "mtime_ns", "ctime_ns", "sha256", "skip_reason", "chunks", "problem"
@@ -88,116 +85,126 @@ class _Row(NamedTuple):
 
 
 def _ids(root: Root, paths: Set[str]) -> list[tuple[str, UUID]]:
-    """Path and id of the published rows of these paths."""
+    """Return path and id of the published rows of these paths."""
     rows = queries.live_files(root).order_by()
-    if len(paths) <= FEW:
+    if len(paths) <= MAX_PATHS_IN_QUERY:
         rows = rows.filter(path__in=paths)
     return [(path, key) for path, key in rows.values_list("path", "id") if path in paths]
 
 
 class Published:
-    """The live rows of a run's folder."""
+    """The published files of a run's folder."""
 
     def __init__(self, run: IngestRun) -> None:
-        """Raises Unavailable where the store is away."""
+        """Raises Unavailable if the vector store is unavailable."""
         self._folder = Path(run.path)
         self._run = run
         self._root = root = Root.objects.published().filter(path=run.path).first()
-        self._rows = _Row.all_of(root) if root else []
-        self._may_stay = root is not None and _fits(root, run) and self._is_whole
+        self._rows = _PublishedFile.all_of(root) if root else []
+        self._may_stay = root is not None and _is_reusable(root, run) and self._is_whole
         self._staying = {row.path: row for row in self._rows} if self._may_stay else {}
 
     @cached_property
     def _is_whole(self) -> bool:
-        return self._run.dry_run or (self._root is not None and integrity.is_whole(self._root))
+        return self._run.dry_run or (
+            self._root is not None and integrity.has_all_chunks(self._root)
+        )
 
     @cached_property
-    def _may_be_kept(self) -> bool:
-        """Whether chunks of a file that cannot be read may go on answering, even where this run
-        would cut it otherwise. Vectors of another model do not compare, and where either store has
-        lost chunks they may be this file's."""
+    def _may_stay_unread(self) -> bool:
+        """Whether the chunks of an unreadable file may stay published, even if they are of an older
+        chunker. Not if they are of another model, or if a store has lost chunks of the root."""
         return self._root is not None and self._root.model == self._run.model and self._is_whole
 
-    def stamps(self) -> dict[str, FileStat]:
-        """By path, those of the files whose chunks may stay, where they were chosen by the rules in
-        force."""
+    def file_stats(self) -> dict[str, FileStat]:
+        """Return path → state of the published files that need not be read again: the rules on
+        contents have not changed."""
         if self._root is None or self._root.chunker_version != chunker_version():
             return {}
-        return {path: row.stamp for path, row in self._staying.items() if not row.skip_reason}
+        return {path: row.stat for path, row in self._staying.items() if not row.skip_reason}
 
-    def compared_to(self, found: Discovery, check: Check) -> Delta:
-        """What is to be done so that what is published is what was found. `check` is called between
-        files, since each may have to be read."""
-        same = {item.path for item in found.skipped if self._says(item)}
-        problem_of = self._kept(found)
-        kept = frozenset(problem_of)
-        for candidate in found.files:
+    def compared_to(self, discovery: Discovery, check: Check) -> Delta:
+        """Return the difference to a folder. `check` is called before each file, which may have to
+        be read."""
+        unchanged = {item.path for item in discovery.skipped if self._is_still_skipped(item)}
+        problem_of = self._unread(discovery)
+        unread = frozenset(problem_of)
+        for candidate in discovery.files:
             check()
-            if self._has(candidate):
-                same.add(candidate.path)
-                if problems.ends_with_reading(self._staying[candidate.path].problem):
+            if self._is_unchanged(candidate):
+                unchanged.add(candidate.path)
+                if problems.is_solved_by_reading(self._staying[candidate.path].problem):
                     problem_of[candidate.path] = ""
-        same |= kept
-        gone = [row for row in self._rows if row.path not in same]
-        files = [candidate for candidate in found.files if candidate.path not in same]
-        ingested = {row.path: row.stamp.size for row in self._rows if not row.skip_reason}
+        unchanged |= unread
+        retired = [row for row in self._rows if row.path not in unchanged]
+        files = [candidate for candidate in discovery.files if candidate.path not in unchanged]
+        ingested = {row.path: row.stat.size for row in self._rows if not row.skip_reason}
         return Delta(
             files=files,
-            skipped=[item for item in found.skipped if item.path not in same],
-            gone=[key for _, key in self._ids({row.path for row in gone})],
-            emptied=sum(row.chunks > 0 for row in gone),
-            staying=len(found.files) - len(files),
+            skipped=[item for item in discovery.skipped if item.path not in unchanged],
+            retired=[key for _, key in self._ids({row.path for row in retired})],
+            emptied=sum(row.chunks > 0 for row in retired),
+            unchanged=len(discovery.files) - len(files),
             problems={key: problem_of[path] for path, key in self._ids(problem_of.keys())},
             may_stay=self._may_stay,
-            may_be_kept=self._may_be_kept,
+            may_stay_unread=self._may_stay_unread,
             published=len(ingested),
-            disappeared=count_disappeared(ingested, found, kept),
+            disappeared=count_disappeared(ingested, discovery, unread),
         )
 
     def _ids(self, paths: Set[str]) -> list[tuple[str, UUID]]:
         return _ids(self._root, paths) if self._root and paths else []
 
-    def _kept(self, found: Discovery) -> dict[str, str]:
-        """The published files that cannot be read, or lie in a folder that cannot be listed, and
-        what to say of them."""
-        reasons = {item.path: item.reason for item in found.skipped if item.unreadable}
-        if not reasons or not self._may_be_kept:
+    def _unread(self, discovery: Discovery) -> dict[str, str]:
+        """Return path → problem of the published files that cannot be read now, or whose folder
+        cannot be listed."""
+        reasons = {item.path: item.reason for item in discovery.skipped if item.unreadable}
+        if not reasons or not self._may_stay_unread:
             return {}
-        kept = {}
+        problem_of = {}
         for row in self._rows:
-            where = row.path if row.path in reasons else above(row.path, reasons.keys())
-            if where is not None and not row.skip_reason:
-                kept[row.path] = _why_kept(reasons[where], row.problem, current=self._may_stay)
-        return kept
+            cause = row.path if row.path in reasons else above(row.path, reasons.keys())
+            if cause is not None and not row.skip_reason:
+                problem = _unread_problem(reasons[cause], row.problem, current=self._may_stay)
+                problem_of[row.path] = problem
+        return problem_of
 
-    def _has(self, found: Candidate) -> bool:
-        row = self._staying.get(found.path)
-        if row is None or row.skip_reason or problems.is_tried_again(row.problem):
+    def _is_unchanged(self, candidate: Candidate) -> bool:
+        row = self._staying.get(candidate.path)
+        if row is None or row.skip_reason or problems.needs_rechunking(row.problem):
             return False
-        return found.stamp.is_unchanged(row.stamp) or row.sha256 == self._hash_of(found.path)
+        if candidate.stat.is_unchanged(row.stat):
+            return True
+        return row.sha256 == self._hash_of(candidate.path)
 
     def _hash_of(self, path: str) -> str:
         try:
             return sha256(read_file(self._folder, path)).hexdigest()
         except (NotFound, InvalidInput):
-            return ""  # whoever reads it next will say why
+            return ""  # the chunking step reads it again, and reports the error
 
-    def _says(self, found: Skipped) -> bool:
-        row = self._staying.get(found.path)
+    def _is_still_skipped(self, item: Skipped) -> bool:
+        row = self._staying.get(item.path)
         if row is None:
             return False
-        return (row.skip_reason, row.stamp.size) == (found.reason[:LONGEST_REASON], found.size)
+        return (row.skip_reason, row.stat.size) == (item.reason[:LONGEST_REASON], item.size)
 
 
-def _why_kept(reason: str, problem: str, *, current: bool) -> str:
-    """What to say of a file that is kept for `reason`, and had this problem before."""
-    outdated = not current or (bool(problem) and not problems.ends_with_reading(problem))
-    return problems.kept(reason, outdated=outdated)
+def _unread_problem(reason: str, problem: str, *, current: bool) -> str:
+    """Return the new problem of a published file that cannot be read.
+
+    reason: why not; problem: its earlier one; current: whether its chunker is the current one
+    """
+    outdated = not current or (bool(problem) and not problems.is_solved_by_reading(problem))
+    return problems.unread(reason, outdated=outdated)
 
 
-class LateStays:
-    """Files of a delta that stay as they are published after all, found out when it is their turn:
-    they cannot be read any more, or another try to parse them failed as the one before."""
+class Reconciler:
+    """Removes files from a delta that stay as they are published after all.
+
+    This is known only after the delta was computed: they can no longer be read, or they were parsed
+    again and failed in the same way.
+    """
 
     def __init__(self, run: IngestRun, delta: Delta) -> None:
         self._path = run.path
@@ -205,43 +212,45 @@ class LateStays:
         self._staying: dict[UUID, SourceFile] = {}
         self._problems: dict[UUID, str] = {}
 
-    def sort_out(self, batch: Batch) -> Batch:
-        """The batch, with these files told apart from those that are written."""
-        wanted = {item.path for item in batch.skipped if item.unreadable}
-        wanted |= {file.path for file in batch.chunked if problems.is_tried_again(file.problem)}
-        rows = self._published(wanted)
-        kept = [item for item in batch.skipped if item.unreadable and item.path in rows]
-        for item in kept:
+    def reconcile(self, batch: Batch) -> Batch:
+        """Return the batch with these files moved to `unread` and `unchanged`."""
+        paths = {item.path for item in batch.skipped if item.unreadable}
+        paths |= {file.path for file in batch.chunked if problems.needs_rechunking(file.problem)}
+        rows = self._published(paths)
+        unread = [item for item in batch.skipped if item.unreadable and item.path in rows]
+        for item in unread:
             row = rows[item.path]
-            why = _why_kept(item.reason, row.problem, current=self._delta.may_stay)
-            self._stay(row, why)
-        same = {file.path for file in batch.chunked if self._is_same(file, rows.get(file.path))}
-        for path in same:
+            problem = _unread_problem(item.reason, row.problem, current=self._delta.may_stay)
+            self._stay(row, problem)
+        unchanged = {
+            file.path for file in batch.chunked if self._is_same(file, rows.get(file.path))
+        }
+        for path in unchanged:
             self._stay(rows[path], rows[path].problem)
-        if not kept and not same:
+        if not unread and not unchanged:
             return batch
         return replace(
             batch,
-            files=tuple(pair for pair in batch.files if pair[0].path not in same),
-            skipped=tuple(item for item in batch.skipped if item not in kept),
-            kept=tuple(kept),
-            same=tuple(same),
+            files=tuple(pair for pair in batch.files if pair[0].path not in unchanged),
+            skipped=tuple(item for item in batch.skipped if item not in unread),
+            unread=tuple(unread),
+            unchanged=tuple(unchanged),
         )
 
-    def applied(self) -> Delta:
-        """The delta without them."""
+    def delta(self) -> Delta:
+        """Return the delta without these files."""
         paths = {row.path for row in self._staying.values()}
         return replace(
             self._delta,
             files=[candidate for candidate in self._delta.files if candidate.path not in paths],
-            gone=[key for key in self._delta.gone if key not in self._staying],
+            retired=[key for key in self._delta.retired if key not in self._staying],
             emptied=self._delta.emptied - sum(row.chunks > 0 for row in self._staying.values()),
             problems={**self._delta.problems, **self._problems},
         )
 
     def _published(self, paths: Set[str]) -> dict[str, SourceFile]:
-        """The rows of those that may be kept."""
-        if not paths or not self._delta.may_be_kept:
+        """Return path → row of the published files that may stay."""
+        if not paths or not self._delta.may_stay_unread:
             return {}
         rows = SourceFile.objects.filter(root__path=self._path).live().ingested()
         return {row.path: row for row in rows.filter(path__in=paths)}
@@ -256,15 +265,15 @@ class LateStays:
         self._problems[row.id] = problem
 
 
-def _fits(root: Root, run: IngestRun) -> bool:
+def _is_reusable(root: Root, run: IngestRun) -> bool:
     return root.model == run.model and makes_the_same_chunks(root)
 
 
 def makes_the_same_chunks(root: Root) -> bool:
-    """Whether the files of a root would be cut today as they were for its index."""
+    """Whether the current chunker would make the same chunks as those of the root's index."""
     return _cut(root.chunker_version) == _cut(chunker_version())
 
 
 def _cut(chunker_version: str) -> list[str]:
-    """Return the part of a chunker version that says how files are cut."""
+    """Return the part of a chunker version on which chunks depend."""
     return chunker_version.split("/")[:2]

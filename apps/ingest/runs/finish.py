@@ -1,4 +1,4 @@
-"""Ending a run: in its row, or in this process until its row can be written."""
+"""Ends runs: in their row, or in `endings.unsaved` until the row can be saved."""
 
 import logging
 from datetime import datetime
@@ -9,7 +9,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from apps.index import changes
-from apps.index.endings import Ending, changes_of, unsaved
+from apps.index.endings import Ending, row_values, unsaved
 from apps.index.models import IngestRun, Root
 from apps.ingest.runs import journal
 from apps.ingest.runs.retry import retry_on_locked
@@ -18,7 +18,7 @@ logger = logging.getLogger("codeinfo.ingest")
 
 
 def end(run_id: UUID, ending: Ending) -> None:
-    """End a run, if nobody else has; where its row cannot be written, in this process alone."""
+    """End a run, unless it has ended. If its row cannot be saved, remember the end."""
     at = timezone.now()
     try:
         retry_on_locked(lambda: finish(run_id, ending, at))
@@ -32,19 +32,19 @@ def end(run_id: UUID, ending: Ending) -> None:
 
 
 def save() -> None:
-    """Write the ends that could not be written before. Raises DatabaseError where that is still
-    impossible."""
+    """Save the ends that could not be saved before. Raises DatabaseError if one still cannot."""
     for run_id, (ending, at) in list(unsaved.items()):
         finish(run_id, ending, at)
         unsaved.pop(run_id, None)
 
 
 def finish(run_id: UUID, ending: Ending, at: datetime | None = None) -> bool:
-    """End a run, if nobody else has: a terminal state is never overwritten. True if it was us."""
+    """End a run, unless it has ended: a terminal state is never overwritten. Return whether this
+    call ended it. Raises DatabaseError."""
     run = _ended(run_id, ending, at or timezone.now())
     if run is None:
         return False
-    journal.ended(run)
+    journal.run_ended(run)
     changes.run_changed(run_id)
     changes.roots_changed()
     return True
@@ -52,14 +52,14 @@ def finish(run_id: UUID, ending: Ending, at: datetime | None = None) -> bool:
 
 @transaction.atomic
 def _ended(run_id: UUID, ending: Ending, at: datetime) -> IngestRun | None:
-    changes = changes_of(ending, at)
+    changes = row_values(ending, at)
     if ending.state in ("completed", "skipped"):
         changes |= {"file_index": F("file_total"), "eta_ms": 0}
     if not IngestRun.objects.running().filter(id=run_id).update(**changes):
         return None
     run = IngestRun.objects.get(id=run_id)
     if ending.state in ("error", "cancelled", "needs_confirmation") and not run.dry_run:
-        # The published files stand; the roots table says how the latest run went.
+        # The published files stay; the root shows the state of its latest run.
         latest = {"last_state": ending.state, "last_error": ending.last_error}
         Root.objects.published().filter(path=run.path).update(**latest)
     return run

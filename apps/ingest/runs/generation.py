@@ -1,4 +1,4 @@
-"""The next generation of a root: written beside the published one, and published in one step."""
+"""The next generation of a root, which is written unpublished, and published in one step."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from apps.index.queries import find_root
 from apps.index.types import Check, never_cancelled
 from apps.ingest.runs import sweep
 from apps.ingest.runs.delta import Delta, chunker_version
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 from apps.ingest.runs.retry import retry_on_locked
 from apps.ingest.types import Candidate, Counts, Skipped
 
@@ -32,26 +32,25 @@ def name_taken(name: str) -> Conflict:
 
 @dataclass(frozen=True)
 class Generation:
-    """What `run` writes for `root`. Nobody sees any of it before `publish`. `check` is called
-    between the steps of what takes long where there are very many files."""
+    """What `run` writes for `root`. Queries do not see it before `publish`."""
 
     root: Root
     run: IngestRun
-    check: Check = never_cancelled
+    check: Check = never_cancelled  # called between the steps of long operations
 
     @classmethod
     @freeze.index.changing()
     def begin(cls, run: IngestRun, check: Check = never_cancelled) -> "Generation":
-        """Find or make the root of a run, cleared of what a dead run left in it: that would be
-        published with this one's, for it bears the same number.
+        """Find or create the root of a run, and delete what a dead run left in it. Those rows have
+        the same generation number, so they would be published with this run's.
 
-        Raises Conflict NAME_TAKEN, and NotFound where a folder that is to be embedded again has
-        been removed meanwhile."""
+        Raises Conflict NAME_TAKEN, and NotFound if the root of a re-embed was removed.
+        """
         if run.operation == IngestRun.Operation.REEMBED:
             root = find_root(run.path)
             sweep.sweep_root(root, check)
             if root.model != run.model:
-                # The lock has moved on, so nobody asks these vectors; others do not fit in here.
+                # The index is locked to another model by now: these vectors are not searched.
                 stores.drop(root.id, check)
             return cls(root, run, check)
         defaults = {"name": run.name, "description": run.description, "model": run.model}
@@ -72,7 +71,7 @@ class Generation:
         return self.root.generation == 0
 
     def rows_of(self, files: Sequence[tuple[Candidate, ChunkedFile]]) -> list[SourceFile]:
-        """Rows of files, not saved yet."""
+        """Return unsaved rows of files."""
         return [
             SourceFile(
                 root=self.root,
@@ -80,9 +79,9 @@ class Generation:
                 path=candidate.path,
                 language=chunked.language,
                 sha256=chunked.sha256,
-                size=candidate.stamp.size,
-                mtime_ns=candidate.stamp.mtime_ns,
-                ctime_ns=candidate.stamp.ctime_ns,
+                size=candidate.stat.size,
+                mtime_ns=candidate.stat.mtime_ns,
+                ctime_ns=candidate.stat.ctime_ns,
                 chunks=len(chunked.chunks),
                 problem=chunked.problem,
                 since=self.number,
@@ -91,43 +90,43 @@ class Generation:
         ]
 
     def add_files(self, rows: Sequence[SourceFile]) -> None:
-        """Save the rows of files that are about to get vectors; the rows come first, so that after
-        a crash they tell which vectors to sweep."""
+        """Save the rows of files before their vectors are written, so that a sweep finds the
+        vectors after a crash."""
         retry_on_locked(lambda: SourceFile.objects.bulk_create(rows))
 
     def add_skipped(self, skipped: Sequence[Skipped]) -> None:
-        keep_skipped(self.run, skipped, root=self.root, since=self.number)
+        """Save the rows of skipped files."""
+        save_skipped(self.run, skipped, root=self.root, since=self.number)
 
     @freeze.index.changing()
     def publish(self, delta: Delta) -> None:
-        """Make the new files live and those dead that are gone. Where nothing differs, the
-        generation stays, and with it what is held of it in memory.
+        """Make the new rows live and the retired ones dead, in one step.
 
-        Raises Stopped if the run was cancelled before this moment, Conflict if the new name has
-        been taken meanwhile, or the root removed.
+        An empty delta leaves the generation number, so that caches stay valid. Raise RunCancelled
+        if the run was cancelled, and Conflict if the name was taken or the root removed meanwhile.
         """
-        for start in range(0, len(delta.gone), ROWS_PER_INSERT):
+        for start in range(0, len(delta.retired), ROWS_PER_INSERT):
             self.check()
-            # Still live for readers: this takes effect with the generation.
-            some = delta.gone[start : start + ROWS_PER_INSERT]
+            # These rows stay live until the generation number changes.
+            part = delta.retired[start : start + ROWS_PER_INSERT]
             retry_on_locked(
-                partial(SourceFile.objects.filter(id__in=some).update, until=self.number)
+                partial(SourceFile.objects.filter(id__in=part).update, until=self.number)
             )
         try:
             published = retry_on_locked(lambda: self._advance(delta))
         except IntegrityError:
             raise name_taken(self.run.name) from None
         if not published:
-            self._explain()
+            self._raise_unpublished()
         self.root.refresh_from_db()
         changes.roots_changed()
 
     @transaction.atomic
     def _advance(self, delta: Delta) -> int:
         changed = {"generation": self.number, **asdict(self._counts())} if delta else {}
-        wanted = IngestRun.objects.running().filter(id=self.run.id, cancel_requested=False)
+        uncancelled = IngestRun.objects.running().filter(id=self.run.id, cancel_requested=False)
         published = Root.objects.filter(
-            Exists(wanted), id=self.root.id, generation=self.root.generation
+            Exists(uncancelled), id=self.root.id, generation=self.root.generation
         ).update(
             name=self.run.name,
             description=self.run.description,
@@ -142,11 +141,11 @@ class Generation:
             last_ingest_at=timezone.now(),
         )
         if published:
-            _tell_problems(delta.problems)
+            _save_problems(delta.problems)
         return published
 
     def _counts(self) -> Counts:
-        """Of all rows that will be live."""
+        """Return the totals of all rows that will be live."""
         rows = SourceFile.objects.filter(root=self.root, until__isnull=True)
         counted = rows.aggregate(
             files=Count("id", filter=Q(skip_reason="")),
@@ -156,29 +155,29 @@ class Generation:
         )
         return Counts(**counted)
 
-    def _explain(self) -> None:
+    def _raise_unpublished(self) -> None:
         if Root.objects.filter(id=self.root.id, generation=self.root.generation).exists():
-            raise Stopped
+            raise RunCancelled
         raise Conflict("The folder was removed or ingested by another run meanwhile.")
 
 
-def _tell_problems(problems: Mapping[UUID, str]) -> None:
-    """Say of rows that stay what is wrong with them, or that nothing is any more."""
+def _save_problems(problems: Mapping[UUID, str]) -> None:
+    """Save row id → problem. An empty problem clears it."""
     by_text: defaultdict[str, list[UUID]] = defaultdict(list)
     for key, text in problems.items():
         by_text[text[:LONGEST_REASON]].append(key)
     for text, keys in by_text.items():
         for start in range(0, len(keys), ROWS_PER_INSERT):
-            some = keys[start : start + ROWS_PER_INSERT]
-            SourceFile.objects.filter(id__in=some).exclude(problem=text).update(problem=text)
+            part = keys[start : start + ROWS_PER_INSERT]
+            SourceFile.objects.filter(id__in=part).exclude(problem=text).update(problem=text)
 
 
-def keep_skipped(
+def save_skipped(
     run: IngestRun, skipped: Sequence[Skipped], root: Root | None = None, since: int = 0
 ) -> None:
-    """The files left out and why. Without a root they only belong to the run's record."""
+    """Save the rows of skipped files. Without a root, they are the skip list of the run only."""
     for start in range(0, len(skipped), ROWS_PER_INSERT):
-        # In pieces: a folder may hold a hundred thousand of them.
+        # In parts, as a folder may have 100,000 of them.
         rows = [
             SourceFile(
                 root=root,

@@ -1,7 +1,6 @@
-"""What keeps a run from publishing: a root that has changed places, and too many lost files.
+"""Checks that stop a run from publishing: the root was replaced, or too many files are missing.
 
-Each of them leaves the old index as it was. A file that is gone is taken away; a folder that goes
-while it is read is not.
+A stopped run leaves the published index unchanged.
 """
 
 import errno
@@ -16,45 +15,45 @@ from apps.ingest.discovery.discovery import WHOLE_ROOT, open_root
 from apps.ingest.types import Candidate, Discovery
 
 FILES_UNREADABLE = "FILES_UNREADABLE"
-# Of the files that discovery found, those that may be lost before their turn comes: this share, and
-# so many in any case, since one of three is normal editing.
-LOST_SHARE = 0.05
-LOST_ANYWAY = 4
-# A run needs to be confirmed where it would take away more than this share of the published files,
-# and at least so many.
-GONE_SHARE = 0.5
-GONE_LEAST = 20
+# A run fails if more than this share of the files found by discovery cannot be read later. A few
+# are always allowed: to edit one of three files is normal.
+MAX_UNREAD_SHARE = 0.05
+MAX_UNREAD_FILES = 4
+# A run needs confirmation if at least this many published files have disappeared, and more than
+# this share of them.
+CONFIRM_SHARE = 0.5
+CONFIRM_MIN_FILES = 20
 
 
 class Guard:
-    """The root of one run, held open from discovery to publishing, so that its inode cannot come to
-    be another folder's; and how many of its files were lost meanwhile."""
+    """Watches the root of one run. The root is open from discovery to publishing, so that no other
+    folder can get its inode."""
 
     def __init__(self, path: Path, directory: RootDirectory) -> None:
         self._path = path
         self._directory = directory
-        self._found = 0
-        self._lost = 0
+        self._files = 0
+        self._unread = 0
 
-    def expect(self, found: int) -> None:
-        """So many files were found."""
-        self._found = found
+    def set_file_count(self, files: int) -> None:
+        """Set the number of files found by discovery."""
+        self._files = files
 
-    def lose(self, files: int, reason: str) -> None:
-        """So many of them could not be read when their turn came. Raises Unavailable
-        FILES_UNREADABLE or ROOT_CHANGED where these are too many."""
-        self._lost += files
-        if self._lost > max(LOST_ANYWAY, LOST_SHARE * self._found):
+    def add_unread(self, files: int, reason: str) -> None:
+        """Count files that could not be read after discovery. Raises Unavailable FILES_UNREADABLE
+        or ROOT_CHANGED if they are too many."""
+        self._unread += files
+        if self._unread > max(MAX_UNREAD_FILES, MAX_UNREAD_SHARE * self._files):
             self.check_root()
             raise Unavailable(
-                f"{self._lost:,} of {self._found:,} files cannot be read ({reason}). "
+                f"{self._unread:,} of {self._files:,} files cannot be read ({reason}). "
                 "Nothing was published.",
                 code=FILES_UNREADABLE,
             )
 
     def check_root(self) -> None:
-        """Raises Unavailable ROOT_CHANGED unless the path still leads to the same folder, and that
-        can be listed."""
+        """Raise Unavailable ROOT_CHANGED unless the path leads to the same folder, and it can be
+        listed."""
         if problem := self._problem():
             raise Unavailable(
                 f"{self._path} {problem}. Nothing was published.", code="ROOT_CHANGED"
@@ -62,10 +61,10 @@ class Guard:
 
     def _problem(self) -> str:
         try:
-            with RootDirectory(self._path) as now:
-                if now.identity() != self._directory.identity():
+            with RootDirectory(self._path) as current:
+                if current.identity() != self._directory.identity():
                     return "has become another folder during the ingest"
-                now.look()
+                current.check_listable()
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 return "has gone during the ingest"
@@ -74,44 +73,47 @@ class Guard:
 
 
 @contextmanager
-def guarding(path: Path) -> Iterator[Guard]:
-    """Hold a root open. Raises what `open_root` raises."""
+def guard_root(path: Path) -> Iterator[Guard]:
+    """Open a root and guard it. Raises as `open_root`."""
     with open_root(path) as directory:
         yield Guard(path, directory)
 
 
 def needs_confirmation(disappeared: int, published: int) -> bool:
-    """Whether so many of the published files have gone that somebody must say so."""
-    return disappeared >= GONE_LEAST and disappeared > GONE_SHARE * published
+    """Whether so many published files have disappeared that a user must confirm the run."""
+    return disappeared >= CONFIRM_MIN_FILES and disappeared > CONFIRM_SHARE * published
 
 
-def count_disappeared(published: Mapping[str, int], found: Discovery, kept: Set[str]) -> int:
-    """How many of the published files (path to size) are not there any more.
+def count_disappeared(published: Mapping[str, int], discovery: Discovery, unread: Set[str]) -> int:
+    """Return how many published files no longer exist.
 
-    Not counted: those that are `kept`, or are there and left out now, and those that stand
-    elsewhere under the same name and size, since they were moved.
+    published: path → size
+    unread: paths that stay published, as they cannot be read
+
+    Files that exist but are skipped now are not counted, nor files that were moved: another path
+    has the same name and size.
     """
-    there = {candidate.path for candidate in found.files}
-    named = {item.path for item in found.skipped if item.reason != MISSING}
-    gone = [
+    eligible = {candidate.path for candidate in discovery.files}
+    skipped = {item.path for item in discovery.skipped if item.reason != MISSING}
+    missing = [
         path
         for path in published
-        if path not in there and path not in kept and not _is_named(path, named)
+        if path not in eligible and path not in unread and not _is_in(path, skipped)
     ]
-    if not needs_confirmation(len(gone), len(published)):
-        return len(gone)
-    lost = Counter((PurePosixPath(path).name, published[path]) for path in gone)
+    if not needs_confirmation(len(missing), len(published)):
+        return len(missing)
+    lost = Counter((PurePosixPath(path).name, published[path]) for path in missing)
     return (
-        lost - _names_and_sizes(each for each in found.files if each.path not in published)
+        lost - _names_and_sizes(each for each in discovery.files if each.path not in published)
     ).total()
 
 
-def _is_named(path: str, named: Set[str]) -> bool:
-    return path in named or above(path, named) is not None
+def _is_in(path: str, skipped: Set[str]) -> bool:
+    return path in skipped or above(path, skipped) is not None
 
 
 def above(path: str, folders: Set[str]) -> str | None:
-    """The folder among `folders`, each with a slash at its end, that `path` lies in."""
+    """Return the one of `folders` that contains `path`. Folders end with a slash."""
     if WHOLE_ROOT in folders:
         return WHOLE_ROOT
     at = path.find("/")
@@ -123,4 +125,4 @@ def above(path: str, folders: Set[str]) -> str | None:
 
 
 def _names_and_sizes(files: Iterable[Candidate]) -> "Counter[tuple[str, int]]":
-    return Counter((PurePosixPath(each.path).name, each.stamp.size) for each in files)
+    return Counter((PurePosixPath(each.path).name, each.stat.size) for each in files)

@@ -1,4 +1,4 @@
-"""Says every two seconds that a run's worker lives, and hears whether it should stop."""
+"""The heartbeat of a run: every two seconds it saves a time stamp and reads cancel requests."""
 
 import logging
 import threading
@@ -16,11 +16,12 @@ BEAT_SECONDS = 2.0
 
 
 class Heartbeat:
-    """Beats while its block runs. The pipeline's own writes do not come while a server embeds."""
+    """Beats in a thread while its block runs, as the pipeline may wait long for an embedding
+    server."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._over = threading.Event()
+        self._ended = threading.Event()
         self._thread = threading.Thread(
             target=with_context(self._beat), name="ingest-heart", daemon=True
         )
@@ -29,12 +30,12 @@ class Heartbeat:
         self._thread.start()
 
     def __exit__(self, *raised: object) -> None:
-        self._over.set()
+        self._ended.set()
         self._thread.join()
 
     def _beat(self) -> None:
         try:
-            while not self._over.wait(BEAT_SECONDS):
+            while not self._ended.wait(BEAT_SECONDS):
                 self._once()
         finally:
             connections.close_all()

@@ -1,12 +1,12 @@
-"""Whether the stores have what was published, and what is done where they do not.
+"""Checks that the vector store has what was published, and repairs it.
 
-The rows know how many vectors there must be. A root whose vectors are lost, or cannot be read, says
-so in `Root.damage`. It goes on answering by its words, and it is ingested again from its folder: by
-itself, or when somebody asks for it (CODEINFO_INGEST_REPAIR). What is broken is set aside first,
-since nothing could be written to it.
+A root is damaged if it has fewer vectors than its row counts, or if they cannot be read.
+`Root.damage` describes that. The root can still be searched by words. A broken collection is set
+aside, as it cannot be written. Then the root is ingested again, unless CODEINFO_INGEST_REPAIR
+leaves that to the user.
 
-A damaged root is queued once. Where that run failed, was cancelled or waits for an answer, the next
-one is left to a person; where it was interrupted, it is queued once more.
+A damaged root is queued once. After a run that failed, was cancelled or needs confirmation, the
+user decides. After an interrupted run it is queued once more.
 """
 
 import logging
@@ -32,14 +32,13 @@ LONGEST_REASON = 300
 
 
 class State(NamedTuple):
-    """What the vector store has of a root. `problem`: why its collection cannot be used; "" where
-    it can."""
+    """The state of a root in the vector store."""
 
-    missing: int
-    problem: str = ""
+    missing: int  # number of vectors
+    problem: str = ""  # why its collection cannot be used
 
     def damage(self, root: Root) -> str:
-        """In a sentence; "" where there is none."""
+        """Return a description of the damage; "" if there is none."""
         if self.problem:
             return f"Its vectors cannot be read: {self.problem[:LONGEST_REASON]}"
         if self.missing <= 0:
@@ -49,10 +48,10 @@ class State(NamedTuple):
 
 
 def state_of(root: Root) -> State:
-    """What the vector store has of a published root, which is not under way; changes nothing.
+    """Return the state of a published root without a run in progress.
 
-    Rows that are dead are counted too, so of a root that was not swept some loss may not be seen.
-    Raises Unavailable where the store is away or, CHROMA_BROKEN, where all of it is broken.
+    Vectors of dead rows count too, so a loss may stay unnoticed until the root is swept. Raises
+    Unavailable if the store is unavailable, with the code CHROMA_BROKEN if it is broken as a whole.
     """
     problem = get_store().examine(root.id)
     if problem:
@@ -60,57 +59,54 @@ def state_of(root: Root) -> State:
     return State(root.embedded - get_store().count(root.id))
 
 
-def is_whole(root: Root) -> bool:
-    """Whether both stores have all chunks of a root that is about to be ingested. Where its
-    vectors are broken, they are set aside. Raises Unavailable where the store is away."""
-    damage = _in_a_usable_store(lambda: _look_after([root]))[0]
+def has_all_chunks(root: Root) -> bool:
+    """Whether both stores have all chunks of a root that is about to be ingested. Sets a broken
+    collection aside. Raises Unavailable if the vector store is unavailable."""
+    damage = _with_usable_store(lambda: _check_roots([root]))[0]
     try:
         words = get_lexical().count(root.id)
     except Unavailable:
-        return False  # broken: a run that makes all anew replaces it
+        return False  # broken: the run replaces it
     return not damage and words >= root.embedded
 
 
 def check(before_each: Check = never_cancelled) -> None:
-    """Look at every published root that is not under way, write down what it lacks, and have it
-    ingested again.
-
-    Raises Unavailable where the store is away, and what `before_each` raises.
-    """
-    _in_a_usable_store(lambda: _look_after(roots_to_check(), before_each))
+    """Check every published root without a run in progress, save its damage, and queue damaged
+    roots. Raises Unavailable if the vector store is unavailable, and as `before_each`."""
+    _with_usable_store(lambda: _check_roots(roots_to_check(), before_each))
 
 
 def roots_to_check() -> list[Root]:
-    """Those that answer questions, but for those that are being written. One that waits to be
-    embedded with another model has no vectors and lacks none."""
+    """Return the published roots without a run in progress. Roots that wait to be embedded with
+    another model are left out: they need no vectors."""
     busy = IngestRun.objects.running().values("path")
     roots = Root.objects.published().filter(model=queries.locked_model() or "")
     return list(roots.exclude(path__in=busy))
 
 
-def _in_a_usable_store(work: Callable[[], Result]) -> Result:
-    """What `work` answers; where the store is broken, with a new one in its place."""
+def _with_usable_store(work: Callable[[], Result]) -> Result:
+    """Call `work`. If the whole store is broken, replace it by an empty one and call it again."""
     try:
         return work()
     except Unavailable as error:
         if error.code != BROKEN:
             raise
         with freeze.index.changing():
-            kept = set_store_aside()
-        facts = {"reason": error.message, "kept": str(kept) if kept else None}
+            folder = set_store_aside()
+        facts = {"reason": error.message, "kept": str(folder) if folder else None}
         logger.error("vector store replaced by an empty one", extra={"context": facts})
-        # An empty store fails at nothing: without this, nobody would look what the others lack.
+        # Calls of the empty store do not fail, so request a check of the other roots.
         failed.set()
     return work()
 
 
-def _look_after(roots: Sequence[Root], before_each: Check = never_cancelled) -> list[str]:
-    """The damage of each root, with what is broken set aside. A root that cannot be judged keeps
-    the others from nothing: what it raised is raised at the end."""
-    ours = not config().chroma_url
-    get_store().collections()  # says whether the store as a whole can be used, without a root too
+def _check_roots(roots: Sequence[Root], before_each: Check = never_cancelled) -> list[str]:
+    """Set broken collections aside, save and return the damage of each root. If a root cannot be
+    checked, the others are, and its error is raised at the end."""
+    embedded = not config().chroma_url
+    get_store().collections()  # raises if the whole store is broken, even without roots
     states: list[tuple[Root, State]] = []
-    unjudged: Unavailable | None = None
+    first_error: Unavailable | None = None
     for root in roots:
         before_each()
         try:
@@ -118,40 +114,41 @@ def _look_after(roots: Sequence[Root], before_each: Check = never_cancelled) -> 
         except Unavailable as error:
             if error.code == BROKEN:
                 raise
-            unjudged = error
-    # What is set aside is missing from then on; what a server has is only told.
+            first_error = error
+    # Vectors that are set aside are missing from then on. Those of a server are only reported.
     after = [
-        (root, State(root.embedded) if state.problem and ours else state) for root, state in states
+        (root, State(root.embedded) if state.problem and embedded else state)
+        for root, state in states
     ]
-    new = [root for root, state in after if _write_down(root, state.damage(root))]
+    new = [root for root, state in after if _save_damage(root, state.damage(root))]
     broken = [(root, state.problem) for root, state in states if state.problem]
-    if broken and ours:
+    if broken and embedded:
         _set_aside(broken)
     elif broken:
-        _tell_broken(broken, None)
+        _log_broken(broken, None)
     for root, state in after:
-        mendable = state.damage(root) and not state.problem and config().ingest_repair == "auto"
-        if mendable and (root in new or _is_untried(root)):
+        repairable = state.damage(root) and not state.problem and config().ingest_repair == "auto"
+        if repairable and (root in new or _has_not_failed(root)):
             _queue(root)
-    if unjudged:
-        raise unjudged
+    if first_error:
+        raise first_error
     return [state.damage(root) for root, state in after]
 
 
 def _set_aside(broken: Sequence[tuple[Root, str]]) -> None:
     with freeze.index.changing():
-        kept = get_store().set_aside([root.id for root, _ in broken])
-    _tell_broken(broken, kept)
+        folder = get_store().set_aside([root.id for root, _ in broken])
+    _log_broken(broken, folder)
 
 
-def _tell_broken(broken: Sequence[tuple[Root, str]], kept: Path | None) -> None:
+def _log_broken(broken: Sequence[tuple[Root, str]], folder: Path | None) -> None:
     for root, problem in broken:
-        facts = {"root": root.path, "reason": problem, "kept": str(kept) if kept else None}
+        facts = {"root": root.path, "reason": problem, "kept": str(folder) if folder else None}
         logger.error("vectors of a folder are broken", extra={"context": facts})
 
 
-def _write_down(root: Root, damage: str) -> bool:
-    """Keep the damage of a root; whether it is news."""
+def _save_damage(root: Root, damage: str) -> bool:
+    """Save the damage of a root. Return whether it is newly damaged."""
     if damage == root.damage:
         return False
     if not Root.objects.filter(id=root.id, generation=root.generation).update(damage=damage):
@@ -163,9 +160,9 @@ def _write_down(root: Root, damage: str) -> bool:
     return bool(damage) and not root.damage
 
 
-def _is_untried(root: Root) -> bool:
-    """Whether no run has failed at this root since it was published. One that was interrupted
-    counts for nothing; two in a row may be what ends the server."""
+def _has_not_failed(root: Root) -> bool:
+    """Whether no run of this root has failed since it was published. One interrupted run does not
+    count; after two in a row, the run itself may be what ends the server."""
     runs = IngestRun.objects.filter(path=root.path, dry_run=False)
     latest = list(runs.order_by("-queued_at")[:2])
     if not latest or latest[0].id == root.last_run_id:
@@ -176,7 +173,7 @@ def _is_untried(root: Root) -> bool:
 
 
 def _queue(root: Root) -> None:
-    """Have a root ingested again, unless it waits already."""
+    """Queue another ingest of a root, unless one is queued."""
     for run in submit.queue_reembeds([root.id]):
         facts = {"root": root.path, "runId": str(run.id)}
         logger.info("damaged folder queued", extra={"context": facts})

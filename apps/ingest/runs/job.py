@@ -1,4 +1,4 @@
-"""A run in the hands of its worker: how it is told to stop, and what its time was spent on."""
+"""The state of a run that is being executed: its cancellation, and the time of each stage."""
 
 import threading
 import time
@@ -11,24 +11,27 @@ from uuid import UUID
 from apps.core.telemetry import span
 
 
-class Stopped(Exception):
-    """The run was told to stop. Not an error: it unwinds the pipeline."""
+class RunCancelled(Exception):
+    """The run was cancelled. Not an error: it unwinds the pipeline."""
 
 
 class Closable(Protocol):
-    def close(self) -> None: ...
+    """A resource that blocks the worker and that `cancel` closes."""
+
+    def close(self) -> None:
+        """Called once or twice, maybe from another thread than the one that uses the resource."""
 
 
-Open = TypeVar("Open", bound=Closable)
+ClosableT = TypeVar("ClosableT", bound=Closable)
 
 
 class Job:
-    """Shared by the worker, which asks `check`, and whoever says `cancel`, from any thread."""
+    """Shared by the worker, which calls `check`, and threads that call `cancel`."""
 
     def __init__(self, run_id: UUID) -> None:
         self.run_id = run_id
         self.done = threading.Event()
-        self.left_behind = False  # of what it wrote and did not publish
+        self.has_leftovers = False  # whether unpublished data is left to the sweep
         self.seconds: dict[str, float] = defaultdict(float)
         self._cancelled = threading.Event()
         self._lock = threading.Lock()
@@ -42,44 +45,47 @@ class Job:
 
     @property
     def interrupted(self) -> bool:
-        """Stopped because the process stops, not because someone asked for it."""
+        """Whether it was cancelled because the process ends."""
         return self._reason != ""
 
     def cancel(self, reason: str = "") -> None:
-        """Stop soon: what the worker waits for is closed under it."""
+        """Cancel the run, and close the resources that the worker waits for.
+
+        reason: why the process ends; empty if a user cancelled the run
+        """
         with self._lock:
             self._reason = reason
             self._cancelled.set()
-            waiting = list(self._open)
-        for thing in waiting:
-            self._close(thing)
+            resources = list(self._open)
+        for resource in resources:
+            self._close(resource)
 
     def check(self) -> None:
-        """Raises Stopped once the run was cancelled. Called between any two steps."""
+        """Raise RunCancelled if the run was cancelled. Called between the steps."""
         if self.cancelled:
-            raise Stopped
+            raise RunCancelled
 
     @contextmanager
-    def closing(self, thing: Open) -> Iterator[Open]:
-        """`thing` is closed on leaving, and before that when the run is cancelled meanwhile."""
+    def closing(self, resource: ClosableT) -> Iterator[ClosableT]:
+        """Close `resource` at the end of the block, or earlier if the run is cancelled."""
         with self._lock:
-            self._open.append(thing)
+            self._open.append(resource)
         try:
             self.check()
-            yield thing
+            yield resource
         finally:
             with self._lock:
-                self._open.remove(thing)
-            self._close(thing)
+                self._open.remove(resource)
+            self._close(resource)
 
-    def _close(self, thing: Closable) -> None:
-        # Whoever cancels and the worker that unwinds may both be here.
+    def _close(self, resource: Closable) -> None:
+        # `cancel` and the unwinding worker may call this at the same time.
         with self._closing:
-            thing.close()
+            resource.close()
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
-        """Adds the time spent inside to `seconds[stage]`."""
+        """Add the time spent in the block to `seconds[stage]`."""
         start = time.perf_counter()
         try:
             with span(f"ingest {stage}"):

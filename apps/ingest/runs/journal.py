@@ -1,4 +1,4 @@
-"""The log of what runs began and how they ended (docs/contract.md §5.7)."""
+"""Log events of runs (docs/contract.md §5.7)."""
 
 import logging
 from collections.abc import Mapping
@@ -11,27 +11,30 @@ from apps.logs.context import log_context
 logger = logging.getLogger("codeinfo.ingest")
 
 
-def began(run: IngestRun) -> None:
+def run_started(run: IngestRun) -> None:
+    """Log the start of a run."""
     _log(run, "start")
 
 
-def ended(run: IngestRun) -> None:
+def run_ended(run: IngestRun) -> None:
+    """Log the end of a run, and count it in the metrics."""
     INGEST_RUNS.labels(run.operation, run.state).inc()
     CHUNKS.inc(0 if run.dry_run else run.embedded)
     _log(run, run.state)
 
 
-def goes_on(run_id: UUID, file_index: int | None, counts: Mapping[str, int]) -> None:
+def run_progressed(run_id: UUID, file_index: int | None, counts: Mapping[str, int]) -> None:
+    """Log the progress of a run."""
     facts = {"runId": str(run_id), "fileIndex": file_index, "counts": dict(counts)}
     logger.info("ingest progress", extra={"context": facts})
 
 
-def _log(run: IngestRun, what: str) -> None:
+def _log(run: IngestRun, event: str) -> None:
     verb = "ingest remove" if run.operation == IngestRun.Operation.REMOVE else "ingest"
     failed = run.state in ("error", "needs_confirmation")
     level = logging.WARNING if failed else logging.INFO
     with log_context(run.request_id):
-        logger.log(level, "%s %s", verb, what, extra={"context": _facts(run)})
+        logger.log(level, "%s %s", verb, event, extra={"context": _facts(run)})
 
 
 def _facts(run: IngestRun) -> dict[str, object]:

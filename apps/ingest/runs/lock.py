@@ -1,4 +1,4 @@
-"""The model lock: all roots share one embedder, since distances of two do not compare."""
+"""The model lock: all roots share one embedder, as distances of two embedders do not compare."""
 
 from uuid import UUID
 
@@ -11,7 +11,8 @@ from apps.index.models import IndexLock, IngestRun, Root
 
 
 def locked(model: str) -> Conflict:
-    """The refusal of another embedder than `model`, or of `model` itself where it is gone."""
+    """Return the error for another embedder than `model`, or for `model` if this version of
+    codeinfo no longer has it."""
     reason = (
         f"The index was made with {model}, which this version no longer has. Embed all folders "
         f"again with {DEFAULT_MODEL}"
@@ -27,8 +28,8 @@ def locked(model: str) -> Conflict:
 
 
 def take(model: str, dimension: int) -> None:
-    """Lock the index before its first vectors are written. Raises Conflict MODEL_LOCKED where it
-    is locked to another model, or to another dimension of this one."""
+    """Lock the index, unless it is locked. Called before vectors are written. Raises Conflict
+    MODEL_LOCKED if it is locked to another model or dimension."""
     lock, created = IndexLock.objects.get_or_create(
         id=1, defaults={"model": model, "dimension": dimension}
     )
@@ -46,17 +47,17 @@ def take(model: str, dimension: int) -> None:
 
 
 def move(model: str, dimension: int) -> None:
-    """Lock the index to another model. Roots embedded with the one before answer nothing until
-    they have been embedded again."""
+    """Lock the index to another model. Roots of other models cannot be searched until they have
+    been embedded again."""
     IndexLock.objects.update_or_create(id=1, defaults={"model": model, "dimension": dimension})
     changes.roots_changed()
 
 
 def release(ending: UUID | None = None) -> bool:
-    """Unlock an index in which nothing remains. True if this unlocked it.
+    """Unlock the index if it is empty: no live chunk, and no run that may write one. Return whether
+    this call unlocked it. One SQL statement, so it is atomic.
 
-    One statement: a chunk that is live, or a run that may write one, keeps the lock. `ending` is
-    the caller's own run, which does not count.
+    ending: the caller's run, which does not count
     """
     writing = IngestRun.objects.running()
     if ending:

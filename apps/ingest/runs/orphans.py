@@ -1,8 +1,8 @@
-"""Roots that the index names and this database does not know: they are kept, and told of.
+"""Orphans: roots that have an index, but no row in this database.
 
-They come from an emptied, older or different database on the same data folder, or from another
-installation on the same Chroma server. Nothing but `manage.py drop_index` deletes them. The worker
-looks for them when it sweeps; pages and `/health` go by what it found last.
+The database is emptied, older or another one, or another installation uses the same Chroma server.
+Only `manage.py drop_index` deletes orphans. The worker looks for them during a sweep; pages and
+`/health` show the latest result.
 """
 
 import logging
@@ -25,18 +25,17 @@ logger = logging.getLogger("codeinfo.ingest")
 
 @dataclass(frozen=True)
 class Orphan:
-    """`path`, `name` and `model` are empty where the index does not tell. `elsewhere`: it says that
-    it is of another installation, which uses the same Chroma server."""
+    """A root with an index and without a row. Fields that the index does not record are empty."""
 
     root_id: UUID
     path: str
     name: str
     model: str
-    elsewhere: bool
+    elsewhere: bool  # another installation on the same Chroma server wrote it
 
     @property
     def label(self) -> str:
-        # The path may be anybody's: on one Chroma server others write, too.
+        # The path is untrusted: another installation may have written it to the Chroma server.
         return f"{on_one_line(self.path) or 'an unknown folder'} ({self.root_id})"
 
 
@@ -44,20 +43,20 @@ _known: tuple[Orphan, ...] = ()
 
 
 def known() -> tuple[Orphan, ...]:
-    """What was found last, by folder."""
+    """Return the orphans of the latest search, sorted by folder."""
     return _known
 
 
 def unknown_folders() -> list[Orphan]:
-    """Those of this installation's data whose folder is not ingested: what the pages offer to
-    ingest again, one of each folder."""
+    """Return the orphans that the pages offer to ingest again: of this installation, with a folder
+    that is not ingested, one per folder."""
     ingested = set(Root.objects.values_list("path", flat=True)) if _known else set()
-    mine = [each for each in _known if each.path and not each.elsewhere]
-    return list({each.path: each for each in mine if each.path not in ingested}.values())
+    own = [each for each in _known if each.path and not each.elsewhere]
+    return list({each.path: each for each in own if each.path not in ingested}.values())
 
 
 def find() -> list[Orphan]:
-    """Read them from the stores. Raises Unavailable where these cannot be read."""
+    """Search the stores for orphans. Raises Unavailable."""
     stored = stores.stored_roots()
     known_ids = set(Root.objects.values_list("id", flat=True))
     removed = removed_of(stored)
@@ -65,19 +64,19 @@ def find() -> list[Orphan]:
     return [
         orphan_of(each, own)
         for each in stored.values()
-        if each.root_id not in known_ids and (each.root_id not in removed or each.is_anothers(own))
+        if each.root_id not in known_ids and (each.root_id not in removed or each.is_foreign(own))
     ]
 
 
 def removed_of(root_ids: Iterable[UUID]) -> set[UUID]:
-    """Those of these roots that this database had and has removed."""
+    """Return the ids that belong to removed roots of this database."""
     rows = RemovedRoot.objects.filter(root_id__in=list(root_ids))
     return set(rows.values_list("root_id", flat=True))
 
 
 def orphan_of(stored: StoredRoot, own: str) -> Orphan:
-    # Words are in files of our own data folder: where there are some, it is an index of this place.
-    elsewhere = bool(config().chroma_url) and not stored.words and stored.is_anothers(own)
+    # Word indexes are in this installation's data folder.
+    elsewhere = bool(config().chroma_url) and not stored.words and stored.is_foreign(own)
     if origin := stored.origin:
         return Orphan(stored.root_id, origin.path, origin.name, stored.model, elsewhere)
     path = _folder_of(stored.root_id) if stored.vectors else ""
@@ -85,23 +84,23 @@ def orphan_of(stored: StoredRoot, own: str) -> Orphan:
 
 
 def _folder_of(root_id: UUID) -> str:
-    """The folder that its records name; empty where they are broken or not of our making: one such
-    index must not hide the others, nor keep a sweep from its end."""
+    """Return the folder in a root's records; "" if they cannot be read or another program wrote
+    them. One bad collection must not stop the search."""
     try:
         return get_store().folder_of(root_id)
     except (Unavailable, KeyError, ValueError, TypeError):
         return ""
 
 
-def look_again() -> None:
-    """Forget what was dropped from a Chroma server beside this process. Raises Unavailable as
-    `find` does."""
+def refresh() -> None:
+    """Search again if another process may have dropped orphans from a Chroma server. Raises
+    Unavailable."""
     if config().chroma_url and any(not each.elsewhere for each in _known):
         set_known(find())
 
 
 def set_known(found: Iterable[Orphan]) -> None:
-    """Keep what was found for the pages, and log what is new of it."""
+    """Save the orphans for `known`, and log the new ones."""
     global _known
     before = {each.root_id for each in _known}
     _known = tuple(sorted(found, key=lambda each: (each.path, str(each.root_id))))
@@ -116,8 +115,8 @@ def set_known(found: Iterable[Orphan]) -> None:
 
 
 def find_at_start() -> list[Orphan]:
-    """What a start tells of an index that is older than its database; nothing, and at no cost,
-    where no sign is of one. Raises Unavailable as `find` does."""
+    """Return the orphans of this installation. Called at start-up, so it opens an embedded store
+    only if there is a sign of orphans. Raises Unavailable."""
     ids = get_lexical().roots()
     unknown = ids - set(Root.objects.values_list("id", flat=True)) - removed_of(ids)
     if not unknown and (Root.objects.exists() or not _has_vectors()):
@@ -127,6 +126,6 @@ def find_at_start() -> list[Orphan]:
 
 
 def _has_vectors() -> bool:
-    """Whether there may be vectors, without opening an embedded store that was never used."""
-    known_knobs = config()
-    return bool(known_knobs.chroma_url) or (known_knobs.data_dir / "chroma/chroma.sqlite3").exists()
+    """Whether there may be vectors. Does not open an embedded store."""
+    settings = config()
+    return bool(settings.chroma_url) or (settings.data_dir / "chroma/chroma.sqlite3").exists()

@@ -1,4 +1,4 @@
-"""How far a run is: written to its row a few times a second, read by whoever shows it."""
+"""The progress of a run, saved in its row at most four times a second."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,10 @@ WRITE_SECONDS = 0.25
 
 
 class Progress:
-    """What the pipeline tells of one run. Every write also says that the worker is alive."""
+    """Collects and saves the progress of one run. Each write is a heartbeat too.
+
+    All methods that write raise RunCancelled if the run was cancelled.
+    """
 
     def __init__(
         self, run: IngestRun, job: Job, clock: Callable[[], float] = time.monotonic
@@ -30,7 +33,7 @@ class Progress:
         self._job = job
         self._clock = clock
         self._written = -WRITE_SECONDS
-        self._told = clock()
+        self._logged_at = clock()
         self._started = clock()
         self._counts = {**NO_COUNTS}
         self._row: dict[str, Any] = {}
@@ -39,30 +42,29 @@ class Progress:
     def counts(self) -> Counts:
         return Counts(**self._counts)
 
-    def say(self, state: RunState, message: str) -> None:
-        """A new state, written at once."""
+    def set_state(self, state: RunState, message: str) -> None:
+        """Save a new state at once."""
         self._row |= {"state": state, "message": message}
         self._write()
 
     def add(self, **counts: int) -> None:
-        """Add to files, chunks, embedded, skipped; written with the next write."""
+        """Add to files, chunks, embedded or skipped. Saved with the next write."""
         for name, number in counts.items():
             self._counts[name] += number
 
-    def begin(self, total: int, unchanged: int = 0) -> None:
-        """The clock of the estimate starts: `total` files are to do, the unchanged ones are not."""
+    def start(self, total: int, unchanged: int = 0) -> None:
+        """Start the clock of the estimate. `total`: files to ingest; `unchanged`: all others."""
         self._started = self._clock()
         self._row |= {"file_total": total, "unchanged": unchanged}
 
-    def stay(self, files: int) -> None:
-        """So many more files stay as they are published."""
+    def add_unchanged(self, files: int) -> None:
+        """Add to the number of unchanged files."""
         self._row["unchanged"] += files
 
     def file(self, index: int, path: str, completed: int) -> None:
-        """File `index` (1-based) is at hand and `completed` files are done; written if it is time.
+        """Set the current file. `index` is 1-based; `completed` files are done.
 
-        The estimate is the mean time of a completed file for each that is left; there is none
-        before the first is done.
+        The estimated time is the mean time of a completed file times the number of files left.
         """
         total = self._row["file_total"]
         eta = None
@@ -85,26 +87,26 @@ class Progress:
         except OperationalError as error:
             if disk.is_full(error):
                 raise
-            # Locked for longer than we wait: the next write brings all of it.
+            # The database is locked. The next write saves all of it.
             return
         if written:
             changes.run_changed(self._run_id)
-            self._tell()
+            self._log()
         else:
-            # Cancelled from another process, or given up for dead by one.
+            # Another process has cancelled the run, or ended it as stale.
             self._job.cancel()
         self._job.check()
 
-    def _tell(self) -> None:
-        """A line in the log now and then, for those who follow a long run there."""
-        if self._written - self._told < config().log_progress_ms / 1000:
+    def _log(self) -> None:
+        """Log the progress every CODEINFO_LOG_PROGRESS_MS."""
+        if self._written - self._logged_at < config().log_progress_ms / 1000:
             return
-        self._told = self._written
-        journal.goes_on(self._run_id, self._row.get("file_index"), self._counts)
+        self._logged_at = self._written
+        journal.run_progressed(self._run_id, self._row.get("file_index"), self._counts)
 
 
 def status_of(run: IngestRun) -> RunStatus:
-    """The row as everyone shows it. percent has one decimal; absent facts are None."""
+    """Return the status of a run. `percent` has one decimal."""
     return RunStatus(
         run_id=str(run.id),
         state=cast(RunState, run.state),

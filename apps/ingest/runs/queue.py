@@ -1,8 +1,8 @@
-"""The queue is the rows; this takes them one at a time and sees each to its end.
+"""The queue of runs, and the worker that executes them one at a time.
 
-A row is claimed by a conditional UPDATE, so that no restart and no second worker doubles a run.
-The worker is a thread of the serving process, which also owns the embedded store; where
-CELERY_BROKER_URL is set, Celery's workers do its rounds instead (`apps.ingest.tasks`).
+Rows of IngestRun are the queue. A conditional UPDATE claims a row, so that two workers never
+execute the same run. The worker is a thread of the server process, which also owns the embedded
+store; with CELERY_BROKER_URL, Celery workers replace it (`apps.ingest.tasks`).
 """
 
 import logging
@@ -36,25 +36,26 @@ from apps.ingest.runs import (
     sweep,
 )
 from apps.ingest.runs.heartbeat import Heartbeat
-from apps.ingest.runs.job import Job, Stopped
+from apps.ingest.runs.job import Job, RunCancelled
 from apps.ingest.runs.submit import work_waiting
 from apps.logs.context import log_context
 
 logger = logging.getLogger("codeinfo.ingest")
 
-POLL_SECONDS = 2.0  # rows that another process has queued, or that a person has
-SWEEP_AGAIN_SECONDS = 30.0
-# A store that fails is looked at again after this time, or after the above if it stays away.
-CHECK_AGAIN_SECONDS = 5.0
-# What is damaged may be whole again, as where a server has been mended.
-DAMAGED_AGAIN_SECONDS = 60.0
+POLL_SECONDS = 2.0  # other processes may queue runs
+# Minimum time between two sweeps, and between two checks of a store that is unavailable.
+SWEEP_SECONDS = 30.0
+# Minimum time between two checks of the stores.
+RECHECK_SECONDS = 5.0
+# Damaged roots are checked again after this time, as a server may have been repaired.
+DAMAGED_RECHECK_SECONDS = 60.0
 STOP_SECONDS = 15.0
 
 _jobs: dict[UUID, Job] = {}
 
 
 def claim() -> IngestRun | None:
-    """Take the next queued run, unless one is under way. Two claims never get the same one."""
+    """Claim the next queued run, unless a run is in progress. Return None if there is none."""
     if endings.running().exists():
         return None
     for run in IngestRun.objects.filter(state="queued").order_by("queued_at"):
@@ -69,30 +70,33 @@ def claim() -> IngestRun | None:
         if not claimed:
             continue
         if endings.running().exclude(id=run.id).exists():
-            _give_back(run)
+            _requeue(run)
             return None
         run.refresh_from_db()
         return run
     return None
 
 
-def _give_back(run: IngestRun) -> None:
-    """Let a claimed run wait: another began since we looked. Of two that see each other both do,
-    and try again at their next turn."""
+def _requeue(run: IngestRun) -> None:
+    """Queue a claimed run again, as another run started at the same time. If two workers notice
+    each other, both do this and retry."""
     IngestRun.objects.filter(id=run.id, owner=recovery.OWNER, state="scanning").update(
         state="queued", message="Queued", owner="", started_at=None, heartbeat_at=None
     )
 
 
 def execute(run: IngestRun, *, beating: bool = False) -> Job:
-    """Do a claimed run and write down how it ended. Never raises for what a run may meet."""
+    """Execute a claimed run and save how it ended. Errors of the run are not raised.
+
+    beating: whether to start a Heartbeat
+    """
     job = _jobs[run.id] = Job(run.id)
     try:
         with log_context(run.request_id, runId=str(run.id)):
-            journal.began(run)
+            journal.run_started(run)
             with Heartbeat(job) if beating else nullcontext():
                 ending = recovery.final_state(run, _perform(run, job))
-            job.left_behind = not _tidy(run)
+            job.has_leftovers = not _clean_up(run)
             finish.end(run.id, ending)
     finally:
         del _jobs[run.id]
@@ -101,22 +105,22 @@ def execute(run: IngestRun, *, beating: bool = False) -> Job:
 
 
 def drain() -> list[Job]:
-    """Do every queued run in this thread, for a command whose process has no worker."""
+    """Execute all queued runs in this thread, for a command whose process has no worker."""
     jobs = []
     while run := claim():
         jobs.append(execute(run))
     return jobs
 
 
-def stop_run(run_id: UUID, patience: float = STOP_SECONDS) -> bool:
-    """Stop a run whose row says `cancel_requested`. True when it has ended within `patience`, with
-    nothing of it left."""
+def stop_run(run_id: UUID, timeout: float = STOP_SECONDS) -> bool:
+    """Stop a run whose row has `cancel_requested`. Return whether it has ended within `timeout`
+    seconds, and its unpublished data is deleted."""
     job = _jobs.get(run_id)
     if job:
         job.cancel()
-        return job.done.wait(patience) and not job.left_behind
-    # Another process has it, or this one has not begun: both look at the row.
-    deadline = time.monotonic() + patience
+        return job.done.wait(timeout) and not job.has_leftovers
+    # Another process executes it, or this one has not started: both read the row.
+    deadline = time.monotonic() + timeout
     while IngestRun.objects.live().filter(id=run_id).exists():
         if time.monotonic() > deadline:
             return False
@@ -130,14 +134,14 @@ def _perform(run: IngestRun, job: Job) -> Ending:
     code = ""
     try:
         return pipeline.ingest(run, job)
-    except Stopped:
+    except RunCancelled:
         reason = ""
     except CodeinfoError as error:
-        reported = _as_reported(error)
+        reported = _as_disk_full(error)
         reason, code = reported.message, reported.code
     except Exception as error:
-        # Whatever a run meets ends that run, not the worker.
-        # What a cancelled run was waiting for was closed under it: that error is no news.
+        # An error ends the run, not the worker. Cancelling closes the resources of a run, which
+        # causes errors: these are logged as INFO.
         logger.log(
             logging.INFO if job.cancelled else logging.ERROR, "ingest failed", exc_info=error
         )
@@ -152,38 +156,38 @@ def _perform(run: IngestRun, job: Job) -> Ending:
     return Ending.failed(reason, code=code)
 
 
-def _as_reported(error: CodeinfoError) -> CodeinfoError:
-    """An error of a store as that of the full disk, where this was its reason."""
+def _as_disk_full(error: CodeinfoError) -> CodeinfoError:
+    """Return the error of a full disk if that is the cause of `error`."""
     if error.code == disk.CODE or not disk.is_full(error):
         return error
     return disk.full_error(reason=error.message)
 
 
-def _tidy(run: IngestRun) -> bool:
-    """Take back what an unpublished run wrote, and free the lock if nothing remains; whether there
-    was nothing to leave behind."""
+def _clean_up(run: IngestRun) -> bool:
+    """Delete what an unpublished run wrote, and release the model lock if the index is empty.
+    Return False if data is left to the sweep."""
     try:
         published = Root.objects.filter(last_run_id=run.id).exists()
-        whole = published or sweep.abandon(run)
+        deleted = published or sweep.discard_run(run)
         lock.release(ending=run.id)
     except (CodeinfoError, DatabaseError, OSError) as error:
         facts = {"runId": str(run.id), "reason": str(error)}
         logger.warning("ingest not swept yet", extra={"context": facts})
         sweep.due.set()
         return False
-    return whole
+    return deleted
 
 
 class Worker(threading.Thread):
-    """Takes runs as they come, until it is stopped."""
+    """Executes runs until it is stopped. Between runs it sweeps, checks and repairs the stores."""
 
     def __init__(self) -> None:
         super().__init__(name="ingest-worker", daemon=True)
         self._stopping = threading.Event()
-        self._swept_at = self._looked_at = -SWEEP_AGAIN_SECONDS
+        self._swept_at = self._refreshed_at = -SWEEP_SECONDS
         self._check_at = 0.0
         self._damaged_at = math.inf
-        self._to_mend: list[Root] = []
+        self._to_rebuild: list[Root] = []
         sweep.due.set()
         store_failed.set()
 
@@ -198,113 +202,115 @@ class Worker(threading.Thread):
         work_waiting.set()
 
     def stop(self) -> None:
-        """The run under way ends as interrupted; those queued stay so."""
+        """Interrupt the run in progress, and wait until the thread has ended. Queued runs stay
+        queued."""
         self.end()
         self.join(STOP_SECONDS)
 
     def end(self) -> None:
-        """Take no further run, and interrupt the one under way."""
+        """Claim no further run, and interrupt the one in progress."""
         self._stopping.set()
         self.wake()
         for job in list(_jobs.values()):
             job.cancel(reason="the server stops")
 
     def turn(self) -> bool:
-        """One look at the queue; whether there was anything to do."""
+        """Process the queue once. Return True if a run was executed or an index rebuilt."""
         if self._stopping.is_set():
             return False
-        # Whoever wakes us from here on has queued something that this look may miss.
+        # A run that is queued from here on sets it again.
         work_waiting.clear()
         try:
             finish.save()
             recovery.end_stale()
             self._sweep()
-            self._look_for_orphans()
+            self._refresh_orphans()
             self._check()
             run = claim()
             if run is None:
-                return self._mend()
+                return self._rebuild_one()
             execute(run, beating=True)
-            # What it published may have gone from the stores since it looked.
+            # The stores may have lost chunks since the run checked them.
             store_failed.set()
         except DatabaseError as error:
             if not disk.is_full(error):
                 logger.exception("ingest worker stumbled")
-            return False  # health tells of a full disk; it is tried again soon
+            return False  # `/health` reports a full disk
         except Exception:
-            # The worker outlives a database that is away.
+            # The worker continues while the database is unavailable.
             logger.exception("ingest worker stumbled")
             return False
         return True
 
     def _sweep(self) -> None:
         now = time.monotonic()
-        if not sweep.due.is_set() or now - self._swept_at < SWEEP_AGAIN_SECONDS:
+        if not sweep.due.is_set() or now - self._swept_at < SWEEP_SECONDS:
             return
         self._swept_at = now
         try:
-            sweep.sweep(self._give_way)
+            sweep.sweep(self._stop_if_work_waits)
             store_failed.set()
-        except Stopped:
-            return  # the rest when it is due again
+        except RunCancelled:
+            return  # `sweep.due` stays set
         except CodeinfoError as error:
             facts = {"reason": error.message}
             logger.warning("index not swept yet", extra={"context": facts})
 
-    def _look_for_orphans(self) -> None:
-        """So that health does not tell of what `drop_index` has deleted."""
+    def _refresh_orphans(self) -> None:
+        """Refresh the orphans that `/health` reports: `drop_index` may have deleted some."""
         now = time.monotonic()
-        if now - self._looked_at < SWEEP_AGAIN_SECONDS:
+        if now - self._refreshed_at < SWEEP_SECONDS:
             return
-        self._looked_at = now
+        self._refreshed_at = now
         with suppress(Unavailable):
-            orphans.look_again()
+            orphans.refresh()
 
     def _check(self) -> None:
-        """See whether the stores have what was published: at the start, after a sweep, when a call
-        of the vector store has failed, and now and then while something is missing."""
+        """Check the stores at start-up, after a sweep, after a failed call of the vector store, and
+        regularly while a root is damaged."""
         now = time.monotonic()
         if (not store_failed.is_set() and now < self._damaged_at) or now < self._check_at:
             return
-        self._check_at, self._damaged_at = now + CHECK_AGAIN_SECONDS, math.inf
+        self._check_at, self._damaged_at = now + RECHECK_SECONDS, math.inf
         store_failed.clear()
         try:
             self._examine()
             if queries.damages():
-                self._damaged_at = now + DAMAGED_AGAIN_SECONDS
-        except Stopped:
+                self._damaged_at = now + DAMAGED_RECHECK_SECONDS
+        except RunCancelled:
             store_failed.set()
         except CodeinfoError as error:
             store_failed.set()
-            self._check_at = time.monotonic() + SWEEP_AGAIN_SECONDS
+            self._check_at = time.monotonic() + SWEEP_SECONDS
             facts = {"reason": error.message}
             logger.warning("index not checked yet", extra={"context": facts})
 
     def _examine(self) -> None:
-        """Vectors first, then words: also where one root's vectors cannot be judged."""
+        """Check vectors, then words; the words also if the vectors of a root cannot be checked."""
         try:
-            integrity.check(self._give_way)
+            integrity.check(self._stop_if_work_waits)
         except Unavailable:
-            self._to_mend = reindex.roots_needing_rebuild()
+            self._to_rebuild = reindex.roots_needing_rebuild()
             raise
-        self._to_mend = reindex.roots_needing_rebuild()
+        self._to_rebuild = reindex.roots_needing_rebuild()
 
-    def _give_way(self) -> None:
-        """Raises Stopped where there is something better to do."""
+    def _stop_if_work_waits(self) -> None:
+        """Raise RunCancelled if a run is queued."""
         if work_waiting.is_set():
-            raise Stopped
+            raise RunCancelled
 
-    def _mend(self) -> bool:
-        """Build one word index again that needs it, while no run waits; whether there was one."""
-        if not self._to_mend:
+    def _rebuild_one(self) -> bool:
+        """Rebuild one word index, if one needs it. A queued run interrupts that. Return whether
+        there was one."""
+        if not self._to_rebuild:
             return False
         if disk.shortage() is not None:
-            return False  # when there is room again
-        root = self._to_mend.pop()
+            return False  # retried when there is space
+        root = self._to_rebuild.pop()
         try:
             reindex.rebuild(root, stop=work_waiting.is_set)
         except reindex.Interrupted:
-            self._to_mend.append(root)
+            self._to_rebuild.append(root)
         except CodeinfoError as error:
             facts = {"root": root.path, "reason": error.message}
             logger.warning("word index not built again", extra={"context": facts})
@@ -315,7 +321,7 @@ _worker: Worker | None = None
 
 
 def start_worker() -> None:
-    """Begin to take runs, in a thread of this process, unless Celery's workers do."""
+    """Start the worker thread of this process, unless Celery is used."""
     global _worker
     if _worker is None and not config().celery_broker_url:
         _worker = Worker()
@@ -323,7 +329,7 @@ def start_worker() -> None:
 
 
 def stop_worker() -> None:
-    """Stop taking runs; returns when the thread has ended, or after 15 s."""
+    """Stop the worker thread. Returns when it has ended, or after STOP_SECONDS."""
     global _worker
     if _worker is not None:
         _worker.stop()
@@ -331,7 +337,7 @@ def stop_worker() -> None:
 
 
 def worker_state() -> Literal["idle", "working", "dead", "absent"]:
-    """How the worker of this process is; "absent" where it has none."""
+    """Return the state of this process's worker; "absent" if it has none."""
     if _worker is None:
         return "absent"
     if not _worker.is_alive():

@@ -1,4 +1,4 @@
-"""Runs whose worker is gone: they are ended, and what they left is swept by the worker."""
+"""Ends runs whose worker has ended. The worker of this process sweeps what they left."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ STALE = timedelta(seconds=30)
 
 
 def signature() -> str:
-    """Who claims runs: this process, and no later one that happens to get its number."""
+    """Return an owner for claimed runs. Unlike a process id, it is never reused."""
     return f"{HOST}:{os.getpid()}:{uuid4().hex[:8]}"
 
 
@@ -27,18 +27,18 @@ OWNER = signature()
 
 
 def recover() -> None:
-    """At start: end the runs that a process before this one was working on.
+    """End the runs of an earlier process as interrupted. Called at start-up.
 
-    Only rows are touched, so that serving can begin at once; the vectors they left are swept by
-    the worker before it takes its first run. Queued runs stay queued.
+    Only rows change, so this is fast. The worker deletes the vectors of these runs before its first
+    run. Queued runs stay queued.
     """
     for run in IngestRun.objects.running().exclude(owner=OWNER):
-        if _owner_is_gone(run):
+        if _owner_has_ended(run):
             finish(run.id, final_state(run, INTERRUPTED))
 
 
 def end_stale() -> None:
-    """While serving: end the runs whose worker has not been heard of for half a minute."""
+    """End the runs without a heartbeat for STALE. Called regularly by the worker."""
     long_ago = timezone.now() - STALE
     for run in endings.running().filter(heartbeat_at__lt=long_ago):
         if finish(run.id, final_state(run, INTERRUPTED)):
@@ -46,29 +46,29 @@ def end_stale() -> None:
 
 
 def final_state(run: IngestRun, ending: Ending) -> Ending:
-    """`ending`, unless the rows say that the run did what it was for."""
+    """Return `ending`, or a completed one if the rows show that the run has done its work."""
     if ending.state in ("completed", "skipped"):
         return ending
     if run.operation == IngestRun.Operation.REMOVE:
-        gone = not Root.objects.filter(path=run.path).exists()
-        return Ending("completed", "Removed") if gone else ending
+        removed = not Root.objects.filter(path=run.path).exists()
+        return Ending("completed", "Removed") if removed else ending
     published = Root.objects.filter(last_run_id=run.id).exists()
     return COMPLETED if published else ending
 
 
-def _owner_is_gone(run: IngestRun) -> bool:
-    # An embedded store has one process, and that is this one.
+def _owner_has_ended(run: IngestRun) -> bool:
+    # Only one process can use an embedded store, and this one does.
     if not config().chroma_url:
         return True
-    last_seen = run.heartbeat_at or run.started_at
-    if last_seen is None or last_seen < timezone.now() - STALE:
+    last_heartbeat = run.heartbeat_at or run.started_at
+    if last_heartbeat is None or last_heartbeat < timezone.now() - STALE:
         return True
     host, _, rest = run.owner.partition(":")
     return host == HOST and not _is_alive(int(rest.partition(":")[0] or 0))
 
 
 def _is_alive(pid: int) -> bool:
-    # Our own number under another owner is one that was used before us, as in a container.
+    # This process's id with another owner was used by an earlier process, as in a container.
     if pid in (0, os.getpid()):
         return False
     try:

@@ -1,8 +1,8 @@
-"""Word indexes that are missing, broken or of an earlier version are built again.
+"""Rebuilds word indexes that are missing, broken or of an earlier version.
 
-Words come from the vector store, which has the text of every chunk; symbols from the files
-themselves, where they have not changed since. Until then such a root answers by its vectors alone.
-Where vectors are missing too, its words stay as they are: `integrity` has it ingested again.
+Words are rebuilt from the vector store, which has the text of every chunk, and symbols from the
+unchanged files of the folder. Until then the root is searched by vectors alone. If vectors are
+missing too, `integrity` ingests the root again instead.
 """
 
 import logging
@@ -27,69 +27,70 @@ logger = logging.getLogger("codeinfo.ingest")
 
 
 class Interrupted(Exception):
-    """There is something better to do than to build an index again."""
+    """A rebuild was interrupted, as a run is queued."""
 
 
 def roots_needing_rebuild() -> list[Root]:
-    """The published roots, none of them under way, whose words are not those of their vectors, and
-    whose vectors are all there."""
+    """Return the published roots whose word index does not match their vectors. Roots with a run in
+    progress and roots with missing vectors are left out."""
     busy = IngestRun.objects.running().values("path")
     roots = Root.objects.published().filter(damage="").exclude(path__in=busy)
-    return [root for root in roots if _is_wanting(root)]
+    return [root for root in roots if _needs_rebuild(root)]
 
 
-def _is_wanting(root: Root) -> bool:
-    there = get_store().count(root.id)
-    if there < root.embedded:
+def _needs_rebuild(root: Root) -> bool:
+    vectors = get_store().count(root.id)
+    if vectors < root.embedded:
         return False
-    if not get_lexical().sound(root.id):
-        return there > 0
-    return get_lexical().count(root.id) != there
+    if not get_lexical().is_intact(root.id):
+        return vectors > 0
+    return get_lexical().count(root.id) != vectors
 
 
 @freeze.index.changing()
 def rebuild(root: Root, stop: Callable[[], bool]) -> None:
     """Build the word index of a root again. Raises Interrupted soon after `stop` says so, and
     Unavailable where vectors are missing: then nothing has changed."""
-    with get_lexical().rebuilding(root.id) as fresh:
+    with get_lexical().rebuilding(root.id) as rebuilt:
         for records in _records(root):
             _check(stop)
-            fresh.add(root.id, records)
-        _check_whole(root, fresh)
-        fresh.set_origin(root.id, origin_of(root))
-        changed = _add_symbols(root, fresh, stop)
-        fresh.compact(root.id)
-        facts = {"root": root.path, "chunks": fresh.count(root.id), "filesChanged": changed}
+            rebuilt.add(root.id, records)
+        _check_whole(root, rebuilt)
+        rebuilt.set_origin(root.id, origin_of(root))
+        changed = _add_symbols(root, rebuilt, stop)
+        rebuilt.compact(root.id)
+        facts = {"root": root.path, "chunks": rebuilt.count(root.id), "filesChanged": changed}
     if not Root.objects.filter(id=root.id).exists():
         get_lexical().drop(root.id)
     logger.info("word index built again", extra={"context": facts})
 
 
-def _check_whole(root: Root, fresh: LexicalStore) -> None:
-    """Raises Unavailable where fewer chunks came out of the vector store than were published."""
+def _check_whole(root: Root, rebuilt: LexicalStore) -> None:
+    """Raise Unavailable if the vector store returned fewer chunks than were published."""
     published = Root.objects.filter(id=root.id).values_list("embedded", flat=True).first() or 0
-    if fresh.count(root.id) < published:
+    if rebuilt.count(root.id) < published:
         raise Unavailable("vectors are missing", code="CHROMA_UNAVAILABLE")
 
 
 def _records(root: Root) -> Iterator[list[VectorRecord]]:
-    found = get_store().records(root.id)
-    records = (VectorRecord(match.id, match.text, match.metadata) for match in found)
-    while some := list(islice(records, ROWS_PER_WRITE)):
-        yield some
+    matches = get_store().records(root.id)
+    records = (VectorRecord(match.id, match.text, match.metadata) for match in matches)
+    while part := list(islice(records, ROWS_PER_WRITE)):
+        yield part
 
 
-def _add_symbols(root: Root, fresh: LexicalStore, stop: Callable[[], bool]) -> int:
-    """How many files have changed since: those are left without symbols until the next ingest."""
+def _add_symbols(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> int:
+    """Add the symbols of unchanged files. Return the number of changed files, which have no symbols
+    until the next ingest."""
     files = list(queries.live_files(root).ingested())
     changed = 0
     with Chunker(parse_seconds=config().ingest_parse_seconds) as chunker:
         for start in range(0, len(files), READ_AT_ONCE):
             _check(stop)
-            some = files[start : start + READ_AT_ONCE]
-            same = _unchanged(Path(root.path), some, chunker)
-            fresh.add_symbols(root.id, same)
-            changed += len(some) - len(same)
+            part = files[start : start + READ_AT_ONCE]
+            unchanged = _unchanged(Path(root.path), part, chunker)
+            rebuilt.add_symbols(root.id, unchanged)
+            changed += len(part) - len(unchanged)
     return changed
 
 

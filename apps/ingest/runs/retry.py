@@ -1,4 +1,4 @@
-"""Waiting out a database that is locked or away for a moment, where giving up would lose work."""
+"""Retries database operations whose failure would lose work."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,8 @@ PAUSE_SECONDS = 1.0
 
 
 def retry_on_locked(call: Callable[[], Result]) -> Result:
-    """The result of `call`, tried a few times. Only for what may be repeated."""
+    """Return the result of `call`, which must be idempotent. Retried twice after OperationalError,
+    unless the disk is full."""
     for _ in range(TRIES - 1):
         try:
             return call()

@@ -1,6 +1,6 @@
-"""Queueing runs: a run is a row, and the worker is woken.
+"""Queues runs: inserts their rows and wakes the worker.
 
-The database decides between racing requests: `IngestRun.slot` is unique.
+`IngestRun.slot` is unique, so that the database decides between concurrent requests.
 """
 
 import threading
@@ -15,38 +15,39 @@ from apps.index import changes, endings, queries
 from apps.index.models import IngestRun, Root
 from apps.logs.context import request_id
 
-# Set when a run was queued or something else waits; the worker of this process looks then.
+# Set when the worker of this process has something to do, such as a queued run.
 work_waiting = threading.Event()
 
 
 def wake() -> None:
-    """Have the worker look at the queue. A worker of another process finds the row by itself."""
+    """Wake the worker of this process, or Celery's. Other processes poll the queue."""
     work_waiting.set()
     if config().celery_broker_url:
-        # Celery is an extra: only installations that name a broker have it.
+        # Celery is an optional requirement.
         from apps.core.celery import send  # noqa: PLC0415
 
         send("apps.ingest.tasks.work")
 
 
 def queue_reembeds(root_ids: Iterable[UUID]) -> list[IngestRun]:
-    """Queue another ingest of several roots, whatever is under way; one that waits already is not
-    queued twice. Returns the runs that were queued."""
+    """Queue another ingest of roots, except those that have a live run. Return the queued runs."""
     waiting = set(endings.live().values_list("path", flat=True))
     locked = queries.locked_model()
     runs = []
     for root in Root.objects.published().filter(id__in=list(root_ids)).order_by("name"):
-        again = reembed_fields(root, locked or root.model)
-        if root.path not in waiting and (run := insert_run(f"root:{root.id}", **again)):
+        fields = reembed_fields(root, locked or root.model)
+        if root.path not in waiting and (run := insert_run(f"root:{root.id}", **fields)):
             runs.append(run)
     return runs
 
 
 def busy() -> Conflict:
+    """Return the error for a run that must be the only one."""
     return Conflict("Another ingest is queued or under way.", code="BUSY")
 
 
 def reembed_fields(root: Root, model: str) -> dict[str, object]:
+    """Return the IngestRun fields of another ingest of a root."""
     return {
         "operation": IngestRun.Operation.REEMBED,
         "root": root,
@@ -59,7 +60,7 @@ def reembed_fields(root: Root, model: str) -> dict[str, object]:
 
 
 def insert_run(slot: str, **fields: object) -> IngestRun | None:
-    """A row, unless its slot is taken: the database decides between racing requests."""
+    """Insert a run and wake the worker. Return None if another run has the slot."""
     try:
         with transaction.atomic():
             run = IngestRun.objects.create(slot=slot, request_id=request_id.get(), **fields)

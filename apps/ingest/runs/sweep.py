@@ -1,8 +1,8 @@
-"""Taking away what nobody reads any more: dead rows, their vectors and words, and removed roots.
+"""Deletes dead rows with their vectors and words, and removed roots (garbage collection).
 
-All of it is found in the rows, so it can be done at any time and as often as one likes. Vectors and
-words go before the rows that tell of them. What no row tells of stays (`orphans`): it may belong to
-another installation, or to a database that was exchanged for this one.
+A sweep is idempotent. Vectors and words are deleted before their rows, so that an interrupted sweep
+can be repeated. Indexes without a row stay (`orphans`): they may belong to another installation or
+database.
 """
 
 import logging
@@ -17,7 +17,7 @@ from apps.index import changes, freeze, stores
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
-from apps.index.stores import StoredRoot, is_anothers
+from apps.index.stores import StoredRoot, is_foreign
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.chroma import BROKEN
 from apps.index.vectors.store import get_store
@@ -26,73 +26,75 @@ from apps.ingest.runs import lock, orphans
 logger = logging.getLogger("codeinfo.ingest")
 
 due = changes.sweep_due
-# Chunks that are taken away while somebody waits, within a second; of more, all is left behind.
-MOST_TAKEN_BACK = 2_000
+# Up to this many chunks are deleted at once, which takes a second; more are left to the sweep.
+MAX_DELETED_NOW = 2_000
 
 
 @freeze.index.changing()
 def sweep(check: Check = never_cancelled) -> None:
-    """Everything that crashed, cancelled or failed runs have left, and the lock of an empty index.
+    """Delete what crashed, cancelled and failed runs left, and the lock of an empty index.
 
-    Raises Unavailable while the store is away, and what `check` raises, which is called between the
-    steps; `due` then stays set.
+    `check` is called between the steps. Raises Unavailable if the vector store is unavailable, and
+    as `check`; `due` then stays set.
     """
     stored = stores.stored_roots()
     busy = set(IngestRun.objects.running().values_list("path", flat=True))
     for root in Root.objects.exclude(path__in=busy):
         if root.generation:
-            revive(root)
+            restore_files(root)
             sweep_root(root, check)
         else:
             stores.drop(root.id, check)
             root.delete()
-    # Read after what is held: each of those had its row before it came to be.
-    _sort(stored, check)
+    # Roots are read after `stored`, as each root had its row before its index.
+    _sweep_stores(stored, check)
     get_store().sweep()
     lock.release()
     due.clear()
 
 
-def _sort(stored: dict[UUID, StoredRoot], check: Check) -> None:
-    """What belongs to a root says so from now on, what a removed root left is deleted, and the rest
-    is remembered."""
+def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
+    """Record the origin in the indexes of roots, delete those of removed roots, and save the others
+    as orphans."""
     own = installation_id()
     roots = Root.objects.in_bulk()
     removed = orphans.removed_of(stored)
     rest = []
     for each in stored.values():
         if root := roots.get(each.root_id):
-            adopt(root, each, own)
-        elif each.root_id in removed and not each.is_anothers(own):
+            record_origin(root, each, own)
+        elif each.root_id in removed and not each.is_foreign(own):
             stores.drop(each.root_id, check)
         else:
             rest.append(orphans.orphan_of(each, own))
     orphans.set_known(rest)
 
 
-def adopt(root: Root, stored: StoredRoot, own: str) -> None:
-    """Let the index of a root say that it is this installation's, and what the root is called,
-    where it does not; one that says it is another's stays so."""
-    wanted = Origin(own, root.path, root.name)
-    if is_anothers(stored.vectors_of, own) or is_anothers(stored.words_of, own):
+def record_origin(root: Root, stored: StoredRoot, own: str) -> None:
+    """Record this installation and the root's name in its index, unless another installation is
+    recorded."""
+    origin = Origin(own, root.path, root.name)
+    if is_foreign(stored.vectors_of, own) or is_foreign(stored.words_of, own):
         facts = {"root": str(root.id), "name": root.name, "path": root.path}
         logger.warning("index of a root is another installation's", extra={"context": facts})
         return
-    if stored.vectors and stored.vectors_of != wanted:
-        get_store().set_origin(root.id, wanted)
-    if stored.words and stored.words_of != wanted:
-        # Words that are broken or of another version are built again, and say so then.
+    if stored.vectors and stored.vectors_of != origin:
+        get_store().set_origin(root.id, origin)
+    if stored.words and stored.words_of != origin:
+        # A word index that is broken or of another version is rebuilt with its origin.
         with suppress(Unavailable):
-            get_lexical().set_origin(root.id, wanted)
+            get_lexical().set_origin(root.id, origin)
 
 
 @freeze.index.changing()
 def drop_root(root: Root, *, all_now: bool = False) -> bool:
-    """A root with all its vectors and words. The row goes first: from then on nobody finds them.
-    Whether all has gone: unless it is to be `all_now`, what a large one held is left to the
-    sweep."""
+    """Delete a root: first its row, so that it is no longer searched, then its vectors and words.
+
+    Return False if these are left to the sweep: the root is large and `all_now` is false, or the
+    store is broken. Raises Unavailable.
+    """
     root_id = root.id
-    many = _chunks(SourceFile.objects.filter(root=root)) > MOST_TAKEN_BACK
+    many = _chunks(SourceFile.objects.filter(root=root)) > MAX_DELETED_NOW
     root.delete()
     if many and not all_now:
         due.set()
@@ -102,24 +104,24 @@ def drop_root(root: Root, *, all_now: bool = False) -> bool:
     except Unavailable as error:
         if error.code != BROKEN:
             raise
-        # It is about to be replaced by an empty one.
+        # The worker replaces a broken store by an empty one.
         due.set()
         return False
     return True
 
 
 @freeze.index.changing()
-def abandon(run: IngestRun) -> bool:
-    """Take back what a run that did not publish has written; what stood before stands again.
-    Whether all was: of a run that wrote much, the rest is dead and left to the sweep."""
+def discard_run(run: IngestRun) -> bool:
+    """Delete what an unpublished run wrote, and restore the rows that it retired. Return False if
+    the run wrote so much that it is left to the sweep. Raises Unavailable."""
     root = Root.objects.filter(ingestrun=run).first()
     if root is None:
         return True
     if root.generation == 0:
         return drop_root(root)
-    revive(root)
+    restore_files(root)
     files = SourceFile.objects.filter(root=root, run=run)
-    if _chunks(files) > MOST_TAKEN_BACK:
+    if _chunks(files) > MAX_DELETED_NOW:
         due.set()
         return False
     stores.delete_run(root.id, run.id)
@@ -128,12 +130,12 @@ def abandon(run: IngestRun) -> bool:
 
 
 def _chunks(files: SourceFileQuerySet) -> int:
-    """How many chunks these files have."""
+    """Return the number of chunks of these files."""
     return int(files.aggregate(chunks=Coalesce(Sum("chunks"), 0))["chunks"])
 
 
-def revive(root: Root) -> None:
-    """Undo the retirement of live files by a run that then did not publish."""
+def restore_files(root: Root) -> None:
+    """Restore live rows that a run retired without publishing."""
     retired = SourceFile.objects.filter(root=root).live().filter(until__isnull=False)
     retired.update(until=None)
 

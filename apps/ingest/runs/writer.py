@@ -1,4 +1,4 @@
-"""Writes vectors and words, side by side, while the next chunks are being cut and embedded."""
+"""Writes vectors and words in two threads, while the next batch is chunked and embedded."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,19 +14,19 @@ from apps.index.vectors.store import get_store
 from apps.ingest.runs.job import Job
 from apps.logs.context import with_context
 
-# Rows between two looks whether the run was cancelled.
+# Chunks that are written between two checks for cancellation.
 STEP = 500
 
 
 class Writer:
-    """One batch under way at most, so that memory stays small and errors come soon.
+    """Writes one batch at a time, so that memory stays small and errors are raised soon.
 
-    On leaving, the write under way has ended: nothing is stored afterwards. Which of the two
-    stores gets a chunk first does not matter, since nobody sees it before the run has published.
+    When the block ends, no write is in progress. Vectors and words are written in any order, as
+    queries see neither before the run has published.
     """
 
     def __init__(self, root_id: UUID, model: str, job: Job, origin: Origin) -> None:
-        """`origin` is read before: the threads that write ask no database."""
+        """`origin` is an argument, as the threads do not use the database."""
         self._root_id = root_id
         self._model = model
         self._origin = origin
@@ -41,8 +41,8 @@ class Writer:
         self._threads.shutdown(wait=True)
 
     def wait(self) -> int:
-        """Wait for the last batch; how many of its chunks were stored. Raises what writing it
-        raised."""
+        """Wait for the last batch. Return the number of its vectors. Raises the errors of writing
+        it."""
         pending, self._pending = self._pending, None
         if pending is None:
             return 0
@@ -56,7 +56,10 @@ class Writer:
         records: Sequence[VectorRecord],
         vectors: Vectors,
     ) -> None:
-        """Hand over a batch; `wait` must have been called since the last one."""
+        """Write a batch in the background. Call `wait` before the next one.
+
+        vectors: float32 (len(records), dimension)
+        """
         self._pending = (
             self._threads.submit(with_context(self._write_vectors), records, vectors),
             self._threads.submit(with_context(self._write_words), files, records),

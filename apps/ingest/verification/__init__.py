@@ -1,12 +1,12 @@
-"""Compares what the index says with what it holds: rows, vectors, words and the folders."""
+"""Verifies the index: compares rows, vectors, words and folders with each other."""
 
 from apps.ingest.verification.compare import verify, verify_root, verify_shared
 from apps.ingest.verification.outcome import Outcome
 from apps.ingest.verification.outcome import compare as compare_all
-from apps.ingest.verification.types import Compared, Difference, Kind
+from apps.ingest.verification.types import Difference, Kind, RootComparison
 
 __all__ = [
-    "Compared",
+    "RootComparison",
     "Difference",
     "Kind",
     "Outcome",

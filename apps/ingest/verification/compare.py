@@ -1,8 +1,7 @@
-"""Compares the rows of each root with Chroma, the word index and, if asked, the folder.
+"""Compares the rows of each root with Chroma, the word index and, on request, the folder.
 
-The rows are the truth: they tell which chunks must be there. Chunks are compared a few hundred at
-a time. A comparison may run beside an ingest: it holds for one generation, and begins again where
-another is published meanwhile.
+The rows define which chunks must exist. A comparison can run during an ingest: it is for one
+generation, and starts again if another one is published meanwhile.
 """
 
 from collections.abc import Collection, Iterator
@@ -15,62 +14,67 @@ from apps.index.models import IngestRun, Root
 from apps.index.types import Check, never_cancelled
 from apps.ingest.runs import orphans
 from apps.ingest.verification import rows, source, stored
-from apps.ingest.verification.types import Compared, Difference
+from apps.ingest.verification.types import Difference, RootComparison
 
-# How often a root is compared that a run changes meanwhile.
+# Attempts to compare a root that runs change meanwhile.
 TRIES = 3
 
 
 def verify(
     *, source: bool = False, roots: Collection[str] = (), check: Check = never_cancelled
 ) -> list[Difference]:
-    """Compare these roots, by path or name, or all of them and what they share. `source`: also read
-    their folders. `check` is called between the steps; what it raises ends the comparison.
+    """Compare roots, and return the differences.
 
-    Raises NotFound for a root that is not there, and Unavailable where a whole store is away.
+    source: also read the folders
+    roots: paths or names; empty for all roots and what they share
+    check: called between the steps; an exception ends the comparison
+
+    Raises NotFound for an unknown root, and Unavailable if a store is unavailable.
     """
-    found = [
+    differences = [
         difference
         for root in chosen(roots)
         for difference in verify_root(root, source=source, check=check).differences
     ]
-    return found + (verify_shared() if not roots else [])
+    return differences + (verify_shared() if not roots else [])
 
 
-def chosen(roots: Collection[str]) -> list[Root]:
-    """The roots of these paths or names; all where none is named. Raises NotFound."""
-    if not roots:
+def chosen(names: Collection[str]) -> list[Root]:
+    """Return the roots with these paths or names; without names, all. Raises NotFound."""
+    if not names:
         return list(Root.objects.order_by("path"))
-    found = list(Root.objects.filter(Q(path__in=roots) | Q(name__in=roots)).order_by("path"))
-    known = {each for root in found for each in (root.path, root.name)}
-    for name in roots:
+    roots = list(Root.objects.filter(Q(path__in=names) | Q(name__in=names)).order_by("path"))
+    known = {each for root in roots for each in (root.path, root.name)}
+    for name in names:
         if name not in known:
             raise NotFound(f"No ingested folder {name}.")
-    return found
+    return roots
 
 
-def verify_root(root: Root, *, source: bool = False, check: Check = never_cancelled) -> Compared:
-    """Compare one root. Raises Unavailable where a whole store is away."""
+def verify_root(
+    root: Root, *, source: bool = False, check: Check = never_cancelled
+) -> RootComparison:
+    """Compare one root. Raises Unavailable if a store is unavailable."""
     for _ in range(TRIES):
-        before = rows.Moment.of(root)
+        before = rows.RootVersion.of(root)
         if before is None:
-            return Compared(root.path, root.name, notes=["removed meanwhile"])
+            return RootComparison(root.path, root.name, notes=["removed meanwhile"])
         root.refresh_from_db()
         found = _compared(root, source, check, busy=before.busy)
-        if rows.Moment.of(root) == before:
+        if rows.RootVersion.of(root) == before:
             return found
-    found = Compared(root.path, root.name)
+    found = RootComparison(root.path, root.name)
     found.add("unsettled", "It was changed during each comparison: verify it again later.")
     return found
 
 
 def verify_shared() -> list[Difference]:
-    """What is not of one root: the lock of the model, and what belongs to no root."""
+    """Check the model lock, and find indexes without a root."""
     return [*_orphans(), *_lock()]
 
 
-def _compared(root: Root, with_source: bool, check: Check, *, busy: bool) -> Compared:
-    found = Compared(root.path, root.name)
+def _compared(root: Root, with_source: bool, check: Check, *, busy: bool) -> RootComparison:
+    found = RootComparison(root.path, root.name)
     live = rows.live_rows(root)
     found.rows = sum(not row.skip_reason for row in live)
     _compare_counts(root, found)
@@ -89,7 +93,7 @@ def _compared(root: Root, with_source: bool, check: Check, *, busy: bool) -> Com
     return found
 
 
-def _compare_counts(root: Root, found: Compared) -> None:
+def _compare_counts(root: Root, found: RootComparison) -> None:
     counted = rows.counted(root)
     for name, number in counted.items():
         if root.generation and getattr(root, name) != number:
@@ -98,13 +102,13 @@ def _compare_counts(root: Root, found: Compared) -> None:
 
 
 def _waits_for_model(root: Root) -> bool:
-    """Whether the index has moved on to another model, so that nobody asks for its vectors."""
+    """Whether the index is locked to another model, so that the root's vectors are not searched."""
     lock = queries.index_lock()
     return lock is not None and lock.model != root.model
 
 
 def _orphans() -> Iterator[Difference]:
-    """What the index of this installation holds of roots that have no row."""
+    """Yield the indexes of this installation that have no root."""
     unknown = {orphan.root_id: orphan for orphan in orphans.find()}
     for root_id in sorted(
         set(stores.stored_roots()) - set(Root.objects.values_list("id", flat=True))

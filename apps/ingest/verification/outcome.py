@@ -1,4 +1,4 @@
-"""A whole comparison, with or without repair, as the command and the running server do it."""
+"""A complete comparison, with or without repair. For the command and the running server."""
 
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -13,22 +13,22 @@ from apps.index.types import Check, never_cancelled
 from apps.ingest.runs import queue, submit
 from apps.ingest.verification.compare import chosen, verify_root, verify_shared
 from apps.ingest.verification.repair import repair
-from apps.ingest.verification.types import Compared, Difference
+from apps.ingest.verification.types import Difference, RootComparison
 
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 
-# What one repair uncovers, such as words that need their vectors first, the next one mends.
+# A repair can uncover differences, such as words that need their vectors first.
 PASSES = 3
 POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was compared, root by root, and what is left of differences."""
+    """The result of a comparison, and of the repair."""
 
-    compared: Sequence[Compared]
-    shared: Sequence[Difference]
-    found_first: int
+    compared: Sequence[RootComparison]
+    shared: Sequence[Difference]  # of no single root
+    found_first: int  # number of differences before the repair
 
     @property
     def differences(self) -> list[Difference]:
@@ -36,7 +36,7 @@ class Outcome:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing differs but what goes away by itself."""
+        """Whether all differences are harmless."""
         return all(each.is_harmless for each in self.differences)
 
     def as_json(self) -> dict[str, Any]:
@@ -52,47 +52,51 @@ def compare(
     *,
     source: bool = False,
     roots: Collection[str] = (),
-    mending: bool = False,
+    with_repair: bool = False,
     check: Check = never_cancelled,
-    tell: Tell = lambda message: None,
+    report: Report = lambda message: None,
 ) -> Outcome:
-    """Compare, and mend what differs where asked to; then compare again what was mended. Raises
-    what `verify` raises, and what `check` raises."""
-    outcome = first = _compared(source, roots, check, tell)
-    for _ in range(PASSES if mending else 0):
+    """Compare roots as `verify` does. With `mending`, repair the differences and compare again.
+
+    tell: called with progress messages
+
+    Raises as `verify` and as `check`.
+    """
+    outcome = first = _compared(source, roots, check, report)
+    for _ in range(PASSES if with_repair else 0):
         if not outcome.differences:
             break
-        tell(f"mending {len(outcome.differences)} differences")
+        report(f"mending {len(outcome.differences)} differences")
         again = repair(outcome.compared, outcome.shared, check)
-        _ingest_again(again, check, tell)
-        before, outcome = outcome, _compared(source, roots, check, tell)
+        _reingest(again, check, report)
+        before, outcome = outcome, _compared(source, roots, check, report)
         if outcome.differences == before.differences:
             break
     return Outcome(outcome.compared, outcome.shared, len(first.differences))
 
 
-def _compared(source: bool, roots: Collection[str], check: Check, tell: Tell) -> Outcome:
+def _compared(source: bool, roots: Collection[str], check: Check, report: Report) -> Outcome:
     compared = []
     found = chosen(roots)
     for number, root in enumerate(found, 1):
-        tell(f"{number}/{len(found)} {root.path}")
+        report(f"{number}/{len(found)} {root.path}")
         compared.append(verify_root(root, source=source, check=check))
     shared = [] if roots else verify_shared()
     return Outcome(compared, shared, 0)
 
 
-def _ingest_again(root_ids: Sequence[UUID], check: Check, tell: Tell) -> None:
-    """Queue these roots, and wait until they have been ingested: by the worker of this process
-    where there is one, else here."""
+def _reingest(root_ids: Sequence[UUID], check: Check, report: Report) -> None:
+    """Queue roots, and wait until they have been ingested. Without a worker in this process, ingest
+    them in this thread."""
     if not root_ids:
         return
     submit.queue_reembeds(root_ids)
     paths = list(Root.objects.filter(id__in=root_ids).values_list("path", flat=True))
-    tell(f"ingesting again: {', '.join(paths)}")
+    report(f"ingesting again: {', '.join(paths)}")
     if queue.worker_state() == "absent":
         queue.drain()
         return
-    # Those that were queued already, too.
+    # This includes runs that were queued before.
     while endings.live().filter(path__in=paths).exists():
         check()
         if queue.worker_state() in ("dead", "absent"):

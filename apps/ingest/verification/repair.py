@@ -1,5 +1,4 @@
-"""Mends what a comparison has found, from what is left: counts from rows, words from vectors,
-vectors from the folder."""
+"""Repairs differences: counts from rows, words from vectors, vectors from the folder."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -14,12 +13,12 @@ from apps.index.vectors.store import get_store
 from apps.ingest.folders import resolve
 from apps.ingest.runs import lock, reindex, sweep
 from apps.ingest.verification import rows
-from apps.ingest.verification.types import Compared, Difference, Kind, slices
+from apps.ingest.verification.types import Difference, Kind, RootComparison, slices
 
 logger = logging.getLogger("codeinfo.ingest")
 
 IDS_AT_ONCE = 500
-# Mended by ingesting the folder again; of the second, with every file made anew.
+# Repaired by another ingest of the folder; _DAMAGED by one that chunks every file again.
 _CHANGED: frozenset[Kind] = frozenset({"file_changed", "file_missing", "file_new", "file_problem"})
 _DAMAGED: frozenset[Kind] = frozenset(
     {"vectors_missing", "vectors_unreadable", "text_differs", "chunks_differ"}
@@ -29,9 +28,11 @@ _WORDS: frozenset[Kind] = frozenset(
 )
 
 
-def repair(found: Iterable[Compared], shared: Iterable[Difference], check: Check) -> list[UUID]:
-    """Mend what can be mended at once, with the index frozen; return the roots that must be
-    ingested again for the rest. What cannot be mended is logged, and stays."""
+def repair(
+    found: Iterable[RootComparison], shared: Iterable[Difference], check: Check
+) -> list[UUID]:
+    """Repair what is possible at once, while the index is frozen. Return the roots that must be
+    ingested again for the rest. An error is logged, and leaves its root as it is."""
     again = []
     with freeze.index.frozen(check):
         for compared in found:
@@ -40,13 +41,13 @@ def repair(found: Iterable[Compared], shared: Iterable[Difference], check: Check
             if root is None or not compared.differences or rows.is_busy(root):
                 continue
             kinds = {each.kind for each in compared.differences}
-            if _attempt(root.path, partial(_mend, root, kinds, check)):
+            if _attempt(root.path, partial(_repair_root, root, kinds, check)):
                 again.append(root.id)
         kinds = {each.kind for each in shared}
         if "orphan" in kinds or "left_over" in kinds:
             _attempt("", partial(sweep.sweep, check))
         if "lock" in kinds:
-            again += _mend_lock()
+            again += _repair_lock()
     return again
 
 
@@ -58,8 +59,8 @@ def _attempt(root: str, work: Callable[[], object]) -> object:
         return None
 
 
-def _mend(root: Root, kinds: set[Kind], check: Check) -> bool:
-    """Mend one root; whether it must be ingested again."""
+def _repair_root(root: Root, kinds: set[Kind], check: Check) -> bool:
+    """Repair one root. Return whether it must be ingested again."""
     logger.warning("mending", extra={"context": {"root": root.path, "kinds": sorted(kinds)}})
     if not root.generation:
         sweep.drop_root(root, all_now=True)
@@ -71,9 +72,9 @@ def _mend(root: Root, kinds: set[Kind], check: Check) -> bool:
     if "counts_differ" in kinds:
         Root.objects.filter(id=root.id).update(**rows.counted(root))
     if kinds & _DAMAGED:
-        resolve(root.path)  # without the folder the old answers are all there is
+        resolve(root.path)  # raises if the folder is missing: the root stays as it is
         if "vectors_unreadable" in kinds:
-            # Where even that fails, the run has another store to write to, or says why not.
+            # If this fails, the run replaces the store, or reports the error.
             _attempt(root.path, partial(get_store().drop, root.id, check))
         Root.objects.filter(id=root.id).update(chunker_version="")
         return True
@@ -83,18 +84,18 @@ def _mend(root: Root, kinds: set[Kind], check: Check) -> bool:
 
 
 def _delete_unknown(root: Root, check: Check) -> None:
-    """Delete vectors that no row tells of. Listed first: pages move when rows go."""
+    """Delete vectors without a row. They are listed first, as deleting shifts the pages."""
     unknown = []
-    for some in slices(get_store().each_id(root.id), IDS_AT_ONCE):
+    for part in slices(get_store().each_id(root.id), IDS_AT_ONCE):
         check()
-        unknown += rows.without_row(root, some)
+        unknown += rows.without_row(root, part)
     facts = {"root": root.path, "count": len(unknown)}
     logger.warning("vectors without a row deleted", extra={"context": facts})
     get_store().delete_ids(root.id, unknown)
 
 
-def _mend_lock() -> list[UUID]:
-    """Lock the index to what its vectors were made with; roots of another model are ingested
+def _repair_lock() -> list[UUID]:
+    """Lock the index to the model of its vectors. Return the roots of other models, to ingest them
     again."""
     lock.release()
     embedded = list(Root.objects.published().filter(embedded__gt=0))

@@ -1,4 +1,4 @@
-"""What the rows of a root say that its stores must hold."""
+"""The live rows of a root, which define what its stores must have."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ CHUNKS_AT_ONCE = 500
 
 
 class FileRow(NamedTuple):
-    """A live row. Tuples: there may be 100,000."""
+    """A live SourceFile, as a tuple: there may be 100,000."""
 
     id: UUID
     run_id: UUID
@@ -29,26 +29,27 @@ class FileRow(NamedTuple):
     problem: str
 
     def chunk_ids(self) -> Iterator[str]:
+        """Return the ids of its chunks in the stores."""
         return (f"{self.run_id}:{self.path}:{index}" for index in range(self.chunks))
 
 
 @dataclass(frozen=True)
-class Moment:
-    """What of a root changes with all that may change what it holds."""
+class RootVersion:
+    """Changes whenever the index of a root may have changed."""
 
     generation: int
-    run: UUID | None
-    busy: bool
+    run: UUID | None  # the run that published last
+    busy: bool  # whether a run is in progress
 
     @classmethod
-    def of(cls, root: Root) -> "Moment | None":
-        """None where the root is gone."""
-        found = Root.objects.filter(id=root.id).values_list("generation", "last_run_id").first()
-        return cls(*found, is_busy(root)) if found else None
+    def of(cls, root: Root) -> "RootVersion | None":
+        """Return the current version; None if the root was removed."""
+        values = Root.objects.filter(id=root.id).values_list("generation", "last_run_id").first()
+        return cls(*values, is_busy(root)) if values else None
 
 
 def is_busy(root: Root) -> bool:
-    """Whether a run of this root is under way."""
+    """Whether a run of this root is in progress."""
     return IngestRun.objects.running().filter(path=root.path).exists()
 
 
@@ -58,8 +59,8 @@ def live_rows(root: Root) -> list[FileRow]:
 
 
 def batches(rows: Sequence[FileRow]) -> Iterator[list[tuple[FileRow, list[str]]]]:
-    """The rows with the ids of their chunks, a limited number of chunks at a time. A file with more
-    comes alone."""
+    """Yield rows with their chunk ids, at most CHUNKS_AT_ONCE chunks at a time. A larger file is a
+    batch by itself."""
     batch: list[tuple[FileRow, list[str]]] = []
     size = 0
     for row in rows:
@@ -73,7 +74,7 @@ def batches(rows: Sequence[FileRow]) -> Iterator[list[tuple[FileRow, list[str]]]
 
 
 def counted(root: Root) -> dict[str, int]:
-    """What the live rows add up to, by the names of the root's own fields."""
+    """Return the totals of the live rows, by field name of Root."""
     return queries.live_files(root).aggregate(
         files=Count("id", filter=Q(skip_reason="")),
         skipped=Count("id", filter=~Q(skip_reason="")),
@@ -87,7 +88,7 @@ def dead_rows(root: Root) -> int:
 
 
 def without_row(root: Root, chunk_ids: Sequence[str]) -> list[str]:
-    """Those of these chunks that belong to no row, live or dead."""
+    """Return the ids that belong to no row, live or dead."""
     paths: dict[tuple[str, str], list[str]] = {}
     unknown = []
     for chunk_id in chunk_ids:

@@ -1,5 +1,4 @@
-"""The live rows of a root against its folder: which files there are, their content, and the chunks
-and definitions that they give today."""
+"""Compares the live rows of a root with its folder: files, contents, chunks and definitions."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -20,14 +19,14 @@ from apps.ingest.discovery.discovery import discover
 from apps.ingest.runs.delta import makes_the_same_chunks
 from apps.ingest.types import Discovery
 from apps.ingest.verification.rows import FileRow
-from apps.ingest.verification.types import Compared, Named
+from apps.ingest.verification.types import NameSample, RootComparison
 
-# Files that are read, and then parsed, at once.
+# Files that are read and parsed together.
 FILES_AT_ONCE = 64
 
 
-def compare(root: Root, live: Sequence[FileRow], found: Compared, check: Check) -> None:
-    """Compare the rows of a root with its folder, all of which is read."""
+def compare(root: Root, live: Sequence[FileRow], found: RootComparison, check: Check) -> None:
+    """Compare the rows of a root with its folder. Reads all files."""
     try:
         folder = discover(Path(root.path), check=check, plain=root.plain_folder)
     except NotFound as error:
@@ -37,8 +36,8 @@ def compare(root: Root, live: Sequence[FileRow], found: Compared, check: Check) 
         found.add("folder_unreadable", error.message)
         return
     _compare_names(live, folder, found)
-    there = {candidate.path for candidate in folder.files}
-    rows = [row for row in live if not row.skip_reason and row.path in there]
+    eligible = {candidate.path for candidate in folder.files}
+    rows = [row for row in live if not row.skip_reason and row.path in eligible]
     same = _compare_contents(root, rows, found, check)
     if any(each.kind == "words_unreadable" for each in found.differences):
         found.notes.append("Files were not cut again: the word index cannot be read.")
@@ -46,21 +45,21 @@ def compare(root: Root, live: Sequence[FileRow], found: Compared, check: Check) 
         _compare_chunks(root, same, found, check)
 
 
-def _compare_names(live: Sequence[FileRow], folder: Discovery, found: Compared) -> None:
-    missing, left_out, new, problems = Named(), Named(), Named(), Named()
-    there = {candidate.path for candidate in folder.files}
+def _compare_names(live: Sequence[FileRow], folder: Discovery, found: RootComparison) -> None:
+    missing, left_out, new, problems = NameSample(), NameSample(), NameSample(), NameSample()
+    eligible = {candidate.path for candidate in folder.files}
     skipped = {item.path: item.reason for item in folder.skipped}
     for row in live:
         if row.problem:
             problems.add(f"{row.path} ({row.problem})")
-        if row.skip_reason or row.path in there:
+        if row.skip_reason or row.path in eligible:
             continue
         if row.path in skipped:
             left_out.add(f"{row.path} ({skipped[row.path]})")
         else:
             missing.add(row.path)
     ingested = {row.path for row in live if not row.skip_reason}
-    new.extend(path for path in sorted(there) if path not in ingested)
+    new.extend(path for path in sorted(eligible) if path not in ingested)
     if missing:
         found.add("file_missing", f"files that are no longer in the folder, {missing}")
     if left_out:
@@ -72,10 +71,10 @@ def _compare_names(live: Sequence[FileRow], folder: Discovery, found: Compared) 
 
 
 def _compare_contents(
-    root: Root, rows: Sequence[FileRow], found: Compared, check: Check
+    root: Root, rows: Sequence[FileRow], found: RootComparison, check: Check
 ) -> list[FileRow]:
     """The rows whose files have the content that was ingested."""
-    same, changed = [], Named()
+    same, changed = [], NameSample()
     for row in rows:
         check()
         data = _content(root, row)
@@ -89,7 +88,9 @@ def _compare_contents(
     return same
 
 
-def _compare_chunks(root: Root, rows: Sequence[FileRow], found: Compared, check: Check) -> None:
+def _compare_chunks(
+    root: Root, rows: Sequence[FileRow], found: RootComparison, check: Check
+) -> None:
     """Cut files again that have not changed: each must give the chunks and definitions that the
     index has of it, however its run was disturbed."""
     if not makes_the_same_chunks(root):
@@ -102,7 +103,7 @@ def _compare_chunks(root: Root, rows: Sequence[FileRow], found: Compared, check:
         return
     longest = embedder.max_tokens
     embedder.close()
-    chunks, symbols = Named(), Named()
+    chunks, symbols = NameSample(), NameSample()
     with Chunker(parse_seconds=config().ingest_parse_seconds) as chunker:
         for start in range(0, len(rows), FILES_AT_ONCE):
             check()
@@ -130,7 +131,7 @@ def _cut(
     contents = [(row, data) for row in rows if (data := _content(root, row)) is not None]
     cut = chunker.chunk_many([(row.path, data) for row, data in contents])
     pairs = zip((row for row, _ in contents), cut, strict=True)
-    # Another content by now was told of, or will be by the next comparison.
+    # A changed content is reported already, or by the next comparison.
     return [(row, file) for row, file in pairs if file.sha256 == row.sha256]
 
 
@@ -142,7 +143,7 @@ def _same_chunks(root: Root, row: FileRow, cut: Sequence[Chunk]) -> bool:
     return all(
         chunk_hash(row.path, index, chunk.text) == stored[chunk_id].chunk_hash
         for index, (chunk_id, chunk) in enumerate(zip(ids, cut, strict=True))
-        if chunk_id in stored  # those that are missing are told of by themselves
+        if chunk_id in stored  # missing ones are reported separately
     )
 
 

@@ -1,4 +1,4 @@
-"""The chunks of a root's live rows against Chroma and the word index."""
+"""Compares the chunks of a root's live rows with Chroma and the word index."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,22 +14,22 @@ from apps.index.types import Check, StoredMatch
 from apps.index.vectors.records import chunk_hash
 from apps.index.vectors.store import get_store
 from apps.ingest.verification.rows import FileRow, batches, without_row
-from apps.ingest.verification.types import Compared, Kind, Named, slices
+from apps.ingest.verification.types import Kind, NameSample, RootComparison, slices
 
-# Ids of a root that are looked up at once.
+# Ids that are looked up together.
 IDS_AT_ONCE = 500
 # How far the length of a stored vector may be from 1.
 TOLERANCE = 1e-3
 
 
-def compare(root: Root, live: Sequence[FileRow], found: Compared, check: Check) -> None:
-    """Compare all chunks of a root. Raises Unavailable where a whole store is away."""
+def compare(root: Root, live: Sequence[FileRow], found: RootComparison, check: Check) -> None:
+    """Compare all chunks of a root. Raises Unavailable if a store is unavailable."""
     get_store()
     comparison = _Comparison(root, live, found)
     for batch in batches([row for row in live if row.chunks]):
         check()
         comparison.compare(batch)
-    comparison.tell()
+    comparison.report()
     comparison.compare_rest(check)
 
 
@@ -37,13 +37,13 @@ def compare(root: Root, live: Sequence[FileRow], found: Compared, check: Check) 
 class _Comparison:
     root: Root
     live: Sequence[FileRow]
-    found: Compared
-    no_vector: Named = field(default_factory=Named)
-    bad_vector: Named = field(default_factory=Named)
-    too_many: Named = field(default_factory=Named)
-    no_words: Named = field(default_factory=Named)
-    no_vector_for: Named = field(default_factory=Named)
-    text_differs: Named = field(default_factory=Named)
+    found: RootComparison
+    no_vector: NameSample = field(default_factory=NameSample)
+    bad_vector: NameSample = field(default_factory=NameSample)
+    too_many: NameSample = field(default_factory=NameSample)
+    no_words: NameSample = field(default_factory=NameSample)
+    no_vector_for: NameSample = field(default_factory=NameSample)
+    text_differs: NameSample = field(default_factory=NameSample)
     dimensions: set[int] = field(default_factory=set)
     chroma_error: str = ""
     words_error: str = ""
@@ -58,9 +58,9 @@ class _Comparison:
         for row, of_row in batch:
             self._compare_row(row, of_row, matches, vectors, words)
 
-    def tell(self) -> None:
-        """Add what was found of the chunks that must be there."""
-        found: list[tuple[Named, Kind, str]] = [
+    def report(self) -> None:
+        """Add the differences of the chunks that must exist."""
+        samples: list[tuple[NameSample, Kind, str]] = [
             (self.no_vector, "vectors_missing", "files with chunks that have no vector"),
             (self.too_many, "vectors_left_over", "files with more vectors than their row says"),
             (self.bad_vector, "vectors_unreadable", "chunks whose vector is none"),
@@ -68,9 +68,9 @@ class _Comparison:
             (self.no_vector_for, "words_left_over", "chunks with words and no vector"),
             (self.text_differs, "text_differs", "chunks whose text or facts differ"),
         ]
-        for named, kind, detail in found:
-            if named:
-                self.found.add(kind, f"{detail}, {named}")
+        for sample, kind, detail in samples:
+            if sample:
+                self.found.add(kind, f"{detail}, {sample}")
         if self.chroma_error:
             self.found.add("vectors_unreadable", self.chroma_error)
         if self.words_error:
@@ -81,11 +81,12 @@ class _Comparison:
             self.found.add("lock", f"{lengths} dimensions, the index is locked to {lock.dimension}")
 
     def compare_rest(self, check: Check) -> None:
-        """What the stores hold beside the chunks that must be there. Chunks of rows that no longer
-        count are left to the sweep."""
+        """Find chunks in the stores that have no row. Chunks of dead rows are left to the sweep."""
         try:
             if not self.chroma_error and get_store().count(self.root.id) > self.found.vectors:
-                self._tell_left_over("vectors_left_over", get_store().each_id(self.root.id), check)
+                self._report_left_over(
+                    "vectors_left_over", get_store().each_id(self.root.id), check
+                )
         except Unavailable as error:
             self.found.add("vectors_unreadable", error.message)
         try:
@@ -98,30 +99,30 @@ class _Comparison:
         lexical = get_lexical()
         if not lexical.exists(self.root.id):
             return
-        if not lexical.sound(self.root.id):
+        if not lexical.is_intact(self.root.id):
             self.found.add("words_unreadable", "SQLite finds a fault, or it is of another version")
             return
         if lexical.count(self.root.id) > self.found.words:
-            self._tell_left_over("words_left_over", sorted(lexical.ids(self.root.id)), check)
+            self._report_left_over("words_left_over", sorted(lexical.ids(self.root.id)), check)
         for kind, detail in lexical.faults(self.root.id):
             self.found.add(kind, detail)
 
-    def _tell_left_over(self, kind: Kind, ids: Iterable[str], check: Check) -> None:
-        unknown = Named()
-        for some in slices(ids, IDS_AT_ONCE):
+    def _report_left_over(self, kind: Kind, ids: Iterable[str], check: Check) -> None:
+        unknown = NameSample()
+        for part in slices(ids, IDS_AT_ONCE):
             check()
-            unknown.extend(without_row(self.root, some))
+            unknown.extend(without_row(self.root, part))
         if unknown:
             self.found.add(kind, f"chunks that no row tells of, {unknown}")
 
     def _from_chroma(self, ids: Sequence[str]) -> tuple[dict[str, StoredMatch], dict[str, float]]:
-        """What Chroma has of these chunks, and the length of each one's vector."""
+        """Return id → record and id → length of the vector, for the chunks that Chroma has."""
         if self.chroma_error:
             return {}, {}
         try:
             matches, named, vectors = get_store().audit(self.root.id, ids)
         except (Unavailable, ValueError, KeyError) as error:
-            # Goes on with the words: one root's damage says nothing of the rest.
+            # Continue with the words and the other roots.
             self.chroma_error = str(error) or type(error).__name__
             return {}, {}
         if len(named):
@@ -146,14 +147,14 @@ class _Comparison:
         words: Mapping[str, StoredChunk],
     ) -> None:
         stored = {each for each in ids if each in vectors and each in matches}
-        there = {each for each in ids if each in words}
+        indexed = {each for each in ids if each in words}
         if len(stored) < row.embedded and not self.chroma_error:
             self.no_vector.add(f"{row.path} ({len(stored)} of {row.embedded})")
-        if len(there) < row.embedded and not self.words_error:
-            self.no_words.add(f"{row.path} ({len(there)} of {row.embedded})")
+        if len(indexed) < row.embedded and not self.words_error:
+            self.no_words.add(f"{row.path} ({len(indexed)} of {row.embedded})")
         elif len(stored) == row.embedded and not self.words_error:
-            self.no_words.extend(sorted(stored - there))
-            self.no_vector_for.extend(sorted(there - stored))
+            self.no_words.extend(sorted(stored - indexed))
+            self.no_vector_for.extend(sorted(indexed - stored))
         if len(stored) > row.embedded:
             self.too_many.add(f"{row.path} ({len(stored)} instead of {row.embedded})")
         self.bad_vector.extend(each for each in stored if abs(vectors[each] - 1) > TOLERANCE)
@@ -200,14 +201,14 @@ def _word_facts(chunk: StoredChunk) -> tuple[object, ...]:
 
 
 def _agree(match: StoredMatch, chunk: StoredChunk) -> bool:
-    """Whether both have the same text at the same lines; the hash is of the text."""
+    """Whether both stores have the same text and lines. The hash does not cover the lines."""
     lines = (match.facts.start_line, match.facts.end_line)
     same_lines = lines == (chunk.facts.start_line, chunk.facts.end_line)
     return match.text == chunk.text and same_lines
 
 
 def _lengths(vectors: Vectors) -> list[float]:
-    """NaN, where a vector has one, counts as no length."""
+    """Return the length of each row. NaN and infinity count as 0 and as a very large number."""
     wide = np.nan_to_num(vectors.astype(np.float64))
     lengths: list[float] = np.sqrt(np.einsum("ij,ij->i", wide, wide)).tolist()
     return lengths

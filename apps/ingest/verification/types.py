@@ -1,4 +1,4 @@
-"""What a comparison finds."""
+"""Value types of a comparison."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -6,14 +6,14 @@ from itertools import islice
 from typing import Literal
 
 Kind = Literal[
-    # The root's row counts other files, chunks, vectors or skipped files than its live rows.
+    # The counts of the root's row are not the totals of its live rows.
     "counts_differ",
-    # Chunks of live rows that have no vector in Chroma; vectors that no row explains.
+    # Chunks of live rows without a vector in Chroma; vectors without a row.
     "vectors_missing",
     "vectors_left_over",
-    # Chroma answers with an error for this root, or with vectors that are none.
+    # Chroma returns an error for this root, or vectors that are not of unit length.
     "vectors_unreadable",
-    # The same of the word index.
+    # The same for the word index.
     "words_missing",
     "words_left_over",
     "words_unreadable",
@@ -21,7 +21,7 @@ Kind = Literal[
     "text_differs",
     # Definitions without a file, or twice; with the source: others than the file has.
     "symbols_differ",
-    # With the source: the file's chunks today are not those of the index.
+    # With the source: the chunks of the file are not those of the index.
     "chunks_differ",
     # With the source: the folder or a file differs from the rows.
     "folder_missing",
@@ -29,29 +29,28 @@ Kind = Literal[
     "file_changed",
     "file_missing",
     "file_new",
-    # With the source: a file that its last run could not read or parse, as its row says.
+    # With the source: the last run could not read or parse the file.
     "file_problem",
     # The lock of the embedding model does not fit the roots or their vectors.
     "lock",
     # Vectors or words of a root that has no row.
     "orphan",
-    # Rows that no longer count, with their vectors and words: the next sweep removes them.
+    # Dead rows with their vectors and words, which the next sweep removes.
     "left_over",
     # The root was changed during each of several comparisons.
     "unsettled",
 ]
-# What goes away by itself.
+# Differences that disappear without a repair.
 HARMLESS: frozenset[Kind] = frozenset({"left_over", "unsettled"})
-# How many names one sentence gives.
-MOST_NAMED = 3
+# Number of names in a message.
+MAX_NAMES = 3
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that does not agree. `root` is the root's path, the id of what has no row, or
-    empty where all roots are concerned."""
+    """A difference that a comparison found."""
 
-    root: str
+    root: str  # path of the root, id of an index without a row, or "" for all roots
     kind: Kind
     detail: str
 
@@ -61,31 +60,26 @@ class Difference:
 
 
 @dataclass
-class Compared:
-    """What was compared of one root, so that no difference means something.
+class RootComparison:
+    """The comparison of one root. The counts show how much was compared."""
 
-    `rows` are live rows of ingested files; `chunks` those that the rows tell of, `vectors` and
-    `words` those that were found and read; `files` were read from the folder, `parsed` of them
-    also cut into chunks again. `notes` say what was not compared, and why.
-    """
-
-    root: str
+    root: str  # its path
     name: str = ""
-    rows: int = 0
-    chunks: int = 0
-    vectors: int = 0
-    words: int = 0
-    files: int = 0
-    parsed: int = 0
-    notes: list[str] = field(default_factory=list)
+    rows: int = 0  # live rows of ingested files
+    chunks: int = 0  # of these rows, that must have a vector
+    vectors: int = 0  # read from Chroma
+    words: int = 0  # chunks read from the word index
+    files: int = 0  # read from the folder
+    parsed: int = 0  # files that were chunked again
+    notes: list[str] = field(default_factory=list)  # what was not compared, and why
     differences: list[Difference] = field(default_factory=list)
 
     def add(self, kind: Kind, detail: str) -> None:
         self.differences.append(Difference(self.root, kind, detail))
 
 
-class Named:
-    """How many of something there are, and the first few by name."""
+class NameSample:
+    """A count of items, and the names of the first few."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -97,19 +91,19 @@ class Named:
     def extend(self, names: Iterable[str]) -> None:
         for name in names:
             self.count += 1
-            if len(self._first) < MOST_NAMED:
+            if len(self._first) < MAX_NAMES:
                 self._first.append(name)
 
     def __bool__(self) -> bool:
         return self.count > 0
 
     def __str__(self) -> str:
-        more = f" and {self.count - MOST_NAMED:,} more" if self.count > MOST_NAMED else ""
+        more = f" and {self.count - MAX_NAMES:,} more" if self.count > MAX_NAMES else ""
         return f"{self.count:,}: {', '.join(self._first)}{more}"
 
 
 def slices(items: Iterable[str], size: int) -> Iterator[list[str]]:
-    """The items in lists of at most `size`."""
+    """Yield the items in lists of at most `size`."""
     rest = iter(items)
     while part := list(islice(rest, size)):
         yield part

@@ -53,7 +53,7 @@ def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
     index has `valid`."""
     word = max(WORD.findall(query.last), key=len)
     store, live = get_lexical(), live_file_ids(root)
-    facts = store.facts(root.id, store.chunks_naming(root.id, word, MAX_CHUNKS))
+    facts = store.facts(root.id, store.chunks_with_identifier(root.id, word, MAX_CHUNKS))
     files = {each.source_file: each for each in facts.values() if each.source_file in live}
     for each in sorted(files.values(), key=lambda each: each.path):
         prose = (kind := KINDS.get(each.language)) and kind.prose

@@ -1,5 +1,5 @@
-"""A backup: one archive of the database, the vectors and the words, and its way back.
+"""Backup and restore: one archive of the database, the vectors and the words.
 
-`copying` makes a consistent copy, `archive` writes and reads the file, `manifest` says what is in
-it, `restoring` puts it into a folder.
+`copying` makes a consistent copy, `archive` writes and reads the file, `manifest` lists its
+content, `restoring` extracts it to a data folder.
 """

@@ -1,4 +1,4 @@
-"""The archive: a gzipped tar whose first member is the manifest, and whose others it lists."""
+"""The archive: a gzipped tar. Its first member is the manifest, which lists the others."""
 
 import gzip
 import hashlib
@@ -16,27 +16,29 @@ from apps.index.types import Check
 from apps.site.backup.manifest import LONGEST_MANIFEST, MANIFEST, Manifest, Member, broken
 
 PIECE = 1 << 20
-# Texts shrink to a fifth, vectors hardly: more effort takes three times as long for a few per cent.
+# gzip level. Texts compress to a fifth, vectors hardly. A higher level takes three times as long
+# for a few per cent.
 LEVEL = 1
-# Of a read that tarfile asks for at once: headers are small, and contents are read in pieces.
+# Largest read of the archive at once. Headers are small, and contents are read in pieces.
 MOST_READ = 1 << 22
-# What tarfile raises for headers whose numbers are none.
+# Raised by tarfile for malformed headers.
 NONSENSE = (ValueError, ArithmeticError, LookupError, TypeError)
 
 
 def members_of(folder: Path, check: Check) -> dict[str, Member]:
-    """The files of a copy by their names in the archive."""
-    found = {}
+    """Return the files of a copy, by their names in the archive."""
+    members = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         check()
         with path.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
-        found[path.relative_to(folder).as_posix()] = Member(path.stat().st_size, digest)
-    return found
+        members[path.relative_to(folder).as_posix()] = Member(path.stat().st_size, digest)
+    return members
 
 
 def write(file: Path, manifest: Manifest, folder: Path, check: Check) -> None:
-    """Write a new archive of a copy, to the disk. Raises OSError."""
+    """Write an archive of a copy, and sync it to the disk. Raises OSError, also if `file`
+    exists."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as opened:
         with (
@@ -59,7 +61,7 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 class _Checked(io.RawIOBase):
-    """A file that asks `check` before each read: one may be gigabytes."""
+    """A file that calls `check` before each read, as it may have gigabytes."""
 
     def __init__(self, file: IO[bytes], check: Check) -> None:
         self._file = file
@@ -71,7 +73,7 @@ class _Checked(io.RawIOBase):
 
 
 class Archive:
-    """An archive that is open for reading, from its start to its end."""
+    """An archive that is read sequentially."""
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
@@ -81,8 +83,8 @@ class Archive:
         self.manifest = Manifest.read(self._content(entry).read())
 
     def extract(self, folder: Path, check: Check) -> None:
-        """Write all members below `folder`, which exists. Raises InvalidInput BACKUP_BROKEN where
-        one is missing, is not listed or has another content, and OSError."""
+        """Extract all members to `folder`, which exists. Raises OSError, and InvalidInput
+        BACKUP_BROKEN if a member is missing, not listed, or changed."""
         missing = dict(self.manifest.members)
         while (entry := self._next()) is not None:
             check()
@@ -97,13 +99,13 @@ class Archive:
             raise broken(f"{min(missing)!r} is missing")
 
     def _next(self) -> tarfile.TarInfo | None:
-        """The next member. Raises InvalidInput: a header of nonsense raises what it likes."""
+        """Return the next member. Raises InvalidInput BACKUP_BROKEN for a malformed header."""
         try:
             entry = self._tar.next()
         except NONSENSE as error:
             raise broken(f"a header cannot be read ({error})") from error
         if entry is not None and entry.size < 0:
-            raise broken("a header names a size below nothing")
+            raise broken("a header has a negative size")
         return entry
 
     def _written(self, entry: tarfile.TarInfo, target: Path, check: Check) -> str:
@@ -120,12 +122,12 @@ class Archive:
     def _content(self, entry: tarfile.TarInfo) -> IO[bytes]:
         content = self._tar.extractfile(entry) if entry.isreg() else None
         if content is None:
-            raise broken(f"{entry.name!r} is no file")
+            raise broken(f"{entry.name!r} is not a file")
         return content
 
 
 def _tar_in(packed: gzip.GzipFile) -> tarfile.TarFile:
-    """It reads its first header already."""
+    """Open the tar, which reads the first header. Raises InvalidInput BACKUP_BROKEN."""
     try:
         return tarfile.open(fileobj=cast(IO[bytes], packed), mode="r:")
     except NONSENSE as error:
@@ -133,7 +135,7 @@ def _tar_in(packed: gzip.GzipFile) -> tarfile.TarFile:
 
 
 class _Bounded(gzip.GzipFile):
-    """Refuses a read that no archive of ours makes necessary, such as of a header of gigabytes."""
+    """Refuses reads that are larger than necessary, such as a header of gigabytes."""
 
     def read(self, size: int | None = -1) -> bytes:
         if size is None or size < 0 or size > MOST_READ:
@@ -143,8 +145,8 @@ class _Bounded(gzip.GzipFile):
 
 @contextmanager
 def reading(file: Path) -> Iterator[Archive]:
-    """Raises InvalidInput BACKUP_BROKEN for what is no archive, also inside the block, and
-    OSError."""
+    """Open an archive. Raises OSError, and InvalidInput BACKUP_BROKEN if it is malformed, also for
+    errors in the block."""
     try:
         with (
             file.open("rb") as opened,
@@ -153,7 +155,7 @@ def reading(file: Path) -> Iterator[Archive]:
         ):
             yield Archive(tar)
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise broken(str(error) or "it breaks off") from error
+        raise broken(str(error) or "it is truncated") from error
 
 
 def free_bytes(folder: Path) -> int:

@@ -1,9 +1,8 @@
-"""A consistent copy of the database, the vectors and the words, beside a server that goes on.
+"""Makes a consistent copy of the database, the vectors and the words while the server runs.
 
-Publishing, deleting and rebuilding are held off meanwhile (`runs.freeze`). Words and vectors are
-copied before the database: a run under way writes rows before the chunks that belong to them, so
-the copied rows tell of each chunk that was copied, and the first sweep after a restore takes away
-those that were never published.
+Publishing, deleting and rebuilding wait meanwhile (`apps.index.freeze`). Words and vectors are
+copied before the database: a run writes rows before their chunks, so the copied database has a row
+for each copied chunk. The first sweep after a restore deletes the unpublished ones.
 """
 
 import logging
@@ -31,15 +30,15 @@ from apps.site.backup.manifest import DATABASE, SECRET, RootCounts, is_member
 
 logger = logging.getLogger("codeinfo.site")
 
-# How often Chroma's files are copied where they change meanwhile, which they should not.
+# Attempts to copy Chroma's files, which should not change meanwhile.
 TRIES = 5
 PIECE = 1 << 20
-Tell = Callable[[str], None]
+Report = Callable[[str], None]
 Stamps = dict[str, tuple[int, int]]
 
 
 def refuse_other_stores() -> None:
-    """Raises Conflict where the data is not in files of this machine."""
+    """Raise Conflict NOT_EMBEDDED if the database or Chroma is a server."""
     if not str(settings.DATABASES["default"]["ENGINE"]).endswith("sqlite3"):
         raise Conflict(
             "The database is not SQLite: use its own backup (pg_dump, mongodump), with codeinfo "
@@ -55,7 +54,7 @@ def refuse_other_stores() -> None:
 
 
 def size() -> int:
-    """About how many bytes a copy takes."""
+    """Return the approximate size of a copy, in bytes."""
     folder = config().data_dir.absolute()
     files = [database_path(), *(folder / "lexical").glob("*.sqlite3*")]
     files += (folder / "chroma").rglob("*")
@@ -66,16 +65,16 @@ def database_path() -> Path:
     return Path(str(settings.DATABASES["default"]["NAME"]))
 
 
-def copy_all(target: Path, check: Check, tell: Tell) -> list[RootCounts]:
-    """Copy everything to `target`, an empty folder; what the roots then add up to."""
-    tell("waiting for changes of the index that are under way")
+def copy_all(target: Path, check: Check, report: Report) -> list[RootCounts]:
+    """Copy everything to `target`, an empty folder. Return the counts of each root."""
+    report("waiting for changes of the index to finish")
     with freeze.index.frozen(check):
-        tell("copying the words; publishing and removing wait")
+        report("copying the words; publishing and removing wait")
         words = _copy_words(target / "lexical", check)
-        tell("copying the vectors; what asks Chroma waits")
+        report("copying the vectors; calls of Chroma wait")
         vectors = {root.id: _promised(root) for root in Root.objects.all()}
         _copy_chroma(target / "chroma", check)
-        tell("copying the database")
+        report("copying the database")
         copy_database(database_path(), target / DATABASE)
         roots = list(Root.objects.order_by("path"))
     key = config().data_dir.absolute() / SECRET
@@ -85,8 +84,8 @@ def copy_all(target: Path, check: Check, tell: Tell) -> list[RootCounts]:
 
 
 def _promised(root: Root) -> int:
-    """How many vectors of a root a restore must find. None of one that waits to be embedded with
-    another model, or whose vectors are known to be damaged: it is copied as it is."""
+    """Return the number of vectors that a restore must find. 0 if the root is damaged, or waits to
+    be embedded with another model: then it is copied as it is."""
     if root.damage or root.model != queries.locked_model():
         return 0
     try:
@@ -113,20 +112,21 @@ def _counts(root: Root, vectors: int, words: int) -> RootCounts:
 
 
 def _copy_words(target: Path, check: Check) -> dict[UUID, int]:
-    """Copy the sound word indexes; others are built again after a restore. Chunks by root."""
+    """Copy the intact word indexes; others are rebuilt after a restore. Return root id → number of
+    chunks."""
     target.mkdir()
     copied = {}
     lexical = get_lexical()
     for root_id in Root.objects.values_list("id", flat=True):
         check()
-        if lexical.sound(root_id) and lexical.copy(root_id, target / f"{root_id.hex}.sqlite3"):
+        if lexical.is_intact(root_id) and lexical.copy(root_id, target / f"{root_id.hex}.sqlite3"):
             copied[root_id] = lexical.count(root_id)
     return copied
 
 
 def _copy_chroma(target: Path, check: Check) -> None:
-    """Chroma's database and the index folders that belong to it, between two of its calls; those
-    wait for the copying alone."""
+    """Copy Chroma's database and its index folders. Calls of Chroma wait for the copy, but not for
+    the check of the copy."""
     _copy_paused(target, check)
     check_copy(target / "chroma.sqlite3")
 
@@ -164,14 +164,14 @@ def _index_files(folder: Path) -> Iterator[Path]:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Copy an SQLite database by its backup API: what was committed, its log included. Raises
-    Unavailable where it cannot be read, or is broken."""
+    """Copy an SQLite database with its write-ahead log, by SQLite's backup API. Raises Unavailable
+    if it cannot be read, or is broken."""
     copy_unchecked(source, target)
     check_copy(target)
 
 
 def copy_unchecked(source: Path, target: Path) -> None:
-    """The same, but that it may be broken."""
+    """As `copy_database`, without checking the copy."""
     try:
         with closing(open_file(source, "rw")) as database, closing(sqlite3.connect(target)) as copy:
             database.backup(copy)
@@ -180,7 +180,7 @@ def copy_unchecked(source: Path, target: Path) -> None:
 
 
 def check_copy(copied: Path) -> None:
-    """Raises Unavailable where a database was broken before it was copied."""
+    """Raise Unavailable if a copied database is broken."""
     try:
         with closing(open_file(copied, "rw")) as copy:
             (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
@@ -195,5 +195,5 @@ def copy_file(source: Path, target: Path) -> None:
     descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as opened, target.open("xb") as copy:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{source} is no regular file")
+            raise OSError(f"{source} is not a regular file")
         shutil.copyfileobj(opened, copy, PIECE)

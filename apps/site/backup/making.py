@@ -1,4 +1,4 @@
-"""Makes a backup: copy, manifest, archive; under another name until it is whole and on the disk."""
+"""Makes a backup: copy, manifest, archive. It gets its name when it is complete and on the disk."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.core.times import wire_time
 from apps.index.types import Check
 from apps.site.backup import archive, copying
-from apps.site.backup.copying import Tell
+from apps.site.backup.copying import Report
 from apps.site.backup.manifest import (
     DATABASE,
     Manifest,
@@ -26,33 +26,35 @@ from apps.site.backup.manifest import (
     migrations_of,
 )
 
-# What is left free beside the copy and the archive.
+# Space that must stay free beside the copy and the archive, in bytes.
 RESERVE = 100 << 20
 
 
-def make(file: Path, *, force: bool, check: Check, tell: Tell) -> dict[str, Any]:
-    """Make a backup of this installation at `file`, an absolute path; `force` replaces a file.
-    What there is already stays until the new archive is whole. Returns its size and its roots.
+def make(file: Path, *, force: bool, check: Check, report: Report) -> dict[str, Any]:
+    """Make a backup of this installation. Return its size and its roots.
 
-    Raises Conflict (NOT_EMBEDDED, EXISTS), InvalidInput for a path that cannot be written, and
-    Unavailable where a store cannot be copied or the disk is full.
+    file: absolute path
+    force: whether to replace an existing file, when the new archive is complete
+
+    Raises Conflict (NOT_EMBEDDED, EXISTS), InvalidInput for an unsuitable path, and Unavailable if
+    a store cannot be copied or the disk is full.
     """
     copying.refuse_other_stores()
     _refuse_target(file, force)
     try:
         _refuse_full_disk(file.parent)
         with _partial(file) as folder:
-            return _made(file, folder, check, tell, force=force)
+            return _made(file, folder, check, report, force=force)
     except OSError as error:
         raise Unavailable(
             f"The backup could not be written: {error}", code="NOT_WRITTEN"
         ) from error
 
 
-def _made(file: Path, folder: Path, check: Check, tell: Tell, *, force: bool) -> dict[str, Any]:
+def _made(file: Path, folder: Path, check: Check, report: Report, *, force: bool) -> dict[str, Any]:
     copy, packed = folder / "copy", folder / "archive"
     copy.mkdir()
-    roots = copying.copy_all(copy, check, tell)
+    roots = copying.copy_all(copy, check, report)
     manifest = Manifest(
         created=wire_time(timezone.now()),
         roots=roots,
@@ -61,7 +63,7 @@ def _made(file: Path, folder: Path, check: Check, tell: Tell, *, force: bool) ->
         collection=collection(),
         chroma=chroma_version(),
     )
-    tell(f"writing the archive of {manifest.size / 1e6:,.1f} MB")
+    report(f"writing the archive of {manifest.size / 1e6:,.1f} MB")
     archive.write(packed, manifest, copy, check)
     _refuse_target(file, force)
     packed.replace(file)
@@ -90,7 +92,7 @@ def _refuse_target(file: Path, force: bool) -> None:
     if not file.parent.is_dir():
         raise InvalidInput(f"There is no folder {file.parent}.")
     if file.is_dir() or (file.exists() and not file.is_file()):
-        raise InvalidInput(f"{file} is no file.")
+        raise InvalidInput(f"{file} is not a file.")
     if file.is_symlink():
         raise InvalidInput(f"{file} is a link: name the file that it leads to.")
     if _is_own(file):
@@ -103,7 +105,7 @@ def _refuse_target(file: Path, force: bool) -> None:
 
 
 def _is_own(file: Path) -> bool:
-    """Whether a file there would replace a part of what is backed up, or be taken for one."""
+    """Whether a file with this path would be, or replace, a part of codeinfo's data."""
     place = file.parent.resolve()
     database = copying.database_path().absolute()
     if place == database.parent.resolve() and file.name.startswith(database.name):
@@ -116,14 +118,14 @@ def _is_own(file: Path) -> bool:
 
 @contextmanager
 def _partial(file: Path) -> Iterator[Path]:
-    """A private folder beside `file`, on the same disk; those that killed backups left go first."""
+    """Yield a private folder beside `file`, on the same disk. Removes those of killed backups."""
     start = f".{file.name[:100]}."
     for left in file.parent.glob(f"{_literal(start)}*.partial"):
         _remove_if_left(left)
     folder = Path(tempfile.mkdtemp(prefix=start, suffix=".partial", dir=file.parent))
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # NFS locks no folders; there, none is taken for a leftover
+        with suppress(OSError):  # NFS cannot lock folders; there, none counts as left over
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield folder
     finally:

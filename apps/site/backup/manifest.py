@@ -1,4 +1,4 @@
-"""What an archive says of itself: who made it, what is in it, and what it must add up to."""
+"""The manifest of an archive: its version, its members, and the expected counts of each root."""
 
 import json
 import re
@@ -21,7 +21,7 @@ MANIFEST = "manifest.json"
 DATABASE, SECRET = "codeinfo.sqlite3", "secret.key"
 LONGEST_MANIFEST = 64_000_000
 LONGEST_PREFIX = 1_000
-# The only names in an archive.
+# Allowed names of members.
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _MEMBER = re.compile(
     rf"codeinfo\.sqlite3|secret\.key|lexical/[0-9a-f]{{32}}\.sqlite3|chroma/chroma\.sqlite3"
@@ -36,10 +36,12 @@ def is_member(name: str) -> bool:
 
 
 def broken(reason: str) -> InvalidInput:
-    return InvalidInput(f"This is no sound backup of codeinfo: {reason}.", code="BACKUP_BROKEN")
+    """Return the error of a malformed archive."""
+    return InvalidInput(f"This is not a valid backup of codeinfo: {reason}.", code="BACKUP_BROKEN")
 
 
 def newer(reason: str) -> InvalidInput:
+    """Return the error of an archive that this version cannot read."""
     return InvalidInput(f"A newer codeinfo made this backup: {reason}.", code="BACKUP_NEWER")
 
 
@@ -47,66 +49,64 @@ def newer(reason: str) -> InvalidInput:
 class Member:
     """A file of the archive."""
 
-    size: int
+    size: int  # bytes
     sha256: str
 
 
 @dataclass(frozen=True)
 class RootCounts:
-    """A root as it was when it was copied; `vectors` and `words` are what the stores counted."""
+    """The counts of a root when it was copied."""
 
     path: str
     name: str
     generation: int
     files: int
     chunks: int
-    embedded: int
-    vectors: int
-    words: int
+    embedded: int  # by its row
+    vectors: int  # in the vector store
+    words: int  # chunks in the word index
 
     @classmethod
-    def read(cls, found: Mapping[str, Any]) -> "RootCounts":
-        """Raises TypeError where a value is of another kind."""
-        counts = cls(**found)
+    def read(cls, values: Mapping[str, Any]) -> "RootCounts":
+        """Raises TypeError if a value has another type."""
+        counts = cls(**values)
         texts, numbers = astuple(counts)[:2], astuple(counts)[2:]
         if any(type(each) is not str for each in texts):
-            raise TypeError("a root's path or name is no text")
+            raise TypeError("a root's path or name is not a string")
         if any(type(each) is not int for each in numbers):
-            raise TypeError("a root's counts are no whole numbers")
+            raise TypeError("a root's counts are not integers")
         return counts
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """`migrations` are those that the database has, `collection` is the prefix of Chroma's names
-    (INGEST_COLLECTION)."""
+    """The manifest, which is the first member of an archive."""
 
-    created: str
+    created: str  # as `wire_time`
     roots: Sequence[RootCounts]
-    members: Mapping[str, Member]
-    migrations: Sequence[tuple[str, str]]
-    collection: str
+    members: Mapping[str, Member]  # by name
+    migrations: Sequence[tuple[str, str]]  # that the database has
+    collection: str  # prefix of Chroma's collections (INGEST_COLLECTION)
     format: int = FORMAT
     version: str = __version__
-    chroma: str = ""
+    chroma: str = ""  # version of Chroma
 
     def as_bytes(self) -> bytes:
         return json.dumps(asdict(self), indent=1).encode()
 
     @property
     def size(self) -> int:
-        """Bytes of all members."""
+        """Total size of the members in bytes."""
         return sum(member.size for member in self.members.values())
 
     @classmethod
     def read(cls, data: bytes) -> "Manifest":
-        """Raises InvalidInput: BACKUP_BROKEN, or BACKUP_NEWER for what this version does not
-        know."""
+        """Raises InvalidInput BACKUP_BROKEN, or BACKUP_NEWER for another format."""
         try:
-            found = json.loads(data)
-            if found["format"] != FORMAT:
-                raise newer(f"its format is {found['format']!r}, this version knows {FORMAT}")
-            return cls._of(found)
+            values = json.loads(data)
+            if values["format"] != FORMAT:
+                raise newer(f"its format is {values['format']!r}, this version knows {FORMAT}")
+            return cls._of(values)
         except (
             ValueError,
             ArithmeticError,
@@ -118,10 +118,10 @@ class Manifest:
             raise broken(f"its manifest cannot be read ({error})") from error
 
     @classmethod
-    def _of(cls, found: Mapping[str, Any]) -> "Manifest":
+    def _of(cls, values: Mapping[str, Any]) -> "Manifest":
         members = {
             str(name): Member(int(each["size"]), str(each["sha256"]))
-            for name, each in found["members"].items()
+            for name, each in values["members"].items()
         }
         for name, member in members.items():
             if not is_member(name) or member.size < 0:
@@ -129,17 +129,17 @@ class Manifest:
         if DATABASE not in members:
             raise broken(f"it has no {DATABASE}")
         return cls(
-            created=str(found["created"]),
-            roots=[RootCounts.read(each) for each in found["roots"]],
+            created=str(values["created"]),
+            roots=[RootCounts.read(each) for each in values["roots"]],
             members=members,
-            migrations=[(str(app), str(name)) for app, name in found["migrations"]],
-            collection=_collection(str(found["collection"])),
-            version=str(found["version"]),
-            chroma=str(found["chroma"]),
+            migrations=[(str(app), str(name)) for app, name in values["migrations"]],
+            collection=_collection(str(values["collection"])),
+            version=str(values["version"]),
+            chroma=str(values["chroma"]),
         )
 
     def refuse_newer(self) -> None:
-        """Raises InvalidInput BACKUP_NEWER where this version cannot read what is inside."""
+        """Raise InvalidInput BACKUP_NEWER if this version cannot read the members."""
         if _numbers(self.version) > _numbers(__version__):
             raise newer(f"its version is {self.version}, this is {__version__}")
         known = set(MigrationLoader(None).disk_migrations)
@@ -150,9 +150,9 @@ class Manifest:
 
 
 def _collection(prefix: str) -> str:
-    """It goes into the environment of a process. Raises ValueError."""
+    """Check a prefix, which is passed to a process in its environment. Raises ValueError."""
     if len(prefix) > LONGEST_PREFIX or not prefix.isascii() or not prefix.isprintable():
-        raise ValueError("its prefix of collections is none")
+        raise ValueError("its prefix of collections is not valid")
     return prefix
 
 
@@ -161,7 +161,7 @@ def chroma_version() -> str:
 
 
 def migrations_of(database: Path) -> list[tuple[str, str]]:
-    """The migrations that an SQLite database has."""
+    """Return the migrations of an SQLite database."""
     with closing(sqlite3.connect(database)) as opened:
         rows = opened.execute("SELECT app, name FROM django_migrations ORDER BY id")
         return [(str(app), str(name)) for app, name in rows]

@@ -1,8 +1,8 @@
-"""Puts a backup into a new or empty data folder, and compares it there before it counts.
+"""Restores a backup to a new or empty data folder, and verifies it.
 
-All of it is written below `restore.unfinished` first, brought up to date and compared by processes
-that have that folder as their data folder, and then moved. Where it ends before its time, a server
-does not start on what is left, and the next restore begins again.
+The files are written to `restore.unfinished` first. Child processes with that data folder migrate
+the database and verify the index; then the files are moved. After an interrupted restore, a server
+does not start, and the next restore starts over.
 """
 
 import fcntl
@@ -22,13 +22,13 @@ from apps.core.config import BASE_DIR
 from apps.core.errors import Conflict, InvalidInput, Unavailable
 from apps.index.types import Check
 from apps.site.backup import archive
-from apps.site.backup.copying import Tell, refuse_other_stores
+from apps.site.backup.copying import Report, refuse_other_stores
 from apps.site.backup.manifest import DATABASE, SECRET, Manifest
 
 UNFINISHED = "restore.unfinished"
-# The database goes last: without it nothing of the rest counts.
+# Moved in this order. The database is last: without it, the other files are not used.
 PARTS = ("chroma", "lexical", SECRET, f"{DATABASE}-wal", DATABASE)
-# What a start of manage.py alone leaves in a folder, and locks.
+# Files that manage.py creates at its start, and locks.
 HARMLESS = frozenset({SECRET, "logs", "child.lock", "chroma.lock", "control.lock"})
 LOCK = "control.lock"
 LOCKS = ("chroma/chroma.lock", LOCK)
@@ -36,12 +36,12 @@ RESERVE = 100 << 20
 SECONDS, MOST_BYTES = 6 * 3600.0, 256_000_000
 
 
-def restore(file: Path, folder: Path, *, check: Check, tell: Tell) -> dict[str, Any]:
-    """Restore `file` to `folder`; what the comparison of `verify_index` found there.
+def restore(file: Path, folder: Path, *, check: Check, report: Report) -> dict[str, Any]:
+    """Restore `file` to `folder`, and return the result of `verify_index`.
 
-    Raises InvalidInput (BACKUP_BROKEN, BACKUP_NEWER, or no such file), Conflict (NOT_EMBEDDED, a
-    server that runs there, a folder that holds data) and Unavailable where it cannot be written.
-    Then nothing has changed.
+    Raises InvalidInput (BACKUP_BROKEN, BACKUP_NEWER, or no such file), Conflict (NOT_EMBEDDED,
+    IN_USE, HOLDS_DATA) and Unavailable if the folder cannot be written. After an error, nothing has
+    changed.
     """
     refuse_other_stores()
     if not file.is_file():
@@ -52,12 +52,14 @@ def restore(file: Path, folder: Path, *, check: Check, tell: Tell) -> dict[str, 
             _refuse_folder(folder)
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _locked(folder):
-                return _restored(opened, folder, check, tell)
+                return _restored(opened, folder, check, report)
     except OSError as error:
         raise Unavailable(f"The backup could not be restored: {error}") from error
 
 
-def _restored(opened: archive.Archive, folder: Path, check: Check, tell: Tell) -> dict[str, Any]:
+def _restored(
+    opened: archive.Archive, folder: Path, check: Check, report: Report
+) -> dict[str, Any]:
     manifest = opened.manifest
     if archive.free_bytes(folder) < manifest.size + RESERVE:
         needed = (manifest.size + RESERVE) / 1e9
@@ -67,20 +69,20 @@ def _restored(opened: archive.Archive, folder: Path, check: Check, tell: Tell) -
     staging.mkdir(mode=0o700)
     with ExitStack() as undo:
         undo.callback(shutil.rmtree, staging, ignore_errors=True)
-        tell(f"writing {manifest.size / 1e6:,.1f} MB")
+        report(f"writing {manifest.size / 1e6:,.1f} MB")
         opened.extract(staging, check)
-        tell("bringing the database up to date")
+        report("bringing the database up to date")
         _manage(staging, manifest, "migrate", "--verbosity", "0")
-        tell("comparing rows, vectors and words")
+        report("comparing rows, vectors and words")
         found = json.loads(_manage(staging, manifest, "verify_index", "--json").stdout)
         _compare_counts(manifest, found["roots"])
-        undo.pop_all()  # from here on it marks what is half moved
+        undo.pop_all()  # from here on, the staging folder marks an interrupted move
     if SECRET not in manifest.members:
-        (staging / SECRET).unlink(missing_ok=True)  # made by the commands, for nobody
+        (staging / SECRET).unlink(missing_ok=True)  # created by the child processes
     for part in PARTS:
         if (staging / part).exists():
             if part != SECRET:
-                _remove(folder / part)  # what commands left there: empty, but for locks
+                _remove(folder / part)  # created by commands: empty, except for locks
             (staging / part).replace(folder / part)
     shutil.rmtree(staging)
     return {"folder": str(folder), "created": manifest.created, "found": found}
@@ -88,7 +90,7 @@ def _restored(opened: archive.Archive, folder: Path, check: Check, tell: Tell) -
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Holds off other restores to `folder`, which is looked at once more under the lock."""
+    """Lock `folder` against other restores, and check again that it has no data."""
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
@@ -102,12 +104,12 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Whether a restore to this folder ended before its time."""
+    """Whether a restore to this folder was interrupted."""
     return (folder / UNFINISHED).exists()
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """What a restore that was killed left. The folder was empty when that began."""
+    """Remove the files of an interrupted restore. The folder was empty before it."""
     if not is_unfinished(folder):
         return
     for part in PARTS:
@@ -125,7 +127,7 @@ def _remove(path: Path) -> None:
 
 def _refuse_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"{folder} is no folder.")
+        raise InvalidInput(f"{folder} is not a folder.")
     for lock in LOCKS:
         if _is_locked(folder / lock):
             raise _in_use(folder)
@@ -152,7 +154,7 @@ def _existing(folder: Path) -> Sequence[str]:
     if not folder.exists():
         return []
     names = [name for name in os.listdir(folder) if name not in HARMLESS]
-    # Commands that look for the stores make their folders.
+    # Commands that open the stores create their folders.
     return [name for name in names if not (name in PARTS and _is_bare(folder / name))]
 
 
@@ -177,20 +179,20 @@ def _is_locked(path: Path) -> bool:
 def _manage(
     folder: Path, manifest: Manifest, *command: str
 ) -> "subprocess.CompletedProcess[bytes]":
-    """A command of manage.py with `folder` as its data folder, whatever is set here."""
+    """Run a command of manage.py with `folder` as its data folder. Raises Unavailable."""
     env = {
         **programs.import_path(),
         "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
         "CODEINFO_DATA_DIR": str(folder.absolute()),
         "INGEST_COLLECTION": manifest.collection,
         "LOG_LEVEL": "error",
-        # Blank, so that a .env does not set them.
+        # Blank values take precedence over a .env file.
         **dict.fromkeys(("DATABASE_URL", "MONGO_URI", "CHROMA_URL", "CELERY_BROKER_URL"), ""),
         **dict.fromkeys(("LOG_FILE_PATH", "REDIS_URL", "CODEINFO_SECRET_KEY"), ""),
     }
     script = [sys.executable, "-P", str(BASE_DIR / "manage.py"), *command]
     done = programs.run(script, env=env, data=b"", seconds=SECONDS, most_bytes=MOST_BYTES, own=True)
-    # 1 is the verdict of verify_index, which says what differs.
+    # verify_index exits with 1 if there are differences.
     if done.returncode not in (0, 1) or (done.returncode == 1 and not done.stdout):
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise Unavailable(f"{command[0]} failed on the restored data: {''.join(last)}")
@@ -198,12 +200,12 @@ def _manage(
 
 
 def _compare_counts(manifest: Manifest, found: Sequence[Mapping[str, Any]]) -> None:
-    """Each root must have the chunks that the manifest promises. Raises InvalidInput."""
-    there = {root["root"]: root for root in found}
+    """Raise InvalidInput BACKUP_BROKEN if a root has fewer vectors than the manifest says."""
+    restored_roots = {root["root"]: root for root in found}
     for root in manifest.roots:
         if not root.generation:
             continue
-        compared = there.get(root.path)
+        compared = restored_roots.get(root.path)
         least = min(root.vectors, root.embedded)
         if compared is None or compared["vectors"] < least:
             restored = 0 if compared is None else compared["vectors"]

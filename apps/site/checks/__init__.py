@@ -1,2 +1,2 @@
-"""What can be wrong with an installation, asked with time limits: one set of checks behind
-`/health`, the home page and `manage.py doctor`."""
+"""Checks of an installation, with time limits, for `/health`, the home page and `manage.py
+doctor`."""

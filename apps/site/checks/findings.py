@@ -1,4 +1,4 @@
-"""What a check found."""
+"""The result of a check."""
 
 import re
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from apps.logs.redaction import clean_text
 
-# bad: broken, and something that was asked for does not work. off: not set up, which is fine.
+# bad: something that is set up does not work. off: not set up, which is no problem.
 Level = Literal["ok", "warn", "bad", "off"]
 
 USUAL_PATHS = ("/v1", "/mcp")
@@ -16,17 +16,17 @@ ADDRESS = re.compile(r"\b[a-z][a-z0-9+]{0,20}://[^\s\"'<>,;)]+", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Finding:
-    """`word` is the state, `detail` what, where, or why not, `fix` what to do about it."""
+    """The result of a check."""
 
     id: str
     name: str
     level: Level
-    word: str
+    word: str  # the state in a word or two
     detail: str
-    fix: str = ""
+    fix: str = ""  # what the user can do
 
-    def spoken(self) -> "Finding":
-        """The same, fit to be shown to anyone: no secret, of an address its origin alone."""
+    def redacted(self) -> "Finding":
+        """Return a copy without secrets: of URLs, only the origin."""
         return replace(self, detail=_plain(self.detail), fix=_plain(self.fix))
 
 
@@ -35,10 +35,8 @@ def _plain(text: str) -> str:
 
 
 def _origin(address: str) -> str:
-    """Scheme, host and port, with the full stop that ended a sentence.
-
-    A path that everybody's has is no secret, and help would be none without it.
-    """
+    """Return scheme, host and port of a URL, and a full stop at its end. The usual paths stay, as
+    they are no secret and help the user."""
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The parts that a process stands on: database, embedder, vectors, providers, worker."""
+"""Checks of the parts of a running installation: database, embedder, vectors, providers, worker."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,25 +15,23 @@ from apps.index.vectors.chroma import BROKEN
 from apps.ingest.runs import orphans, queue
 from apps.ingest.runs.orphans import Orphan
 from apps.site import standby
-from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
+from apps.site.checks.runner import Check, in_thread
 
-# How long a stall that is over is told of.
+# How long a past stall is reported.
 REMEMBERED = timedelta(hours=1)
-# Roots that one finding lists.
+# Orphans listed in a finding.
 SHOWN = 10
-
-# Damaged repositories that are named.
+# Damaged repositories listed in a finding.
 DAMAGED_SHOWN = 3
 
 DATABASE_NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "mongodb": "MongoDB"}
 
 
 def all_parts(*, opening: bool = True) -> list[Check]:
-    """Every part, in the order in which they are shown.
+    """Return all checks, in the order in which they are shown.
 
-    Without `opening` an embedded store that nobody has used yet is left alone: to open it costs a
-    process and a second.
+    opening: whether to open an embedded store, which starts a process and takes a second
     """
     vectors = VECTORS if opening else VECTORS_IF_OPEN
     loop = [EVENT_LOOP] if standby.watching() else []
@@ -63,7 +61,7 @@ def _database() -> Finding:
             "Database",
             "bad",
             "Away",
-            f"{name} does not answer. Chat works, nothing is kept.",
+            f"{name} does not answer. Chat works, but nothing is stored.",
             "Start it, or set DATABASE_URL to one that answers.",
         )
     return Finding("database", "Database", "ok", "Connected", name)
@@ -81,14 +79,14 @@ def _disk() -> Finding:
         consequence = "Ingests end in an error; where nothing is left, chat is not stored."
         detail = " ".join([*map(str, short), consequence])
         fix = "Make room there, or set CODEINFO_DATA_DIR to another disk."
-        word = "Full" if min(space.free for space in short) < disk.LEAST_BYTES else "Nearly full"
+        word = "Full" if min(space.free for space in short) < disk.MIN_BYTES else "Nearly full"
         return Finding("disk", "Disk space", "bad", word, detail, fix)
     free = ", ".join(f"{space.free / 1e9:,.1f} GB free in {space.folder}" for space in spaces)
     return Finding("disk", "Disk space", "ok", "Enough", free)
 
 
 def _embedder() -> Finding:
-    # The embedding package loads weights; it is imported when it is first needed.
+    # Imported here, as the embedding package loads weights.
     from apps.embedding.catalogue import DEFAULT_MODEL, check_server, get_embedder  # noqa: PLC0415
 
     lock = queries.index_lock()
@@ -102,7 +100,7 @@ def _embedder() -> Finding:
 
 
 def _vectors() -> Finding:
-    # chromadb takes a second to import.
+    # Imported here, as chromadb takes a second.
     from apps.index.vectors.store import get_store  # noqa: PLC0415
 
     try:
@@ -129,8 +127,8 @@ def _vectors_if_open() -> Finding:
 
 
 def vectors_examined() -> Finding:
-    """The same where no server runs, which would have looked at its start: each collection is read,
-    nothing is changed. Takes a while."""
+    """As `_vectors`, and read each collection, without changing anything. Slow; used if no server
+    runs, as a server does this at its start."""
     from apps.ingest.runs import integrity  # noqa: PLC0415 - as above
 
     found = _vectors()
@@ -142,44 +140,43 @@ def vectors_examined() -> Finding:
 
 
 def _damaged(damages: dict[str, str]) -> Finding | None:
-    """Of repositories that lack vectors, by name."""
+    """Return the finding for repositories with missing vectors, or None."""
     if not damages:
         return None
     named = ". ".join(f"{name}: {damage}" for name, damage in list(damages.items())[:DAMAGED_SHOWN])
     more = f". And {len(damages) - DAMAGED_SHOWN} more" if len(damages) > DAMAGED_SHOWN else ""
-    detail = f"{named}{more}. Words answer meanwhile."
+    detail = f"{named}{more}. Until then, searches use words only."
     return Finding("chroma", "Vector store", "bad", "Damaged", detail, _way_out())
 
 
 def _way_out() -> str:
-    """What mends vectors that are broken or lost."""
+    """Return how broken or lost vectors are repaired."""
     if config().ingest_repair == "auto":
-        return (
-            "codeinfo ingests these folders again while it runs; the Ingest page tells if it fails."
-        )
+        return "codeinfo ingests these folders again while it runs; the Ingest page shows errors."
     return "While codeinfo runs, choose Re-embed for these folders on the Ingest page."
 
 
 async def _orphans() -> Finding:
-    """What the worker found last."""
+    """Report the worker's latest result."""
     return orphans_finding(orphans.known())
 
 
 def orphans_finding(found: Sequence[Orphan]) -> Finding:
-    """Roots that the index names and the database does not know, with the way to be rid of them."""
+    """Return the finding for indexes without a root, and how to remove them."""
     finding = partial(Finding, ORPHANS.id, ORPHANS.name)
     mine = [each for each in found if not each.elsewhere]
     others = [each for each in found if each.elsewhere]
     neighbours = f"Of other installations on this Chroma: {_listed(others)}" if others else ""
     if not mine:
-        return finding("ok", "None", neighbours or "The database knows all that the index holds.")
+        return finding("ok", "None", neighbours or "Every index has a folder in the database.")
     ids = " ".join(str(each.root_id) for each in mine[:SHOWN])
     return finding(
         "warn",
         "Unknown folders",
         " ".join(filter(None, [f"Not in this database, and kept: {_listed(mine)}", neighbours])),
-        "If another database was here, put it back. Else ingest the folders again on the Ingest "
-        f"page, stop codeinfo, and delete what is left over: manage.py drop_index {ids}",
+        "If this data folder had another database, restore it. Otherwise ingest the folders again "
+        "on the Ingest page, stop codeinfo, and delete the old indexes: manage.py drop_index "
+        f"{ids}",
     )
 
 
@@ -192,9 +189,10 @@ async def _provider(provider: Provider) -> Finding:
     finding = partial(Finding, f"providers:{provider.id}", provider.label)
     state = await provider.availability()
     if not state.available:
-        wanted = is_wanted(provider.id)
-        level: Level = "bad" if wanted else "off"
-        return finding(level, "Away" if wanted else "Not available", state.reason or "Not set up.")
+        set_up = is_set_up(provider.id)
+        level: Level = "bad" if set_up else "off"
+        word = "Away" if set_up else "Not available"
+        return finding(level, word, state.reason or "Not set up.")
     try:
         models = await provider.models()
     except CodeinfoError as error:
@@ -203,10 +201,10 @@ async def _provider(provider: Provider) -> Finding:
     return finding("ok", "Ready", count + ("" if state.tools_available else ", without tools"))
 
 
-def is_wanted(provider_id: str) -> bool:
-    """Whether somebody has set this provider up: that it is away is then no choice."""
-    known = config()
-    set_up = {known.chat_provider} | ({"openai"} if known.openai_base_url else set())
+def is_set_up(provider_id: str) -> bool:
+    """Whether this provider is set up, so that its failure is a problem."""
+    settings = config()
+    set_up = {settings.chat_provider} | ({"openai"} if settings.openai_base_url else set())
     return provider_id in set_up
 
 
@@ -216,9 +214,9 @@ async def _worker() -> Finding:
         case "idle":
             return finding("ok", "Ready", "Waits for folders to ingest.")
         case "working":
-            return finding("ok", "Working", "An ingest is under way.")
+            return finding("ok", "Working", "An ingest is in progress.")
         case "absent":
-            return finding("off", "Not here", "This process takes no ingests.")
+            return finding("off", "Not here", "This process does not run ingests.")
         case _:
             return finding(
                 "bad", "Stopped", "Its thread has ended: ingests stay queued.", "Restart codeinfo."
@@ -230,10 +228,10 @@ async def _event_loop() -> Finding:
     watchdog = standby.watching()
     stall = watchdog.latest if watchdog else None
     if stall is None or datetime.now(UTC) - stall.since > REMEMBERED:
-        return finding("ok", "Running", "Turns without a pause.")
+        return finding("ok", "Running", "It has not stalled in the last hour.")
     when = f"for {stall.seconds:.0f} s at {stall.since:%H:%M:%S} UTC"
-    fix = "The log says where, under “event loop stalled”."
-    return finding("warn", "Stalled before", f"Nothing was answered {when}.", fix)
+    fix = "See “event loop stalled” in the log."
+    return finding("warn", "Stalled before", f"The server did not respond {when}.", fix)
 
 
 def _threaded(id: str, name: str, work: Callable[[], Finding]) -> Check:
@@ -252,13 +250,13 @@ EVENT_LOOP = Check("eventLoop", "Event loop", _event_loop)
 
 
 def provider_check(provider: Provider) -> Check:
-    silence: Level = "bad" if is_wanted(provider.id) else "off"
+    on_timeout: Level = "bad" if is_set_up(provider.id) else "off"
     ask = partial(_provider, provider)
-    return Check(f"providers:{provider.id}", provider.label, ask, silence)
+    return Check(f"providers:{provider.id}", provider.label, ask, on_timeout)
 
 
 def _providers() -> list[Provider]:
-    # The registry knows every provider and their SDKs; only who asks about them needs it.
+    # Imported here, as the registry imports the SDKs of all providers.
     from apps.agents.providers.registry import providers  # noqa: PLC0415
 
     return list(providers().values())

@@ -1,4 +1,4 @@
-"""What a person can get wrong before the server starts: versions, folders, ports, access."""
+"""Checks of the set-up: versions, folders, ports, access."""
 
 import os
 import platform
@@ -24,19 +24,22 @@ from apps.core.config import config
 from apps.index import missing_runs
 from apps.site import schema
 from apps.site.apps import elsewhere
-from apps.site.checks.asking import Check, in_thread
 from apps.site.checks.findings import Finding, Level
+from apps.site.checks.runner import Check, in_thread
 from apps.site.server import port_problem, ports
 
 OLDEST_PYTHON = (3, 11)
-# Files that one finding names.
+# Files listed in a finding.
 SHOWN = 3
-# An index of a large repository is a gigabyte or so.
+# The index of a large repository has about a gigabyte.
 LITTLE_SPACE = 2 << 30
 
 
 def checks(served: bool) -> list[Check]:
-    """In the order in which one mends them. `served`: this installation's own server runs."""
+    """Return the checks, in the order in which problems should be fixed.
+
+    served: whether the server of this installation runs
+    """
     table: list[tuple[str, str, Callable[[], Finding]]] = [
         ("versions", "Versions", _versions),
         ("access", "Access", _access),
@@ -58,7 +61,7 @@ def checks(served: bool) -> list[Check]:
 
 
 def _named(id: str, name: str, work: Callable[[], Finding]) -> Finding:
-    """The finding under its own name: the checks below say only what they found."""
+    """Return the finding of `work` with its id and name."""
     found = work()
     return Finding(id, name, found.level, found.word, found.detail, found.fix)
 
@@ -69,11 +72,12 @@ def _found(level: Level, detail: str, fix: str = "") -> Finding:
 
 
 def own_server() -> dict[str, Any] | None:
-    """What `/health` says on our PORT, if it is a codeinfo that answers there."""
-    known = config()
-    host = "127.0.0.1" if known.bind in ("0.0.0.0", "::") else known.bind
-    address = f"http://{f'[{host}]' if ':' in host else host}:{known.port}/health"
-    headers = {"Authorization": f"Bearer {known.api_token}"} if known.api_token else {}
+    """Return the body of `/health` on this installation's PORT; None if codeinfo does not
+    answer."""
+    settings = config()
+    host = "127.0.0.1" if settings.bind in ("0.0.0.0", "::") else settings.bind
+    address = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}/health"
+    headers = {"Authorization": f"Bearer {settings.api_token}"} if settings.api_token else {}
     try:
         answer = httpx.get(address, headers=headers, timeout=10.0, trust_env=False)
         body = answer.json()
@@ -98,25 +102,25 @@ def _versions() -> Finding:
 
 
 def _access() -> Finding:
-    known = config()
+    settings = config()
     try:
-        check_exposure(known)
+        check_exposure(settings)
     except ImproperlyConfigured as error:
         return _found("bad", str(error), "Set what is named, or CODEINFO_BIND=127.0.0.1.")
-    if known.allow_open_access and not known.api_token:
+    if settings.allow_open_access and not settings.api_token:
         return _found(
             "warn",
-            f"Whoever reaches {known.bind} may use it without a login.",
+            f"Everyone who can reach {settings.bind} can use codeinfo without a login.",
             "Set CODEINFO_REQUIRE_LOGIN, CODEINFO_API_TOKEN and CODEINFO_MCP_TOKEN.",
         )
-    if requires_credentials(known) and not known.mcp_token:
+    if requires_credentials(settings) and not settings.mcp_token:
         return _found(
             "warn",
-            "A login is required, and no agent can log in: MCP answers those alone who have a "
-            "session, Codex' own searches among the refused.",
+            "A login is required, and agents cannot log in: MCP refuses requests without a "
+            "session, also the searches of Codex.",
             "Set CODEINFO_MCP_TOKEN, and CODEINFO_API_TOKEN for programs that call the API.",
         )
-    return _found("ok", f"Listens on {known.bind}.")
+    return _found("ok", f"Listens on {settings.bind}.")
 
 
 def _local_users() -> Finding:
@@ -125,12 +129,12 @@ def _local_users() -> Finding:
         case "own":
             return _found("ok", "Connections of this user and of root are served.")
         case "credentials":
-            return _found("ok", "Everyone is asked for a token or a login.")
+            return _found("ok", "A token or a login is required.")
         case "any":
             detail = "Every user of this machine may use codeinfo without a login."
             return _found("warn", detail, f"{tokens}, or CODEINFO_LOOPBACK_USERS=own.")
         case "unknown":
-            detail = "This system does not tell whose a connection is: every local user is served."
+            detail = "This system does not report the owner of a connection: it serves all users."
             return _found("warn", detail, f"{tokens} if others use this machine.")
 
 
@@ -147,8 +151,8 @@ def _data_folder() -> Finding:
 
 
 def _private_files() -> Finding:
-    """The start of `doctor` has repaired what it could; this is what is left."""
-    found = private_files.open_to_others(config().data_dir, elsewhere())
+    """Report the files that the start of this process could not make private."""
+    found = private_files.exposed_files(config().data_dir, elsewhere())
     if not found:
         return _found("ok", "Readable by their owner only.")
     named = ", ".join(f"{each.path} ({each.reason})" for each in found[:SHOWN])
@@ -191,11 +195,11 @@ def _ports(served: bool) -> Iterator[tuple[str, str, Callable[[], Finding]]]:
 
 
 def _port(variable: str, port: int, served: bool) -> Finding:
-    known = config()
-    same = [name for name, other in ports(known).items() if other == port and name != variable]
+    settings = config()
+    same = [name for name, other in ports(settings).items() if other == port and name != variable]
     if same:
         return _found("bad", f"The same as {', '.join(same)}.", f"Give {variable} its own.")
-    problem = port_problem(known.bind, port)
+    problem = port_problem(settings.bind, port)
     if not problem:
         return _found("ok", "Free.")
     if served:
@@ -220,12 +224,12 @@ def _schema() -> Finding:
 def _behind() -> Finding:
     detail = missing_runs.describe()
     if not detail:
-        return _found("ok", "The database knows all runs that wrote to the index.")
+        return _found("ok", "The database has all runs that wrote to the index.")
     return _found(
         "bad",
         detail,
-        "Copy the folder again with codeinfo stopped, or use manage.py backup and restore. To go "
-        "on with what is there: manage.py verify_index --repair.",
+        "Copy the folder again with codeinfo stopped, or use manage.py backup and restore. To use "
+        "it as it is: manage.py verify_index --repair.",
     )
 
 

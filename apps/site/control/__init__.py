@@ -1,6 +1,6 @@
-"""The control socket: commands of this machine's user ask the running server through a file.
+"""The control socket, by which commands send requests to the running server.
 
-A Unix socket in the data folder, mode 0600. Only the server's own user and root are answered. A
-request is one line of JSON, `{"verb": …, "options": {…}}`; the answer is lines of
-`{"progress": text}` and, at last, `{"result": …}` or `{"error": {"code", "message"}}`.
+It is a Unix socket in the data folder with mode 0600, for the server's user and root only. A
+request is one line of JSON, `{"verb": …, "options": {…}}`. The response is any number of lines
+`{"progress": text}`, and one line `{"result": …}` or `{"error": {"code", "message"}}`.
 """

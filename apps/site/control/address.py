@@ -1,7 +1,7 @@
-"""Where the control socket is: its file, and how it is bound and found where its path is long.
+"""Binds and finds the control socket.
 
-A socket's address holds 107 bytes (104 on macOS). A longer path is reached through the descriptor
-of its folder, which Linux has as `/proc/self/fd/<n>`.
+The address of a Unix socket has at most 107 bytes (unix(7); 104 on macOS). For a longer path, the
+folder is opened, and the address is below `/proc/self/fd/<n>` (Linux).
 """
 
 import fcntl
@@ -15,17 +15,17 @@ from pathlib import Path
 NAME, LOCK = "control.sock", "control.lock"
 LONGEST = 100
 DESCRIPTORS = Path("/proc/self/fd")
-# pid, uid and gid of the other end, as the kernel knows them.
+# struct ucred: pid, uid and gid of the other end (unix(7), SO_PEERCRED).
 _CREDENTIALS = struct.Struct("3i")
 
 
 class NotListening(Exception):
-    """The control socket cannot be had; the message says why."""
+    """The control socket cannot be used; the message is the reason."""
 
 
 @contextmanager
 def _address(folder: Path) -> Iterator[str]:
-    """An address of the socket in `folder` that is short enough. Raises OSError, NotListening."""
+    """Yield a short address of the socket in `folder`. Raises OSError and NotListening."""
     path = folder.absolute() / NAME
     if len(os.fsencode(path)) <= LONGEST:
         yield str(path)
@@ -40,9 +40,8 @@ def _address(folder: Path) -> Iterator[str]:
 
 
 class Listener:
-    """The socket of the server of a data folder, and the lock that makes it the only one: where
-    several servers share a folder, one of them listens. A socket that a killed server left is
-    replaced."""
+    """The listening socket of a data folder. If several servers share the folder, a lock decides
+    which one listens. The socket of a killed server is replaced."""
 
     def __init__(self, folder: Path) -> None:
         """Raises NotListening."""
@@ -57,10 +56,10 @@ class Listener:
             self._path.chmod(0o600)
             self.socket.listen(8)
         except OSError as error:
-            self._let_go()
+            self._release()
             raise NotListening(error.strerror or str(error)) from error
         except NotListening:
-            self._let_go()
+            self._release()
             raise
 
     def _take(self, folder: Path) -> None:
@@ -74,9 +73,9 @@ class Listener:
         """Remove the socket."""
         with suppress(OSError):
             self._path.unlink()
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self.socket.close()
         if self._lock >= 0:
             os.close(self._lock)
@@ -84,7 +83,7 @@ class Listener:
 
 
 def connect(folder: Path) -> socket.socket | None:
-    """A connection to the server of a data folder; None where none listens."""
+    """Connect to the server of a data folder. Return None if none listens."""
     end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with _address(folder) as address:
@@ -96,8 +95,8 @@ def connect(folder: Path) -> socket.socket | None:
 
 
 def is_own_user(end: socket.socket) -> bool:
-    """Whether the other end is a process of this user or of root. Where the system does not tell,
-    the socket's mode has to do."""
+    """Whether the other end is a process of this user or of root. True on systems without
+    SO_PEERCRED, where the file mode protects the socket."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     credentials = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)

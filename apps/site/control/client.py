@@ -1,4 +1,4 @@
-"""A command's end: the running server does what is asked, or this process where none runs."""
+"""The client of the control socket. Without a running server, this process does the work."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +12,9 @@ from apps.index.types import never_cancelled
 from apps.index.vectors.store import claim_store, reset_store
 from apps.site.control.address import connect
 from apps.site.control.lines import Lines
-from apps.site.control.verbs import VERBS, Options, Tell
+from apps.site.control.verbs import VERBS, Options, Report
 
-# The result of a verification names each root.
+# A verification returns a result for each root.
 LONGEST_ANSWER = 256_000_000
 
 
@@ -22,22 +22,22 @@ class Refused(CodeinfoError):
     """The server answered with this error."""
 
 
-def perform(verb: str, options: Options, tell: Tell) -> dict[str, Any]:
-    """Have the server of the data folder do it, or do it here with the stores locked.
+def perform(verb: str, options: Options, report: Report) -> dict[str, Any]:
+    """Perform a verb in the server of the data folder, or else in this process.
 
-    Raises CodeinfoError: the server's own, or Unavailable where another process has the stores and
+    Raises CodeinfoError: the server's error, or Unavailable if another process has the stores and
     does not answer.
     """
-    result = ask(config().data_dir, verb, options, tell)
+    result = ask(config().data_dir, verb, options, report)
     if result is not None:
         return result
     with _own_stores():
-        return VERBS[verb](options, never_cancelled, tell)
+        return VERBS[verb](options, never_cancelled, report)
 
 
-def ask(folder: Path, verb: str, options: Options, tell: Tell) -> dict[str, Any] | None:
-    """What the server of a data folder answers; None where none listens there. Raises Refused, and
-    Unavailable where it ends meanwhile."""
+def ask(folder: Path, verb: str, options: Options, report: Report) -> dict[str, Any] | None:
+    """Send a request to the server of a data folder and return its result; None if none listens.
+    Raises Refused, and Unavailable if the server ends meanwhile."""
     end = connect(folder)
     if end is None:
         return None
@@ -46,7 +46,7 @@ def ask(folder: Path, verb: str, options: Options, tell: Tell) -> dict[str, Any]
         try:
             lines.write({"verb": verb, "options": dict(options)})
             while "progress" in (answer := lines.read()):
-                tell(str(answer["progress"]))
+                report(str(answer["progress"]))
         except (OSError, EOFError, ValueError) as error:
             raise Unavailable(
                 "The server hung up before it had answered: it ended, or has too many such "

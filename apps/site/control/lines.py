@@ -1,4 +1,4 @@
-"""Lines of JSON through a socket, of limited length."""
+"""Lines of JSON over a socket, with a maximum length."""
 
 import json
 import socket
@@ -7,8 +7,11 @@ from typing import Any
 
 
 class Lines:
-    """Reads and writes objects, one a line. Errors: OSError, EOFError where the other end is gone,
-    ValueError for a line that is too long or no object."""
+    """Reads and writes JSON objects, one a line.
+
+    Raises OSError, EOFError if the other end is closed, and ValueError for a line that is too long
+    or not an object.
+    """
 
     def __init__(self, end: socket.socket, longest: int) -> None:
         self._socket = end

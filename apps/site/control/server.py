@@ -1,6 +1,6 @@
-"""The server's end of the control socket: a thread that listens, and one for each request.
+"""The server of the control socket: a thread that listens, and a thread for each request.
 
-Nothing of it runs on the event loop. One request is worked on at a time; others are told BUSY.
+It does not use the event loop. One request is processed at a time; others get BUSY.
 """
 
 import logging
@@ -15,14 +15,14 @@ from typing import Any
 from django.db import DatabaseError, connections
 
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput
-from apps.ingest.runs.job import Stopped
+from apps.ingest.runs.job import RunCancelled
 from apps.site.control.address import Listener, NotListening, is_own_user
 from apps.site.control.lines import Lines
 from apps.site.control.verbs import VERBS, Verb
 
 logger = logging.getLogger("codeinfo.site")
 
-# A request has to come, and an answer to be taken, within this time.
+# Time limit of reading a request, and of each write.
 SECONDS = 10.0
 LONGEST_REQUEST = 64_000
 MOST_CONNECTIONS = 8
@@ -30,7 +30,8 @@ STOP_SECONDS = 15.0
 
 
 class Control:
-    """Listens from `start` to `stop`. Work ends soon after its client has gone, or at `stop`."""
+    """Listens from `start` to `stop`. Work is cancelled when its client disconnects, or by
+    `stop`."""
 
     def __init__(self, folder: Path, verbs: Mapping[str, Verb] | None = None) -> None:
         self._folder = folder
@@ -41,7 +42,7 @@ class Control:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Where the socket cannot be had, the server does without, and says so."""
+        """Start to listen. If that is not possible, log a warning."""
         try:
             self._listener = Listener(self._folder)
         except NotListening as error:
@@ -86,11 +87,11 @@ class Control:
         try:
             if verb is None or not isinstance(options, dict):
                 raise InvalidInput("This version knows no such request")
-            with self._turn():
+            with _Exclusive(self._working):
                 logger.info("control", extra={"context": {"verb": request["verb"]}})
-                return {"result": verb(options, self._check(end), _telling(lines))}
-        except Stopped:
-            return _error("STOPPED", "The server stops, or nobody waited for the answer.")
+                return {"result": verb(options, self._check(end), _reporter(lines))}
+        except RunCancelled:
+            return _error("STOPPED", "The server stopped, or the client disconnected.")
         except CodeinfoError as error:
             return _error(error.code, error.message)
         except (DatabaseError, OSError) as error:
@@ -99,19 +100,16 @@ class Control:
         finally:
             connections.close_all()
 
-    def _turn(self) -> "_Turn":
-        return _Turn(self._working)
-
     def _check(self, end: socket.socket) -> Callable[[], None]:
         def check() -> None:
             if self._stopping.is_set() or _is_gone(end):
-                raise Stopped
+                raise RunCancelled
 
         return check
 
 
-class _Turn:
-    """Holds `lock`; raises Conflict BUSY where another does."""
+class _Exclusive:
+    """Acquires a lock without waiting. Raises Conflict BUSY if it is taken."""
 
     def __init__(self, lock: threading.Lock) -> None:
         self._lock = lock
@@ -125,7 +123,7 @@ class _Turn:
 
 
 def _is_gone(end: socket.socket) -> bool:
-    """Whether the other end has closed, which says nothing else after its request."""
+    """Whether the client has closed its end. It sends nothing after its request."""
     try:
         return _is_ready(end, 0) and not end.recv(1, socket.MSG_PEEK)
     except OSError:
@@ -133,18 +131,18 @@ def _is_gone(end: socket.socket) -> bool:
 
 
 def _is_ready(end: socket.socket, seconds: float) -> bool:
-    """Whether something can be read. Not by `select`, which knows no descriptor above 1023."""
+    """Whether data can be read. Uses `poll`, as `select` fails for descriptors above 1023."""
     poll = select.poll()
     poll.register(end, select.POLLIN)
     return bool(poll.poll(seconds * 1_000))
 
 
-def _telling(lines: Lines) -> Callable[[str], None]:
-    def tell(message: str) -> None:
-        with suppress(OSError):  # nobody listens: the next check ends the work
+def _reporter(lines: Lines) -> Callable[[str], None]:
+    def report(message: str) -> None:
+        with suppress(OSError):  # disconnected: the next check cancels the work
             lines.write({"progress": message})
 
-    return tell
+    return report
 
 
 def _error(code: str, message: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What commands ask a running server to do, and do themselves where none runs."""
+"""The verbs of the control socket, performed by the server or by the command itself."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,26 +10,26 @@ from apps.ingest.verification import compare_all
 from apps.site.backup.making import make
 
 Options = Mapping[str, Any]
-Tell = Callable[[str], None]
-Verb = Callable[[Options, Check, Tell], dict[str, Any]]
+Report = Callable[[str], None]
+Verb = Callable[[Options, Check, Report], dict[str, Any]]
 
 
-def verify(options: Options, check: Check, tell: Tell) -> dict[str, Any]:
+def verify(options: Options, check: Check, report: Report) -> dict[str, Any]:
     """Options: `source` and `mending` (bool), `roots` (list of paths or names)."""
     outcome = compare_all(
         source=_typed(options, "source", bool, False),
-        mending=_typed(options, "mending", bool, False),
+        with_repair=_typed(options, "mending", bool, False),
         roots=[str(each) for each in _typed(options, "roots", list, [])],
         check=check,
-        tell=tell,
+        report=report,
     )
     return outcome.as_json()
 
 
-def backup(options: Options, check: Check, tell: Tell) -> dict[str, Any]:
+def backup(options: Options, check: Check, report: Report) -> dict[str, Any]:
     """Options: `file` (an absolute path) and `force` (bool)."""
     file = Path(_typed(options, "file", str, ""))
-    return make(file, force=_typed(options, "force", bool, False), check=check, tell=tell)
+    return make(file, force=_typed(options, "force", bool, False), check=check, report=report)
 
 
 VERBS: dict[str, Verb] = {"verify": verify, "backup": backup}

@@ -1,4 +1,4 @@
-"""Small things that many templates draw: icons, ages, durations."""
+"""Template tags and filters for all pages: icons, ages, durations."""
 
 from datetime import datetime, timedelta
 
@@ -16,7 +16,8 @@ register = template.Library()
 
 @register.simple_tag
 def icon(name: str, extra: str = "") -> SafeString:
-    """One symbol of `_icons.html`, drawn beside a word or inside something with an aria-label."""
+    """Return an icon of `_icons.html`. It is hidden from screen readers: put it beside a word, or
+    in an element with an aria-label."""
     classes = f"i {extra}".strip()
     return format_html(
         '<svg class="{}" aria-hidden="true"><use href="#i-{}"/></svg>', classes, name
@@ -25,7 +26,7 @@ def icon(name: str, extra: str = "") -> SafeString:
 
 @register.simple_tag
 def staff() -> bool:
-    """Whether this is drawn for staff; others are not shown what they may not use."""
+    """Whether the current user is staff."""
     return principal.current().is_staff
 
 
@@ -37,7 +38,7 @@ def changed(root: Root) -> str:
 
 @register.filter
 def ago(moment: datetime | None) -> SafeString | str:
-    """ "2 h ago", with the full time in its title; a date beyond a week; "never" for None."""
+    """Return "2 h ago", with the full time as title; a date after a week; "never" for None."""
     if moment is None:
         return "never"
     iso = moment.astimezone(timezone.get_default_timezone()).isoformat(timespec="seconds")
@@ -64,7 +65,7 @@ def _age(moment: datetime) -> str:
 
 @register.filter
 def clock(milliseconds: int | None) -> str:
-    """Milliseconds as hh:mm:ss; nothing for None."""
+    """Return milliseconds as hh:mm:ss; "" for None."""
     if milliseconds is None:
         return ""
     seconds = max(0, round(milliseconds / 1000))
@@ -73,7 +74,7 @@ def clock(milliseconds: int | None) -> str:
 
 @register.filter
 def duration(span: timedelta | float | None) -> str:
-    """ "3 h 12 min", "4 min", "12 s", "0.9 s"."""
+    """Return "3 h 12 min", "4 min", "12 s" or "0.9 s"; "" for None."""
     if span is None:
         return ""
     seconds = span.total_seconds() if isinstance(span, timedelta) else float(span)
@@ -87,7 +88,7 @@ def duration(span: timedelta | float | None) -> str:
 
 @register.filter
 def size(count: int | None) -> str:
-    """Bytes in decimal units, as file managers show them: 88 B, 1.4 kB, 21 MB."""
+    """Return bytes in decimal units: 88 B, 1.4 kB, 21 MB."""
     value = float(count or 0)
     if value < 1000:
         return f"{value:.0f} B"
@@ -100,7 +101,7 @@ def size(count: int | None) -> str:
 
 @register.simple_tag(takes_context=True)
 def current(context: template.Context, prefix: str) -> SafeString | str:
-    """aria-current for the navigation entry whose page this is."""
+    """Return the attribute aria-current for the navigation entry of this page."""
     path = context["request"].path if "request" in context else ""
     here = path == prefix if prefix == "/" else path.startswith(prefix)
     return format_html(' aria-current="{}"', "page") if here else ""

@@ -12,20 +12,20 @@ from apps.site.control.client import perform
 
 class Command(BaseCommand):
     help = (
-        "Write the database, vectors, words and secret.key to FILE (a .tar.gz for its owner's "
-        "eyes only). A running server makes it and goes on; else this process does."
+        "Write the database, vectors, words and secret.key to FILE, a .tar.gz that only its owner "
+        "can read. A running server does the work; otherwise this process does."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE")
-        # Not Django's own --force-color.
+        # Explicit, as argparse would take it for an abbreviation of --force-color.
         parser.add_argument("--force", action="store_true", help="replace FILE")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # The server has another current folder.
+        # Absolute, as the server has another current folder.
         file = str(Path(options["file"]).expanduser().absolute())
         try:
-            made = perform("backup", {"file": file, "force": options["force"]}, self._tell)
+            made = perform("backup", {"file": file, "force": options["force"]}, self._report)
         except CodeinfoError as error:
             raise CommandError(error.message) from error
         except DatabaseError as error:
@@ -39,5 +39,5 @@ class Command(BaseCommand):
             )
         self.stdout.write(f"{made['file']}  {made['bytes']:,} bytes, {made['members']} files")
 
-    def _tell(self, message: str) -> None:
+    def _report(self, message: str) -> None:
         self.stderr.write(message)

@@ -1,4 +1,4 @@
-"""`manage.py doctor`: what is wrong with this installation, and how it is mended."""
+"""`manage.py doctor`: checks this installation, and shows how to fix problems."""
 
 import asyncio
 import json
@@ -18,8 +18,8 @@ MARKS = {"ok": "ok", "warn": "LOOK", "bad": "BROKEN", "off": "off"}
 
 
 class Command(BaseCommand):
-    help = "Check everything that can be set up wrong; exit code 1 when something is broken."
-    # They would refuse to say what is wrong where something is.
+    help = "Check the installation. Exit code 1 if something is broken."
+    # Django's checks would stop the command at the first problem.
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -45,7 +45,7 @@ def as_json(found: Sequence[Finding]) -> str:
 
 
 def as_table(found: Sequence[Finding]) -> str:
-    """One check a line; how to mend it stands below it."""
+    """Return one line for each check, and the fix below it."""
     width = max(len(each.name) for each in found)
     lines = [f"codeinfo {__version__}, data folder {config().data_dir}", ""]
     for each in found:

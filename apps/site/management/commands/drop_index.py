@@ -1,4 +1,4 @@
-"""`manage.py drop_index ROOT_ID…`: delete vectors and words that the database does not know."""
+"""`manage.py drop_index ROOT_ID…`: deletes indexes that have no root in the database."""
 
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ from apps.ingest.runs.orphans import Orphan
 
 class Command(BaseCommand):
     help = (
-        "Delete the vectors and words of roots that this database does not know, as `doctor` lists "
+        "Delete the vectors and words of roots that are not in this database; `doctor` lists "
         "them. With the embedded Chroma, stop the server first."
     )
 
@@ -28,14 +28,14 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        wanted = [_root_id(text) for text in options["root_id"]]
+        root_ids = [_root_id(text) for text in options["root_id"]]
         try:
             claim_store()
-            found = {each.root_id: each for each in orphans.find()}
-            for root_id in wanted:
-                _check(root_id, found.get(root_id), others=options["of_another_installation"])
-            for root_id in wanted:
-                self._drop(found[root_id])
+            orphan_of = {each.root_id: each for each in orphans.find()}
+            for root_id in root_ids:
+                _check(root_id, orphan_of.get(root_id), others=options["of_another_installation"])
+            for root_id in root_ids:
+                self._drop(orphan_of[root_id])
         except CodeinfoError as error:
             raise CommandError(error.message) from error
         finally:
@@ -57,7 +57,7 @@ def _root_id(text: str) -> UUID:
 
 
 def _check(root_id: UUID, orphan: Orphan | None, *, others: bool) -> None:
-    """Refuse what is in use, before anything is deleted."""
+    """Raise CommandError if the index must not be deleted."""
     if root := Root.objects.filter(id=root_id).first():
         raise CommandError(
             f"{root.name} is in use: remove it on the Ingest page. manage.py drop_index deletes "

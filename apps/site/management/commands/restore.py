@@ -1,4 +1,4 @@
-"""`manage.py restore`: a backup into a new data folder, here or on another machine."""
+"""`manage.py restore`: restores a backup to a new data folder."""
 
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ from apps.site.management.commands.verify_index import as_table
 
 class Command(BaseCommand):
     help = (
-        "Restore FILE to a new or empty data folder, and compare it there. Exit code 1 where it "
-        "is refused, or where rows, vectors and words differ, as they did when it was made."
+        "Restore FILE to a new or empty data folder, and verify it. Exit code 1 if it is refused, "
+        "or if rows, vectors and words differ, as they did when the backup was made."
     )
-    # The database of this installation need not be there.
+    # The database of this installation may be missing.
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         folder = Path(options["data_dir"] or config().data_dir).expanduser().absolute()
         file = Path(options["file"]).expanduser().absolute()
         try:
-            done = restore(file, folder, check=never_cancelled, tell=self._tell)
+            done = restore(file, folder, check=never_cancelled, report=self._report)
         except CodeinfoError as error:
             raise CommandError(on_one_line(error.message, 2_000)) from error
         except KeyboardInterrupt:
@@ -43,5 +43,5 @@ class Command(BaseCommand):
         if not done["found"]["whole"]:
             raise SystemExit(1)
 
-    def _tell(self, message: str) -> None:
+    def _report(self, message: str) -> None:
         self.stderr.write(message)

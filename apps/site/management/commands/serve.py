@@ -1,4 +1,4 @@
-"""`manage.py serve`: bring the data folder up to date and serve everything from one process."""
+"""`manage.py serve`: migrates the data folder, and serves everything from one process."""
 
 import logging
 from collections.abc import Sequence
@@ -44,21 +44,21 @@ class Command(BaseCommand):
             raise CommandError(_reason(error)) from error
 
     def serve(self, *, migrate: bool) -> None:
-        """Check what a start needs, then serve to the end. Raises what goes wrong."""
+        """Check the conditions of a start, then serve until the process is stopped."""
         raise_file_limit()
-        known = config()
-        if problem := start_errors.data_folder_problem(known.data_dir.absolute()):
+        settings = config()
+        if problem := start_errors.data_folder_problem(settings.data_dir.absolute()):
             raise CommandError(problem)
-        known.data_dir.mkdir(parents=True, exist_ok=True)
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
         try:
-            check_exposure(known)
+            check_exposure(settings)
         except ImproperlyConfigured as error:
             raise CommandError(str(error)) from error
-        if restoring.is_unfinished(known.data_dir):
+        if restoring.is_unfinished(settings.data_dir):
             raise CommandError(
-                f"A restore to {known.data_dir} ended before its time: run manage.py restore again"
+                f"A restore to {settings.data_dir} was interrupted: run manage.py restore again"
             )
-        listen_on = server.endpoints(known)
+        listen_on = server.endpoints(settings)
         schema.check()
         claim_store()
         if migrate:
@@ -67,29 +67,33 @@ class Command(BaseCommand):
             logger.warning(message)
         conversation_recovery.recover()
         ingest_recovery.recover()
-        password = first_start.ensure_admin(known.data_dir)
+        password = first_start.ensure_admin(settings.data_dir)
         unknown = first_start.unknown_roots()
         if not unknown:
-            first_start.ensure_first_root(known)
+            first_start.ensure_first_root(settings)
 
-        # Importing it sets up the whole site, which must not happen before the checks above.
+        # Imported after the checks, as it sets up the whole site.
         server.run(get_default_application(), listen_on, lambda: self.announce(password, unknown))
 
     def announce(self, password: str | None, unknown: Sequence[Orphan] = ()) -> None:
-        known = config()
-        self.stdout.write(f"codeinfo serves on http://{known.bind}:{known.port}  (Ctrl-C stops)")
-        self.stdout.write(f"  data folder  {known.data_dir}")
+        settings = config()
+        self.stdout.write(
+            f"codeinfo serves on http://{settings.bind}:{settings.port}  (Ctrl-C stops)"
+        )
+        self.stdout.write(f"  data folder  {settings.data_dir}")
         if password:
             self.stdout.write(f"  admin        user admin, password {password} (shown once)")
         if unknown:
-            count = f"{len(unknown)} folder{'' if len(unknown) == 1 else 's'}"
-            page = f"http://{known.bind}:{known.port}/ingest"
+            one = len(unknown) == 1
+            count = f"{len(unknown)} folder{' that is' if one else 's that are'}"
+            page = f"http://{settings.bind}:{settings.port}/ingest"
             self.stdout.write(
-                f"  LOOK         the index holds {count} that this database does not know. Nothing "
-                "is deleted. If another"
+                f"  LOOK         the index has {count} not in this database. Nothing is "
+                "deleted. If this data"
             )
             self.stdout.write(
-                f"               database was here, put it back; else ingest again: {page}"
+                "               folder had another database, restore it; otherwise ingest again: "
+                f"{page}"
             )
             for each in unknown[:SHOWN]:
                 self.stdout.write(f"               {each.label}")
@@ -97,8 +101,8 @@ class Command(BaseCommand):
 
 
 def _reason(error: Exception) -> str:
-    """A sentence for the console. What nobody foresaw has its traceback in the log alone, or where
-    there is no log, here."""
+    """Return a message for the console. The traceback of an unexpected error is logged; without a
+    log, the error is raised."""
     if message := start_errors.sentence(error):
         return message
     facts = (

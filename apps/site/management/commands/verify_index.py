@@ -1,4 +1,4 @@
-"""`manage.py verify_index`: whether rows, vectors, words and folders agree, root by root."""
+"""`manage.py verify_index`: compares rows, vectors, words and folders of each root."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ COLUMNS = ("rows", "chunks", "vectors", "words", "files", "parsed")
 
 class Command(BaseCommand):
     help = (
-        "Compare rows, vectors, words and, with --source, the folders. Exit code 1 when something "
-        "differs, after a repair what is left. A running server does it; else this process."
+        "Compare rows, vectors, words and, with --source, the folders. Exit code 1 if there are "
+        "differences, after a repair. A running server does the work; otherwise this process does."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("roots", nargs="*", metavar="ROOT", help="path or name; all if none")
         parser.add_argument("--source", action="store_true", help="also read the folders")
-        parser.add_argument("--repair", action="store_true", help="mend what differs")
+        parser.add_argument("--repair", action="store_true", help="repair the differences")
         parser.add_argument("--json", action="store_true", help="for programs")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             "roots": options["roots"],
         }
         try:
-            found = perform("verify", arguments, self._tell)
+            found = perform("verify", arguments, self._report)
         except CodeinfoError as error:
             raise CommandError(error.message) from error
         except DatabaseError as error:
@@ -45,12 +45,12 @@ class Command(BaseCommand):
         if not found["whole"]:
             raise SystemExit(1)
 
-    def _tell(self, message: str) -> None:
+    def _report(self, message: str) -> None:
         self.stderr.write(message)
 
 
 def as_table(found: Mapping[str, Any]) -> str:
-    """What was compared of each root, a line; below it what differs."""
+    """Return one line for each root, and its differences below it."""
     roots: Sequence[Mapping[str, Any]] = found["roots"]
     width = max((len(root["root"]) for root in roots), default=0)
     lines = [f"{'root':{width}}  " + "  ".join(f"{name:>9}" for name in COLUMNS)]
@@ -78,7 +78,7 @@ def _total(found: Mapping[str, Any]) -> str:
         f"{len(roots)} root{'' if len(roots) == 1 else 's'}"
     )
     if harmless:
-        summary += f", {harmless} that go away by themselves"
+        summary += f", {harmless} that need no repair"
     if found["foundFirst"] > len(differences):
-        summary += f"; {found['foundFirst'] - len(differences)} mended"
+        summary += f"; {found['foundFirst'] - len(differences)} repaired"
     return f"{summary}."
