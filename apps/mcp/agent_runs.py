@@ -11,7 +11,7 @@ from apps.agents.events import TurnFailed
 from apps.conversations import runner
 from apps.conversations.models import CommandRun, Source
 from apps.core.errors import InvalidInput, NotFound, Unavailable
-from apps.mcp.answers import ANSWER, conversation_id, failed, follow, required_text, result, stop
+from apps.mcp.answers import ANSWER, failed, follow, required_text, result, stop
 from apps.mcp.availability import CODE
 from apps.mcp.starting import begin
 from apps.mcp.steps import doing
@@ -60,7 +60,7 @@ async def run_command(arguments: Mapping[str, Any], call: Call) -> JSON:
 
 def _ask(arguments: Mapping[str, Any]) -> AgentAsk:
     agent, folder = arguments["agentName"], arguments.get("working_folder")
-    return AgentAsk(agent, conversation_id(arguments), folder, Source.MCP)
+    return AgentAsk(agent, arguments.get("conversationId"), folder, Source.MCP)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from apps.agents.events import TurnFailed, TurnFinished, TurnStopped
 from apps.conversations import runner
 from apps.conversations.models import ID_PATTERN
 from apps.conversations.parts import answer
-from apps.conversations.queries import AN_ID
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.stream import RunLog
 from apps.core.errors import InvalidInput, Unavailable
@@ -21,15 +20,6 @@ def required_text(arguments: Mapping[str, Any], name: str) -> str:
     if not text.strip():
         raise InvalidInput(f"{name} must not be blank.")
     return text
-
-
-def conversation_id(arguments: Mapping[str, Any]) -> str | None:
-    """The caller's choice. Raises InvalidInput where it cannot be an id."""
-    wanted: str | None = arguments.get("conversationId")
-    # A schema's `$` lets a line break pass.
-    if wanted and not AN_ID.match(wanted):
-        raise InvalidInput("conversationId must be 1-128 characters of A-Z a-z 0-9 . _ : -")
-    return wanted
 
 
 async def stop(log: RunLog) -> None:

@@ -10,7 +10,7 @@ from mcp_types import INVALID_PARAMS
 
 from apps.core.errors import Unavailable
 from apps.logs.context import request_id
-from apps.mcp.arguments import accepted
+from apps.mcp.arguments import read_arguments
 from apps.mcp.protocol_version import ProtocolVersion
 from apps.mcp.types import JSON, Call, Contents, McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
@@ -30,7 +30,7 @@ def tool_named(endpoint: McpEndpoint, message: Message) -> McpTool:
 
 @dataclass(frozen=True)
 class PreparedCall:
-    """A call that may be run: its arguments satisfy the tool's schema."""
+    """A tool and its arguments, as `read_arguments` returns them."""
 
     tool: McpTool
     arguments: Mapping[str, Any]
@@ -51,9 +51,9 @@ class PreparedCall:
 
 
 def prepare(tool: McpTool, message: Message, protocol: ProtocolVersion) -> PreparedCall:
-    """Check the arguments. Raises InvalidInput VALIDATION_FAILED."""
-    given = message.params.get("arguments") or {}
-    return PreparedCall(tool, accepted(tool.input_schema, given), protocol)
+    """Read the arguments. Raises InvalidInput VALIDATION_FAILED."""
+    received = message.params.get("arguments") or {}
+    return PreparedCall(tool, read_arguments(tool, received), protocol)
 
 
 def _result(value: JSON | Contents) -> JSON:

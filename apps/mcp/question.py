@@ -21,7 +21,6 @@ from apps.core.errors import Unavailable
 from apps.mcp.answers import (
     ANSWER,
     CONVERSATION_ID,
-    conversation_id,
     follow,
     required_text,
     result,
@@ -57,7 +56,7 @@ async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
     question = required_text(arguments, "question")
     provider = arguments.get("provider") or config().mcp_provider
     return StartTurn(
-        conversation_id=conversation_id(arguments) or str(uuid.uuid4()),
+        conversation_id=arguments.get("conversationId") or str(uuid.uuid4()),
         message=question,
         provider=provider,
         model=await _model(provider, arguments.get("model")),

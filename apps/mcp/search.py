@@ -41,6 +41,7 @@ def adapted(tool: retrieval.Tool) -> McpTool:
         input_schema=tool.parameters,
         output_schema=tool.output_schema,
         run=run,
+        checks_arguments=True,
     )
 
 

@@ -60,10 +60,16 @@ class Contents:
 
 @dataclass(frozen=True)
 class McpTool:
-    """A verb of an endpoint.
+    """A tool of an endpoint.
 
-    `run` gets arguments that satisfy `input_schema` and returns a JSON object that satisfies
-    `output_schema`; it raises types of `apps.core.errors`. Both schemas have an object root.
+    name, title: for programs and for people.
+    description: for the client's model.
+    input_schema, output_schema: JSON Schemas with an object at the root.
+    run: called with the arguments of a call; returns a JSON object that satisfies `output_schema`,
+        or Contents; raises types of `apps.core.errors`.
+    annotations: hints for the client's user.
+    checks_arguments: True if `run` checks its arguments itself. Otherwise they satisfy
+        `input_schema` when `run` is called.
     """
 
     name: str
@@ -73,6 +79,7 @@ class McpTool:
     output_schema: JSON | None
     run: Callable[[Mapping[str, Any], Call], Awaitable[JSON | Contents]]
     annotations: Annotations = Annotations()
+    checks_arguments: bool = False
 
     def as_wire(self) -> JSON:
         """The tool's entry in the answer to tools/list."""
