@@ -32,8 +32,8 @@ async def command_list(request: HttpRequest, agent: str) -> JsonResponse:
 @require_POST
 async def run(request: HttpRequest, agent: str) -> JsonResponse:
     """`POST /agents/<agent>/run`: 202, and the answer goes on by itself."""
-    ask, text = body.instruction(agent, body_of(request))
-    log = await runner.start(await starting.instruction(ask, text))
+    agent_request, text = body.instruction(agent, body_of(request))
+    log = await runner.start(await starting.instruction(agent_request, text))
     wire = {
         "status": "started",
         "agentName": agent,
@@ -47,8 +47,8 @@ async def run(request: HttpRequest, agent: str) -> JsonResponse:
 @require_POST
 async def run_command(request: HttpRequest, agent: str) -> JsonResponse:
     """`POST /agents/<agent>/commands/run`: 202 once the first step has begun."""
-    ask, name = body.command(agent, body_of(request))
-    execution = await commands.start(await starting.command(ask, name))
+    agent_request, name = body.command(agent, body_of(request))
+    execution = await commands.start(await starting.command(agent_request, name))
     wire: dict[str, Any] = {
         "status": "started",
         "agentName": agent,

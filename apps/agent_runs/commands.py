@@ -33,7 +33,7 @@ Status = CommandRun.Status
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandEnd:
     """How a command ended; `note` says why, where no step's answer does."""
 
     status: str
@@ -49,27 +49,27 @@ class Execution:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     closing: bool = False
     done: asyncio.Event = field(default_factory=asyncio.Event)
-    ended: Ended | None = None
-    _turned: asyncio.Event = field(default_factory=asyncio.Event)
+    end: CommandEnd | None = None
+    _step_changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def turned(self, log: RunLog) -> None:
+    async def wait_for_next_step(self, log: RunLog) -> None:
         """Return once `log` is no longer the present step's, or the command is over."""
         while self.log is log and not self.done.is_set():
-            await self._turned.wait()
+            await self._step_changed.wait()
 
-    def go_on_with(self, log: RunLog) -> None:
+    def start_step(self, log: RunLog) -> None:
         """Go on to another step, or to another attempt at this one."""
         self.log = log
         self._wake()
 
-    def finish(self, ended: Ended) -> None:
-        self.ended = ended
+    def finish(self, end: CommandEnd) -> None:
+        self.end = end
         self.done.set()
         self._wake()
 
     def _wake(self) -> None:
-        self._turned.set()
-        self._turned = asyncio.Event()
+        self._step_changed.set()
+        self._step_changed = asyncio.Event()
 
     def stop(self) -> None:
         """End the present step and begin no other."""
@@ -87,7 +87,7 @@ class Execution:
         return {"conversationId": self.log.conversation_id, "command": self.log.command}
 
 
-_live: set[Execution] = set()
+_executions: set[Execution] = set()
 
 
 async def start(steps: Sequence[StartTurn]) -> Execution:
@@ -101,7 +101,7 @@ async def start(steps: Sequence[StartTurn]) -> Execution:
 
 async def shutdown() -> None:
     """End every command and every other live run of this process; returns when all is saved."""
-    executions = list(_live)
+    executions = list(_executions)
     for execution in executions:
         execution.closing = True
         execution.stopping.set()
@@ -111,68 +111,68 @@ async def shutdown() -> None:
 
 async def _begin(steps: Sequence[StartTurn]) -> Execution:
     execution = Execution(steps, await runner.start(steps[0]))
-    _live.add(execution)
+    _executions.add(execution)
     spawn(_supervise(execution))
     return execution
 
 
 async def _supervise(execution: Execution) -> None:
-    ended = Ended(Status.FAILED, leases.INTERRUPTED)
+    end = CommandEnd(Status.FAILED, leases.INTERRUPTED)
     try:
-        ended = await _run(execution)
+        end = await _run(execution)
     finally:
-        await _let_go(execution, ended)
-        _live.discard(execution)
-        execution.finish(ended)
+        await _release(execution, end)
+        _executions.discard(execution)
+        execution.finish(end)
 
 
-async def _run(execution: Execution) -> Ended:
+async def _run(execution: Execution) -> CommandEnd:
     """Every step to its end, the first of which has begun."""
     for number, step in enumerate(execution.steps):
-        if number and (ended := await _next(execution, step)):
-            return ended
+        if number and (refusal := await _next(execution, step)):
+            return refusal
         end = await _answer(execution, step)
         if not isinstance(end, TurnFinished):
             stopped = isinstance(end, TurnStopped)
-            return Ended(Status.STOPPED if stopped else Status.FAILED)
-    return Ended(Status.OK)
+            return CommandEnd(Status.STOPPED if stopped else Status.FAILED)
+    return CommandEnd(Status.OK)
 
 
-async def _next(execution: Execution, step: StartTurn) -> Ended | None:
+async def _next(execution: Execution, step: StartTurn) -> CommandEnd | None:
     """Begin a step, or say why it was not begun."""
     if execution.stopping.is_set() or not await database(leases.wanted, execution.id):
         return _stopped(execution)
     try:
-        execution.go_on_with(await runner.start(step))
+        execution.start_step(await runner.start(step))
     except CodeinfoError as error:
         if error.code == "COMMAND_STOPPED":
             return _stopped(execution)
-        return Ended(Status.FAILED, {"code": error.code, "message": error.message})
+        return CommandEnd(Status.FAILED, {"code": error.code, "message": error.message})
     if execution.stopping.is_set():
         runner.stop(execution.log)
     return None
 
 
-def _stopped(execution: Execution) -> Ended:
+def _stopped(execution: Execution) -> CommandEnd:
     if execution.closing:
-        return Ended(Status.FAILED, leases.INTERRUPTED)
-    return Ended(Status.STOPPED, leases.STOPPED)
+        return CommandEnd(Status.FAILED, leases.INTERRUPTED)
+    return CommandEnd(Status.STOPPED, leases.STOPPED)
 
 
 async def _answer(execution: Execution, step: StartTurn) -> Terminal:
     """The end of the present step, after further attempts where it could only not reconnect."""
     for attempt in range(1, ATTEMPTS):
-        end = await _over(execution.log)
+        end = await _wait_for_end(execution.log)
         if not _reconnecting(end):
             return end
-        await _patience(execution, FIRST_PAUSE * 2 ** (attempt - 1))
+        await _sleep_unless_stopped(execution, FIRST_PAUSE * 2 ** (attempt - 1))
         if await _next(execution, step):
             return end
         logger.info("command step tried again", extra={"context": execution.context})
-    return await _over(execution.log)
+    return await _wait_for_end(execution.log)
 
 
-async def _over(log: RunLog) -> Terminal:
+async def _wait_for_end(log: RunLog) -> Terminal:
     while not log.finished:
         await log.wait(log.seq)
     return log.end
@@ -182,7 +182,7 @@ def _reconnecting(end: Terminal) -> bool:
     return isinstance(end, TurnFailed) and bool(RECONNECTING.fullmatch(end.message.strip()))
 
 
-async def _patience(execution: Execution, seconds: float) -> None:
+async def _sleep_unless_stopped(execution: Execution, seconds: float) -> None:
     """Wait, but not beyond a Stop."""
     waits = {spawn(pause(seconds)), spawn(execution.stopping.wait())}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -190,10 +190,10 @@ async def _patience(execution: Execution, seconds: float) -> None:
         wait.cancel()
 
 
-async def _let_go(execution: Execution, ended: Ended) -> None:
+async def _release(execution: Execution, end: CommandEnd) -> None:
     try:
-        await database(leases.end, execution.id, ended.status, ended.note)
+        await database(leases.end, execution.id, end.status, end.note)
     except DatabaseError as error:
         # Whoever asks for the conversation next finds the hold abandoned.
         logger.warning("command not ended: %s", error, extra={"context": execution.context})
-    logger.info("command finished", extra={"context": execution.context | {"status": ended.status}})
+    logger.info("command finished", extra={"context": execution.context | {"status": end.status}})

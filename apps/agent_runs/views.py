@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.agent_runs import api, commands, definitions, starting
 from apps.agent_runs.definitions import Agent
 from apps.agent_runs.rights import facts
-from apps.agent_runs.starting import AgentAsk
+from apps.agent_runs.starting import AgentRequest
 from apps.agents.providers import registry
 from apps.conversations import runner, sidebar, transcript
 from apps.conversations.answers.markdown import AnswerRenderer
@@ -121,7 +121,7 @@ async def send(request: HttpRequest) -> HttpResponse:
         text = form.get("message", "")
         if not text.strip():
             raise InvalidInput("instruction is required")
-        log = await runner.start(await starting.instruction(_ask(form), text))
+        log = await runner.start(await starting.instruction(_agent_request(form), text))
     except CodeinfoError as error:
         return _problem(error)
     return _sent(form, log, {"turn": log.turn_id})
@@ -135,7 +135,7 @@ async def execute(request: HttpRequest) -> HttpResponse:
         check_rate("chat", address_of(request))
         if not form.get("command"):
             raise InvalidInput("Choose a command first.")
-        steps = await starting.command(_ask(form), form["command"])
+        steps = await starting.command(_agent_request(form), form["command"])
         execution = await commands.start(steps)
     except CodeinfoError as error:
         return _problem(error)
@@ -143,12 +143,12 @@ async def execute(request: HttpRequest) -> HttpResponse:
     return _sent(form, execution.log, {"turn": execution.log.turn_id, "keepsDraft": True})
 
 
-def _ask(form: QueryDict) -> AgentAsk:
+def _agent_request(form: QueryDict) -> AgentRequest:
     """Raises InvalidInput."""
     conversation_id = form.get("c", "")
     if not re.match(ID_PATTERN, conversation_id):
         raise InvalidInput("The conversation's id cannot be used.")
-    return AgentAsk(form.get("a", ""), conversation_id, form.get("working_folder") or None)
+    return AgentRequest(form.get("a", ""), conversation_id, form.get("working_folder") or None)
 
 
 def _sent(form: QueryDict, log: RunLog, told: Mapping[str, Any]) -> HttpResponse:

@@ -78,14 +78,7 @@ def turns_page(conversation_id: str, limit: int = 50, cursor: Cursor | None = No
     return newest_first(rows, "created_at", limit, cursor)
 
 
-def running_turn(conversation_id: str) -> Turn | None:
-    """The answer being made in a conversation, by whatever process."""
-    return Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING).first()
-
-
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
-
-
 NO_ANSWER = "(No answer was given.)"
 
 

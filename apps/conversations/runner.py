@@ -27,7 +27,7 @@ from apps.agents.tools import toolset
 from apps.conversations import leases, memory, recovery, rows
 from apps.conversations.measures import measured
 from apps.conversations.stream import RunLog, live_runs
-from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn, Store
+from apps.conversations.types import AgentSettings, Outcome, StartedTurn, StartTurn, Store
 from apps.conversations.work import database, spawn
 from apps.core import disk
 from apps.core.config import config
@@ -162,7 +162,7 @@ async def _started(request: StartTurn) -> tuple[Store, StartedTurn]:
 def _request(
     asked: StartTurn, started: StartedTurn, provider: Provider, tools: Sequence[Tool]
 ) -> ModelRequest:
-    agent = asked.agent or AgentRun("")
+    agent = asked.agent or AgentSettings("")
     messages = [
         Message("system", agent.system_prompt or provider.system_prompt),
         *started.history,

@@ -14,7 +14,7 @@ from apps.conversations.parts import Part
 
 
 @dataclass(frozen=True)
-class AgentRun:
+class AgentSettings:
     """What an agent brings to an answer; its conversations are its own.
 
     `system_prompt` takes the place of the provider's (empty: the provider's stays) and is never
@@ -53,7 +53,7 @@ class StartTurn:
     source: str = Source.REST
     repository: str | None = None
     title: str | None = None
-    agent: AgentRun | None = None
+    agent: AgentSettings | None = None
     replaces: str = ""
 
     @property

@@ -1,4 +1,4 @@
-"""An answer in the making, as the tools that wait for one follow it and tell its end."""
+"""How tools wait for the answer of a run, and return it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,12 +10,12 @@ from apps.conversations.parts import answer
 from apps.conversations.serializers import UNREADABLE
 from apps.conversations.stream import RunLog
 from apps.core.errors import InvalidInput, Unavailable
-from apps.mcp.steps import doing
+from apps.mcp.steps import describe_step
 from apps.mcp.types import JSON, Call
 
 
 def required_text(arguments: Mapping[str, Any], name: str) -> str:
-    """What no database holds is replaced. Raises InvalidInput where nothing but blanks is left."""
+    """The argument with characters that databases refuse replaced. Raises InvalidInput if blank."""
     text = UNREADABLE.sub("\ufffd", arguments[name])
     if not text.strip():
         raise InvalidInput(f"{name} must not be blank.")
@@ -27,23 +27,23 @@ async def stop(log: RunLog) -> None:
 
 
 async def follow(log: RunLog, call: Call) -> None:
-    """Wait for the end, telling of each step as it begins; the wire itself breaks a silence."""
-    said, warned = "", 0
+    """Wait for the end of a run, and report each step as it begins (`sse` adds heartbeats)."""
+    reported, warned = "", 0
     while not log.finished:
-        seen, step = log.seq, doing(log.transcript.parts)
+        seq, step = log.seq, describe_step(log.transcript.parts)
         for warning in log.transcript.warnings[warned:]:
             await call.progress(warning)
             warned += 1
-        if step != said:
+        if step != reported:
             await call.progress(step)
-            said = step
-        await log.wait(seen)
+            reported = step
+        await log.wait(seq)
 
 
 def result(log: RunLog) -> JSON:
-    """`{conversationId, modelId, segments, status?}`: one segment, the last answer that has words.
+    """`{conversationId, modelId, segments, status?}`, with the last text of the answer.
 
-    Raises Unavailable with the code of an answer that failed.
+    Raises Unavailable with the code of a failed answer.
     """
     wire = {
         "conversationId": log.conversation_id,

@@ -1,4 +1,4 @@
-"""tools/call: found, checked, run, timed."""
+"""tools/call: find the tool, read its arguments, run it within a time limit."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ CALL_SECONDS = 600.0
 
 
 def tool_named(endpoint: McpEndpoint, message: Message) -> McpTool:
-    """The tool that a call names. Raises RpcError -32602 where there is none."""
+    """The tool that a call names. Raises RpcError -32602 for an unknown tool."""
     name = message.params["name"]
     tools = {tool.name: tool for tool in endpoint.registry()}
     if name not in tools:
@@ -37,8 +37,10 @@ class PreparedCall:
     protocol: ProtocolVersion
 
     async def run(self, report: Report) -> JSON:
-        """The result's own part of the answer. Raises what the tool raises, and Unavailable
-        TIMED_OUT after CALL_SECONDS."""
+        """Run the tool and return the `result` of the answer.
+
+        Raises what the tool raises, and Unavailable TIMED_OUT after CALL_SECONDS.
+        """
         call = Call(request_id.get(), self.protocol.version, report, self.protocol.capabilities)
         try:
             async with asyncio.timeout(CALL_SECONDS) as limit:
@@ -46,8 +48,8 @@ class PreparedCall:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            told = f"The call was ended after {CALL_SECONDS:.0f} seconds. Ask for less at once."
-            raise Unavailable(told, code="TIMED_OUT", retryable=False) from error
+            message = f"The call was ended after {CALL_SECONDS:.0f} seconds. Ask for less at once."
+            raise Unavailable(message, code="TIMED_OUT", retryable=False) from error
 
 
 def prepare(tool: McpTool, message: Message, protocol: ProtocolVersion) -> PreparedCall:
@@ -60,11 +62,11 @@ def _result(value: JSON | Contents) -> JSON:
     if isinstance(value, Contents):
         return {"content": list(value.items)}
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    # A file's name may hold bytes that are no text, as halves of surrogate pairs.
+    # File names that are not UTF-8 contain lone surrogates.
     clean = text.encode(errors="replace").decode()
     structured = value if clean == text else json.loads(clean)
     return {"content": [{"type": "text", "text": clean}], "structuredContent": structured}
 
 
 async def no_progress(message: str, done: float | None, total: float | None) -> None:
-    """The report of a caller who did not ask for progress."""
+    """Discard progress: the client did not request it."""

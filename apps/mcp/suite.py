@@ -1,4 +1,4 @@
-"""The conformance suite's own tools, beside ours while CODEINFO_TEST_TOOLS is set."""
+"""The tools of the conformance suite, added if CODEINFO_TEST_TOOLS is set."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -11,7 +11,7 @@ from apps.mcp.types import McpTool
 
 
 def with_suite(own: Sequence[McpTool]) -> Sequence[McpTool]:
-    """An endpoint's tools, and those of `settings.MCP_TEST_TOOLS` where tests want them."""
+    """The tools of an endpoint, followed by `settings.MCP_TEST_TOOLS` if tests enable them."""
     if not config().test_tools:
         return own
     return (*own, *cast(Sequence[McpTool], import_string(settings.MCP_TEST_TOOLS)))
