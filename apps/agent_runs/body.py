@@ -1,4 +1,4 @@
-"""What the agents' routes are sent (docs/contract.md §7); the first rule that is broken wins."""
+"""Parse the bodies of the agents' routes (docs/contract.md §7); the first error wins."""
 
 from collections.abc import Mapping
 from typing import Any

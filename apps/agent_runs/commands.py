@@ -1,7 +1,7 @@
-"""Runs commands: step after step, each an ordinary run, the conversation held from first to last.
+"""Run commands: one run per step, with the conversation locked from the first to the last.
 
-A step that fails or is stopped is the last. A step that failed only because the provider could not
-reconnect is tried again. All of it belongs to the server's event loop.
+A step that fails or is stopped ends the command. A step that failed because the provider could not
+reconnect is retried. Everything runs on the server's event loop.
 """
 
 import asyncio
@@ -34,7 +34,11 @@ Status = CommandRun.Status
 
 @dataclass(frozen=True)
 class CommandEnd:
-    """How a command ended; `note` says why, where no step's answer does."""
+    """The end of a command.
+
+    status: a final `CommandRun.Status`.
+    note: `{code, message}`; None if the answer of the last step states the reason.
+    """
 
     status: str
     note: Mapping[str, str] | None = None
@@ -42,7 +46,15 @@ class CommandEnd:
 
 @dataclass(eq=False)
 class Execution:
-    """A command under way. `log` is the run of its present step; `done` is set when it is over."""
+    """A running command.
+
+    steps: one request per step.
+    log: the run of the present step.
+    stopping: set by a Stop or a shutdown; no further step starts.
+    closing: the process is shutting down, so the end is INTERRUPTED and not a Stop.
+    done: set when the command has ended.
+    end: None while it runs.
+    """
 
     steps: Sequence[StartTurn]
     log: RunLog
@@ -53,12 +65,12 @@ class Execution:
     _step_changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait_for_next_step(self, log: RunLog) -> None:
-        """Return once `log` is no longer the present step's, or the command is over."""
+        """Return when `log` is no longer the present step's, or the command has ended."""
         while self.log is log and not self.done.is_set():
             await self._step_changed.wait()
 
     def start_step(self, log: RunLog) -> None:
-        """Go on to another step, or to another attempt at this one."""
+        """Switch to the run of the next step, or of a retry."""
         self.log = log
         self._wake()
 
@@ -72,7 +84,7 @@ class Execution:
         self._step_changed = asyncio.Event()
 
     def stop(self) -> None:
-        """End the present step and begin no other."""
+        """Stop the present step and start no other."""
         self.stopping.set()
         runner.stop(self.log)
 
@@ -83,7 +95,7 @@ class Execution:
 
     @property
     def context(self) -> dict[str, Any]:
-        """What logs may tell of it."""
+        """Fields for log entries; no texts."""
         return {"conversationId": self.log.conversation_id, "command": self.log.command}
 
 
@@ -91,16 +103,16 @@ _executions: set[Execution] = set()
 
 
 async def start(steps: Sequence[StartTurn]) -> Execution:
-    """Begin a command: its first step runs when this returns.
+    """Start a command. Returns when its first step runs.
 
-    Raises what `runner.start` raises; then nothing has changed. A caller that is cancelled
-    meanwhile leaves either nothing or a whole command behind.
+    Raises what `runner.start` raises; then nothing has changed. If the caller is cancelled, the
+    command either does not exist or continues.
     """
     return await asyncio.shield(spawn(_begin(steps)))
 
 
 async def shutdown() -> None:
-    """End every command and every other live run of this process; returns when all is saved."""
+    """End every command and every other live run of this process. Returns when all are saved."""
     executions = list(_executions)
     for execution in executions:
         execution.closing = True
@@ -127,7 +139,7 @@ async def _supervise(execution: Execution) -> None:
 
 
 async def _run(execution: Execution) -> CommandEnd:
-    """Every step to its end, the first of which has begun."""
+    """Run every step; the first one has started."""
     for number, step in enumerate(execution.steps):
         if number and (refusal := await _next(execution, step)):
             return refusal
@@ -139,8 +151,8 @@ async def _run(execution: Execution) -> CommandEnd:
 
 
 async def _next(execution: Execution, step: StartTurn) -> CommandEnd | None:
-    """Begin a step, or say why it was not begun."""
-    if execution.stopping.is_set() or not await database(leases.wanted, execution.id):
+    """Start a step. Returns None, or the end of the command if it must not start."""
+    if execution.stopping.is_set() or not await database(leases.may_continue, execution.id):
         return _stopped(execution)
     try:
         execution.start_step(await runner.start(step))
@@ -160,7 +172,7 @@ def _stopped(execution: Execution) -> CommandEnd:
 
 
 async def _answer(execution: Execution, step: StartTurn) -> Terminal:
-    """The end of the present step, after further attempts where it could only not reconnect."""
+    """The end of the present step, after retries of failures to reconnect."""
     for attempt in range(1, ATTEMPTS):
         end = await _wait_for_end(execution.log)
         if not _reconnecting(end):
@@ -183,7 +195,7 @@ def _reconnecting(end: Terminal) -> bool:
 
 
 async def _sleep_unless_stopped(execution: Execution, seconds: float) -> None:
-    """Wait, but not beyond a Stop."""
+    """Sleep, or return at a Stop."""
     waits = {spawn(pause(seconds)), spawn(execution.stopping.wait())}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
@@ -194,6 +206,6 @@ async def _release(execution: Execution, end: CommandEnd) -> None:
     try:
         await database(leases.end, execution.id, end.status, end.note)
     except DatabaseError as error:
-        # Whoever asks for the conversation next finds the hold abandoned.
+        # The next run in the conversation finds the lock stale (`leases.stale`).
         logger.warning("command not ended: %s", error, extra={"context": execution.context})
     logger.info("command finished", extra={"context": execution.context | {"status": end.status}})

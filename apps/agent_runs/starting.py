@@ -1,5 +1,7 @@
-"""From what a caller asks of an agent to the runs that answer it; all that can be refused is
-refused here or by the start of the first run, before anybody is told that it has begun."""
+"""Turn a request to an agent into the requests of its runs.
+
+Every error is raised here or by the start of the first run, before the caller gets an answer.
+"""
 
 import asyncio
 import uuid
@@ -20,7 +22,13 @@ from apps.core.errors import Unavailable
 
 @dataclass(frozen=True)
 class AgentRequest:
-    """What a caller wants of an agent. Without a conversation's id a new one is begun."""
+    """A request to an agent.
+
+    agent: its name.
+    conversation_id: None: a new conversation.
+    working_folder: absolute path here or on the host; None: the agent's default.
+    source: stored with the conversation and its turns.
+    """
 
     agent: str
     conversation_id: str | None = None
@@ -29,7 +37,7 @@ class AgentRequest:
 
 
 async def instruction(request: AgentRequest, text: str) -> StartTurn:
-    """The run that answers an instruction.
+    """The request of the run that answers an instruction (contract.md §7).
 
     Raises NotFound AGENT_NOT_FOUND, InvalidInput (AGENT_INVALID, WORKING_FOLDER_INVALID,
     WORKING_FOLDER_NOT_FOUND, AGENT_MISMATCH), Conflict CONVERSATION_ARCHIVED, Unavailable
@@ -40,7 +48,7 @@ async def instruction(request: AgentRequest, text: str) -> StartTurn:
 
 
 async def command(request: AgentRequest, name: str) -> tuple[StartTurn, ...]:
-    """The runs of a command's steps, in order, which hold their conversation together.
+    """The requests of a command's steps, in order; they share one lock (`leases`).
 
     Raises what `instruction` raises, and NotFound COMMAND_NOT_FOUND, InvalidInput COMMAND_INVALID.
     """
@@ -84,7 +92,7 @@ async def _turn(request: AgentRequest, agent: Agent, text: str) -> StartTurn:
             repositories=agent.repositories,
             home=home_of(agent),
             folder=folder,
-            # The same model for Codex, whose own key this is.
+            # Codex reads the model from its configuration.
             config={**agent.config, "model": model} if agent.provider == "codex" else {},
         ),
     )
@@ -92,7 +100,7 @@ async def _turn(request: AgentRequest, agent: Agent, text: str) -> StartTurn:
 
 @database_sync_to_async
 def _open_conversation(conversation_id: str, agent: Agent) -> Conversation | None:
-    """The conversation, where there is one and this agent may go on with it."""
+    """The conversation if it exists. Raises what `rows.check_open` raises."""
     conversation = Conversation.objects.filter(pk=conversation_id).first()
     if conversation is not None:
         rows.check_open(conversation, agent.name)
@@ -100,7 +108,7 @@ def _open_conversation(conversation_id: str, agent: Agent) -> Conversation | Non
 
 
 async def _model(agent: Agent, last: str) -> str:
-    """The model its folder names, else the conversation's last, else the provider's first."""
+    """The model of the definition, else the last of the conversation, else the provider's first."""
     provider = registry.providers().get(agent.provider)
     if provider is None:
         raise _unavailable(agent, "This version does not have this provider.")

@@ -7,7 +7,7 @@ from apps.agents.events import TurnFailed, TurnFinished, TurnStopped
 from apps.conversations import runner
 from apps.conversations.models import ID_PATTERN
 from apps.conversations.parts import answer
-from apps.conversations.serializers import UNREADABLE
+from apps.conversations.serializers import UNSTORABLE
 from apps.conversations.stream import RunLog
 from apps.core.errors import InvalidInput, Unavailable
 from apps.mcp.steps import describe_step
@@ -16,7 +16,7 @@ from apps.mcp.types import JSON, Call
 
 def required_text(arguments: Mapping[str, Any], name: str) -> str:
     """The argument with characters that databases refuse replaced. Raises InvalidInput if blank."""
-    text = UNREADABLE.sub("\ufffd", arguments[name])
+    text = UNSTORABLE.sub("\ufffd", arguments[name])
     if not text.strip():
         raise InvalidInput(f"{name} must not be blank.")
     return text

@@ -13,7 +13,7 @@ from apps.agents.providers import registry
 from apps.agents.providers.codex import flags
 from apps.conversations import runner
 from apps.conversations.models import Source
-from apps.conversations.serializers import UNREADABLE
+from apps.conversations.serializers import UNSTORABLE
 from apps.conversations.stream import RunLog
 from apps.conversations.types import StartTurn
 from apps.core.config import PROVIDERS, config
@@ -80,7 +80,7 @@ def _codex_flags() -> JSON:
 async def _model(provider_id: str, requested: str | None) -> str:
     """The requested model if the caller may choose it, else the provider's first."""
     if requested and provider_id in CHOOSABLE:
-        return UNREADABLE.sub("\ufffd", requested)
+        return UNSTORABLE.sub("\ufffd", requested)
     if provider_id == CODEX and config().mcp_codex_model:
         return config().mcp_codex_model
     provider = registry.providers().get(provider_id)
