@@ -1,5 +1,5 @@
-"""Agents: their folders, what runs of them are asked and with which limits, their commands, page
-and API.
+"""Agents: their definitions (folders on disk), their runs and commands, the page and the API.
 
-An answer of an agent is a run like any other, by `apps.conversations.runner`.
+An "agent" here is a definition: a folder that names a provider, a model, tools and rights. A run of
+an agent is a run of `apps.conversations.runner` with the settings of that definition.
 """

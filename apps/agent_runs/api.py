@@ -14,14 +14,14 @@ from apps.core.errors import Unavailable
 
 
 async def listing(request: HttpRequest) -> JsonResponse:
-    """`GET /agents`, to those that do not ask for a page."""
+    """`GET /agents` as JSON."""
     found = await asyncio.to_thread(definitions.all_agents)
     return JsonResponse({"agents": [agent_wire(agent) for agent in found]})
 
 
 @require_GET
 async def command_list(request: HttpRequest, agent: str) -> JsonResponse:
-    """`GET /agents/<agent>/commands`: those that cannot be run are disabled."""
+    """`GET /agents/<agent>/commands`; commands that cannot be run are disabled."""
     try:
         found = await asyncio.to_thread(definitions.agent_named, agent)
     except Unavailable as error:
@@ -31,9 +31,9 @@ async def command_list(request: HttpRequest, agent: str) -> JsonResponse:
 
 @require_POST
 async def run(request: HttpRequest, agent: str) -> JsonResponse:
-    """`POST /agents/<agent>/run`: 202, and the answer goes on by itself."""
-    ask, text = body.instruction(agent, body_of(request))
-    log = await runner.start(await starting.instruction(ask, text))
+    """`POST /agents/<agent>/run`: 202 once the run has started."""
+    agent_request, text = body.instruction(agent, body_of(request))
+    log = await runner.start(await starting.instruction(agent_request, text))
     wire = {
         "status": "started",
         "agentName": agent,
@@ -46,9 +46,9 @@ async def run(request: HttpRequest, agent: str) -> JsonResponse:
 
 @require_POST
 async def run_command(request: HttpRequest, agent: str) -> JsonResponse:
-    """`POST /agents/<agent>/commands/run`: 202 once the first step has begun."""
-    ask, name = body.command(agent, body_of(request))
-    execution = await commands.start(await starting.command(ask, name))
+    """`POST /agents/<agent>/commands/run`: 202 once the first step has started."""
+    agent_request, name = body.command(agent, body_of(request))
+    execution = await commands.start(await starting.command(agent_request, name))
     wire: dict[str, Any] = {
         "status": "started",
         "agentName": agent,

@@ -1,7 +1,7 @@
-"""Runs commands: step after step, each an ordinary run, the conversation held from first to last.
+"""Run commands: one run per step, with the conversation locked from the first to the last.
 
-A step that fails or is stopped is the last. A step that failed only because the provider could not
-reconnect is tried again. All of it belongs to the server's event loop.
+A step that fails or is stopped ends the command. A step that failed because the provider could not
+reconnect is retried. Everything runs on the server's event loop.
 """
 
 import asyncio
@@ -33,8 +33,12 @@ Status = CommandRun.Status
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a command ended; `note` says why, where no step's answer does."""
+class CommandEnd:
+    """The end of a command.
+
+    status: a final `CommandRun.Status`.
+    note: `{code, message}`; None if the answer of the last step states the reason.
+    """
 
     status: str
     note: Mapping[str, str] | None = None
@@ -42,37 +46,45 @@ class Ended:
 
 @dataclass(eq=False)
 class Execution:
-    """A command under way. `log` is the run of its present step; `done` is set when it is over."""
+    """A running command.
+
+    steps: one request per step.
+    log: the run of the present step.
+    stopping: set by a Stop or a shutdown; no further step starts.
+    closing: the process is shutting down, so the end is INTERRUPTED and not a Stop.
+    done: set when the command has ended.
+    end: None while it runs.
+    """
 
     steps: Sequence[StartTurn]
     log: RunLog
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     closing: bool = False
     done: asyncio.Event = field(default_factory=asyncio.Event)
-    ended: Ended | None = None
-    _turned: asyncio.Event = field(default_factory=asyncio.Event)
+    end: CommandEnd | None = None
+    _step_changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def turned(self, log: RunLog) -> None:
-        """Return once `log` is no longer the present step's, or the command is over."""
+    async def wait_for_next_step(self, log: RunLog) -> None:
+        """Return when `log` is no longer the present step's, or the command has ended."""
         while self.log is log and not self.done.is_set():
-            await self._turned.wait()
+            await self._step_changed.wait()
 
-    def go_on_with(self, log: RunLog) -> None:
-        """Go on to another step, or to another attempt at this one."""
+    def start_step(self, log: RunLog) -> None:
+        """Switch to the run of the next step, or of a retry."""
         self.log = log
         self._wake()
 
-    def finish(self, ended: Ended) -> None:
-        self.ended = ended
+    def finish(self, end: CommandEnd) -> None:
+        self.end = end
         self.done.set()
         self._wake()
 
     def _wake(self) -> None:
-        self._turned.set()
-        self._turned = asyncio.Event()
+        self._step_changed.set()
+        self._step_changed = asyncio.Event()
 
     def stop(self) -> None:
-        """End the present step and begin no other."""
+        """Stop the present step and start no other."""
         self.stopping.set()
         runner.stop(self.log)
 
@@ -83,25 +95,25 @@ class Execution:
 
     @property
     def context(self) -> dict[str, Any]:
-        """What logs may tell of it."""
+        """Fields for log entries; no texts."""
         return {"conversationId": self.log.conversation_id, "command": self.log.command}
 
 
-_live: set[Execution] = set()
+_executions: set[Execution] = set()
 
 
 async def start(steps: Sequence[StartTurn]) -> Execution:
-    """Begin a command: its first step runs when this returns.
+    """Start a command. Returns when its first step runs.
 
-    Raises what `runner.start` raises; then nothing has changed. A caller that is cancelled
-    meanwhile leaves either nothing or a whole command behind.
+    Raises what `runner.start` raises; then nothing has changed. If the caller is cancelled, the
+    command either does not exist or continues.
     """
     return await asyncio.shield(spawn(_begin(steps)))
 
 
 async def shutdown() -> None:
-    """End every command and every other live run of this process; returns when all is saved."""
-    executions = list(_live)
+    """End every command and every other live run of this process. Returns when all are saved."""
+    executions = list(_executions)
     for execution in executions:
         execution.closing = True
         execution.stopping.set()
@@ -111,68 +123,68 @@ async def shutdown() -> None:
 
 async def _begin(steps: Sequence[StartTurn]) -> Execution:
     execution = Execution(steps, await runner.start(steps[0]))
-    _live.add(execution)
+    _executions.add(execution)
     spawn(_supervise(execution))
     return execution
 
 
 async def _supervise(execution: Execution) -> None:
-    ended = Ended(Status.FAILED, leases.INTERRUPTED)
+    end = CommandEnd(Status.FAILED, leases.INTERRUPTED)
     try:
-        ended = await _run(execution)
+        end = await _run(execution)
     finally:
-        await _let_go(execution, ended)
-        _live.discard(execution)
-        execution.finish(ended)
+        await _release(execution, end)
+        _executions.discard(execution)
+        execution.finish(end)
 
 
-async def _run(execution: Execution) -> Ended:
-    """Every step to its end, the first of which has begun."""
+async def _run(execution: Execution) -> CommandEnd:
+    """Run every step; the first one has started."""
     for number, step in enumerate(execution.steps):
-        if number and (ended := await _next(execution, step)):
-            return ended
+        if number and (refusal := await _next(execution, step)):
+            return refusal
         end = await _answer(execution, step)
         if not isinstance(end, TurnFinished):
             stopped = isinstance(end, TurnStopped)
-            return Ended(Status.STOPPED if stopped else Status.FAILED)
-    return Ended(Status.OK)
+            return CommandEnd(Status.STOPPED if stopped else Status.FAILED)
+    return CommandEnd(Status.OK)
 
 
-async def _next(execution: Execution, step: StartTurn) -> Ended | None:
-    """Begin a step, or say why it was not begun."""
-    if execution.stopping.is_set() or not await database(leases.wanted, execution.id):
+async def _next(execution: Execution, step: StartTurn) -> CommandEnd | None:
+    """Start a step. Returns None, or the end of the command if it must not start."""
+    if execution.stopping.is_set() or not await database(leases.may_continue, execution.id):
         return _stopped(execution)
     try:
-        execution.go_on_with(await runner.start(step))
+        execution.start_step(await runner.start(step))
     except CodeinfoError as error:
         if error.code == "COMMAND_STOPPED":
             return _stopped(execution)
-        return Ended(Status.FAILED, {"code": error.code, "message": error.message})
+        return CommandEnd(Status.FAILED, {"code": error.code, "message": error.message})
     if execution.stopping.is_set():
         runner.stop(execution.log)
     return None
 
 
-def _stopped(execution: Execution) -> Ended:
+def _stopped(execution: Execution) -> CommandEnd:
     if execution.closing:
-        return Ended(Status.FAILED, leases.INTERRUPTED)
-    return Ended(Status.STOPPED, leases.STOPPED)
+        return CommandEnd(Status.FAILED, leases.INTERRUPTED)
+    return CommandEnd(Status.STOPPED, leases.STOPPED)
 
 
 async def _answer(execution: Execution, step: StartTurn) -> Terminal:
-    """The end of the present step, after further attempts where it could only not reconnect."""
+    """The end of the present step, after retries of failures to reconnect."""
     for attempt in range(1, ATTEMPTS):
-        end = await _over(execution.log)
+        end = await _wait_for_end(execution.log)
         if not _reconnecting(end):
             return end
-        await _patience(execution, FIRST_PAUSE * 2 ** (attempt - 1))
+        await _sleep_unless_stopped(execution, FIRST_PAUSE * 2 ** (attempt - 1))
         if await _next(execution, step):
             return end
         logger.info("command step tried again", extra={"context": execution.context})
-    return await _over(execution.log)
+    return await _wait_for_end(execution.log)
 
 
-async def _over(log: RunLog) -> Terminal:
+async def _wait_for_end(log: RunLog) -> Terminal:
     while not log.finished:
         await log.wait(log.seq)
     return log.end
@@ -182,18 +194,18 @@ def _reconnecting(end: Terminal) -> bool:
     return isinstance(end, TurnFailed) and bool(RECONNECTING.fullmatch(end.message.strip()))
 
 
-async def _patience(execution: Execution, seconds: float) -> None:
-    """Wait, but not beyond a Stop."""
+async def _sleep_unless_stopped(execution: Execution, seconds: float) -> None:
+    """Sleep, or return at a Stop."""
     waits = {spawn(pause(seconds)), spawn(execution.stopping.wait())}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
 
 
-async def _let_go(execution: Execution, ended: Ended) -> None:
+async def _release(execution: Execution, end: CommandEnd) -> None:
     try:
-        await database(leases.end, execution.id, ended.status, ended.note)
+        await database(leases.end, execution.id, end.status, end.note)
     except DatabaseError as error:
-        # Whoever asks for the conversation next finds the hold abandoned.
+        # The next run in the conversation finds the lock stale (`leases.stale`).
         logger.warning("command not ended: %s", error, extra={"context": execution.context})
-    logger.info("command finished", extra={"context": execution.context | {"status": ended.status}})
+    logger.info("command finished", extra={"context": execution.context | {"status": end.status}})

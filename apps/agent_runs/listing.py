@@ -1,4 +1,4 @@
-"""Agents and their commands as the wire has them, here and over MCP (docs/contract.md §6.2, §7)."""
+"""Agents and commands as JSON, for the API and MCP (docs/contract.md §6.2, §7)."""
 
 from apps.agent_runs.definitions import Agent, Command
 from apps.core.types import JSON
@@ -7,7 +7,7 @@ INVALID = "Invalid command file"
 
 
 def agent_wire(agent: Agent) -> JSON:
-    """`{name, description?, disabled?, warnings?}`; a broken folder's reason is a warning."""
+    """`{name, description?, disabled?, warnings?}`. The problem of an agent is a warning."""
     warnings = [agent.problem] if agent.problem else list(agent.warnings)
     wire: JSON = {"name": agent.name}
     if agent.description:
@@ -18,7 +18,7 @@ def agent_wire(agent: Agent) -> JSON:
 
 
 def command_wire(command: Command) -> JSON:
-    """`{name, description, disabled}`, and the `reason` of one that cannot be run."""
+    """`{name, description, disabled, reason?}`."""
     if command.problem:
         return {
             "name": command.name,

@@ -1,4 +1,4 @@
-"""What an agent may do, in words for whoever is about to run it."""
+"""The rights of an agent as text, for the user who runs it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,12 @@ from apps.retrieval.tools import TOOLS
 
 @dataclass(frozen=True)
 class Fact:
-    """`what` it may do and to which extent; `beyond` marks what goes beyond reading."""
+    """One line of the rights.
+
+    what: the kind of access, such as "Writes".
+    extent: what it covers.
+    beyond: True if it is more than reading.
+    """
 
     what: str
     extent: str
@@ -17,14 +22,14 @@ class Fact:
 
 
 def facts(agent: Agent) -> tuple[Fact, ...]:
-    """Reading, writing, running, the network, and servers that are not ours."""
+    """The rights of an agent: repositories, tools, writes, programs, network, MCP servers."""
     return tuple(_facts(agent))
 
 
 def _facts(agent: Agent) -> Iterator[Fact]:
     yield Fact("Reads", _repositories(agent))
     yield Fact("With", _tools(agent))
-    # Other providers have no tools but ours, and these only read.
+    # Other providers only have the tools of the index, which only read.
     rights = agent.rights if agent.provider == "codex" else None
     if rights is None or not rights.any:
         yield Fact("Changes", "nothing: it cannot write, run programs or reach the network")

@@ -1,5 +1,7 @@
-"""From what a caller asks of an agent to the runs that answer it; all that can be refused is
-refused here or by the start of the first run, before anybody is told that it has begun."""
+"""Turn a request to an agent into the requests of its runs.
+
+Every error is raised here or by the start of the first run, before the caller gets an answer.
+"""
 
 import asyncio
 import uuid
@@ -14,13 +16,19 @@ from apps.agents.prompts import agent_prompt
 from apps.agents.providers import registry
 from apps.conversations import rows
 from apps.conversations.models import Conversation, Source
-from apps.conversations.types import AgentRun, StartTurn
+from apps.conversations.types import AgentSettings, StartTurn
 from apps.core.errors import Unavailable
 
 
 @dataclass(frozen=True)
-class AgentAsk:
-    """What a caller wants of an agent. Without a conversation's id a new one is begun."""
+class AgentRequest:
+    """A request to an agent.
+
+    agent: its name.
+    conversation_id: None: a new conversation.
+    working_folder: absolute path here or on the host; None: the agent's default.
+    source: stored with the conversation and its turns.
+    """
 
     agent: str
     conversation_id: str | None = None
@@ -28,34 +36,34 @@ class AgentAsk:
     source: str = Source.REST
 
 
-async def instruction(ask: AgentAsk, text: str) -> StartTurn:
-    """The run that answers an instruction.
+async def instruction(request: AgentRequest, text: str) -> StartTurn:
+    """The request of the run that answers an instruction (contract.md §7).
 
     Raises NotFound AGENT_NOT_FOUND, InvalidInput (AGENT_INVALID, WORKING_FOLDER_INVALID,
     WORKING_FOLDER_NOT_FOUND, AGENT_MISMATCH), Conflict CONVERSATION_ARCHIVED, Unavailable
     PROVIDER_UNAVAILABLE, AGENTS_UNAVAILABLE.
     """
-    agent = await _agent(ask.agent)
-    return await _turn(ask, agent, text)
+    agent = await _agent(request.agent)
+    return await _turn(request, agent, text)
 
 
-async def command(ask: AgentAsk, name: str) -> tuple[StartTurn, ...]:
-    """The runs of a command's steps, in order, which hold their conversation together.
+async def command(request: AgentRequest, name: str) -> tuple[StartTurn, ...]:
+    """The requests of a command's steps, in order; they share one lock (`leases`).
 
     Raises what `instruction` raises, and NotFound COMMAND_NOT_FOUND, InvalidInput COMMAND_INVALID.
     """
-    agent = await _agent(ask.agent)
+    agent = await _agent(request.agent)
     found = agent.command(name)
-    turn = await _turn(ask, agent, found.steps[0])
-    held, total = str(uuid.uuid4()), len(found.steps)
+    turn = await _turn(request, agent, found.steps[0])
+    command_run, total = str(uuid.uuid4()), len(found.steps)
     assert turn.agent is not None
-    brings = replace(turn.agent, command_run=held)
+    settings = replace(turn.agent, command_run=command_run)
     return tuple(
         replace(
             turn,
             message=text,
             agent=replace(
-                brings, command={"name": found.name, "stepIndex": number, "totalSteps": total}
+                settings, command={"name": found.name, "stepIndex": number, "totalSteps": total}
             ),
         )
         for number, text in enumerate(found.steps, 1)
@@ -66,33 +74,33 @@ async def _agent(name: str) -> Agent:
     return (await asyncio.to_thread(definitions.agent_named, name)).usable()
 
 
-async def _turn(ask: AgentAsk, agent: Agent, text: str) -> StartTurn:
-    folder = await asyncio.to_thread(working_folder, ask.working_folder)
-    conversation_id = ask.conversation_id or str(uuid.uuid4())
-    kept = await _kept(conversation_id, agent)
-    model = await _model(agent, kept.model if kept else "")
+async def _turn(request: AgentRequest, agent: Agent, text: str) -> StartTurn:
+    folder = await asyncio.to_thread(working_folder, request.working_folder)
+    conversation_id = request.conversation_id or str(uuid.uuid4())
+    conversation = await _open_conversation(conversation_id, agent)
+    model = await _model(agent, conversation.model if conversation else "")
     return StartTurn(
         conversation_id=conversation_id,
         message=text,
         provider=agent.provider,
         model=model,
-        source=ask.source,
-        agent=AgentRun(
+        source=request.source,
+        agent=AgentSettings(
             name=agent.name,
             system_prompt=agent_prompt(agent.system_prompt),
             tools=agent.tools,
             repositories=agent.repositories,
             home=home_of(agent),
             folder=folder,
-            # The same model for Codex, whose own key this is.
+            # Codex reads the model from its configuration.
             config={**agent.config, "model": model} if agent.provider == "codex" else {},
         ),
     )
 
 
 @database_sync_to_async
-def _kept(conversation_id: str, agent: Agent) -> Conversation | None:
-    """The conversation, where there is one and this agent may go on with it."""
+def _open_conversation(conversation_id: str, agent: Agent) -> Conversation | None:
+    """The conversation if it exists. Raises what `rows.check_open` raises."""
     conversation = Conversation.objects.filter(pk=conversation_id).first()
     if conversation is not None:
         rows.check_open(conversation, agent.name)
@@ -100,23 +108,23 @@ def _kept(conversation_id: str, agent: Agent) -> Conversation | None:
 
 
 async def _model(agent: Agent, last: str) -> str:
-    """The model its folder names, else the conversation's last, else the provider's first."""
+    """The model of the definition, else the last of the conversation, else the provider's first."""
     provider = registry.providers().get(agent.provider)
     if provider is None:
-        raise _away(agent, "This version does not have this provider.")
+        raise _unavailable(agent, "This version does not have this provider.")
     state = await provider.availability()
     if not state.available:
-        raise _away(agent, state.reason or f"{provider.label} is not available.")
+        raise _unavailable(agent, state.reason or f"{provider.label} is not available.")
     if agent.model:
         return agent.model
     try:
-        offered = [model.key for model in await provider.models()]
+        models = [model.key for model in await provider.models()]
     except Unavailable as error:
-        raise _away(agent, error.message) from error
-    if not offered:
-        raise _away(agent, f"{provider.label} offers no model.")
-    return last if last in offered else offered[0]
+        raise _unavailable(agent, error.message) from error
+    if not models:
+        raise _unavailable(agent, f"{provider.label} offers no model.")
+    return last if last in models else models[0]
 
 
-def _away(agent: Agent, reason: str) -> Unavailable:
+def _unavailable(agent: Agent, reason: str) -> Unavailable:
     return Unavailable(reason, code="PROVIDER_UNAVAILABLE", details={"provider": agent.provider})

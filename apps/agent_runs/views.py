@@ -1,4 +1,4 @@
-"""The Agents page: its HTML and its two form posts. The answers come over the chat's socket."""
+"""The Agents page: its HTML and form posts. Answers are sent over the chat's websocket."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from apps.agent_runs import api, commands, definitions, starting
 from apps.agent_runs.definitions import Agent
 from apps.agent_runs.rights import facts
-from apps.agent_runs.starting import AgentAsk
+from apps.agent_runs.starting import AgentRequest
 from apps.agents.providers import registry
 from apps.conversations import runner, sidebar, transcript
 from apps.conversations.answers.markdown import AnswerRenderer
@@ -39,7 +39,7 @@ ELSEWHERE = (
 
 @require_safe
 async def agents_view(request: HttpRequest) -> HttpResponseBase:
-    """`GET /agents`: the page to those that name text/html, else the list as JSON."""
+    """`GET /agents`: the page if text/html is accepted, else the list as JSON."""
     response: HttpResponse = (
         await sync_to_async(_page)(request) if wants_html(request) else await api.listing(request)
     )
@@ -48,36 +48,36 @@ async def agents_view(request: HttpRequest) -> HttpResponseBase:
 
 
 def _page(request: HttpRequest) -> HttpResponse:
-    """`?a=<agent>&c=<conversation>`: a conversation of that agent; without one, a new one."""
-    asked = request.GET.get("a", "")
+    """`?a=<agent>&c=<conversation>`: a conversation of an agent, or a new one."""
+    requested_name = request.GET.get("a", "")
     shown = transcript.context(request.GET.dict())
     conversation: Conversation | None = shown["conversation"]
-    if conversation is not None and conversation.agent_name != asked:
+    if conversation is not None and conversation.agent_name != requested_name:
         return redirect(transcript.address(conversation.id, conversation.agent_name))
-    found, away = _agents()
-    agent = _chosen(found, asked)
-    missing = bool(asked) and agent is None
-    of = agent.name if agent else asked or NOBODY
+    agents, away = _agents()
+    agent = _chosen(agents, requested_name)
+    missing = bool(requested_name) and agent is None
+    owner_name = agent.name if agent else requested_name or NOBODY
     context = {
-        "agents": found,
+        "agents": agents,
         "agent": agent,
         "unreadable": away,
         "missing": missing,
-        "asked_agent": asked,
+        "requested_agent": requested_name,
         "agents_home": config().agents_home,
         "page_keys": PAGE_KEYS,
         "untitled": "" if agent else "Agents",
         "page_address": f"/agents?{urlencode({'a': agent.name})}" if agent else "/agents",
         **shown,
         **_about(agent),
-        **sidebar.context(SidebarQuery(current=shown["conversation_id"], agent=of)),
+        **sidebar.context(SidebarQuery(current=shown["conversation_id"], agent=owner_name)),
     }
-    # What an agent that is gone has said can still be read.
+    # The conversations of a removed agent can still be read.
     status = 404 if missing and conversation is None else 200
     return render(request, "conversations/agents/page.html", context, status=status)
 
 
-# The sidebar of a page without an agent: no conversation has this one.
+# Agent name for the sidebar of a page without an agent; no conversation has it.
 NOBODY = "__nobody__"
 
 
@@ -88,11 +88,11 @@ def _agents() -> tuple[tuple[Agent, ...], Unavailable | None]:
         return (), error
 
 
-def _chosen(found: tuple[Agent, ...], name: str) -> Agent | None:
+def _chosen(agents: tuple[Agent, ...], name: str) -> Agent | None:
     if name:
-        return next((agent for agent in found if agent.name == name), None)
-    usable = (agent for agent in found if not agent.problem)
-    return next(usable, found[0] if found else None)
+        return next((agent for agent in agents if agent.name == name), None)
+    usable = (agent for agent in agents if not agent.problem)
+    return next(usable, agents[0] if agents else None)
 
 
 def _about(agent: Agent | None) -> dict[str, Any]:
@@ -114,14 +114,14 @@ def _markdown(text: str) -> SafeString:
 
 @require_POST
 async def send(request: HttpRequest) -> HttpResponse:
-    """`POST /ui/agents/send`: an instruction. Its turn appears over the socket."""
+    """`POST /ui/agents/send`: run an instruction. Its turns are sent over the websocket."""
     form = request.POST
     try:
         check_rate("chat", address_of(request))
         text = form.get("message", "")
         if not text.strip():
             raise InvalidInput("instruction is required")
-        log = await runner.start(await starting.instruction(_ask(form), text))
+        log = await runner.start(await starting.instruction(_agent_request(form), text))
     except CodeinfoError as error:
         return _problem(error)
     return _sent(form, log, {"turn": log.turn_id})
@@ -129,40 +129,40 @@ async def send(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 async def execute(request: HttpRequest) -> HttpResponse:
-    """`POST /ui/agents/execute`: a command. Its steps appear over the socket, one by one."""
+    """`POST /ui/agents/execute`: run a command. Its steps are sent over the websocket."""
     form = request.POST
     try:
         check_rate("chat", address_of(request))
         if not form.get("command"):
             raise InvalidInput("Choose a command first.")
-        steps = await starting.command(_ask(form), form["command"])
+        steps = await starting.command(_agent_request(form), form["command"])
         execution = await commands.start(steps)
     except CodeinfoError as error:
         return _problem(error)
-    # What was typed meanwhile stays: it is no part of the command.
+    # Text in the composer is not part of the command and stays.
     return _sent(form, execution.log, {"turn": execution.log.turn_id, "keepsDraft": True})
 
 
-def _ask(form: QueryDict) -> AgentAsk:
+def _agent_request(form: QueryDict) -> AgentRequest:
     """Raises InvalidInput."""
     conversation_id = form.get("c", "")
     if not re.match(ID_PATTERN, conversation_id):
         raise InvalidInput("The conversation's id cannot be used.")
-    return AgentAsk(form.get("a", ""), conversation_id, form.get("working_folder") or None)
+    return AgentRequest(form.get("a", ""), conversation_id, form.get("working_folder") or None)
 
 
-def _sent(form: QueryDict, log: RunLog, told: Mapping[str, Any]) -> HttpResponse:
+def _sent(form: QueryDict, log: RunLog, detail: Mapping[str, Any]) -> HttpResponse:
     return HttpResponse(
         render_to_string("conversations/agents/_sent.html"),
         headers={
             "HX-Push-Url": transcript.address(log.conversation_id, form.get("a", "")),
-            "HX-Trigger": json.dumps({"chat:sent": told}),
+            "HX-Trigger": json.dumps({"chat:sent": detail}),
         },
     )
 
 
 def _problem(error: CodeinfoError) -> HttpResponse:
-    """A refusal, said above the composer; nothing of the page is lost."""
+    """An error message above the composer; the page keeps its state."""
     message = ELSEWHERE if error.code == "RUN_IN_PROGRESS" else error.message
     context = {"message": message, "code": error.code}
     body = render_to_string("conversations/agents/_problem.html", context)

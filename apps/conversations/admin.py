@@ -1,4 +1,4 @@
-"""Conversations and turns to look at: archive, restore, delete, and a title to mend."""
+"""Conversations and turns in the admin: archive, restore, delete and rename."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from apps.conversations import services
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.parts import content
 
-# Django's classes take no type argument when they run; its stubs want one.
+# Django's stubs require a type argument that its classes do not accept at run time.
 if TYPE_CHECKING:
     Base = admin.ModelAdmin[Any]
     Inline = admin.TabularInline[Any, Any]
@@ -21,7 +21,7 @@ SHOWN = 200
 
 
 class Words:
-    """A column with the beginning of what was said."""
+    """A column with the beginning of the text."""
 
     def words(self, turn: Turn) -> str:
         text = content(turn.parts)
@@ -75,7 +75,7 @@ class ConversationAdmin(Base):
         self.message_user(request, f"Restored: {count}", messages.SUCCESS)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What the question shows: the conversations, not each of their turns."""
+        """Objects of the confirmation page: the conversations without their turns."""
         names = [str(conversation) for conversation in objs]
         return names, {"conversations": len(names)}, set(), []
 

@@ -1,4 +1,4 @@
-"""`POST /chat` in both its forms, what there is to choose from, and Stop (docs/contract.md §2)."""
+"""`POST /chat` in both forms, the providers and models, and Stop (docs/contract.md §2)."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ HEARTBEAT_SECONDS = 15.0
 
 @require_POST
 async def chat(request: HttpRequest) -> HttpResponseBase:
-    """Start an answer: 202 and its ids or, to those who accept an event stream, the answer."""
+    """`POST /chat`: start a run. Returns 202 with its ids, or an event stream if accepted."""
     question, ends_with_stream = chat_body.parse(body_of(request))
     log = await runner.start(question)
     if "text/event-stream" not in request.headers.get("Accept", ""):
@@ -61,7 +61,7 @@ def _started(log: RunLog) -> dict[str, str]:
 
 
 async def event_stream(log: RunLog, *, ends_with_stream: bool) -> AsyncIterator[str]:
-    """A run from its beginning to its end, a heartbeat first and whenever it is silent."""
+    """The frames of a run, with a heartbeat first and after HEARTBEAT_SECONDS without events."""
     after = 0
     yield sse.HEARTBEAT
     try:
@@ -71,16 +71,18 @@ async def event_stream(log: RunLog, *, ends_with_stream: bool) -> AsyncIterator[
                     await idle_timeout.wait(log.wait(after), HEARTBEAT_SECONDS)
                 except TimeoutError:
                     yield sse.HEARTBEAT
-                news = log.envelopes[after:]
-                after += len(news)
-                if told := "".join(sse.frames((one.event for one in news), log.transcript)):
-                    yield told
+                new = log.envelopes[after:]
+                after += len(new)
+                if frames := "".join(
+                    sse.frames((envelope.event for envelope in new), log.transcript)
+                ):
+                    yield frames
     finally:
         if after < log.seq or not log.finished:
-            _left(log, ends_with_stream)
+            _on_disconnect(log, ends_with_stream)
 
 
-def _left(log: RunLog, ends_with_stream: bool) -> None:
+def _on_disconnect(log: RunLog, ends_with_stream: bool) -> None:
     context = {
         "reason": "client_disconnect",
         "conversationId": log.conversation_id,
@@ -95,8 +97,8 @@ def _left(log: RunLog, ends_with_stream: bool) -> None:
 @require_POST
 async def cancel(request: HttpRequest, conversation_id: str) -> JsonResponse:
     """`POST /conversations/<id>/cancel {inflightId?}` → 202, or 404 INFLIGHT_NOT_FOUND."""
-    asked = Inflight.read(_json(request))
-    if not await runner.cancel(conversation_id, asked.get("inflightId")):
+    body = Inflight.read(_json(request))
+    if not await runner.cancel(conversation_id, body.get("inflightId")):
         raise NotFound(NO_INFLIGHT["message"], code=NO_INFLIGHT["code"])
     return JsonResponse({"status": "ok"}, status=202)
 
@@ -112,7 +114,7 @@ def _json(request: HttpRequest) -> Any:
 
 @require_GET
 async def providers(request: HttpRequest) -> JsonResponse:
-    """`GET /chat/providers`: each with whether it can be used and, if not, why."""
+    """`GET /chat/providers`: all providers, with the reasons of those that are unavailable."""
     known = registry.providers().values()
     return JsonResponse({"providers": await asyncio.gather(*map(_described, known))})
 
@@ -130,13 +132,13 @@ async def _availability(provider: Provider) -> dict[str, Any]:
 
 @require_GET
 async def models(request: HttpRequest) -> JsonResponse:
-    """`GET /chat/models?provider=`: an empty list and the reason where there are none to be had.
+    """`GET /chat/models?provider=`: the models; if there are none, an empty list and the reason.
 
-    Anything that is no provider means lmstudio, whose absence is a 503 (§2.1).
+    An unknown provider means lmstudio, which answers 503 if it is unavailable (contract.md §2.1).
     """
-    asked = request.GET.get("provider", "")
+    body = request.GET.get("provider", "")
     known = registry.providers()
-    provider = known.get(asked) or known[chat_body.DEFAULT_PROVIDER]
+    provider = known.get(body) or known[chat_body.DEFAULT_PROVIDER]
     availability = await _availability(provider)
     try:
         offered = await provider.models() if availability["available"] else ()

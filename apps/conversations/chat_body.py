@@ -1,4 +1,4 @@
-"""What `POST /chat` is sent, checked in the contract's order (§2.2); the first failure wins."""
+"""Parse the body of `POST /chat`, in the order of contract.md §2.2; the first error wins."""
 
 import json
 import logging
@@ -16,13 +16,13 @@ from apps.core.surrogates import storable
 logger = logging.getLogger("codeinfo.conversations")
 
 DEFAULT_PROVIDER = "lmstudio"
-AN_ID = re.compile(ID_PATTERN)
+VALID_ID = re.compile(ID_PATTERN)
 
 
 def parse(raw: bytes) -> tuple[StartTurn, bool]:
-    """The question, and whether closing its event stream stops it (`cancelOnDisconnect`).
+    """The request, and whether closing its event stream stops the run (`cancelOnDisconnect`).
 
-    Raises InvalidInput with the code and message of the first rule that is broken.
+    Raises InvalidInput with the code and message of the first broken rule.
     """
     cap = config().log_max_client_bytes
     if len(raw) > cap:
@@ -56,6 +56,7 @@ def parse(raw: bytes) -> tuple[StartTurn, bool]:
 
 
 def object_of(raw: bytes) -> Mapping[str, Any]:
+    """The JSON object in a body. Raises InvalidInput."""
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError):
@@ -66,7 +67,7 @@ def object_of(raw: bytes) -> Mapping[str, Any]:
 
 
 def required_text(body: Mapping[str, Any], name: str) -> str:
-    """A string that is not blank, kept as it is but for what no database can hold."""
+    """A string that is not blank, with NUL and lone surrogates replaced. Raises InvalidInput."""
     value = body.get(name)
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(f"{name} is required")
@@ -74,7 +75,8 @@ def required_text(body: Mapping[str, Any], name: str) -> str:
 
 
 def check_id(name: str, value: str) -> None:
-    if not AN_ID.match(value):
+    """Raise InvalidInput if `value` is not a conversation or run id."""
+    if not VALID_ID.match(value):
         raise InvalidInput(f"{name} must be 1-128 characters of A-Z a-z 0-9 . _ : -")
 
 
@@ -99,7 +101,7 @@ def _inflight_id(body: Mapping[str, Any]) -> str | None:
 
 
 def _flags(body: Mapping[str, Any], provider: str) -> dict[str, Any]:
-    """Codex' flags with their defaults; for another provider checked all the same, and ignored."""
+    """The Codex flags with their defaults. For other providers they are checked and ignored."""
     flags: dict[str, Any] = {}
     for flag in FLAGS:
         value = body.get(flag.name)

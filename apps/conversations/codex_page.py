@@ -1,7 +1,6 @@
-"""Setting up Codex on the chat page: what is missing, and logging in with a code.
+"""Set up Codex on the chat page: what is missing, and login with a device code.
 
-The one place on the pages that knows a provider by name, beside its flags: no other can be logged
-in to from here.
+Codex is the only provider with a login, so it is named here and not in the protocol.
 """
 
 from collections.abc import Callable
@@ -22,7 +21,15 @@ TEMPLATE = "conversations/_codex.html"
 
 @dataclass(frozen=True)
 class Setup:
-    """How far Codex is set up; `login` is the login under way or just over, if there is one."""
+    """The state of the Codex setup.
+
+    available: Codex can answer.
+    reason: why not; "" if it can.
+    installed: its SDK is installed.
+    login: the running or last login, if any.
+    home: folder of its login.
+    install: the command that installs it.
+    """
 
     available: bool
     reason: str
@@ -34,19 +41,19 @@ class Setup:
 
 @require_GET
 def panel(request: HttpRequest) -> HttpResponse:
-    """`GET /ui/chat/codex`: what is missing and what to do; asked again while a login is on."""
+    """`GET /ui/chat/codex`: the setup. The page polls it while a login is running."""
     return _answer(request, lambda accounts: accounts.login)
 
 
 @require_POST
 def login(request: HttpRequest) -> HttpResponse:
-    """`POST /ui/chat/codex/login`: a code to enter at OpenAI's page."""
+    """`POST /ui/chat/codex/login`: start a login; shows a code to enter on OpenAI's page."""
     return _answer(request, lambda accounts: accounts.begin_login())
 
 
 @require_POST
 def cancel(request: HttpRequest) -> HttpResponse:
-    """`POST /ui/chat/codex/cancel`: the code is of no use any more."""
+    """`POST /ui/chat/codex/cancel`: cancel the login."""
     return _answer(request, lambda accounts: accounts.cancel_login())
 
 

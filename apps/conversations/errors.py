@@ -36,7 +36,7 @@ def _archived(error: CodeinfoError) -> dict[str, Any]:
     return {"error": "archived"}
 
 
-# The event stream form of POST /chat answers so before the stream opens.
+# Errors of POST /chat before the event stream opens.
 chat_stream = ErrorBodies()
 chat_stream.register("CONVERSATION_ARCHIVED")(_archived)
 
@@ -70,5 +70,5 @@ register_envelope("/conversations", conversations)
 register_envelope("/conversations/bulk/", plain)
 register_envelope("/chat", chat_stream, when=_is_chat_stream)
 register_status("CONVERSATION_ARCHIVED", 410)
-# §2.2: this route has a small limit of its own for the body.
+# contract.md §2.2: this route has a smaller body limit.
 register_route_status("/chat", "PAYLOAD_TOO_LARGE", 400)

@@ -1,4 +1,4 @@
-"""The Codex flags as the page shows and posts them (docs/contract.md §2.2, §10)."""
+"""The form fields of the Codex flags (docs/contract.md §2.2, §10)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,30 +9,37 @@ from django.http import QueryDict
 from apps.agents.providers.codex.flags import EFFORT, FLAGS, Flag, chosen
 from apps.core.errors import InvalidInput
 
-# A form that was drawn with the panel says so: an unticked box posts nothing.
+# Posted by every form with the panel: an unchecked checkbox posts nothing.
 SHOWN = "flags"
 
 
 @dataclass(frozen=True)
-class Row:
-    """One flag of the panel and what it is set to; `options` are (value, label), none for a box."""
+class FlagField:
+    """A field of the panel.
+
+    value: the current value; True or False for a checkbox.
+    options: (value, label) of a list; empty for a checkbox.
+    """
 
     flag: Flag
     value: str | bool
     options: Sequence[tuple[str, str]] = ()
 
 
-def rows(flags: Mapping[str, Any], efforts: Sequence[str] = ()) -> list[Row]:
-    """The panel, lists first. Only `efforts` are offered, where the model says which it takes."""
+def fields(flags: Mapping[str, Any], efforts: Sequence[str] = ()) -> list[FlagField]:
+    """The fields of the panel, lists first.
+
+    efforts: the efforts that the model accepts; empty: unknown, so offer all.
+    """
     values = chosen(flags)
-    made = [Row(flag, values[flag.name], _options(flag, efforts)) for flag in FLAGS]
-    return sorted(made, key=lambda row: not row.options)
+    panel = [FlagField(flag, values[flag.name], _options(flag, efforts)) for flag in FLAGS]
+    return sorted(panel, key=lambda item: not item.options)
 
 
-def summary(made: Sequence[Row]) -> str:
-    """What is set, in a line: `Workspace write · On failure · High · network · web search`."""
-    lists = [row.flag.choices[str(row.value)] for row in made if row.options]
-    boxes = [BOX_WORDS[row.flag.name] for row in made if row.value is True]
+def summary(panel: Sequence[FlagField]) -> str:
+    """The values in one line: `Workspace write · On failure · High · network · web search`."""
+    lists = [item.flag.choices[str(item.value)] for item in panel if item.options]
+    boxes = [BOX_WORDS[item.flag.name] for item in panel if item.value is True]
     return " · ".join(lists + boxes)
 
 
@@ -40,7 +47,7 @@ BOX_WORDS = {"networkAccessEnabled": "network", "webSearchEnabled": "web search"
 
 
 def posted(form: QueryDict) -> dict[str, Any]:
-    """The flags of a form that showed the panel, none of another. Raises InvalidInput."""
+    """The flags of a posted form; {} if it has no panel. Raises InvalidInput."""
     if SHOWN not in form:
         return {}
     flags = {flag.name: flag.read(form.get(flag.name)) for flag in FLAGS}

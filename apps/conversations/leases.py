@@ -1,8 +1,8 @@
-"""A command's hold on its conversation, from the first step to the last.
+"""The lock of a command on its conversation, from the first step to the last (contract.md §6.3).
 
-A run takes the turn lock first and then asks here, within one transaction, so of a command and
-another run that begin together exactly one goes on. A hold ends with its command, or is ended for
-it when its process is gone.
+A run takes the turn lock first and then calls `claim`, within one transaction. So of a command and
+another run that start together exactly one continues. The lock ends with the command, or by
+`recovery` if its process is dead.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from apps.core.errors import Conflict
 STALE = timedelta(seconds=30)
 RUNNING = CommandRun.Status.RUNNING
 
-# Why a command ended between two steps, as its last step tells it.
+# Why a command ended between two steps; stored with its last step.
 STOPPED: Mapping[str, str] = {
     "code": "CANCELLED",
     "message": "The command was stopped; the steps after this one were not run.",
@@ -31,37 +31,39 @@ INTERRUPTED: Mapping[str, str] = {
 
 
 def in_progress() -> Conflict:
-    """The refusal of a second run."""
+    """The error of a second run in a conversation."""
     return Conflict("Conversation already has an active run.", code="RUN_IN_PROGRESS")
 
 
 def claim(request: StartTurn, owner: str) -> None:
-    """Let a run begin that holds the turn lock, noting where it is a command's how far that is.
+    """Called with the turn lock held: check that a run may start, and save its command's step.
 
-    Raises Conflict RUN_IN_PROGRESS while a command of somebody else's is under way, and
-    COMMAND_STOPPED where this one's has been told to stop.
+    Raises Conflict RUN_IN_PROGRESS if another command is running in the conversation, and
+    COMMAND_STOPPED if a Stop of this command was requested.
     """
-    held = CommandRun.objects.filter(conversation=request.conversation_id, status=RUNNING)
+    running = CommandRun.objects.filter(conversation=request.conversation_id, status=RUNNING)
     agent = request.agent
-    own = agent.command_run if agent else ""
-    others = held.exclude(pk=own) if own else held
+    command_run = agent.command_run if agent else ""
+    others = running.exclude(pk=command_run) if command_run else running
     if others.exists():
         raise in_progress()
-    if not own or request.command is None:
+    if not command_run or request.command is None:
         return
     step = request.command["stepIndex"]
-    if not CommandRun.objects.filter(pk=own).exists():
-        _begin(request, own, owner)
-    elif not held.filter(pk=own, cancel_requested=False).update(step=step, begun_at=timezone.now()):
+    if not CommandRun.objects.filter(pk=command_run).exists():
+        _begin(request, command_run, owner)
+    elif not running.filter(pk=command_run, cancel_requested=False).update(
+        step=step, begun_at=timezone.now()
+    ):
         raise Conflict("The command was told to stop.", code="COMMAND_STOPPED")
 
 
-def _begin(request: StartTurn, own: str, owner: str) -> None:
+def _begin(request: StartTurn, command_run: str, owner: str) -> None:
     command = request.command or {}
     try:
         with transaction.atomic():
             CommandRun.objects.create(
-                pk=own,
+                pk=command_run,
                 conversation_id=request.conversation_id,
                 name=command["name"],
                 step=command["stepIndex"],
@@ -72,33 +74,35 @@ def _begin(request: StartTurn, own: str, owner: str) -> None:
         raise in_progress() from error
 
 
-def wanted(own: str) -> bool:
-    """Whether a command may go on: nobody stopped it, and its conversation is still there."""
-    return CommandRun.objects.filter(pk=own, status=RUNNING, cancel_requested=False).exists()
+def may_continue(command_run: str) -> bool:
+    """Return False if a command was stopped or its conversation deleted."""
+    return CommandRun.objects.filter(
+        pk=command_run, status=RUNNING, cancel_requested=False
+    ).exists()
 
 
 def request_cancel(conversation_id: str) -> bool:
-    """Ask a conversation's command to begin no further step; False where none is under way."""
+    """Request that a command starts no further step. Returns False if none is running."""
     running = CommandRun.objects.filter(conversation=conversation_id, status=RUNNING)
     return bool(running.update(cancel_requested=True))
 
 
-def end(own: str, status: str, note: Mapping[str, str] | None = None) -> bool:
-    """Let go. `note` says on the last step's answer why no other followed.
+def end(command_run: str, status: str, note: Mapping[str, str] | None = None) -> bool:
+    """End a command and release its lock. Returns False if it had ended already.
 
-    False: it had ended already.
+    note: `{code, message}`, saved with the last answer if steps are left.
     """
-    ended = CommandRun.objects.filter(pk=own, status=RUNNING)
+    ended = CommandRun.objects.filter(pk=command_run, status=RUNNING)
     row = ended.first()
     if row is None or not ended.update(status=status):
         return False
     if note and row.step < row.steps:
-        _note(row, note)
+        _note_end(row, note)
     return True
 
 
-def _note(row: CommandRun, note: Mapping[str, str]) -> None:
-    """A step that failed or was stopped tells it by itself; one that went well does not."""
+def _note_end(row: CommandRun, note: Mapping[str, str]) -> None:
+    """Save `note` with the last answer if that succeeded; other answers state their end."""
     answers = Turn.objects.filter(conversation=row.conversation_id, role=Turn.Role.ASSISTANT)
     last = answers.order_by("-created_at").first()
     if last is not None and last.command and last.status == Turn.Status.OK:
@@ -106,7 +110,7 @@ def _note(row: CommandRun, note: Mapping[str, str]) -> None:
 
 
 def stale() -> QuerySet[CommandRun]:
-    """Commands that began their last step long ago, and whose answer has been over for as long."""
+    """Commands without a running answer whose last step started more than STALE ago."""
     answering = Turn.objects.filter(
         conversation=OuterRef("conversation"), status=Turn.Status.RUNNING
     )

@@ -1,4 +1,4 @@
-"""What an answer took, for traces and /metrics."""
+"""Traces and metrics of a run."""
 
 from collections.abc import Awaitable
 
@@ -9,7 +9,7 @@ from apps.core.telemetry import span
 
 
 async def measured(log: RunLog, run: Awaitable[None]) -> None:
-    """Await a run to its end, as one step with the rounds and the tools below it."""
+    """Await a run within one trace span, the parent of its rounds and tool calls."""
     with span("chat turn", provider=log.provider, turn=log.turn_id) as step:
         await run
         end = Outcome.of(log.end)

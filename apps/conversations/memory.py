@@ -1,10 +1,9 @@
-"""The verbs of a run (see `rows`) while the database is away or its disk is full: kept by this
-process alone.
+"""A `Store` in the memory of this process, used while the database is unavailable or its disk full.
 
-Nothing of it is written to the database later: the page says so while it lasts. Only the end of an
-answer whose row was there before is written, as soon as somebody asks for its conversation. What is
-kept here are rows that were never saved, so that pages draw them as they draw any. A conversation
-is forgotten once the database has answered for it again, or when many others came after it.
+It holds unsaved model instances, so pages render them like stored rows. They are never written to
+the database, and the page says so. The one exception is the end of an answer whose row exists
+already: it is written at the next access to its conversation. A conversation is discarded when the
+database stores its next turn, or when more than MAX_CONVERSATIONS are held.
 """
 
 import uuid
@@ -24,29 +23,36 @@ from apps.conversations.types import Outcome, StartedTurn, StartTurn
 from apps.core import disk
 from apps.core.principal import current
 
-MOST = 200
+MAX_CONVERSATIONS = 200
 
 
 @dataclass(eq=False)
-class Kept:
+class UnsavedConversation:
+    """A conversation and its unsaved turns.
+
+    conversation: the stored row, or an unsaved one.
+    turns: the turns that are not stored, oldest first.
+    stored: the messages of the stored turns, as far as the database could be read.
+    """
+
     conversation: Conversation
     turns: list[Turn] = field(default_factory=list)
-    # What was said before and is stored, as far as the database can be read.
     stored: Sequence[Message] = ()
 
 
-_kept: dict[str, Kept] = {}
+_unsaved: dict[str, UnsavedConversation] = {}
+# Running answers, by turn id.
 _running: dict[str, Turn] = {}
-# By conversation: the stored answer whose end could not be written, and that end.
-_ends: dict[str, tuple[str, Outcome]] = {}
+# Ends that could not be written, by conversation: the turn id of the stored answer, and its end.
+_deferred_ends: dict[str, tuple[str, Outcome]] = {}
 
 
 def database_away() -> bool:
-    """Whether the database does not answer at all; one that is locked for a while does."""
+    """Return True if the database does not answer. A locked database counts as available."""
     try:
         connection.ensure_connection()
         with connection.cursor() as cursor:
-            # A table of ours: SQLite would make an empty database of a file that has gone.
+            # Query a real table: SQLite creates an empty database if the file is missing.
             cursor.execute("SELECT 1 FROM conversations_conversation WHERE 1 = 0")
     except (Error, OSError) as error:
         return "locked" not in str(error)
@@ -54,29 +60,31 @@ def database_away() -> bool:
 
 
 def cannot_store(error: Error) -> bool:
-    """Whether what raised `error` is to be kept here: the database is away, or its disk full."""
+    """Return True if the database is unavailable or its disk full, so that this store is used."""
     return disk.is_full(error) or database_away()
 
 
-def keep_end(conversation_id: str, turn_id: str, outcome: Outcome) -> None:
-    """Remember how an answer of the database ended, until it can be written there."""
-    _ends[conversation_id] = turn_id, outcome
-    while len(_ends) > MOST:
-        del _ends[next(iter(_ends))]
+def defer_end(conversation_id: str, turn_id: str, outcome: Outcome) -> None:
+    """Hold the end of a stored answer until it can be written."""
+    _deferred_ends[conversation_id] = turn_id, outcome
+    while len(_deferred_ends) > MAX_CONVERSATIONS:
+        del _deferred_ends[next(iter(_deferred_ends))]
 
 
-def write_end(conversation_id: str) -> None:
-    """Write what `keep_end` was told of a conversation, which releases its lock. Raises Error where
-    that is still impossible."""
-    if conversation_id in _ends:
-        rows.finish_turn(conversation_id, *_ends[conversation_id])
-        _ends.pop(conversation_id, None)
+def write_deferred_end(conversation_id: str) -> None:
+    """Write the deferred end of a conversation, if any, which releases its run lock.
+
+    Raises Error if the database still cannot be written.
+    """
+    if conversation_id in _deferred_ends:
+        rows.finish_turn(conversation_id, *_deferred_ends[conversation_id])
+        _deferred_ends.pop(conversation_id, None)
 
 
-def _with_end(stored: list[Turn]) -> list[Turn]:
-    """Stored turns as they are and, where its end is kept here, the last answer as it ended."""
+def _with_deferred_end(stored: list[Turn]) -> list[Turn]:
+    """The stored turns, with the deferred end applied to its answer."""
     for turn in stored:
-        turn_id, outcome = _ends.get(turn.conversation_id, ("", None))
+        turn_id, outcome = _deferred_ends.get(turn.conversation_id, ("", None))
         if outcome is not None and str(turn.pk) == turn_id:
             _finish(turn, outcome)
     return stored
@@ -88,11 +96,14 @@ def _finish(turn: Turn, outcome: Outcome) -> None:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A conversation as it can be shown now: what is stored, and what is kept here behind it.
+class ConversationState:
+    """A conversation as it can be shown now.
 
-    `away`: nothing of it is stored now, or can be read. `full`: since the disk is full.
-    `forbidden`: there is one, and it belongs to somebody else.
+    conversation: None if it does not exist, or is forbidden.
+    turns: the stored turns, then the unsaved ones, oldest first.
+    away: new turns are not stored, or the database cannot be read.
+    forbidden: it belongs to another user.
+    full: `away` because the disk is full.
     """
 
     conversation: Conversation | None
@@ -102,12 +113,15 @@ class Seen:
     full: bool = False
 
 
-def seen(conversation_id: str) -> Seen:
-    """Without what is stored while the database is away; one that is busy raises its error."""
-    kept = _kept.get(conversation_id)
-    unsaved = kept.conversation if kept else None
+def load(conversation_id: str) -> ConversationState:
+    """Load a conversation; only its unsaved turns if the database is unavailable.
+
+    Raises Error if the database is locked.
+    """
+    entry = _unsaved.get(conversation_id)
+    unsaved = entry.conversation if entry else None
     with suppress(Error):
-        write_end(conversation_id)
+        write_deferred_end(conversation_id)
     try:
         row = Conversation.objects.filter(pk=conversation_id).first()
         mine = row is not None and current().may_see(row.owner_id)
@@ -115,84 +129,88 @@ def seen(conversation_id: str) -> Seen:
     except Error:
         if not database_away():
             raise
-        return _permitted(Seen(unsaved, turns(conversation_id), away=True))
+        return _permitted(ConversationState(unsaved, turns(conversation_id), away=True))
     full = disk.has_no_room()
-    both = [*_with_end(stored), *turns(conversation_id)]
-    return _permitted(Seen(row or unsaved, both, away=full, full=full))
+    both = [*_with_deferred_end(stored), *turns(conversation_id)]
+    return _permitted(ConversationState(row or unsaved, both, away=full, full=full))
 
 
-def _permitted(found: Seen) -> Seen:
+def _permitted(found: ConversationState) -> ConversationState:
     conversation = found.conversation
     if conversation is None or current().may_see(conversation.owner_id):
         return found
-    return Seen(None, [], found.away, forbidden=True)
+    return ConversationState(None, [], found.away, forbidden=True)
 
 
 def turns(conversation_id: str) -> list[Turn]:
-    """All turns as they were said, the running one included; none of somebody else's, who may have
-    taken the id while nobody could look it up."""
-    kept = _kept.get(conversation_id)
-    return list(kept.turns) if kept and current().may_see(kept.conversation.owner_id) else []
+    """The unsaved turns, oldest first, with the running one.
+
+    Empty for the conversation of another user, who may have chosen the same id meanwhile.
+    """
+    entry = _unsaved.get(conversation_id)
+    return list(entry.turns) if entry and current().may_see(entry.conversation.owner_id) else []
 
 
-def forget(conversation_id: str) -> None:
-    _kept.pop(conversation_id, None)
+def discard(conversation_id: str) -> None:
+    _unsaved.pop(conversation_id, None)
 
 
-def recall(request: StartTurn) -> None:
-    """Before `start_turn`: learn of a stored conversation what its next answer needs to know.
+def load_history(request: StartTurn) -> None:
+    """Called before `start_turn`: load the messages of a stored conversation.
 
-    Raises what `rows.check_open` raises. A database that cannot be read tells nothing.
+    Raises what `rows.check_open` raises. Does nothing if the database cannot be read.
     """
     try:
         row = Conversation.objects.filter(pk=request.conversation_id).first()
         if row is None:
             return
         rows.check_open(row, request.agent_name)
-        stored = _with_end(queries.turns(request.conversation_id))
+        stored = _with_deferred_end(queries.turns(request.conversation_id))
         history = queries.as_messages((turn.role, turn.parts) for turn in stored)
     except Error:
         return
-    _kept.setdefault(request.conversation_id, Kept(row)).stored = history
+    _unsaved.setdefault(request.conversation_id, UnsavedConversation(row)).stored = history
 
 
 def start_turn(request: StartTurn, owner: str) -> StartedTurn:
-    """As `rows.start_turn`; a run that began before the database went away holds its lock."""
+    """As `rows.start_turn`. A run of this process that the database stores holds the lock, too."""
     if live_runs.of(request.conversation_id) is not None:
         raise leases.in_progress()
-    kept = _conversation_for(request)
-    replaced = request.replaces if rows.is_replaceable(request, kept.turns[-2:]) else ""
+    entry = _conversation_for(request)
+    replaced = request.replaces if rows.is_replaceable(request, entry.turns[-2:]) else ""
     if replaced:
-        del kept.turns[-2:]
-    said = queries.as_messages((turn.role, turn.parts) for turn in kept.turns)
-    history = [*kept.stored, *said]
-    asked_at = max(now_ms(), kept.conversation.last_message_at + services.MILLISECOND)
-    question = _turn(request, role=Turn.Role.USER, created_at=asked_at)
+        del entry.turns[-2:]
+    unsaved_history = queries.as_messages((turn.role, turn.parts) for turn in entry.turns)
+    history = [*entry.stored, *unsaved_history]
+    user_turn_at = max(now_ms(), entry.conversation.last_message_at + services.MILLISECOND)
+    question = _turn(request, role=Turn.Role.USER, created_at=user_turn_at)
     question.parts = [{"type": "text", "text": request.message}]
-    answer = _turn(request, role=Turn.Role.ASSISTANT, created_at=asked_at + services.MILLISECOND)
+    answer = _turn(
+        request, role=Turn.Role.ASSISTANT, created_at=user_turn_at + services.MILLISECOND
+    )
     answer.status, answer.owner = Turn.Status.RUNNING, owner
     answer.inflight_id = request.inflight_id or str(uuid.uuid4())
-    kept.turns += [question, answer]
+    entry.turns += [question, answer]
     _running[str(answer.pk)] = answer
-    kept.conversation.last_message_at = answer.created_at
-    kept.conversation.model = request.model
-    kept.conversation.flags |= request.flags
+    entry.conversation.last_message_at = answer.created_at
+    entry.conversation.model = request.model
+    entry.conversation.flags |= request.flags
     return StartedTurn(
         turn_id=str(answer.pk),
         user_turn_id=str(question.pk),
         inflight_id=answer.inflight_id,
         started_at=answer.created_at,
-        flags=dict(kept.conversation.flags),
+        flags=dict(entry.conversation.flags),
         history=history,
         replaced=replaced,
-        owner_id=kept.conversation.owner_id,
+        owner_id=entry.conversation.owner_id,
     )
 
 
-def _conversation_for(request: StartTurn) -> Kept:
-    kept = _kept.pop(request.conversation_id, None)
-    if kept is None:
-        made = Conversation(
+def _conversation_for(request: StartTurn) -> UnsavedConversation:
+    entry = _unsaved.pop(request.conversation_id, None)
+    if entry is None:
+        conversation = Conversation(
             id=request.conversation_id,
             provider=request.provider,
             model=request.model,
@@ -201,13 +219,13 @@ def _conversation_for(request: StartTurn) -> Kept:
             source=request.source,
             owner_id=current().user_id,
         )
-        kept = Kept(made)
-    # Behind all others: the first is the one that was asked longest ago.
-    _kept[request.conversation_id] = kept
-    while len(_kept) > MOST:
-        del _kept[next(iter(_kept))]
-    rows.check_open(kept.conversation, request.agent_name)
-    return kept
+        entry = UnsavedConversation(conversation)
+    # At the end: the first entry is the least recently used.
+    _unsaved[request.conversation_id] = entry
+    while len(_unsaved) > MAX_CONVERSATIONS:
+        del _unsaved[next(iter(_unsaved))]
+    rows.check_open(entry.conversation, request.agent_name)
+    return entry
 
 
 def _turn(request: StartTurn, **fields: Any) -> Turn:
@@ -227,14 +245,14 @@ def keep_alive(turn_id: str, parts: Sequence[Part] | None) -> bool:
     return True
 
 
-def wanted(turn_id: str) -> bool:
+def may_continue(turn_id: str) -> bool:
     return True
 
 
 def name_thread(conversation_id: str, thread_id: str) -> None:
-    kept = _kept.get(conversation_id)
-    if kept is not None:
-        kept.conversation.flags["threadId"] = thread_id
+    entry = _unsaved.get(conversation_id)
+    if entry is not None:
+        entry.conversation.flags["threadId"] = thread_id
 
 
 def finish_turn(conversation_id: str, turn_id: str, outcome: Outcome) -> None:

@@ -1,7 +1,7 @@
-"""What is remembered: conversations and their turns.
+"""Conversations, their turns, and the commands that run in them.
 
-A running answer is a Turn with status `running`. The partial unique constraint on it is the run
-lock: the database itself allows one live run per conversation, whatever process asks.
+A running answer is a Turn with status `running`. A partial unique constraint on it is the run lock:
+the database allows one live run per conversation (contract.md §6.3).
 """
 
 import uuid
@@ -18,7 +18,7 @@ DEFAULT_TITLE = "Untitled conversation"
 
 
 def now_ms() -> datetime:
-    """The present in whole milliseconds, as the wire carries it: cursors compare exactly."""
+    """The current time in whole milliseconds, as on the wire, so cursors compare exactly."""
     now = timezone.now()
     return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
@@ -29,10 +29,15 @@ class Source(models.TextChoices):
 
 
 class Conversation(models.Model):
-    """A thread of turns. The id is the client's own choice or a UUID4 of ours.
+    """A thread of turns.
 
-    `last_message_at` is also the conversation's clock: a turn takes its time from it by a
-    conditional UPDATE, so that times within a conversation strictly increase (see `services`).
+    id: chosen by the client, or a UUID4.
+    agent_name: the agent that owns it; "" for the chat.
+    flags: settings of the provider and the page, such as `threadId` and `repository`.
+    owner: the user who created it; None without authentication.
+    last_message_at: also the clock of the conversation: a conditional UPDATE takes the time of each
+        turn from it, so times within a conversation strictly increase (see `services`).
+    archived_at: None for an active conversation.
     """
 
     id = models.CharField(primary_key=True, max_length=128, validators=[RegexValidator(ID_PATTERN)])
@@ -66,10 +71,19 @@ class Conversation(models.Model):
 
 
 class Turn(models.Model):
-    """One thing said. `parts` is what is stored (see `parts.py`); texts, tool calls derive from it.
+    """One message of a conversation.
 
-    `owner`, `heartbeat_at` and `cancel_requested` matter only while status is `running`: which
-    process makes the answer, when it last said so, and whether somebody asked it to stop.
+    parts: the content (see `parts.py`).
+    error: `{code, message}` of a failed turn.
+    usage, timing: as in `types.Outcome`.
+    command: `{name, stepIndex, totalSteps, ended?}` of a command's step.
+    inflight_id: id of the run on the wire.
+
+    Only while status is `running`:
+
+    owner: signature of the process that runs it (`recovery.owner`).
+    heartbeat_at: its last sign of life.
+    cancel_requested: a Stop was requested.
     """
 
     class Role(models.TextChoices):
@@ -117,11 +131,15 @@ class Turn(models.Model):
 
 
 class CommandRun(models.Model):
-    """An agent's command under way: its steps are turns, and between two of them nobody else's run
-    may begin in the conversation. Its own partial unique constraint makes it a lock as well.
+    """A command of an agent and its progress. Its steps are turns.
 
-    `id` is the caller's; `step` counts from 1 and began at `begun_at`; `owner` is the process that
-    goes from step to step. During a step, its turn has a heart of its own.
+    While its status is `running`, a partial unique constraint makes it a lock: no other run may
+    start in the conversation between two steps (`leases`).
+
+    id: chosen by the caller.
+    step: the present step, from 1; steps: their number.
+    owner: signature of the process that runs it. During a step, the turn has the heartbeat.
+    begun_at: start of the present step.
     """
 
     class Status(models.TextChoices):

@@ -1,8 +1,8 @@
-"""Pages of rows, newest first, and the cursor that says where the next one begins.
+"""Pages of rows, newest first, and their cursors (contract.md §1.2).
 
-A cursor is the last row's time as ISO-8601 UTC (`2026-01-31T09:00:00.123Z`): rows before it follow.
-Where the next row has that same time, the last row's key stands behind it (`…Z~<key>`), so that no
-tie is skipped. Both forms are accepted.
+A cursor is the time of the last row in ISO-8601 UTC (`2026-01-31T09:00:00.123Z`). If the next row
+has the same time, the key of the last row follows (`…Z~<key>`), so that no row is skipped. Both
+forms are accepted.
 """
 
 import re
@@ -16,7 +16,7 @@ from django.db.models import Model, Q, QuerySet
 
 from apps.core.errors import InvalidInput
 
-Row = TypeVar("Row", bound=Model)
+ModelT = TypeVar("ModelT", bound=Model)
 
 ISO_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
 SEPARATOR = "~"
@@ -24,14 +24,18 @@ SEPARATOR = "~"
 
 @dataclass(frozen=True)
 class Cursor:
-    """After the row of time `at` and, among rows of that time, after the one with `key`."""
+    """A position in the order by time and key, both descending.
+
+    at: time of the last row.
+    key: its primary key; "" if no other row has that time.
+    """
 
     at: datetime
     key: str = ""
 
     @classmethod
     def parse(cls, text: str) -> "Cursor":
-        """Raises InvalidInput."""
+        """Parse a cursor. Raises InvalidInput."""
         moment, _, key = text.partition(SEPARATOR)
         if not ISO_UTC.fullmatch(moment):
             raise InvalidInput("cursor must be an ISO-8601 UTC time")
@@ -41,24 +45,28 @@ class Cursor:
             raise InvalidInput("cursor must be an ISO-8601 UTC time") from error
 
     def __str__(self) -> str:
-        # Rows of finer times than the wire's keep them here, or the cursor would skip some.
+        # Full precision, or the cursor skips rows within a millisecond.
         exact = "microseconds" if self.at.microsecond % 1000 else "milliseconds"
         moment = self.at.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")
         return f"{moment}{SEPARATOR}{self.key}" if self.key else moment
 
 
 @dataclass(frozen=True)
-class Page(Generic[Row]):
-    """Some rows; `next_cursor` stands on every full page, `more` says whether any follow."""
+class Page(Generic[ModelT]):
+    """One page of rows.
 
-    items: Sequence[Row]
+    next_cursor: set on every full page, also on the last one.
+    more: True if rows follow.
+    """
+
+    items: Sequence[ModelT]
     next_cursor: str | None
     more: bool
 
 
 def newest_first(
-    rows: QuerySet[Row], time_field: str, limit: int, cursor: Cursor | None
-) -> Page[Row]:
+    rows: QuerySet[ModelT], time_field: str, limit: int, cursor: Cursor | None
+) -> Page[ModelT]:
     """One page ordered by time, then key, both descending. Raises InvalidInput on a bad key."""
     try:
         if cursor is not None:

@@ -1,4 +1,4 @@
-"""The query strings of the conversation routes, read strictly (docs/contract.md §1.2)."""
+"""Parse the query strings of the conversation routes strictly (docs/contract.md §1.2)."""
 
 import re
 from collections.abc import Callable
@@ -12,14 +12,14 @@ from apps.conversations.serializers import refused
 from apps.core.errors import InvalidInput
 from apps.core.surrogates import is_storable
 
-# 5.0 is a whole number to the contract's clients.
+# JavaScript clients may send 5.0 for a whole number.
 WHOLE = re.compile(r"-?\d{1,9}(\.0*)?")
 
 Read = Callable[[str], Any]
 
 
-def limited(most: int) -> Read:
-    """A whole number, moved into 1..most."""
+def clamped(most: int) -> Read:
+    """A parser of whole numbers, clamped to 1..most."""
 
     def read(text: str) -> int:
         if not WHOLE.fullmatch(text):
@@ -29,7 +29,7 @@ def limited(most: int) -> Read:
     return read
 
 
-def truth(text: str) -> bool:
+def boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise InvalidInput("must be true or false")
     return text == "true"
@@ -48,21 +48,21 @@ def state(text: str) -> str:
 
 
 CONVERSATIONS: dict[str, Read] = {
-    "limit": limited(100),
+    "limit": clamped(100),
     "cursor": Cursor.parse,
-    "archived": truth,
+    "archived": boolean,
     "agentName": storable,
 }
-TURNS: dict[str, Read] = {"limit": limited(200), "cursor": Cursor.parse}
+TURNS: dict[str, Read] = {"limit": clamped(200), "cursor": Cursor.parse}
 
 
-def read(query: QueryDict, known: dict[str, Read]) -> dict[str, Any]:
-    """The values of a query. Raises InvalidInput `validation_error` with every problem by name."""
+def read(query: QueryDict, readers: dict[str, Read]) -> dict[str, Any]:
+    """The values of a query string. Raises InvalidInput `validation_error`, all problems by key."""
     values: dict[str, Any] = {}
     problems: dict[str, list[str]] = {}
     for name, texts in query.lists():
         try:
-            values[name] = _one(known, name, texts)
+            values[name] = _one(readers, name, texts)
         except InvalidInput as error:
             problems[name] = [error.message]
     if problems:
@@ -70,25 +70,26 @@ def read(query: QueryDict, known: dict[str, Read]) -> dict[str, Any]:
     return values
 
 
-def _one(known: dict[str, Read], name: str, texts: list[str]) -> Any:
-    if name not in known:
+def _one(readers: dict[str, Read], name: str, texts: list[str]) -> Any:
+    if name not in readers:
         raise InvalidInput("Unknown key.")
     if len(texts) != 1:
         raise InvalidInput("must be given once")
-    return known[name](texts[0])
+    return readers[name](texts[0])
 
 
 def conversations(query: QueryDict) -> dict[str, Any]:
     """The arguments of `queries.conversations`.
 
-    `state` wins over `archived`; a bad state is VALIDATION_FAILED, anything else validation_error.
+    `state` overrides `archived`. Raises InvalidInput VALIDATION_FAILED for an unknown state,
+    `validation_error` for other problems.
     """
     rest = query.copy()
-    asked = rest.pop("state", [])
+    states = rest.pop("state", [])
     values = read(rest, CONVERSATIONS)
     chosen = "all" if values.pop("archived", False) else "active"
-    if asked:
-        chosen = state(asked[-1])
+    if states:
+        chosen = state(states[-1])
     if "agentName" in values:
         values["agent_name"] = values.pop("agentName")
     return {"state": chosen, **values}

@@ -1,4 +1,4 @@
-"""A turn's parts: what was said, thought and looked up, in the order in which it happened.
+"""The parts of a turn: text, reasoning and tool calls, in order.
 
     {"type": "text", "text": str}
     {"type": "reasoning", "text": str, "seconds": float | None}
@@ -6,8 +6,8 @@
      "stage": "started" | "success" | "error", "result": Any,
      "error": {"code": str, "message": str} | None, "seconds": float | None}
 
-This list is what is stored and what the page shows, live and after a reload; `content`, `answer`
-and `toolCalls` derive from it.
+`seconds` are durations. This list is stored, and the page renders it, live and after a reload.
+`content`, `answer` and `toolCalls` derive from it.
 """
 
 import time
@@ -33,10 +33,11 @@ Part = dict[str, Any]
 
 
 class Transcript:
-    """Folds ChatEvents into parts; what is no part of an answer stands beside them.
+    """Applies ChatEvents to a list of parts.
 
-    `warnings` are the passing troubles in order, each text once; `thread_id` is the provider's own
-    name of the conversation, once it has told it.
+    parts: the parts so far.
+    warnings: distinct warnings, in order.
+    thread_id: the provider's id of the conversation, once known.
     """
 
     def __init__(self, parts: Sequence[Part] = ()) -> None:
@@ -111,7 +112,7 @@ class Transcript:
             self._thinking_since = None
 
     def _close_tools(self) -> None:
-        # A turn that has ended has no tool running, whatever the provider forgot to say.
+        # The provider may end a turn without the end of a tool call.
         for part in self.parts:
             if part["type"] == "tool" and part["stage"] == "started":
                 part["stage"] = "error"
@@ -119,19 +120,19 @@ class Transcript:
 
 
 def content(parts: Sequence[Part]) -> str:
-    """All visible text."""
+    """The concatenated text parts."""
     return "".join(part["text"] for part in parts if part["type"] == "text")
 
 
 def reasoning(parts: Sequence[Part]) -> str:
-    """All thinking."""
+    """The concatenated reasoning parts."""
     return "".join(part["text"] for part in parts if part["type"] == "reasoning")
 
 
 def answer(parts: Sequence[Part]) -> str:
-    """The last non-empty final text: what an answer-only caller gets.
+    """The last text that is not blank: the answer for callers that show no steps.
 
-    A tool call ends a text; thinking in the middle of one does not.
+    Tool calls separate texts; reasoning does not.
     """
     texts = [""]
     for part in parts:
@@ -143,7 +144,7 @@ def answer(parts: Sequence[Part]) -> str:
 
 
 def tool_event(part: Part) -> dict[str, Any]:
-    """A tool part as the contract's tool-result (or, while it runs, tool-request) event."""
+    """A tool part as a tool-result or, while it runs, tool-request event (contract.md §2.4)."""
     event = {
         "type": "tool-request" if part["stage"] == "started" else "tool-result",
         "callId": part["callId"],
@@ -160,6 +161,6 @@ def tool_event(part: Part) -> dict[str, Any]:
 
 
 def tool_calls(parts: Sequence[Part]) -> dict[str, Any] | None:
-    """`{"calls": [...]}` as stored turns show it on the wire, or None."""
+    """The `toolCalls` of a turn, `{"calls": [...]}` (contract.md §1.1); None without calls."""
     calls = [tool_event(part) for part in parts if part["type"] == "tool"]
     return {"calls": calls} if calls else None

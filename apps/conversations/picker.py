@@ -1,4 +1,4 @@
-"""Which providers and models a page offers, those that cannot be used now with their reason."""
+"""The providers and models that a page offers, and why some are unavailable."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,18 +10,21 @@ from apps.agents.providers.base import Model, Provider
 from apps.conversations import flags as codex_flags
 from apps.core.errors import Unavailable
 
-# A server that is slow to say whether it is there does not hold up the page: it is asked again by
-# the page itself.
-PATIENCE_SECONDS = 1.0
+# A slow server does not delay the page: the page requests the picker again.
+TIMEOUT_SECONDS = 1.0
 
 CODEX = "codex"
-# Codex looks things up by itself, so without the tools it could only guess.
+# Without the tools of the index, Codex could only guess.
 NEEDS_TOOLS = "Codex requires MCP tools, and they cannot be used now."
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One provider in the list. `tools`: whether it can use the search tools, too."""
+    """A provider in the list.
+
+    reason: why it is unavailable, or its tools are; "" if neither.
+    tools: True if it can use the search tools.
+    """
 
     id: str
     label: str
@@ -32,9 +35,14 @@ class Offer:
 
 @dataclass(frozen=True)
 class Picker:
-    """The offers, the models of the chosen one, and what is chosen. `fixed`: the provider stays.
+    """The choice of a provider and a model.
 
-    `flags` is the panel of Codex' flags, empty for other providers.
+    offers: all providers.
+    models: of the chosen provider.
+    provider, model: the chosen ids.
+    fixed: the provider cannot be changed, since the conversation exists.
+    loading: the providers did not answer in time.
+    flags: fields of the Codex flags; empty for other providers.
     """
 
     offers: list[Offer]
@@ -43,7 +51,7 @@ class Picker:
     model: str
     fixed: bool
     loading: bool = False
-    flags: list[codex_flags.Row] = field(default_factory=list)
+    flags: list[codex_flags.FlagField] = field(default_factory=list)
 
     @property
     def flags_summary(self) -> str:
@@ -55,7 +63,7 @@ class Picker:
 
     @property
     def reason(self) -> str:
-        """Why nothing can be sent now; empty when it can."""
+        """Why no message can be sent now; "" if one can."""
         if self.chosen is not None and not self.chosen.available:
             return self.chosen.reason
         if self.chosen is not None and self.provider == CODEX and not self.chosen.tools:
@@ -66,7 +74,7 @@ class Picker:
 
     @property
     def others_away(self) -> list[Offer]:
-        """Offers that are listed but cannot be chosen."""
+        """The unavailable providers, except the chosen one."""
         return [o for o in self.offers if not o.available and o.id != self.provider]
 
 
@@ -75,22 +83,22 @@ async def picker(
     model: str,
     *,
     fixed: bool,
-    patient: bool,
+    wait: bool,
     chosen: Mapping[str, Any] | None = None,
 ) -> Picker:
-    """What to offer; without patience a page that would have to wait gets a `loading` one.
+    """Build the picker; a `loading` one after TIMEOUT_SECONDS unless `wait`.
 
-    `chosen` are Codex' flags so far: those of the conversation or of the form, else the defaults.
+    chosen: Codex flags of the conversation or the form; others have their defaults.
     """
     try:
-        async with asyncio.timeout(None if patient else PATIENCE_SECONDS):
+        async with asyncio.timeout(None if wait else TIMEOUT_SECONDS):
             return await _picker(provider, model, fixed, chosen or {})
     except TimeoutError:
         return Picker([], [], provider, model, fixed, loading=True)
 
 
 async def refuse_without_tools(provider: str) -> None:
-    """Raises Unavailable PROVIDER_UNAVAILABLE where Codex is asked and has no tools."""
+    """Raise Unavailable PROVIDER_UNAVAILABLE if the provider is Codex and it has no tools."""
     if provider != CODEX:
         return
     offer = await _offer(registry.get_provider(CODEX))
@@ -98,7 +106,7 @@ async def refuse_without_tools(provider: str) -> None:
         raise Unavailable(f"{NEEDS_TOOLS} {offer.reason}", code="PROVIDER_UNAVAILABLE")
 
 
-async def _picker(provider: str, model: str, fixed: bool, given: Mapping[str, Any]) -> Picker:
+async def _picker(provider: str, model: str, fixed: bool, flags: Mapping[str, Any]) -> Picker:
     known = registry.providers()
     offers = await asyncio.gather(*(_offer(one) for one in known.values()))
     chosen = provider if provider in known else await registry.preselected()
@@ -106,7 +114,7 @@ async def _picker(provider: str, model: str, fixed: bool, given: Mapping[str, An
     if model not in [one.key for one in models]:
         model = models[0].key if models else ""
     efforts = next((one.efforts for one in models if one.key == model), ())
-    panel = codex_flags.rows(given, efforts) if chosen == CODEX else []
+    panel = codex_flags.fields(flags, efforts) if chosen == CODEX else []
     return Picker(list(offers), models, chosen, model, fixed, flags=panel)
 
 

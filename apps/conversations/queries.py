@@ -1,4 +1,4 @@
-"""What is read of conversations and turns."""
+"""Queries for conversations and turns."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,18 +13,18 @@ from apps.conversations.parts import Part, content
 from apps.core.errors import NotFound
 from apps.core.principal import Principal, current
 
-# What `state` asks for (docs/contract.md §1.2).
+# Filters by `state` (docs/contract.md §1.2).
 STATES = {
     "active": Q(archived_at__isnull=True),
     "archived": Q(archived_at__isnull=False),
     "all": Q(),
 }
 NO_AGENT = "__none__"
-AN_ID = re.compile(ID_PATTERN)
+VALID_ID = re.compile(ID_PATTERN)
 
 
 def visible() -> QuerySet[Conversation]:
-    """The conversations of whoever makes this request; staff sees all."""
+    """The conversations of the current user; staff sees all."""
     principal = current()
     if principal.is_staff:
         return Conversation.objects.all()
@@ -34,14 +34,14 @@ def visible() -> QuerySet[Conversation]:
 
 
 def topic_of(principal: Principal) -> str:
-    """The hub's topic that tells of the changes of all conversations that `principal` may see."""
+    """The hub topic of changes of all conversations that `principal` may see."""
     return "sidebar" if principal.is_staff else f"sidebar:{principal.user_id}"
 
 
 def get(conversation_id: str) -> Conversation:
-    """Raises NotFound; text that cannot be an id never reaches the database."""
+    """A visible conversation. Raises NotFound; an invalid id never reaches the database."""
     found = None
-    if AN_ID.match(conversation_id):
+    if VALID_ID.match(conversation_id):
         found = visible().filter(pk=conversation_id).first()
     if found is None:
         raise NotFound("Conversation not found.")
@@ -57,7 +57,7 @@ def conversations(
 ) -> Page[Conversation]:
     """Conversations by last message, newest first. `state` is a key of STATES.
 
-    `agent_name` None asks for all, NO_AGENT for those of no agent.
+    agent_name: None: all; NO_AGENT: those of the chat.
     """
     rows = visible().filter(STATES[state])
     if agent_name is not None:
@@ -66,7 +66,7 @@ def conversations(
 
 
 def turns(conversation_id: str) -> list[Turn]:
-    """All turns as they were said, the running one included. Raises NotFound."""
+    """All turns, oldest first, with the running one. Raises NotFound."""
     get(conversation_id)
     return list(Turn.objects.filter(conversation=conversation_id).order_by("created_at", "id"))
 
@@ -78,22 +78,14 @@ def turns_page(conversation_id: str, limit: int = 50, cursor: Cursor | None = No
     return newest_first(rows, "created_at", limit, cursor)
 
 
-def running_turn(conversation_id: str) -> Turn | None:
-    """The answer being made in a conversation, by whatever process."""
-    return Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING).first()
-
-
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
-
-
 NO_ANSWER = "(No answer was given.)"
 
 
 def history(conversation_id: str, before: datetime) -> Sequence[Message]:
-    """What was said before then, oldest first, for a model: texts only.
+    """The texts of the turns before a time, oldest first, as messages for a model.
 
-    A turn that ended without an answer says so: many chat templates insist on questions and answers
-    taking turns.
+    A turn without text becomes NO_ANSWER: many chat templates require that roles alternate.
     """
     rows = (
         Turn.objects.filter(conversation=conversation_id, created_at__lt=before)
@@ -104,5 +96,5 @@ def history(conversation_id: str, before: datetime) -> Sequence[Message]:
 
 
 def as_messages(rows: Iterable[tuple[str, Sequence[Part]]]) -> list[Message]:
-    """Roles and parts of finished turns as what a model hears of them."""
+    """Messages for a model, from (role, parts) of finished turns."""
     return [Message(ROLES[role], content(parts).strip() or NO_ANSWER) for role, parts in rows]

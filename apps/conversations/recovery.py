@@ -1,7 +1,7 @@
-"""What becomes of an answer whose process has died: it is marked, and what it said is kept.
+"""Mark the runs of dead processes as interrupted; their saved parts stay.
 
-A process signs its runs as `<host>/<pid>/<nonce>`. On the same host a dead one is known at once; on
-another, by a heart that has been still for 30 seconds.
+A process signs its runs as `<host>/<pid>/<nonce>`. A dead process of this host is detected by its
+pid, one of another host by a heartbeat older than 30 seconds (STALE).
 """
 
 import logging
@@ -33,22 +33,22 @@ def owner() -> str:
 
 
 def recover() -> int:
-    """Mark every run whose process is gone; called at start-up. Answers how many."""
+    """Called at start-up: mark every run of a dead process. Returns their number."""
     running = Turn.objects.filter(status=Turn.Status.RUNNING)
     dead = [turn.pk for turn in running.only("owner") if _is_dead(turn.owner)]
     marked = _interrupt(running.filter(Q(pk__in=dead) | _stale()))
-    held = CommandRun.objects.filter(status=CommandRun.Status.RUNNING)
-    lost = [row.pk for row in held.only("owner") if _is_dead(row.owner)]
-    _let_go(held.filter(pk__in=lost))
-    _let_go(leases.stale())
+    commands = CommandRun.objects.filter(status=CommandRun.Status.RUNNING)
+    orphaned = [row.pk for row in commands.only("owner") if _is_dead(row.owner)]
+    _release(commands.filter(pk__in=orphaned))
+    _release(leases.stale())
     return marked
 
 
 def recover_stale(conversation_id: str) -> int:
-    """Mark the run of one conversation if its heart is still; called before a lock is asked for."""
+    """Mark the run of a conversation if its heartbeat is stale. Returns their number."""
     running = Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING)
     marked = _interrupt(running.filter(_stale()))
-    _let_go(leases.stale().filter(conversation=conversation_id))
+    _release(leases.stale().filter(conversation=conversation_id))
     return marked
 
 
@@ -57,18 +57,18 @@ def _stale() -> Q:
 
 
 def _interrupt(turns: QuerySet[Turn]) -> int:
-    return sum(_mark(turn) for turn in turns)
+    return sum(_mark_interrupted(turn) for turn in turns)
 
 
-def _let_go(commands: QuerySet[CommandRun]) -> None:
+def _release(commands: QuerySet[CommandRun]) -> None:
     for row in commands:
         leases.end(str(row.pk), CommandRun.Status.FAILED, leases.INTERRUPTED)
 
 
-def _mark(turn: Turn) -> bool:
+def _mark_interrupted(turn: Turn) -> bool:
     transcript = Transcript(turn.parts)
     transcript.apply(INTERRUPTED)
-    # Conditional: a run that ended meanwhile keeps its own end.
+    # Conditional: a run that ended meanwhile keeps its end.
     end = Outcome.of(INTERRUPTED)
     marked = Turn.objects.filter(pk=turn.pk, status=Turn.Status.RUNNING).update(
         status=end.status, error=end.error, parts=transcript.parts
@@ -82,7 +82,7 @@ def _mark(turn: Turn) -> bool:
 
 
 def _is_dead(signature: str) -> bool:
-    """Whether a signature is of this host and of a process that is no more."""
+    """Return True for the signature of a dead process of this host."""
     host, _, rest = signature.partition("/")
     pid, _, nonce = rest.partition("/")
     if host != socket.gethostname()[:32] or not pid.isdecimal():

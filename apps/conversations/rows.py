@@ -1,6 +1,6 @@
-"""The rows of a run: what `runner` asks for from its start to its end (`types.Store`).
+"""The `Store` of a run in the database.
 
-See `services` for the two conditional writes that everything here rests on.
+It relies on the two conditional writes that `services` describes.
 """
 
 import uuid
@@ -28,32 +28,32 @@ from apps.core.principal import current
 
 
 def start_turn(request: StartTurn, owner: str) -> StartedTurn:
-    """Take the conversation's run lock and save the question; the conversation is made if new.
+    """Take the run lock and save both turns. Creates the conversation with its first message.
 
-    Raises NotFound for somebody else's, InvalidInput AGENT_MISMATCH, Conflict CONVERSATION_ARCHIVED
-    or RUN_IN_PROGRESS; then nothing has changed.
+    Raises NotFound for the conversation of another user, InvalidInput AGENT_MISMATCH, Conflict
+    CONVERSATION_ARCHIVED or RUN_IN_PROGRESS (contract.md §6.3). Then nothing has changed.
     """
     try:
         started = _started(request, owner)
     except Conflict:
         conversation = Conversation.objects.filter(pk=request.conversation_id).first()
         if conversation is not None:
-            _check_theirs(conversation)
-        # Held by a process that is gone, perhaps: that is rare, so it is looked for only now.
+            _check_visible(conversation)
+        # The holder of the lock may be dead. That is rare, so it is checked only now.
         recovery.recover_stale(request.conversation_id)
         started = _started(request, owner)
     changed(request.conversation_id)
     return started
 
 
-def _check_theirs(conversation: Conversation) -> None:
-    """Raises NotFound for somebody else's conversation: what it is doing, nobody else learns."""
+def _check_visible(conversation: Conversation) -> None:
+    """Raise NotFound for the conversation of another user, to reveal nothing about its state."""
     if not current().may_see(conversation.owner_id):
         raise NotFound("Conversation not found.")
 
 
 def _started(request: StartTurn, owner: str) -> StartedTurn:
-    """In few statements: the first word of an answer waits for each of them."""
+    """Lock, date and save both turns, in few statements: each one delays the first token."""
     history: Sequence[Message] = ()
     replaced = ""
     with transaction.atomic():
@@ -61,11 +61,11 @@ def _started(request: StartTurn, owner: str) -> StartedTurn:
         try:
             conversation = _claim(request, owner, question, answer)
         except (Conflict, InvalidInput, NotFound):
-            # By hand, where a database has no transactions.
+            # A database without transactions does not roll back.
             Turn.objects.filter(pk__in=(question.pk, answer.pk)).delete()
             raise
         if conversation is None:
-            conversation = _make(request, owner, answer)
+            conversation = _create_conversation(request, owner, answer)
         else:
             replaced = _replace(request, question.created_at)
             history = queries.history(request.conversation_id, before=question.created_at)
@@ -82,8 +82,8 @@ def _started(request: StartTurn, owner: str) -> StartedTurn:
 
 
 def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
-    """The question and its running answer, whose row is the lock, in one statement."""
-    said = {
+    """Insert the question and its running answer in one statement. The answer's row is the lock."""
+    fields = {
         "conversation_id": request.conversation_id,
         "provider": request.provider,
         "model": request.model,
@@ -95,7 +95,7 @@ def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
         role=Turn.Role.USER,
         parts=[{"type": "text", "text": request.message}],
         created_at=now,
-        **said,
+        **fields,
     )
     answer = Turn(
         role=Turn.Role.ASSISTANT,
@@ -104,10 +104,10 @@ def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
         owner=owner,
         heartbeat_at=timezone.now(),
         created_at=now + MILLISECOND,
-        **said,
+        **fields,
     )
     try:
-        # The lock first: a database without transactions stops there.
+        # The lock first: without transactions, the insert stops there.
         Turn.objects.bulk_create([answer, question])
     except IntegrityError as error:
         raise leases.in_progress() from error
@@ -115,9 +115,9 @@ def _take_lock(request: StartTurn, owner: str) -> tuple[Turn, Turn]:
 
 
 def _claim(request: StartTurn, owner: str, question: Turn, answer: Turn) -> Conversation | None:
-    """Date both turns on the conversation's clock, and return it; None where there is none yet.
+    """Set the times of both turns, and return the conversation; None if it does not exist.
 
-    It is read under the lock: the run before may just have named its thread.
+    The conversation is read under the lock: the previous run may just have named its thread.
     """
     rows = Conversation.objects.filter(pk=request.conversation_id)
     for conversation in iter(rows.first, None):
@@ -128,15 +128,15 @@ def _claim(request: StartTurn, owner: str, question: Turn, answer: Turn) -> Conv
         at = claim_times(conversation, question.created_at, 2, **changes)
         if at is not None:
             if at != question.created_at:
-                _date(question, at)
-                _date(answer, at + MILLISECOND)
+                _set_time(question, at)
+                _set_time(answer, at + MILLISECOND)
             conversation.flags = flags
             return conversation
     return None
 
 
-def _make(request: StartTurn, owner: str, answer: Turn) -> Conversation:
-    """The conversation of a first question, which belongs to the user who asked it."""
+def _create_conversation(request: StartTurn, owner: str, answer: Turn) -> Conversation:
+    """Create the conversation of a first message; the current user owns it."""
     conversation = Conversation.objects.create(
         id=request.conversation_id,
         provider=request.provider,
@@ -153,16 +153,16 @@ def _make(request: StartTurn, owner: str, answer: Turn) -> Conversation:
     return conversation
 
 
-def _date(turn: Turn, at: datetime) -> None:
+def _set_time(turn: Turn, at: datetime) -> None:
     turn.created_at = at
     Turn.objects.filter(pk=turn.pk).update(created_at=at)
 
 
-def _replace(request: StartTurn, asked_at: datetime) -> str:
-    """Take away the failed answer that this is another try of; its id, or nothing."""
+def _replace(request: StartTurn, user_turn_at: datetime) -> str:
+    """Delete the failed answer that the request retries. Returns its id, or ""."""
     if not request.replaces:
         return ""
-    turns = Turn.objects.filter(conversation=request.conversation_id, created_at__lt=asked_at)
+    turns = Turn.objects.filter(conversation=request.conversation_id, created_at__lt=user_turn_at)
     last = turns.order_by("-created_at", "-id")[:2]
     if not is_replaceable(request, list(reversed(last))):
         return ""
@@ -171,7 +171,7 @@ def _replace(request: StartTurn, asked_at: datetime) -> str:
 
 
 def is_replaceable(request: StartTurn, last: Sequence[Turn]) -> bool:
-    """Whether the last two turns are the same question and an answer that failed without a word."""
+    """Return True if the last two turns are the same question and a failed answer without parts."""
     if [turn.role for turn in last] != [Turn.Role.USER, Turn.Role.ASSISTANT]:
         return False
     question, answer = last
@@ -184,9 +184,12 @@ def is_replaceable(request: StartTurn, last: Sequence[Turn]) -> bool:
 
 
 def check_open(conversation: Conversation, agent_name: str = "") -> None:
-    """Raises NotFound for somebody else's conversation, and InvalidInput AGENT_MISMATCH or Conflict
-    CONVERSATION_ARCHIVED where an agent, or the chat under the name "", may not go on with it."""
-    _check_theirs(conversation)
+    """Check that an agent (or the chat, "") may continue a conversation.
+
+    Raises NotFound for the conversation of another user, InvalidInput AGENT_MISMATCH, Conflict
+    CONVERSATION_ARCHIVED.
+    """
+    _check_visible(conversation)
     if conversation.agent_name != agent_name:
         message = "Conversation belongs to a different agent"
         raise InvalidInput(message, code="AGENT_MISMATCH")
@@ -195,9 +198,9 @@ def check_open(conversation: Conversation, agent_name: str = "") -> None:
 
 
 def keep_alive(turn_id: str, parts: Sequence[Part] | None) -> bool:
-    """Beat the heart of a running turn, saving its parts so far when given.
+    """Write a heartbeat of a running turn, and its parts so far unless None.
 
-    False: this run must end, because somebody asked it to or its row is no longer running.
+    Returns False if the run must stop: a Stop was requested, or the row is no longer running.
     """
     changes: dict[str, Any] = {"heartbeat_at": timezone.now()}
     if parts is not None:
@@ -206,16 +209,16 @@ def keep_alive(turn_id: str, parts: Sequence[Part] | None) -> bool:
     return bool(running.update(**changes))
 
 
-def wanted(turn_id: str) -> bool:
-    """Whether a running turn may go on (a read, for between heartbeats)."""
+def may_continue(turn_id: str) -> bool:
+    """As `keep_alive`, without a write."""
     return Turn.objects.filter(
         pk=turn_id, status=Turn.Status.RUNNING, cancel_requested=False
     ).exists()
 
 
 def request_cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
-    """Ask whichever process makes the answer to stop; False when none is being made."""
-    if not all(queries.AN_ID.match(one) for one in (conversation_id, inflight_id or "none")):
+    """Request a Stop of a conversation's run in any process. Returns False if there is none."""
+    if not all(queries.VALID_ID.match(one) for one in (conversation_id, inflight_id or "none")):
         return False
     if not queries.visible().filter(pk=conversation_id).exists():
         return False
@@ -223,15 +226,15 @@ def request_cancel(conversation_id: str, inflight_id: str | None = None) -> bool
     running = Turn.objects.filter(conversation=conversation_id, status=Turn.Status.RUNNING)
     if inflight_id is not None and not running.filter(inflight_id=inflight_id).exists():
         return False
-    # The command first: a step that begins meanwhile is refused, or is running already.
-    held = leases.request_cancel(conversation_id)
-    return bool(running.update(cancel_requested=True)) or held
+    # The command first: a step that starts meanwhile is refused, or is running already.
+    command_cancelled = leases.request_cancel(conversation_id)
+    return bool(running.update(cancel_requested=True)) or command_cancelled
 
 
 def name_thread(conversation_id: str, thread_id: str) -> None:
-    """Keep the provider's own name of a conversation; the flags beside it stay as they are.
+    """Save the provider's thread id in the flags of the conversation.
 
-    For the run that holds the lock: nobody else writes flags meanwhile.
+    The caller holds the run lock, so no other process writes the flags.
     """
     rows = Conversation.objects.filter(pk=conversation_id)
     for flags in rows.values_list("flags", flat=True):
@@ -239,7 +242,7 @@ def name_thread(conversation_id: str, thread_id: str) -> None:
 
 
 def finish_turn(conversation_id: str, turn_id: str, outcome: Outcome) -> None:
-    """Save how a run ended and release the lock, whatever the row says meanwhile."""
+    """Save the end of a run and release the run lock, whatever the status of the row."""
     now = now_ms()
     with transaction.atomic():
         Turn.objects.filter(pk=turn_id).update(

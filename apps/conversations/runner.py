@@ -1,9 +1,9 @@
-"""Runs answers: one task each, which outlives the request, page or socket that asked for it.
+"""Run answers: one task each, which outlives the request or socket that started it.
 
-    start  → rows (lock, question) → RunLog → task: agents.loop → log; keeper: row, heart, cancel
-    end    → the row is saved (lock released) → the one terminal event is logged → readers end
+    start  → rows (lock, question) → RunLog → task: agents.loop → log; saver: parts, heartbeat, Stop
+    end    → the row is saved (lock released) → the terminal event is logged → readers end
 
-All of it belongs to the server's event loop; rows are reached through `work.database`.
+Everything runs on the server's event loop. Rows are accessed through `work.database`.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from apps.agents.tools import toolset
 from apps.conversations import leases, memory, recovery, rows
 from apps.conversations.measures import measured
 from apps.conversations.stream import RunLog, live_runs
-from apps.conversations.types import AgentRun, Outcome, StartedTurn, StartTurn, Store
+from apps.conversations.types import AgentSettings, Outcome, StartedTurn, StartTurn, Store
 from apps.conversations.work import database, spawn
 from apps.core import disk
 from apps.core.config import config
@@ -42,24 +42,34 @@ pause = asyncio.sleep  # by this name, so that a test can have a clock of its ow
 
 P = ParamSpec("P")
 
-TICK_SECONDS = 0.5  # at most two writes a second, and how late another process's Stop is seen
-# Of all runs together: where there are many, each is written less often, so that the one thread of
-# the rows stays free for the next question.
-TICKS_A_SECOND = 20
-MOST_SECONDS = 5.0
+TICK_SECONDS = 0.5  # at most two writes a second; the latency of a Stop from another process
+# Of all runs together. With many runs each is written less often, so that the single database
+# thread stays free for the next question.
+MAX_TICKS_PER_SECOND = 20
+MAX_TICK_SECONDS = 5.0
 HEARTBEAT_SECONDS = 5.0
-# How long a provider that was told to stop may take before it is left behind.
+# How long to wait for a provider after a Stop.
 STOP_SECONDS = 5.0
-# Pauses between attempts to save an end; each attempt itself waits for a locked database.
+# Seconds between attempts to save an end. Each attempt waits for a locked database, too.
 SAVE_PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0)
 
-BROKEN = TurnFailed("INTERNAL", "Something went wrong here; the log has the details.")
+INTERNAL_ERROR = TurnFailed("INTERNAL", "Something went wrong here; the log has the details.")
 NOT_SAVED = TurnFailed("DATABASE_UNAVAILABLE", "The answer could not be saved.")
 
 
 @dataclass(eq=False)
 class Run:
-    """A live run and its hands. `closing` is set when the process ends, which is no one's Stop."""
+    """A live run.
+
+    log: its event log.
+    store: `rows`, or `memory` while the database is unavailable.
+    provider, request: what the loop runs.
+    meter: token counts and times of its rounds.
+    stop: set to stop the run.
+    done: set when its end is logged.
+    closing: the process is shutting down, so the end is INTERRUPTED and not a Stop.
+    ended: later events of the loop are ignored.
+    """
 
     log: RunLog
     store: Store
@@ -73,7 +83,7 @@ class Run:
 
     @property
     def context(self) -> dict[str, Any]:
-        """What logs may tell of it: no text of anybody's."""
+        """Fields for log entries; no texts."""
         log = self.log
         return {
             "conversationId": log.conversation_id,
@@ -84,16 +94,16 @@ class Run:
         }
 
 
-# Every live run, by its turn.
+# Live runs by turn id.
 _runs: dict[str, Run] = {}
 
 
 async def start(request: StartTurn) -> RunLog:
-    """Begin an answer; the log that comes back is live already.
+    """Start a run and return its live log.
 
-    Raises, before anything is created, InvalidInput UNSUPPORTED_PROVIDER or Unavailable
-    PROVIDER_UNAVAILABLE (details.provider); then Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS.
-    A caller that is cancelled meanwhile leaves either nothing or a whole run behind.
+    Raises InvalidInput UNSUPPORTED_PROVIDER or Unavailable PROVIDER_UNAVAILABLE (details.provider)
+    before anything is created; then what `rows.start_turn` raises. If the caller is cancelled, the
+    run either does not exist or continues.
     """
     stream_scheduler.ask(request.conversation_id)
     provider = registry.get_provider(request.provider)
@@ -142,49 +152,49 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
 
 
 async def _started(request: StartTurn) -> tuple[Store, StartedTurn]:
-    """The run's place and lock: in the rows or, while the database is away, in this process."""
+    """Take the run lock in the database, or in memory while the database is unavailable."""
     live = live_runs.of(request.conversation_id)
     if live is not None and not live.stored:
         raise leases.in_progress()
     try:
-        await database(memory.write_end, request.conversation_id)
+        await database(memory.write_deferred_end, request.conversation_id)
         started = await database(rows.start_turn, request, recovery.owner())
     except Error as error:
         if not await database(memory.cannot_store, error):
             raise
         logger.warning("the database cannot be written, a chat run is not stored: %s", error)
-        await database(memory.recall, request)
+        await database(memory.load_history, request)
         return memory, memory.start_turn(request, recovery.owner())
-    memory.forget(request.conversation_id)
+    memory.discard(request.conversation_id)
     return rows, started
 
 
 def _request(
-    asked: StartTurn, started: StartedTurn, provider: Provider, tools: Sequence[Tool]
+    turn: StartTurn, started: StartedTurn, provider: Provider, tools: Sequence[Tool]
 ) -> ModelRequest:
-    agent = asked.agent or AgentRun("")
+    agent = turn.agent or AgentSettings("")
     messages = [
         Message("system", agent.system_prompt or provider.system_prompt),
         *started.history,
-        Message("user", asked.message),
+        Message("user", turn.message),
     ]
     return ModelRequest(
-        asked.model,
+        turn.model,
         messages,
         tools,
         flags=started.flags,
-        repositories=asked.repositories,
+        repositories=turn.repositories,
         home=agent.home,
         folder=agent.folder,
         config=agent.config,
-        conversation_id=asked.conversation_id,
+        conversation_id=turn.conversation_id,
     )
 
 
 async def cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
-    """Stop the run of a conversation, whichever process makes it; False when there is none.
+    """Stop the run of a conversation in any process. Returns False if there is none.
 
-    With `inflight_id`, only if that is the run. Returns at once; the run's log tells of its end.
+    With `inflight_id`, stop only that run. Returns at once; the end is an event of the run's log.
     """
     log = live_runs.visible(conversation_id)
     if log is not None and inflight_id in (None, log.inflight_id):
@@ -196,14 +206,14 @@ async def cancel(conversation_id: str, inflight_id: str | None = None) -> bool:
 
 
 def stop(log: RunLog) -> None:
-    """Stop a run of this process; a run that has ended stays as it ended."""
+    """Stop a run of this process. No effect on a run that has ended."""
     run = _runs.get(log.turn_id)
     if run is not None:
         run.stop.set()
 
 
 async def shutdown() -> None:
-    """End every live run of this process as INTERRUPTED, what was said kept; returns when saved."""
+    """End every live run of this process as INTERRUPTED. Returns when their parts are saved."""
     runs = list(_runs.values())
     for run in runs:
         run.closing = True
@@ -212,9 +222,9 @@ async def shutdown() -> None:
 
 
 async def _supervise(run: Run) -> None:
-    """From the first event to the last: exactly one terminal event, exactly one saved end."""
+    """Supervise a run until it ends with one terminal event and one saved end."""
     answer = spawn(_answer(run))
-    keeper = spawn(_keep(run))
+    saver = spawn(_save_periodically(run))
     stopped = spawn(run.stop.wait())
     try:
         await asyncio.wait({answer, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -222,24 +232,24 @@ async def _supervise(run: Run) -> None:
             answer.cancel()
             await asyncio.wait({answer}, timeout=STOP_SECONDS)
         run.ended = True
-        keeper.cancel()
-        # A write of the keeper's that is under way must not come after the end.
-        await asyncio.wait({keeper})
-        await _finish(run, _end_of(run, answer))
+        saver.cancel()
+        # A pending write of the saver must not follow the end.
+        await asyncio.wait({saver})
+        await _finish(run, _final_event(run, answer))
     finally:
-        for task in (answer, keeper, stopped):
+        for task in (answer, saver, stopped):
             task.cancel()
         _runs.pop(run.log.turn_id, None)
         live_runs.remove(run.log)
         if not run.log.finished:
-            # Whatever broke here: no reader waits for ever.
-            run.log.append(BROKEN)
+            # Readers wait for a terminal event, whatever failed here.
+            run.log.append(INTERNAL_ERROR)
         run.done.set()
         hub.notify(f"conversation:{run.log.conversation_id}")
 
 
 async def _answer(run: Run) -> Terminal:
-    """Log the events of the loop, and bring back the last one unlogged: the row comes first."""
+    """Log the events of the loop. Returns the terminal event, which is logged after it is saved."""
     try:
         events = loop.run(run.provider, run.request, config().max_tool_rounds, run.meter)
         async with aclosing(events):
@@ -249,8 +259,8 @@ async def _answer(run: Run) -> Terminal:
                 if isinstance(event, Terminal):
                     return event
                 if isinstance(event, ThreadNamed):
-                    # At once: without it the next question would begin another thread.
-                    await _unsaved(
+                    # At once: without it the next question starts another thread.
+                    await _save(
                         run, run.store.name_thread, run.log.conversation_id, event.thread_id
                     )
                 run.log.append(event)
@@ -259,12 +269,12 @@ async def _answer(run: Run) -> Terminal:
         return TurnFailed(error.code, error.message, retryable)
     except Exception:
         logger.exception("chat run broke", extra={"context": run.context})
-        return BROKEN
+        return INTERNAL_ERROR
     return TurnFailed("INTERNAL", "The answer broke off without an end.")
 
 
-def _end_of(run: Run, answer: "asyncio.Task[Terminal]") -> Terminal:
-    """The end with its costs: what the rounds reported by now counts, however it ended."""
+def _final_event(run: Run, answer: "asyncio.Task[Terminal]") -> Terminal:
+    """The terminal event of a run, with the usage and timing of its rounds."""
     event: Terminal = recovery.INTERRUPTED if run.closing else TurnStopped()
     if answer.done() and not answer.cancelled():
         event = answer.result()
@@ -275,15 +285,15 @@ def _end_of(run: Run, answer: "asyncio.Task[Terminal]") -> Terminal:
 
 
 async def _finish(run: Run, event: Terminal) -> None:
-    """Save the end, then log it, so that whoever reads of it finds the row as it stays."""
+    """Save the end, then log it: readers of the log find the final row."""
     log = run.log
     log.transcript.apply(event)
     outcome = Outcome.of(event, log.snapshot().parts)
     ids = log.conversation_id, log.turn_id
-    if (problem := await _unsaved(run, run.store.finish_turn, *ids, outcome)) is None:
+    if (problem := await _save(run, run.store.finish_turn, *ids, outcome)) is None:
         pass
     elif await database(memory.cannot_store, problem):
-        memory.keep_end(*ids, outcome)
+        memory.defer_end(*ids, outcome)
     else:
         event = replace(NOT_SAVED, usage=event.usage, timing=event.timing)
     live_runs.remove(log)
@@ -298,11 +308,13 @@ async def _finish(run: Run, event: Terminal) -> None:
     )
 
 
-async def _unsaved(
+async def _save(
     run: Run, save: Callable[P, None], *args: P.args, **kwargs: P.kwargs
 ) -> DatabaseError | None:
-    """Save, in as many attempts as it takes; why it could not be done. A full disk is not waited
-    for."""
+    """Call `save` until it succeeds or all attempts fail. Returns the last error, or None.
+
+    Does not retry if the disk is full.
+    """
     problem: DatabaseError | None = None
     for seconds in (*SAVE_PAUSES, None):
         try:
@@ -319,23 +331,23 @@ async def _unsaved(
     return problem
 
 
-async def _keep(run: Run) -> None:
-    """Save what is new, beat the heart, and notice a Stop that was asked for elsewhere."""
-    saved, beat = 0, time.monotonic()
+async def _save_periodically(run: Run) -> None:
+    """Save new parts, write heartbeats, and detect a Stop from another process."""
+    saved, heartbeat_at = 0, time.monotonic()
     while True:
-        await pause(min(max(TICK_SECONDS, len(_runs) / TICKS_A_SECOND), MOST_SECONDS))
+        await pause(min(max(TICK_SECONDS, len(_runs) / MAX_TICKS_PER_SECOND), MAX_TICK_SECONDS))
         snapshot = run.log.snapshot()
-        fresh = snapshot.seq > saved
+        changed = snapshot.seq > saved
         try:
-            if fresh or time.monotonic() - beat >= HEARTBEAT_SECONDS:
-                parts = snapshot.parts if fresh else None
-                going = await database(run.store.keep_alive, run.log.turn_id, parts)
-                saved, beat = snapshot.seq, time.monotonic()
+            if changed or time.monotonic() - heartbeat_at >= HEARTBEAT_SECONDS:
+                parts = snapshot.parts if changed else None
+                may_continue = await database(run.store.keep_alive, run.log.turn_id, parts)
+                saved, heartbeat_at = snapshot.seq, time.monotonic()
             else:
-                going = await database(run.store.wanted, run.log.turn_id)
+                may_continue = await database(run.store.may_continue, run.log.turn_id)
         except DatabaseError as error:
             logger.warning("chat run not kept: %s", error, extra={"context": run.context})
             continue
-        if not going:
+        if not may_continue:
             run.stop.set()
             return

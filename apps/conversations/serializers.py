@@ -1,6 +1,6 @@
-"""The shapes of what the conversation routes are sent (docs/contract.md §1.2).
+"""The request bodies of the conversation routes (docs/contract.md §1.2).
 
-All are strict: unknown keys are refused, and nothing is coerced from another type.
+All are strict: unknown keys are refused, and no value is coerced from another type.
 """
 
 import math
@@ -17,17 +17,17 @@ from apps.core.config import PROVIDERS
 from apps.core.errors import InvalidInput
 from apps.core.surrogates import is_storable
 
-# A whole number may be larger, and is none that we can reckon with.
+# JSON integers may be larger, but cannot become floats.
 LARGEST = sys.float_info.max
 
 
 def refused(details: Any) -> InvalidInput:
-    """§1.2's `validation_error`."""
+    """The `validation_error` of contract.md §1.2; `details` by field."""
     return InvalidInput("Validation failed.", code="validation_error", details={"details": details})
 
 
-class Text(serializers.CharField):
-    """A string and nothing that could become one; kept as it is."""
+class StrictCharField(serializers.CharField):
+    """A string, not trimmed. Other types are refused."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(trim_whitespace=False, **kwargs)
@@ -38,8 +38,8 @@ class Text(serializers.CharField):
         return super().to_internal_value(data)
 
 
-class Plain(serializers.JSONField):
-    """An object of anything that every database can keep: finite numbers, no broken text."""
+class StorableObjectField(serializers.JSONField):
+    """A JSON object that every database can store: finite numbers, no NUL and no lone surrogate."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, dict):
@@ -62,7 +62,7 @@ def _storable(value: Any) -> bool:
     return True
 
 
-class Count(serializers.Field[int, Any, int, Any]):
+class CountField(serializers.Field[int, Any, int, Any]):
     """A whole number, 0 or more; 5.0 is one, true is not."""
 
     def to_internal_value(self, data: Any) -> int:
@@ -71,8 +71,8 @@ class Count(serializers.Field[int, Any, int, Any]):
         return int(data)
 
 
-class Positive(serializers.Field[float, Any, float, Any]):
-    """A finite number above 0."""
+class PositiveField(serializers.Field[float, Any, float, Any]):
+    """A finite number above 0, as float."""
 
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool) or not isinstance(data, int | float) or not 0 < data <= LARGEST:
@@ -80,8 +80,8 @@ class Positive(serializers.Field[float, Any, float, Any]):
         return float(data)
 
 
-class Strict(serializers.Serializer[Any]):
-    """Refuses what it does not know."""
+class StrictSerializer(serializers.Serializer[Any]):
+    """A serializer that refuses unknown keys."""
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
@@ -92,7 +92,7 @@ class Strict(serializers.Serializer[Any]):
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
-        """The checked values. Raises InvalidInput `validation_error`, details by field."""
+        """The validated values. Raises InvalidInput `validation_error`, details by field."""
         shape = cls(data=data)
         if not shape.is_valid():
             raise refused(shape.errors)
@@ -103,40 +103,40 @@ def words(choices: type[TextChoices], *leave_out: str) -> list[str]:
     return [word for word in choices.values if word not in leave_out]
 
 
-class NewConversation(Strict):
+class NewConversation(StrictSerializer):
     provider = serializers.ChoiceField(PROVIDERS)
-    model = Text(max_length=255)
-    title = Text(max_length=255, default=DEFAULT_TITLE)
-    flags = Plain(default=dict)
+    model = StrictCharField(max_length=255)
+    title = StrictCharField(max_length=255, default=DEFAULT_TITLE)
+    flags = StorableObjectField(default=dict)
     # `source` is also a name of the base class, for something else.
     source = serializers.ChoiceField(Source.values, default=Source.REST)  # type: ignore[assignment]
 
 
-class Usage(Strict):
-    inputTokens = Count(required=False)
-    outputTokens = Count(required=False)
-    totalTokens = Count(required=False)
-    cachedInputTokens = Count(required=False)
+class Usage(StrictSerializer):
+    inputTokens = CountField(required=False)
+    outputTokens = CountField(required=False)
+    totalTokens = CountField(required=False)
+    cachedInputTokens = CountField(required=False)
 
 
-class Timing(Strict):
-    totalTimeSec = Positive(required=False)
-    tokensPerSecond = Positive(required=False)
+class Timing(StrictSerializer):
+    totalTimeSec = PositiveField(required=False)
+    tokensPerSecond = PositiveField(required=False)
 
 
-class Command(Strict):
-    name = Text(max_length=255)
-    stepIndex = Count()
-    totalSteps = Count()
+class Command(StrictSerializer):
+    name = StrictCharField(max_length=255)
+    stepIndex = CountField()
+    totalSteps = CountField()
 
 
-class NewTurn(Strict):
+class NewTurn(StrictSerializer):
     role = serializers.ChoiceField(words(Turn.Role))
-    content = Text()
-    model = Text(max_length=255)
+    content = StrictCharField()
+    model = StrictCharField(max_length=255)
     provider = serializers.ChoiceField(PROVIDERS)
     source = serializers.ChoiceField(Source.values, default=Source.REST)  # type: ignore[assignment]
-    toolCalls = Plain(required=False, allow_null=True)
+    toolCalls = StorableObjectField(required=False, allow_null=True)
     status = serializers.ChoiceField(words(Turn.Status, Turn.Status.RUNNING))
     command = Command(required=False)
     usage = Usage(required=False)
@@ -151,19 +151,19 @@ class NewTurn(Strict):
         return attrs
 
 
-class Inflight(Strict):
-    inflightId = Text(required=False, max_length=128)
+class Inflight(StrictSerializer):
+    inflightId = StrictCharField(required=False, max_length=128)
 
 
 def turn_fields(data: dict[str, Any]) -> dict[str, Any]:
-    """A NewTurn as the row has it."""
+    """The fields of a Turn, from validated data of NewTurn."""
     parts = [*_tool_parts(data.get("toolCalls")), {"type": "text", "text": data["content"]}]
-    kept = ("role", "model", "provider", "source", "status", "command", "usage", "timing")
-    return {"parts": parts} | {name: data[name] for name in kept if name in data}
+    names = ("role", "model", "provider", "source", "status", "command", "usage", "timing")
+    return {"parts": parts} | {name: data[name] for name in names if name in data}
 
 
 def _tool_parts(calls: Any) -> list[Part]:
-    """Stored parts of `{"calls": [tool-result events]}`; what is no call is left out."""
+    """The parts of `{"calls": [tool-result events]}`; items that are not objects are left out."""
     listed = calls.get("calls") if isinstance(calls, dict) else None
     if not isinstance(listed, list):
         return []
@@ -171,7 +171,7 @@ def _tool_parts(calls: Any) -> list[Part]:
 
 
 def _tool_part(call: dict[str, Any]) -> Part:
-    # `params` is what older clients call the parameters.
+    # Older clients send `params`.
     return {
         "type": "tool",
         "callId": call.get("callId", ""),

@@ -1,8 +1,8 @@
-"""The verbs that write conversations; those of a run are in `rows`.
+"""Functions that write conversations; those of a run are in `rows`.
 
-Two things are settled by conditional writes and not by transactions, so that they hold on every
-database: a conversation's clock (`claim_times`), and the run lock (the partial unique constraint
-on a running turn). A transaction around them only spares commits.
+Two rules rest on conditional writes and not on transactions, so that they hold on every database:
+the clock of a conversation (`claim_times`), and the run lock (the partial unique constraint on a
+running turn). Transactions only save commits.
 """
 
 import uuid
@@ -24,20 +24,21 @@ MAX_BATCH = 1000
 
 
 def title_for(message: str) -> str:
-    """A conversation's title from its first message: its first 80 characters, trimmed."""
+    """The title of a conversation: TITLE_LENGTH characters of its first message."""
     return message.strip()[:TITLE_LENGTH] or DEFAULT_TITLE
 
 
 def changed(conversation_id: str) -> None:
-    """Tell the sidebars of those who may see a conversation that it changed."""
+    """Notify the sidebars that show a conversation of its change."""
     for owner_id in _owners([conversation_id]).values():
-        _tell(conversation_id, owner_id)
+        _notify(conversation_id, owner_id)
 
 
 def _owners(ids: Sequence[str]) -> dict[str, Any]:
-    """Owner ids by conversation; None for one without an owner, and where nobody asks for owners.
+    """Owner ids by conversation; None for one without an owner.
 
-    Where no credentials are required everyone sees everything, and no row need be read.
+    Without required credentials every user sees every conversation, so all are None and no row is
+    read.
     """
     owners: dict[str, Any] = dict.fromkeys(ids)
     if requires_credentials(config()):
@@ -45,7 +46,7 @@ def _owners(ids: Sequence[str]) -> dict[str, Any]:
     return owners
 
 
-def _tell(conversation_id: str, owner_id: Any) -> None:
+def _notify(conversation_id: str, owner_id: Any) -> None:
     hub.notify("sidebar", conversation_id)
     if owner_id is not None:
         hub.notify(f"sidebar:{owner_id}", conversation_id)
@@ -59,7 +60,7 @@ def create(
     flags: Mapping[str, Any] | None = None,
     source: str = Source.REST,
 ) -> Conversation:
-    """A new, empty conversation under an id of ours."""
+    """Create an empty conversation with a UUID4."""
     conversation = Conversation.objects.create(
         id=str(uuid.uuid4()),
         provider=provider,
@@ -74,19 +75,19 @@ def create(
 
 
 def archive(conversation_id: str) -> None:
-    """Raises NotFound; archiving twice keeps the first time."""
+    """Archive a conversation; no effect on an archived one. Raises NotFound."""
     queries.get(conversation_id)
     _archive([conversation_id])
 
 
 def restore(conversation_id: str) -> None:
-    """Raises NotFound."""
+    """Restore an archived conversation. Raises NotFound."""
     queries.get(conversation_id)
     _restore([conversation_id])
 
 
 def rename(conversation_id: str, title: str) -> Conversation:
-    """Raises NotFound, or InvalidInput when the title is blank. Long titles are cut."""
+    """Set the title, cut to 255 characters. Raises NotFound, InvalidInput if it is blank."""
     if not title.strip():
         raise InvalidInput("The title must not be blank.")
     conversation = queries.get(conversation_id)
@@ -97,44 +98,51 @@ def rename(conversation_id: str, title: str) -> Conversation:
 
 
 def bulk_archive(ids: Sequence[str]) -> int:
-    """Archive all or, with a BATCH_CONFLICT, none; answers how many matched."""
+    """Archive all conversations, or none. Returns their number.
+
+    Raises InvalidInput, Conflict BATCH_CONFLICT (contract.md §1.2).
+    """
     return _archive(_checked_batch(ids))
 
 
 def bulk_restore(ids: Sequence[str]) -> int:
+    """As `bulk_archive`."""
     return _restore(_checked_batch(ids))
 
 
 def bulk_delete(ids: Sequence[str]) -> int:
-    """Delete for good; every one must be archived, else none is deleted."""
+    """As `bulk_archive`; every conversation must be archived."""
     return delete(_checked_batch(ids, archived_only=True))
 
 
 def delete(ids: Sequence[str]) -> int:
-    """Delete conversations with their turns. A run that is live in one ends by itself."""
+    """Delete conversations with their turns. Their live runs end at the next heartbeat.
+
+    Returns the number of deleted rows.
+    """
     owners = _owners(ids)
     Turn.objects.filter(conversation__in=ids).delete()
     deleted, _ = Conversation.objects.filter(pk__in=ids).delete()
     for conversation_id, owner_id in owners.items():
-        _tell(conversation_id, owner_id)
+        _notify(conversation_id, owner_id)
     return deleted
 
 
 def _checked_batch(ids: Sequence[str], *, archived_only: bool = False) -> list[str]:
-    wanted = list(dict.fromkeys(ids))
-    if len(wanted) > MAX_BATCH:
+    requested = list(dict.fromkeys(ids))
+    if len(requested) > MAX_BATCH:
         raise InvalidInput(f"At most {MAX_BATCH} conversations at once.")
-    possible = [one for one in wanted if queries.AN_ID.match(one)]
-    rows = dict(queries.visible().filter(pk__in=possible).values_list("id", "archived_at"))
-    invalid = [one for one in wanted if one not in rows]
-    wrong_state = [one for one in wanted if archived_only and one in rows and rows[one] is None]
+    valid = [one for one in requested if queries.VALID_ID.match(one)]
+    rows = dict(queries.visible().filter(pk__in=valid).values_list("id", "archived_at"))
+    invalid = [one for one in requested if one not in rows]
+    wrong_state = [one for one in requested if archived_only and one in rows and rows[one] is None]
     if invalid or wrong_state:
         raise Conflict(
             "Bulk operation rejected.",
             code="BATCH_CONFLICT",
             details={"details": {"invalidIds": invalid, "invalidStateIds": wrong_state}},
         )
-    return wanted
+    return requested
 
 
 def _archive(ids: Sequence[str]) -> int:
@@ -142,19 +150,19 @@ def _archive(ids: Sequence[str]) -> int:
     Conversation.objects.filter(pk__in=ids, archived_at=None).update(
         archived_at=now, updated_at=now
     )
-    return _told(ids)
+    return _notify_all(ids)
 
 
 def _restore(ids: Sequence[str]) -> int:
     Conversation.objects.filter(pk__in=ids).exclude(archived_at=None).update(
         archived_at=None, updated_at=now_ms()
     )
-    return _told(ids)
+    return _notify_all(ids)
 
 
-def _told(ids: Sequence[str]) -> int:
+def _notify_all(ids: Sequence[str]) -> int:
     for conversation_id, owner_id in _owners(ids).items():
-        _tell(conversation_id, owner_id)
+        _notify(conversation_id, owner_id)
     return len(ids)
 
 
@@ -172,15 +180,15 @@ def append_turn(conversation_id: str, **fields: Any) -> Turn:
 
 
 def claim_times(
-    conversation: Conversation, wanted: datetime, count: int, **changes: Any
+    conversation: Conversation, requested: datetime, count: int, **changes: Any
 ) -> datetime | None:
-    """The first of `count` milliseconds that no turn of the conversation has or will have, at
-    `wanted` if it can be; None where its clock moved since it was read.
+    """Claim `count` consecutive milliseconds for turns of a conversation. Returns the first.
 
-    They are claimed on the conversation's row: whoever moved `last_message_at` from the value that
-    was read owns the times in between.
+    It is `requested`, or later if that time is taken. A conditional UPDATE moves `last_message_at`
+    from the value in `conversation`; the caller owns the times in between. Returns None if the row
+    has changed since it was read.
     """
-    first = max(wanted, conversation.last_message_at + MILLISECOND)
+    first = max(requested, conversation.last_message_at + MILLISECOND)
     unmoved = Conversation.objects.filter(
         pk=conversation.pk, last_message_at=conversation.last_message_at, archived_at=None
     )
@@ -189,6 +197,7 @@ def claim_times(
 
 
 def archived_refusal() -> Conflict:
+    """The error of a write to an archived conversation (contract.md §1.3)."""
     return Conflict(
         "Conversation is archived and must be restored before use.", code="CONVERSATION_ARCHIVED"
     )

@@ -16,7 +16,7 @@ from apps.conversations.templatetags.chat import day_label
 from apps.core.hub import hub
 from apps.core.principal import current
 
-# A conversation and who answers in it: an agent, or the provider by its label.
+# A conversation, and the name of its agent or the label of its provider.
 Line = tuple[Conversation, str]
 
 PAGE = 20
@@ -27,8 +27,14 @@ STATE_WORDS = {"active": "Active", "all": "Active & Archived", "archived": "Arch
 
 @dataclass(frozen=True)
 class SidebarQuery:
-    """`?state=&q=&n=&c=&a=`: which conversations, how many, which one is open, and whose they are:
-    an agent's by its name or, where that is left out, the chat's."""
+    """`?state=&q=&n=&c=&a=`: the filters of the list.
+
+    state: a key of STATE_WORDS.
+    text: part of the title.
+    count: number of conversations, PAGE..MOST.
+    current: id of the open conversation.
+    agent: name of the agent; "" for the chat.
+    """
 
     state: str = "active"
     text: str = ""
@@ -42,7 +48,7 @@ class SidebarQuery:
 
     @classmethod
     def read(cls, data: Mapping[str, str]) -> "SidebarQuery":
-        """What cannot be right is read as left out."""
+        """Parse a query string. Invalid values count as left out."""
         state, count = data.get("state", ""), data.get("n", "")
         return cls(
             state=state if state in STATE_WORDS else "active",
@@ -54,11 +60,11 @@ class SidebarQuery:
 
 
 def context(query: SidebarQuery) -> dict[str, Any]:
-    """For `_convos.html`: conversations by day, newest first, and whether there are more.
+    """The context of `_convos.html`: conversations by day, newest first.
 
-    While the database is away there are none, and `away` says so.
+    While the database is unavailable there are none, and `away` is True.
     """
-    # Before the rows are read: a change meanwhile has another mark.
+    # Read before the rows: a change meanwhile has a later version.
     shown = {"query": query, "states": STATE_WORDS, "mark": hub.version(topic_of(current()))}
     try:
         return shown | _listed(query)
@@ -85,7 +91,7 @@ def _listed(query: SidebarQuery) -> dict[str, Any]:
 
 
 def recent() -> list[Line]:
-    """For the sidebar of every other page; nothing while the database is away."""
+    """The sidebar of the other pages; empty while the database is unavailable."""
     try:
         return _lines(_newest("active")[:RECENT])
     except DatabaseError:

@@ -1,9 +1,8 @@
-"""The event log of each live run, kept by the process that makes the answer.
+"""The event log of each live run, in the process that runs it.
 
-Readers in this process iterate the log itself, each at its own pace and from any point, so nothing
-is lost, doubled or reordered however many tabs look on. The hub's topic "sidebar" says which
-conversation changed (key: its id), "sidebar:<user>" the same of that user's conversations alone,
-"conversation:<id>" that a run began or ended there.
+Readers in this process iterate the log itself, at any speed and from any point, so no event is
+lost, repeated or reordered. Topics of the hub: "sidebar" (a conversation changed; key: its id),
+"sidebar:<user>" (one of that user's), "conversation:<id>" (a run started or ended there).
 """
 
 import asyncio
@@ -32,7 +31,12 @@ class Envelope:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a run had said when `seq` was its last event. The parts are copies."""
+    """The state of a run after event `seq`.
+
+    seq: number of the last event; 0: none yet.
+    parts: copies of the parts so far.
+    warnings: the distinct warnings so far, in order.
+    """
 
     seq: int
     parts: list[Part]
@@ -41,13 +45,16 @@ class Snapshot:
 
 @dataclass(eq=False)
 class RunLog:
-    """One answer in the making: its numbered events, and the parts they fold to.
+    """The numbered events of one run, and the parts that they produce.
 
-    Belongs to the event loop that runs the turn: `append` and `wait` are called there;
-    `snapshot` from any thread. `started_at` is the time of the assistant turn, one millisecond
-    after the user's; `command` says which step of an agent's command this is, `replaced` which
-    answer has gone for it. Without `stored` this process alone remembers it. `owner_id` is the user
-    whose conversation it is.
+    `append` and `wait` are called on the event loop of the run, `snapshot` from any thread.
+
+    started_at: time of the assistant turn, one millisecond after the user turn.
+    command: `{name, stepIndex, totalSteps}` of a command's step.
+    replaced: turn id of the deleted answer (`StartTurn.replaces`), or "".
+    stored: False if only this process holds the run (`memory`).
+    owner_id: the user who owns the conversation; None: nobody.
+    envelopes: all events so far; the last one of a finished run is Terminal.
     """
 
     conversation_id: str
@@ -69,7 +76,7 @@ class RunLog:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
-    def asked_at(self) -> datetime:
+    def user_turn_at(self) -> datetime:
         """The time of the user turn."""
         return self.started_at - timedelta(milliseconds=1)
 
@@ -85,9 +92,9 @@ class RunLog:
         return len(self.envelopes)
 
     def append(self, event: ChatEvent) -> Envelope:
-        """Number an event, fold it into the transcript and wake the readers.
+        """Number an event, apply it to the transcript and wake the readers.
 
-        The terminal event is the last: anything after it is a mistake of the caller.
+        Raises RuntimeError after a terminal event.
         """
         if self.finished:
             raise RuntimeError("This run has ended.")
@@ -101,7 +108,7 @@ class RunLog:
         return envelope
 
     def snapshot(self) -> Snapshot:
-        """The run so far, all of one moment."""
+        """A consistent copy of the run so far."""
         with self._lock:
             parts = [dict(part) for part in self.transcript.parts]
             return Snapshot(self.seq, parts, tuple(self.transcript.warnings))
@@ -130,11 +137,11 @@ class LiveRuns:
             del self._by_conversation[log.conversation_id]
 
     def of(self, conversation_id: str) -> RunLog | None:
-        """The run now live in a conversation, if this process makes it."""
+        """The live run of a conversation in this process."""
         return self._by_conversation.get(conversation_id)
 
     def visible(self, conversation_id: str) -> RunLog | None:
-        """The same, for those alone who may see the conversation."""
+        """As `of`; None if the current user may not see the conversation."""
         log = self.of(conversation_id)
         return log if log is not None and current().may_see(log.owner_id) else None
 
@@ -143,10 +150,10 @@ class LiveRuns:
 
     @contextmanager
     def follow(self, conversation_id: str) -> "Iterator[asyncio.Queue[RunLog]]":
-        """Every run that begins in a conversation from now on, however soon it is over, if those
-        who follow may see it. The conversation need not exist yet.
+        """A queue of every run that starts in a conversation from now on, even if it ends at once.
 
-        Used from the event loop; the log itself keeps all that a slow reader has yet to read.
+        Runs that the current user may not see are left out. The conversation need not exist yet.
+        Used on the event loop.
         """
         queue: asyncio.Queue[RunLog] = asyncio.Queue()
         self._followers[conversation_id][queue] = current()

@@ -1,4 +1,4 @@
-"""A conversation as its page first shows it."""
+"""The initial content of a conversation's page."""
 
 import re
 from collections.abc import Mapping
@@ -14,27 +14,27 @@ from apps.conversations.answers.exchange import exchanges_of
 from apps.conversations.models import ID_PATTERN
 from apps.conversations.renderers import html
 
-# Older exchanges are a click away: a page of hundreds takes its time to draw.
+# Older exchanges are loaded on request: hundreds take long to render.
 SHOWN_EXCHANGES = 60
 
 
-def context(asked: Mapping[str, str]) -> dict[str, Any]:
-    """`?c=&all=`: the conversation, or a new one under an id that is ready to be used.
+def context(query: Mapping[str, str]) -> dict[str, Any]:
+    """The context for `?c=&all=`: the conversation, or a new id if `c` is not valid.
 
-    Raises Http404 for a conversation of somebody else.
+    Raises Http404 for the conversation of another user.
     """
-    wanted = asked.get("c", "")
-    conversation_id = wanted if re.match(ID_PATTERN, wanted) else str(uuid4())
-    seen = memory.seen(conversation_id)
-    if seen.forbidden:
+    requested_id = query.get("c", "")
+    conversation_id = requested_id if re.match(ID_PATTERN, requested_id) else str(uuid4())
+    state = memory.load(conversation_id)
+    if state.forbidden:
         raise Http404
-    views = exchanges_of(seen.turns)
-    shown = views if asked.get("all") else views[-SHOWN_EXCHANGES:]
+    views = exchanges_of(state.turns)
+    shown = views if query.get("all") else views[-SHOWN_EXCHANGES:]
     return {
         "conversation_id": conversation_id,
-        "conversation": seen.conversation,
-        "away": seen.away,
-        "full": seen.full,
+        "conversation": state.conversation,
+        "away": state.away,
+        "full": state.full,
         "articles": [mark_safe(html.exchange(view)) for view in shown],
         "earlier": len(views) - len(shown),
         "running": any(view.running for view in views),
@@ -42,6 +42,6 @@ def context(asked: Mapping[str, str]) -> dict[str, Any]:
 
 
 def address(conversation_id: str, agent: str = "") -> str:
-    """Where a conversation is shown: on its agent's page, or the chat's."""
+    """The URL of a conversation: on the page of its agent, or of the chat."""
     page = f"/agents?{urlencode({'a': agent})}&" if agent else "/chat?"
     return page + urlencode({"c": conversation_id})

@@ -1,4 +1,4 @@
-"""The values that walk through a run: the question, its rows, and how it ended in stored form."""
+"""The values of a run: its request, its rows, its outcome; and the protocol of its store."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,16 @@ from apps.conversations.parts import Part
 
 
 @dataclass(frozen=True)
-class AgentRun:
-    """What an agent brings to an answer; its conversations are its own.
+class AgentSettings:
+    """The settings of an agent for one run. Only this agent may continue its conversations.
 
-    `system_prompt` takes the place of the provider's (empty: the provider's stays) and is never
-    stored. `tools` are the names of those it may use (None: all), `repositories` the names of the
-    roots that it may search (empty: all). `home`, `folder` and `config` go to the provider as they
-    are. `command` is `{name, stepIndex, totalSteps}`, kept with both turns, and `command_run` the
-    id under which its steps hold the conversation (`leases`).
+    name: the agent's name, stored as `Conversation.agent_name`.
+    system_prompt: replaces the provider's if not empty; never stored.
+    tools: names of the tools it may call; None: all.
+    repositories: ids of the repositories it may search; empty: all.
+    home, folder, config: passed to the provider unchanged.
+    command: `{name, stepIndex, totalSteps}` of a command's step, stored with both turns.
+    command_run: id of the CommandRun that locks the conversation for all steps (`leases`).
     """
 
     name: str
@@ -37,11 +39,19 @@ class AgentRun:
 
 @dataclass(frozen=True)
 class StartTurn:
-    """A question, and who is to answer it. `repository` limits the tools to one root, by name.
+    """A request to answer a message.
 
-    `flags` are merged into those kept with the conversation and handed to the provider; `title` is
-    for a conversation that is made by this question. `replaces` is the answer that this is another
-    try of: where it failed without a word it goes, with its question.
+    conversation_id: created with the first message.
+    message: the text of the user turn.
+    provider, model: who answers.
+    inflight_id: the client's id of the run; None: a new UUID4.
+    flags: merged into the flags of the conversation, and passed to the provider.
+    source: stored with the conversation and both turns.
+    repository: id of the only repository to search; None: all that the agent may search.
+    title: of a new conversation; None: taken from the message.
+    agent: None for the chat.
+    replaces: turn id of a failed answer that this request retries. If that answer has no parts, it
+        and its question are deleted.
     """
 
     conversation_id: str
@@ -53,22 +63,22 @@ class StartTurn:
     source: str = Source.REST
     repository: str | None = None
     title: str | None = None
-    agent: AgentRun | None = None
+    agent: AgentSettings | None = None
     replaces: str = ""
 
     @property
     def command(self) -> Mapping[str, Any] | None:
-        """The step of an agent's command that this is."""
+        """`{name, stepIndex, totalSteps}` if this is a step of a command."""
         return self.agent.command if self.agent else None
 
     @property
     def agent_name(self) -> str:
-        """Whose conversation it is; "" the chat's."""
+        """The agent that owns the conversation; "" for the chat."""
         return self.agent.name if self.agent else ""
 
     @property
     def repositories(self) -> tuple[str, ...]:
-        """The names of the only roots to search; empty: all. An agent's limit is never widened."""
+        """Ids of the only repositories to search; empty: all. Never exceeds the agent's limit."""
         allowed = self.agent.repositories if self.agent else ()
         if self.repository and (not allowed or self.repository in allowed):
             return (self.repository,)
@@ -77,10 +87,15 @@ class StartTurn:
 
 @dataclass(frozen=True)
 class StartedTurn:
-    """The rows of a run that holds its conversation's lock, and what was said before.
+    """The rows of a run that holds the run lock of its conversation.
 
-    `started_at` is the assistant turn's time, one millisecond after the user turn's; `replaced` is
-    the answer that has gone, `owner_id` the user whose conversation it is.
+    turn_id, user_turn_id: ids of the assistant and the user turn.
+    inflight_id: id of the run on the wire.
+    started_at: time of the assistant turn, one millisecond after the user turn.
+    flags: the merged flags of the conversation.
+    history: the earlier messages, oldest first.
+    replaced: turn id of the deleted answer (`StartTurn.replaces`), or "".
+    owner_id: the user who owns the conversation; None: nobody.
     """
 
     turn_id: str
@@ -95,7 +110,13 @@ class StartedTurn:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended, as the row and the wire have it."""
+    """The end of a run, as stored and sent.
+
+    status: a final `Turn.Status`.
+    parts: all parts of the answer (`parts.py`).
+    error: `{code, message}` of a failed run.
+    usage: token counts (`usage_wire`); timing: seconds and tokens per second (`timing_wire`).
+    """
 
     status: str
     parts: Sequence[Part]
@@ -120,21 +141,37 @@ class Outcome:
 
 
 class Store(Protocol):
-    """Where a run is kept: the database (`rows`) or, while the database is away, `memory`."""
+    """Stores a run: the database (`rows`) or, while the database is unavailable, `memory`."""
 
-    def start_turn(self, request: StartTurn, owner: str) -> StartedTurn: ...
+    def start_turn(self, request: StartTurn, owner: str) -> StartedTurn:
+        """Called when a run starts: take the run lock and save both turns.
 
-    def keep_alive(self, turn_id: str, parts: Sequence[Part] | None) -> bool: ...
+        `owner` is the signature of the process (`recovery.owner`).
+        """
+        ...
 
-    def wanted(self, turn_id: str) -> bool: ...
+    def keep_alive(self, turn_id: str, parts: Sequence[Part] | None) -> bool:
+        """Called after new events and at each heartbeat: save the parts so far, if any.
 
-    def name_thread(self, conversation_id: str, thread_id: str) -> None: ...
+        Returns False if the run must stop.
+        """
+        ...
 
-    def finish_turn(self, conversation_id: str, turn_id: str, outcome: Outcome) -> None: ...
+    def may_continue(self, turn_id: str) -> bool:
+        """Called between heartbeats. Returns False if the run must stop."""
+        ...
+
+    def name_thread(self, conversation_id: str, thread_id: str) -> None:
+        """Called when the provider names its thread of the conversation."""
+        ...
+
+    def finish_turn(self, conversation_id: str, turn_id: str, outcome: Outcome) -> None:
+        """Called once, when a run has ended: save its end and release the run lock."""
+        ...
 
 
 def usage_wire(usage: Usage | None) -> dict[str, int] | None:
-    """Token counts in wire names; a missing total is the sum of what went in and came out."""
+    """Token counts by wire name (contract.md §1.1); a missing total is input plus output."""
     if usage is None:
         return None
     total = usage.total_tokens
@@ -150,7 +187,7 @@ def usage_wire(usage: Usage | None) -> dict[str, int] | None:
 
 
 def timing_wire(timing: Timing | None) -> dict[str, float] | None:
-    """Seconds and rate in wire names; only numbers above zero mean anything."""
+    """Seconds and tokens per second by wire name (contract.md §1.1); only finite values above 0."""
     if timing is None:
         return None
     numbers = {

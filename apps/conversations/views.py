@@ -1,4 +1,4 @@
-"""The chat page: its HTML, its fragments and its form posts. The answers come over the socket."""
+"""The chat page: its HTML, fragments and form posts. Answers are sent over the websocket."""
 
 import json
 import re
@@ -31,7 +31,7 @@ from apps.index import queries as ingest
 from apps.index.models import Root
 from apps.retrieval.repositories import repo_id
 
-# Of the project's own source, which the first start ingests, and of any other repository.
+# Examples for this project's source, which the first start ingests, and for other repositories.
 OWN_EXAMPLES = (
     "How does a chat answer get from the model to the page?",
     "What happens to half-read files when an ingest run is killed?",
@@ -46,7 +46,7 @@ SHOWN_EXAMPLES = 4
 
 
 async def page(request: HttpRequest) -> HttpResponse:
-    """`GET /chat[?c=<id>]`: a conversation, or a new one under an id that is ready to be used."""
+    """`GET /chat[?c=<id>]`: a conversation, or a new one."""
     response: HttpResponse = await sync_to_async(_page)(request)
     return response
 
@@ -70,7 +70,7 @@ def _page(request: HttpRequest) -> HttpResponse:
 
 
 def examples(roots: Sequence[Root]) -> list[str]:
-    """Questions that the ingested repositories can answer: the first about each, then more."""
+    """Example questions about the ingested repositories, one of each in turn."""
     by_root = (
         OWN_EXAMPLES
         if root.path == str(BASE_DIR)
@@ -93,21 +93,21 @@ PAGE_KEYS = (
 )
 
 
-def _picker(conversation: Conversation | None, chosen: QueryDict, patient: bool = False) -> Any:
+def _picker(conversation: Conversation | None, chosen: QueryDict, wait: bool = False) -> Any:
     fixed = conversation is not None
     provider = conversation.provider if conversation else chosen.get("provider", "")
     model = chosen.get("model") or (conversation.model if conversation else "")
     flags = conversation.flags if conversation else {}
     if codex_flags.SHOWN in chosen:
         flags = codex_flags.posted(chosen)
-    return async_to_sync(picker)(provider, model, fixed=fixed, patient=patient, chosen=flags)
+    return async_to_sync(picker)(provider, model, fixed=fixed, wait=wait, chosen=flags)
 
 
 @require_GET
 def picker_fragment(request: HttpRequest) -> HttpResponse:
-    """`GET /ui/chat/picker?c=&provider=&model=`: provider and model, asked anew."""
+    """`GET /ui/chat/picker?c=&provider=&model=`: the picker after a change of its values."""
     conversation = queries.visible().filter(pk=request.GET.get("c", "")).first()
-    context = {"picker": _picker(conversation, request.GET, patient=True)}
+    context = {"picker": _picker(conversation, request.GET, wait=True)}
     context["conversation_id"] = request.GET.get("c", "")
     return render(request, "conversations/_picked.html", context)
 
@@ -124,7 +124,7 @@ def sidebar_fragment(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 async def send(request: HttpRequest) -> HttpResponse:
-    """`POST /ui/chat/send`: begin an answer. Its turn appears over the socket."""
+    """`POST /ui/chat/send`: start a run. Its turns are sent over the websocket."""
     form = request.POST
     conversation_id = form.get("c", "")
     try:
@@ -134,9 +134,9 @@ async def send(request: HttpRequest) -> HttpResponse:
         log = await runner.start(question)
     except CodeinfoError as error:
         return _problem(error)
-    # From now on the provider stays: the pickers say so.
-    fixed = await picker(log.provider, log.model, fixed=True, patient=False)
-    # Nothing of the run itself: it may have ended by now, and the socket has said so.
+    # The provider of an existing conversation is fixed.
+    fixed = await picker(log.provider, log.model, fixed=True, wait=False)
+    # Not the state of the run, which may have ended; the websocket sends it.
     away = not log.stored
     full = away and await sync_to_async(disk.has_no_room)()
     sent = {"picker": fixed, "away": away, "full": full, "oob": True}
@@ -167,21 +167,21 @@ def _question(form: QueryDict) -> StartTurn:
         provider=form.get("provider", ""),
         model=model,
         repository=repository,
-        # Kept with the conversation, so that a reload searches where the question before it did.
+        # Stored with the conversation, so that a reload keeps the repository.
         flags={"repository": repository or "", **codex_flags.posted(form)},
         replaces=form.get("retry", ""),
     )
 
 
 def _problem(error: CodeinfoError) -> HttpResponse:
-    """A refusal, said above the composer; nothing of the page is lost."""
+    """An error message above the composer; the page keeps its state."""
     body = render_to_string("conversations/_problem.html", {"error": error})
     return HttpResponse(body, status=status_of(error), headers={"X-Problem": error.code})
 
 
 @require_POST
 async def stop(request: HttpRequest) -> HttpResponse:
-    """`POST /ui/chat/stop`: the answer that is being made ends as Stopped."""
+    """`POST /ui/chat/stop`: stop the run of a conversation."""
     await runner.cancel(request.POST.get("c", ""))
     return HttpResponse(status=204, headers={"HX-Trigger": "chat:stopped"})
 
@@ -213,13 +213,13 @@ def rename(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def delete(request: HttpRequest) -> HttpResponse:
-    """Only what is archived can be deleted, here as in the API."""
+    """Delete an archived conversation; as in the API, active ones are refused."""
     conversation_id = request.POST.get("c", "")
     services.bulk_delete([conversation_id])
     return _toast("Conversation deleted", **{"chat:deleted": {"ids": [conversation_id]}})
 
 
-# Verb → how it is done, how it is told, and what the open page must know of it.
+# Verb → service, past tense for the message, event for the page.
 BULK: dict[str, tuple[Callable[[Sequence[str]], int], str, str]] = {
     "archive": (services.bulk_archive, "Archived", "chat:changed"),
     "restore": (services.bulk_restore, "Restored", "chat:changed"),
@@ -229,13 +229,13 @@ BULK: dict[str, tuple[Callable[[Sequence[str]], int], str, str]] = {
 
 @require_POST
 def bulk(request: HttpRequest, verb: str) -> HttpResponse:
-    """`POST /ui/chat/bulk/<verb>` `id=…&id=…`: all of them, or with BATCH_CONFLICT none."""
+    """`POST /ui/chat/bulk/<verb>` `id=…&id=…`: all conversations, or BATCH_CONFLICT and none."""
     if verb not in BULK:
         raise NotFound("There is no such bulk operation.")
-    work, told, event = BULK[verb]
+    work, past_tense, event = BULK[verb]
     ids = request.POST.getlist("id")
     count = work(ids)
-    text = f"{told} {count} conversation{'' if count == 1 else 's'}"
+    text = f"{past_tense} {count} conversation{'' if count == 1 else 's'}"
     return _toast(text, **{event: {"ids": ids}, "chat:bulk": {}})
 
 
@@ -248,7 +248,7 @@ def actions(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def diagram(request: HttpRequest) -> HttpResponse:
-    """`POST /ui/chat/diagram`: a mermaid source as an image, or with the reason why not."""
+    """`POST /ui/chat/diagram`: a mermaid source as an image, or why it cannot be drawn."""
     source = request.POST.get("source", "")
     diagrams.draw(source)
     return HttpResponse(sanitise(markdown.diagram(source)))

@@ -10,13 +10,14 @@ from apps.conversations.stream import RunLog
 from apps.core.times import wire_time
 from apps.core.types import JSON
 
-# What a turn that said nothing says, when its error does not say it.
+# The `content` of a turn without text and without an error message.
 WITHOUT_WORDS = {Turn.Status.STOPPED: "Stopped", Turn.Status.FAILED: "Request failed"}
-# Newest first, an answer stands before its question should their times ever tie.
+# In newest-first order, an answer precedes its question if their times are equal.
 ROLE_ORDER = {"assistant": 0, "user": 1}
 
 
 def conversation(row: Conversation) -> JSON:
+    """A conversation (contract.md §1.1)."""
     wire: JSON = {
         "conversationId": row.id,
         "provider": row.provider,
@@ -33,18 +34,21 @@ def conversation(row: Conversation) -> JSON:
 
 
 def turn(row: Turn, parts: Sequence[Part] | None = None) -> JSON:
-    """A turn; a running one is `ok` so far, with the `parts` of its log where we have it."""
-    said = row.parts if parts is None else parts
+    """A turn (contract.md §1.1). A running one has the status `ok`.
+
+    parts: replace the stored parts, for a live run of this process.
+    """
+    shown_parts = row.parts if parts is None else parts
     running = row.status == Turn.Status.RUNNING
     wire: JSON = {
         "turnId": str(row.pk),
         "conversationId": row.conversation_id,
         "role": row.role,
-        "content": content(said) or _stand_in(row),
+        "content": content(shown_parts) or _fallback_text(row),
         "model": row.model,
         "provider": row.provider,
         "source": row.source,
-        "toolCalls": tool_calls(said),
+        "toolCalls": tool_calls(shown_parts),
         "status": Turn.Status.OK.value if running else row.status,
         "createdAt": wire_time(row.created_at),
     }
@@ -52,15 +56,15 @@ def turn(row: Turn, parts: Sequence[Part] | None = None) -> JSON:
     return wire | {name: getattr(row, name) for name in optional if getattr(row, name)}
 
 
-def _stand_in(row: Turn) -> str:
+def _fallback_text(row: Turn) -> str:
     message = (row.error or {}).get("message")
     return message or WITHOUT_WORDS.get(Turn.Status(row.status), "")
 
 
 def history(rows: Sequence[Turn], log: RunLog | None) -> JSON:
-    """`{items, inflight?}`: every turn, newest first, the running answer once it has words.
+    """`{items, inflight?}`: every turn, newest first; the running answer once it has text.
 
-    `log` is the live run of this process; of another's, the row has what was last saved.
+    log: the live run of this process. For a run of another process, the row has the parts.
     """
     items = []
     wire: JSON = {}

@@ -1,4 +1,4 @@
-"""Tasks that outlive whoever asked for them, and how they reach the rows."""
+"""Tasks that outlive their request, and the thread in which they access the database."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -14,21 +14,21 @@ from apps.logs.context import background_context
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Rows are written one after the other, as SQLite would have it anyway, by a thread of their own:
-# the one that async Django shares may be held by the very request that waits for this.
+# One thread, since SQLite serialises writes anyway. Not the thread that async Django shares: the
+# request that waits for this may occupy it.
 _rows = ThreadPoolExecutor(max_workers=1, thread_name_prefix="chat-rows")
 
 
 async def database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What `work` returns, run in the thread of the rows."""
+    """Call `work` in the database thread and return its result."""
     call = database_sync_to_async(work, thread_sensitive=False, executor=_rows)
     return cast(T, await call(*args, **kwargs))
 
 
 def spawn(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """A task that is kept until it ends, in a context of its own.
+    """Start a task with a strong reference, in a new context.
 
-    The context holds what its log lines say, and for whom it acts, and nothing else: it must not
-    use the thread of a request that may end first.
+    The context holds only the log fields and the principal. It must not hold the thread of a
+    request that may end first.
     """
     return create_task(work, context=carry_into(background_context()))

@@ -1,4 +1,4 @@
-"""`run_agent_instruction` and `run_command`: the agents' runs of the page, asked from elsewhere."""
+"""`run_agent_instruction` and `run_command`: the runs of the Agents page, started over MCP."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -6,19 +6,19 @@ from typing import Any
 
 from apps.agent_runs import commands, starting
 from apps.agent_runs.commands import Execution
-from apps.agent_runs.starting import AgentAsk
+from apps.agent_runs.starting import AgentRequest
 from apps.agents.events import TurnFailed
 from apps.conversations import runner
 from apps.conversations.models import CommandRun, Source
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.types import JSON
-from apps.mcp.answers import ANSWER, conversation_id, failed, follow, required_text, result, stop
+from apps.mcp.answers import ANSWER, failed, follow, required_text, result, stop
 from apps.mcp.availability import CODE
 from apps.mcp.starting import begin
-from apps.mcp.steps import doing
+from apps.mcp.steps import describe_step
 from apps.mcp.types import Call
 
-NOT_CHOSEN = ("AGENT_NOT_FOUND", "COMMAND_NOT_FOUND")
+UNKNOWN_NAME = ("AGENT_NOT_FOUND", "COMMAND_NOT_FOUND")
 HINT = (
     "Whoever runs the server can name another `provider` under [codeinfo] in the agent's "
     "config.toml. Meanwhile the tools at /mcp search the code without a language model."
@@ -26,14 +26,15 @@ HINT = (
 
 
 async def run_instruction(arguments: Mapping[str, Any], call: Call) -> JSON:
-    """Ask, wait, and answer `{agentName, conversationId, modelId, segments, status?}`.
+    """Start a run, wait for its end, and return
+    `{agentName, conversationId, modelId, segments, status?}` (contract.md §6.2).
 
-    Raises as `starting.instruction` and `runner.start`, in this endpoint's words, and Unavailable
-    with the code of an answer that failed. If the caller goes away the run is stopped.
+    Raises what `starting.instruction` and `runner.start` raise, translated by `translate_errors`,
+    and Unavailable with the code of a failed answer. A cancelled call stops the run.
     """
     text = required_text(arguments, "instruction")
-    with translated():
-        turn = await starting.instruction(_ask(arguments), text)
+    with translate_errors():
+        turn = await starting.instruction(_agent_request(arguments), text)
         log = await begin(runner.start(turn), stop)
     try:
         await follow(log, call)
@@ -43,13 +44,15 @@ async def run_instruction(arguments: Mapping[str, Any], call: Call) -> JSON:
 
 
 async def run_command(arguments: Mapping[str, Any], call: Call) -> JSON:
-    """Run all steps, and answer `{agentName, commandName, conversationId, modelId, status?}`.
+    """Run all steps of a command, and return
+    `{agentName, commandName, conversationId, modelId, status?}` (contract.md §6.2).
 
-    Raises likewise. If the caller goes away the step under way is stopped and no other begun.
+    Raises what `run_instruction` raises. A cancelled call stops the present step and skips the
+    others.
     """
     name = arguments["commandName"]
-    with translated():
-        steps = await starting.command(_ask(arguments), name)
+    with translate_errors():
+        steps = await starting.command(_agent_request(arguments), name)
         execution = await begin(commands.start(steps), _stop)
     try:
         await _follow(execution, call)
@@ -59,27 +62,30 @@ async def run_command(arguments: Mapping[str, Any], call: Call) -> JSON:
     return named | _outcome(execution)
 
 
-def _ask(arguments: Mapping[str, Any]) -> AgentAsk:
+def _agent_request(arguments: Mapping[str, Any]) -> AgentRequest:
     agent, folder = arguments["agentName"], arguments.get("working_folder")
-    return AgentAsk(agent, conversation_id(arguments), folder, Source.MCP)
+    return AgentRequest(agent, arguments.get("conversationId"), folder, Source.MCP)
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Errors as contract.md §6.2 has them: a name that is not there is a wrong argument, and what
-    is away is told with its reason and what to do."""
+def translate_errors() -> Iterator[None]:
+    """Raise errors as contract.md §6.2 defines them.
+
+    An unknown agent or command is an InvalidInput. An unavailable provider or agents' folder is
+    CODE_INFO_LLM_UNAVAILABLE with a reason and a hint.
+    """
     try:
         yield
     except NotFound as error:
-        if error.code not in NOT_CHOSEN:
+        if error.code not in UNKNOWN_NAME:
             raise
         raise InvalidInput(error.message, code=error.code) from error
     except Unavailable as error:
         if error.code not in ("PROVIDER_UNAVAILABLE", "AGENTS_UNAVAILABLE"):
             raise
-        told = f"The agent cannot be run now. {error.message}"
+        message = f"The agent cannot be run now. {error.message}"
         details = {"reason": error.message, "hint": HINT}
-        raise Unavailable(told, code=CODE, details=details) from error
+        raise Unavailable(message, code=CODE, details=details) from error
 
 
 async def _stop(execution: Execution) -> None:
@@ -87,31 +93,33 @@ async def _stop(execution: Execution) -> None:
 
 
 async def _follow(execution: Execution, call: Call) -> None:
-    """Wait for the end, telling of each step and what it is at."""
-    said = ""
+    """Wait for the end of a command, and report the progress of each step."""
+    reported = ""
     while not execution.done.is_set():
         log = execution.log
         if log.finished:
-            await execution.turned(log)
+            await execution.wait_for_next_step(log)
             continue
-        seen, tag = log.seq, log.command or {}
-        at = f"Step {tag['stepIndex']} of {tag['totalSteps']}: {doing(log.transcript.parts)}"
-        if at != said:
-            await call.progress(at)
-            said = at
-        await log.wait(seen)
+        seq, tag = log.seq, log.command or {}
+        progress = (
+            f"Step {tag['stepIndex']} of {tag['totalSteps']}: {describe_step(log.transcript.parts)}"
+        )
+        if progress != reported:
+            await call.progress(progress)
+            reported = progress
+        await log.wait(seq)
 
 
 def _outcome(execution: Execution) -> JSON:
-    log, ended = execution.log, execution.ended
+    log, end = execution.log, execution.end
     wire = {"conversationId": log.conversation_id, "modelId": log.model}
-    if ended is None or ended.status == CommandRun.Status.OK:
+    if end is None or end.status == CommandRun.Status.OK:
         return wire
-    if ended.status == CommandRun.Status.STOPPED:
+    if end.status == CommandRun.Status.STOPPED:
         return wire | {"status": "stopped"}
     if isinstance(log.end, TurnFailed):
         raise failed(log, log.end.code, log.end.message, log.end.retryable)
-    note = ended.note or {}
+    note = end.note or {}
     raise failed(log, note.get("code", "INTERNAL"), note.get("message", "It broke off."), True)
 
 

@@ -1,4 +1,4 @@
-"""The endpoint `/mcp/agents`, which is also all of AGENTS_MCP_PORT: agents kept on this server."""
+"""The endpoint `/mcp/agents`, also served on AGENTS_MCP_PORT: the agents defined on this server."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from apps.mcp.agent_runs import (
     INSTRUCTION_OUTPUT,
     run_command,
     run_instruction,
-    translated,
+    translate_errors,
 )
 from apps.mcp.answers import CONVERSATION_ID
 from apps.mcp.types import Annotations, Call, McpEndpoint, McpTool
@@ -40,27 +40,27 @@ async def list_agents(arguments: Mapping[str, Any], call: Call) -> JSON:
 
 
 async def list_commands(arguments: Mapping[str, Any], call: Call) -> JSON:
-    """Of one agent `{agentName, commands}`, else of all `{agents: [{agentName, commands}]}`."""
+    """`{agentName, commands}` of one agent, or `{agents: [{agentName, commands}]}` of all."""
     name = arguments.get("agentName")
     if name is None:
         return {"agents": [_commands(agent) for agent in await _all()]}
-    with translated():
+    with translate_errors():
         return _commands(await asyncio.to_thread(definitions.agent_named, name))
 
 
 def _commands(agent: Agent) -> JSON:
-    """Those that can be run."""
+    """The commands of an agent that can be run."""
     usable = [command for command in agent.commands if not command.problem]
     wire = [{"name": command.name, "description": command.description} for command in usable]
     return {"agentName": agent.name, "commands": wire}
 
 
 async def _all() -> tuple[Agent, ...]:
-    with translated():
+    with translate_errors():
         return await asyncio.to_thread(definitions.all_agents)
 
 
-# What the tools are given and answer
+# --- schemas --------------------------------------------------------------------------------------
 
 TEXT: JSON = {"type": "string"}
 AGENT_NAME: JSON = {
@@ -177,7 +177,7 @@ RUN_COMMAND_INPUT = _object(
 
 
 def _hints() -> Annotations:
-    """As far as the rights of any agent go, for the tools run whichever is named."""
+    """Annotations that cover the rights of every agent, since the run tools can run any of them."""
     try:
         usable = [agent for agent in definitions.all_agents() if not agent.problem]
     except Unavailable:
@@ -192,7 +192,7 @@ def _hints() -> Annotations:
 
 
 def tools() -> Sequence[McpTool]:
-    """All four; what the two that run something may do is looked up anew."""
+    """The tools of this endpoint, with annotations from the present agent definitions."""
     hints = _hints()
     run_agent_instruction = McpTool(
         name="run_agent_instruction",

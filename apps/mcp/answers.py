@@ -1,4 +1,4 @@
-"""An answer in the making, as the tools that wait for one follow it and tell its end."""
+"""How tools wait for the answer of a run, and return it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,30 +7,20 @@ from apps.agents.events import TurnFailed, TurnFinished, TurnStopped
 from apps.conversations import runner
 from apps.conversations.models import ID_PATTERN
 from apps.conversations.parts import answer
-from apps.conversations.queries import AN_ID
 from apps.conversations.stream import RunLog
 from apps.core.errors import InvalidInput, Unavailable
 from apps.core.surrogates import storable
 from apps.core.types import JSON
-from apps.mcp.steps import doing
+from apps.mcp.steps import describe_step
 from apps.mcp.types import Call
 
 
 def required_text(arguments: Mapping[str, Any], name: str) -> str:
-    """What no database holds is replaced. Raises InvalidInput where nothing but blanks is left."""
+    """The argument with characters that databases refuse replaced. Raises InvalidInput if blank."""
     text = storable(arguments[name])
     if not text.strip():
         raise InvalidInput(f"{name} must not be blank.")
     return text
-
-
-def conversation_id(arguments: Mapping[str, Any]) -> str | None:
-    """The caller's choice. Raises InvalidInput where it cannot be an id."""
-    wanted: str | None = arguments.get("conversationId")
-    # A schema's `$` lets a line break pass.
-    if wanted and not AN_ID.match(wanted):
-        raise InvalidInput("conversationId must be 1-128 characters of A-Z a-z 0-9 . _ : -")
-    return wanted
 
 
 async def stop(log: RunLog) -> None:
@@ -38,23 +28,23 @@ async def stop(log: RunLog) -> None:
 
 
 async def follow(log: RunLog, call: Call) -> None:
-    """Wait for the end, telling of each step as it begins; the wire itself breaks a silence."""
-    said, warned = "", 0
+    """Wait for the end of a run, and report each step as it begins (`sse` adds heartbeats)."""
+    reported, warned = "", 0
     while not log.finished:
-        seen, step = log.seq, doing(log.transcript.parts)
+        seq, step = log.seq, describe_step(log.transcript.parts)
         for warning in log.transcript.warnings[warned:]:
             await call.progress(warning)
             warned += 1
-        if step != said:
+        if step != reported:
             await call.progress(step)
-            said = step
-        await log.wait(seen)
+            reported = step
+        await log.wait(seq)
 
 
 def result(log: RunLog) -> JSON:
-    """`{conversationId, modelId, segments, status?}`: one segment, the last answer that has words.
+    """`{conversationId, modelId, segments, status?}`, with the last text of the answer.
 
-    Raises Unavailable with the code of an answer that failed.
+    Raises Unavailable with the code of a failed answer.
     """
     wire = {
         "conversationId": log.conversation_id,

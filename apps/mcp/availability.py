@@ -1,4 +1,4 @@
-"""Whether the provider behind `/mcp/chat` can answer, and what to do when it cannot."""
+"""Whether the provider of `/mcp/chat` is available, and what to do if it is not."""
 
 import asyncio
 
@@ -10,11 +10,11 @@ CODE = "CODE_INFO_LLM_UNAVAILABLE"
 
 
 async def gate() -> None:
-    """Raises Unavailable while CODEINFO_MCP_PROVIDER cannot answer; asked at each request."""
-    wanted = config().mcp_provider
-    reason = await reason_against(wanted)
+    """Called at each request. Raises Unavailable if CODEINFO_MCP_PROVIDER cannot answer."""
+    provider_id = config().mcp_provider
+    reason = await unavailable_reason(provider_id)
     if reason is not None:
-        raise await unavailable(wanted, reason)
+        raise await unavailable(provider_id, reason)
 
 
 async def unavailable(provider_id: str, reason: str) -> Unavailable:
@@ -27,8 +27,8 @@ async def unavailable(provider_id: str, reason: str) -> Unavailable:
     )
 
 
-async def reason_against(provider_id: str) -> str | None:
-    """Why a provider cannot be used now; None when it can."""
+async def unavailable_reason(provider_id: str) -> str | None:
+    """Why a provider cannot be used now; None if it is available."""
     provider = registry.providers().get(provider_id)
     if provider is None:
         return f"This version does not have the provider {provider_id!r} yet."
@@ -43,7 +43,7 @@ async def reason_against(provider_id: str) -> str | None:
 
 async def _hint(provider_id: str) -> str:
     others = [id for id in registry.providers() if id != provider_id]
-    reasons = await asyncio.gather(*map(reason_against, others))
+    reasons = await asyncio.gather(*map(unavailable_reason, others))
     ready = [id for id, reason in zip(others, reasons, strict=True) if reason is None]
     return (
         "Whoever runs the server can set CODEINFO_MCP_PROVIDER to a provider that is available "

@@ -1,4 +1,4 @@
-"""tools/call: found, checked, run, timed."""
+"""tools/call: find the tool, read its arguments, run it within a time limit."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from apps.core.errors import Unavailable
 from apps.core.surrogates import encodable
 from apps.core.types import JSON
 from apps.logs.context import request_id
-from apps.mcp.arguments import accepted
+from apps.mcp.arguments import read_arguments
 from apps.mcp.protocol_version import ProtocolVersion
 from apps.mcp.types import Call, Contents, McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
@@ -21,7 +21,7 @@ CALL_SECONDS = 600.0
 
 
 def tool_named(endpoint: McpEndpoint, message: Message) -> McpTool:
-    """The tool that a call names. Raises RpcError -32602 where there is none."""
+    """The tool that a call names. Raises RpcError -32602 for an unknown tool."""
     name = message.params["name"]
     tools = {tool.name: tool for tool in endpoint.registry()}
     if name not in tools:
@@ -32,15 +32,17 @@ def tool_named(endpoint: McpEndpoint, message: Message) -> McpTool:
 
 @dataclass(frozen=True)
 class PreparedCall:
-    """A call that may be run: its arguments satisfy the tool's schema."""
+    """A tool and its arguments, as `read_arguments` returns them."""
 
     tool: McpTool
     arguments: Mapping[str, Any]
     protocol: ProtocolVersion
 
     async def run(self, report: Report) -> JSON:
-        """The result's own part of the answer. Raises what the tool raises, and Unavailable
-        TIMED_OUT after CALL_SECONDS."""
+        """Run the tool and return the `result` of the answer.
+
+        Raises what the tool raises, and Unavailable TIMED_OUT after CALL_SECONDS.
+        """
         call = Call(request_id.get(), self.protocol.version, report, self.protocol.capabilities)
         try:
             async with asyncio.timeout(CALL_SECONDS) as limit:
@@ -48,25 +50,25 @@ class PreparedCall:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            told = f"The call was ended after {CALL_SECONDS:.0f} seconds. Ask for less at once."
-            raise Unavailable(told, code="TIMED_OUT", retryable=False) from error
+            message = f"The call was ended after {CALL_SECONDS:.0f} seconds. Ask for less at once."
+            raise Unavailable(message, code="TIMED_OUT", retryable=False) from error
 
 
 def prepare(tool: McpTool, message: Message, protocol: ProtocolVersion) -> PreparedCall:
-    """Check the arguments. Raises InvalidInput VALIDATION_FAILED."""
-    given = message.params.get("arguments") or {}
-    return PreparedCall(tool, accepted(tool.input_schema, given), protocol)
+    """Read the arguments. Raises InvalidInput VALIDATION_FAILED."""
+    received = message.params.get("arguments") or {}
+    return PreparedCall(tool, read_arguments(tool, received), protocol)
 
 
 def _result(value: JSON | Contents) -> JSON:
     if isinstance(value, Contents):
         return {"content": list(value.items)}
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    # A file's name may hold bytes that are no text, as halves of surrogate pairs.
+    # File names that are not UTF-8 contain lone surrogates.
     clean = encodable(text)
     structured = value if clean == text else json.loads(clean)
     return {"content": [{"type": "text", "text": clean}], "structuredContent": structured}
 
 
 async def no_progress(message: str, done: float | None, total: float | None) -> None:
-    """The report of a caller who did not ask for progress."""
+    """Discard progress: the client did not request it."""

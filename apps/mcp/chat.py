@@ -1,4 +1,4 @@
-"""The endpoint `/mcp/chat`, which is also all of MCP_PORT: questions that a model answers here."""
+"""The endpoint `/mcp/chat`, also served on MCP_PORT: a model of this server answers questions."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
-"""Our errors as each revision wants them (docs/contract.md §4.2 and §6, docs/decisions.md M11).
+"""Errors as JSON-RPC errors or tool results (docs/contract.md §4.2 and §6, docs/decisions.md M11).
 
 Up to 2025-06-18 every failure is a JSON-RPC error. From 2025-11-25 on a failed call is a result for
-the model to read, which begins with the code's word and names the next thing to try.
+the model. It begins with the error code and ends with a hint.
 """
 
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
@@ -13,20 +13,20 @@ from apps.mcp.protocol_version import ProtocolVersion
 from apps.mcp.wire import RpcError
 
 LEGACY_GATE = -32001
-# The rest have their HTTP status for a code: 404, 409, 410, 429, 502, 503.
-NUMBERS = {
+# JSON-RPC codes by error code. Other errors use their HTTP status: 404, 409, 410, 429, 502, 503.
+RPC_CODES = {
     "CHROMA_UNAVAILABLE": INTERNAL_ERROR,
     "CODE_INFO_LLM_UNAVAILABLE": LEGACY_GATE,
     "INTERNAL_ERROR": INTERNAL_ERROR,
     "TIMED_OUT": 504,
 }
-# Wrong arguments that docs/contract.md §6.2 has in words.
-IN_WORDS = (
+# Errors whose message, not their code, is the `message` of the JSON-RPC error (contract.md §6.2).
+MESSAGE_CODES = (
     *("AGENT_NOT_FOUND", "AGENT_INVALID", "AGENT_MISMATCH", "COMMAND_NOT_FOUND"),
     *("COMMAND_INVALID", "WORKING_FOLDER_INVALID", "WORKING_FOLDER_NOT_FOUND"),
 )
 MISSING_CAPABILITY = "MISSING_CLIENT_CAPABILITY"
-# What to try next, where the error itself does not say.
+# What to try next; used if the error has no `hint` of its own.
 HINTS = {
     "VALIDATION_FAILED": "Correct the arguments and call again.",
     "INGEST_REQUIRED": "Nothing can be searched yet: ask the user to ingest a folder.",
@@ -47,46 +47,46 @@ HINTS = {
 }
 
 
-def tool_failure(error: CodeinfoError, protocol: ProtocolVersion, *, told: bool) -> JSON:
-    """A failed call as a result, where the model is to be `told`; else it is raised as RpcError."""
+def tool_failure(error: CodeinfoError, protocol: ProtocolVersion, *, as_result: bool) -> JSON:
+    """The result of a failed call. Raises RpcError unless `as_result`."""
     if error.code == MISSING_CAPABILITY and protocol.modern:
         raise RpcError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, data=error.details)
-    if not told:
+    if not as_result:
         raise rpc_error(error)
-    return {"content": [{"type": "text", "text": _words(error)}], "isError": True}
+    return {"content": [{"type": "text", "text": _text(error)}], "isError": True}
 
 
 def rpc_error(error: CodeinfoError) -> RpcError:
-    """An error as JSON-RPC: the number of its code, its word and details in `data`."""
-    number = _number(error)
+    """The JSON-RPC error of an error; its `data` holds the code, the message and the details."""
+    number = _rpc_code(error)
     message = {INVALID_PARAMS: error.code, INTERNAL_ERROR: "Internal error"}.get(number)
-    if error.code in IN_WORDS:
+    if error.code in MESSAGE_CODES:
         message = error.message
     data = {"code": error.code, "message": error.message, **error.details}
     return RpcError(number, message or error.message, data=data)
 
 
-def gated(error: Unavailable, protocol: ProtocolVersion) -> RpcError:
-    """A closed gate: -32001 where there are handshakes, 503 where there are none.
+def gate_error(error: Unavailable, protocol: ProtocolVersion) -> RpcError:
+    """The error of an endpoint whose gate is closed: -32001 up to 2025-11-25, then 503.
 
-    The newest revision reserves -32001 for itself.
+    The stateless revisions reserve -32001.
     """
     data = {"code": error.code, "reason": error.message, **error.details}
     return RpcError(
-        503 if protocol.modern else NUMBERS["CODE_INFO_LLM_UNAVAILABLE"], error.code, data=data
+        503 if protocol.modern else RPC_CODES["CODE_INFO_LLM_UNAVAILABLE"], error.code, data=data
     )
 
 
-def _number(error: CodeinfoError) -> int:
-    if error.code in NUMBERS:
-        return NUMBERS[error.code]
+def _rpc_code(error: CodeinfoError) -> int:
+    if error.code in RPC_CODES:
+        return RPC_CODES[error.code]
     return INVALID_PARAMS if isinstance(error, InvalidInput) else status_of(error)
 
 
-def _words(error: CodeinfoError) -> str:
-    told = (
+def _text(error: CodeinfoError) -> str:
+    text = (
         error.message if error.message.startswith(error.code) else f"{error.code}: {error.message}"
     )
     hint = error.details.get("hint") or HINTS.get(error.code, "")
-    stop = "" if told.endswith((".", "!", "?")) or not hint else "."
-    return f"{told}{stop} {hint}".rstrip()
+    stop = "" if text.endswith((".", "!", "?")) or not hint else "."
+    return f"{text}{stop} {hint}".rstrip()

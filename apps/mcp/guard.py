@@ -1,7 +1,6 @@
-"""Who may send what to an endpoint, in the order in which it is checked (docs/mcp.md).
+"""Access checks of an endpoint, in order (docs/mcp.md).
 
-The endpoints answer in JSON-RPC whatever happens, so they guard themselves and the API's own
-middleware lets them be.
+Every answer of an endpoint is JSON-RPC, so these checks replace those of the API's middleware.
 """
 
 from django.core.exceptions import DisallowedHost, RequestDataTooBig
@@ -16,7 +15,7 @@ from apps.mcp.wire import RpcError
 
 
 def body_of(request: HttpRequest) -> bytes:
-    """The body of a request that may come in. Raises RpcError with its HTTP status otherwise."""
+    """Check a request and return its body. Raises RpcError with an HTTP status."""
     for check in (_method, _host_and_site, _credentials, _content_type):
         check(request)
     return _body(request)
@@ -28,7 +27,7 @@ def _method(request: HttpRequest) -> None:
 
 
 def _host_and_site(request: HttpRequest) -> None:
-    # Host first: a page that rebound its own name to this address sends an Origin that fits it.
+    # Host first: with DNS rebinding, a page sends an Origin that matches its Host.
     try:
         request.get_host()
         check_site(request)
@@ -40,7 +39,7 @@ def _host_and_site(request: HttpRequest) -> None:
 
 def _credentials(request: HttpRequest) -> None:
     if current().is_anonymous:
-        # Guessing is counted; calls are where they are made (apps/mcp/rpc.py).
+        # This limits guessed tokens; apps/mcp/rpc.py limits calls.
         try:
             check_rate("api", address_of(request))
         except Conflict as error:
@@ -64,6 +63,6 @@ def _body(request: HttpRequest) -> bytes:
     raise _refused(413, "PAYLOAD_TOO_LARGE", f"The body is larger than {MAX_BODY} bytes.")
 
 
-def _refused(status: int, word: str, message: str, **headers: str) -> RpcError:
-    data = {"code": word}
+def _refused(status: int, code: str, message: str, **headers: str) -> RpcError:
+    data = {"code": code}
     return RpcError(INVALID_REQUEST, message, data=data, status=status, headers=headers)

@@ -1,4 +1,4 @@
-"""What an endpoint answers to every method but tools/call, in both eras."""
+"""The methods of an endpoint except tools/call, for handshake and stateless revisions."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -8,31 +8,31 @@ from mcp_types import INVALID_PARAMS, SERVER_INFO_META_KEY
 from apps.core import __version__
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
-from apps.mcp.failures import gated
+from apps.mcp.failures import gate_error
 from apps.mcp.protocol_version import NEWEST_FIRST, ProtocolVersion
 from apps.mcp.types import McpEndpoint
 from apps.mcp.wire import Message, RpcError
 
 Handler = Callable[[McpEndpoint, ProtocolVersion, Message], Awaitable[JSON]]
 
-# The list of tools is the same for everyone who may ask, but a token may be needed to ask.
+# The list of tools is the same for every client, but reading it may require a token.
 CACHING = {"ttlMs": 60_000, "cacheScope": "private"}
 
 
 async def pass_gate(endpoint: McpEndpoint, protocol: ProtocolVersion) -> None:
-    """Raises RpcError while the endpoint's tools cannot be used."""
+    """Raise RpcError if the endpoint's tools cannot be used."""
     try:
         await endpoint.gate()
     except Unavailable as error:
-        raise gated(error, protocol) from error
+        raise gate_error(error, protocol) from error
 
 
 def server_info(endpoint: McpEndpoint) -> JSON:
     return {"name": endpoint.name, "title": endpoint.title, "version": __version__}
 
 
-def in_modern_words(endpoint: McpEndpoint, result: JSON) -> JSON:
-    """A result as the stateless revisions want it: complete, and signed."""
+def stateless_result(endpoint: McpEndpoint, result: JSON) -> JSON:
+    """Add the fields that stateless revisions require of a result."""
     return {
         "resultType": "complete",
         "_meta": {SERVER_INFO_META_KEY: server_info(endpoint)},
@@ -60,7 +60,7 @@ async def _discover(endpoint: McpEndpoint, protocol: ProtocolVersion, message: M
 async def _list_tools(endpoint: McpEndpoint, protocol: ProtocolVersion, message: Message) -> JSON:
     await pass_gate(endpoint, protocol)
     if message.params.get("cursor") is not None:
-        # All tools come at once, so no cursor was ever given out.
+        # All tools are on one page, so no cursor is ever issued.
         raise RpcError(INVALID_PARAMS, "This cursor is not one of ours.")
     return {"tools": [tool.as_wire() for tool in endpoint.registry()], **CACHING}
 
@@ -77,7 +77,7 @@ HANDSHAKE: Mapping[str, Handler] = {
     "ping": _always({}),
     "tools/list": _list_tools,
 }
-# Older clients ask for these although no resources are advertised, some by a name of their own.
+# Older clients call these although no resources are advertised, some by a nonstandard name.
 EARLY: Mapping[str, Handler] = {
     **HANDSHAKE,
     "resources/list": _always({"resources": []}),
@@ -88,13 +88,13 @@ STATELESS: Mapping[str, Handler] = {"server/discover": _discover, "tools/list": 
 
 
 def methods_of(protocol: ProtocolVersion) -> Mapping[str, Handler]:
-    """The methods that a revision knows, tools/call apart."""
+    """The methods of a revision except tools/call, by name."""
     if protocol.modern:
         return STATELESS
     return HANDSHAKE if protocol.tool_errors_as_results else EARLY
 
 
 def progress_token(params: Mapping[str, Any]) -> int | str | None:
-    """The token under which the caller wants to be told of progress; None: it does not."""
+    """The token of the progress that the client requests; None if it requests none."""
     token = (params.get("_meta") or {}).get("progressToken")
     return token if isinstance(token, int | str) and not isinstance(token, bool) else None

@@ -1,8 +1,8 @@
-"""Which protocol revision a request speaks, and what that revision demands of its headers.
+"""The protocol revision of a request, and the headers that it requires.
 
-Up to 2025-11-25 a client shakes hands first, and later requests name the revision in a header (the
-oldest do not). From 2026-07-28 on every request stands alone: it names its revision twice, in its
-`_meta` and in a header, and repeats its method and tool in headers too, for proxies to read.
+Up to 2025-11-25 a client starts with a handshake, and later requests name the revision in a header
+(the oldest clients do not). From 2026-07-28 on requests are stateless: each names its revision in
+`_meta` and in a header, and repeats its method and tool in headers for proxies.
 """
 
 import base64
@@ -29,7 +29,7 @@ from mcp_types.version import (
 
 from apps.mcp.wire import Message, RpcError
 
-# What a request without the header speaks, by the specification.
+# The revision of a request without the header, by the specification.
 UNNAMED = "2025-03-26"
 NEWEST_FIRST = tuple(reversed(KNOWN_PROTOCOL_VERSIONS))
 # The parameter that `Mcp-Name` repeats.
@@ -39,24 +39,28 @@ ENCODED = re.compile(r"\A=\?base64\?(.*)\?=")
 
 @dataclass(frozen=True)
 class ProtocolVersion:
-    """A revision, and what the client can do where the request itself says so."""
+    """The revision of a request.
+
+    version: such as "2025-11-25".
+    capabilities: the client's capabilities by name; {} unless the request itself states them.
+    """
 
     version: str
     capabilities: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def modern(self) -> bool:
-        """Stateless: every request stands alone."""
+        """True for stateless revisions."""
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     @property
     def tool_errors_as_results(self) -> bool:
-        """A tool's failure is text for the model, rather than an error for the client."""
+        """True if a failed tool is a result for the model and not a JSON-RPC error."""
         return is_version_at_least(self.version, "2025-11-25")
 
 
 def protocol_version_of(message: Message, headers: Mapping[str, str]) -> ProtocolVersion:
-    """The revision of a message. Raises RpcError where headers and message do not fit."""
+    """The revision of a message. Raises RpcError if its headers contradict it."""
     named = headers.get("MCP-Protocol-Version")
     meta = message.params.get("_meta")
     speaks_modern = isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta
@@ -69,39 +73,39 @@ def protocol_version_of(message: Message, headers: Mapping[str, str]) -> Protoco
     return ProtocolVersion(named or UNNAMED)
 
 
-def handshake_version(asked: Any) -> str:
-    """What `initialize` answers: the revision asked for where we know it, else our newest."""
-    return asked if asked in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
+def handshake_version(requested: Any) -> str:
+    """The revision that `initialize` answers: the requested one if it is known, else the newest."""
+    return requested if requested in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
 
 
 def _modern(message: Message, meta: Any, headers: Mapping[str, str]) -> ProtocolVersion:
     needed = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY)
     missing = [key for key in needed if not isinstance(meta, dict) or key not in meta]
     if missing:
-        told = f"params._meta must have {' and '.join(missing)}."
-        raise RpcError(INVALID_PARAMS, told, status=400)
+        problem = f"params._meta must have {' and '.join(missing)}."
+        raise RpcError(INVALID_PARAMS, problem, status=400)
     version = meta[PROTOCOL_VERSION_META_KEY]
-    _same(headers, "MCP-Protocol-Version", version)
-    _same(headers, "Mcp-Method", message.method)
+    _check_header(headers, "MCP-Protocol-Version", version)
+    _check_header(headers, "Mcp-Method", message.method)
     if name := message.params.get(NAMED_BY.get(message.method, "")):
-        _same(headers, "Mcp-Name", name)
+        _check_header(headers, "Mcp-Name", name)
     if version not in MODERN_PROTOCOL_VERSIONS:
         raise _unsupported(version)
     capabilities = meta[CLIENT_CAPABILITIES_META_KEY]
     return ProtocolVersion(version, capabilities if isinstance(capabilities, dict) else {})
 
 
-def _same(headers: Mapping[str, str], header: str, value: Any) -> None:
-    given = headers.get(header)
-    if given is None:
+def _check_header(headers: Mapping[str, str], header: str, value: Any) -> None:
+    received = headers.get(header)
+    if received is None:
         raise RpcError(HEADER_MISMATCH, f"The header {header} is missing.", status=400)
-    if _decoded(given.strip(" \t")) != value:
-        told = f"The header {header} differs from the message."
-        raise RpcError(HEADER_MISMATCH, told, status=400)
+    if _decoded(received.strip(" \t")) != value:
+        problem = f"The header {header} differs from the message."
+        raise RpcError(HEADER_MISMATCH, problem, status=400)
 
 
 def _decoded(value: str) -> str | None:
-    """A header's text, which may be wrapped as `=?base64?…?=`; None where that is broken."""
+    """The text of a header, maybe encoded as `=?base64?…?=`; None if it cannot be decoded."""
     found = ENCODED.fullmatch(value)
     if found is None:
         return value

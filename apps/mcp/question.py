@@ -1,8 +1,8 @@
-"""`codebase_question`: an answer by this product's own model, over the runner of the chat page.
+"""`codebase_question`: an answer by a model of this server, made by the runner of the chat page.
 
     arguments → StartTurn → runner.start (lock, rows, task) → its log, with progress → the answer
 
-The conversation is an ordinary one, source MCP: the web page shows it live, and can stop it.
+The conversation has the source MCP. The chat page shows it live and can stop it.
 """
 
 import uuid
@@ -22,34 +22,33 @@ from apps.core.types import JSON
 from apps.mcp.answers import (
     ANSWER,
     CONVERSATION_ID,
-    conversation_id,
     follow,
     required_text,
     result,
     stop,
 )
-from apps.mcp.availability import reason_against, unavailable
+from apps.mcp.availability import unavailable, unavailable_reason
 from apps.mcp.starting import begin
 from apps.mcp.types import Annotations, Call, McpTool
 
 NO_MODEL = "It offers no model."
 CODEX = "codex"
-# Those whose model the caller may choose; the others have one of their own (docs/contract.md §6.1).
+# Providers whose model the caller may choose (docs/contract.md §6.1).
 CHOOSABLE = frozenset({"openai", "lmstudio"})
 
 
 async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
-    """Ask, wait, and answer `{conversationId, modelId, segments, status?}`.
+    """Start a run, wait for its end, and return `{conversationId, modelId, segments, status?}`.
 
-    Raises InvalidInput, Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS, Unavailable with the
-    code of an answer that failed. If the caller goes away the run is stopped.
+    Raises InvalidInput, Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS, and Unavailable with the
+    code of a failed answer. A cancelled call stops the run.
     """
     turn = await _turn(arguments)
     log = await begin(_start(turn), stop)
     try:
         await follow(log, call)
     finally:
-        # A run that has ended stays as it ended.
+        # No effect on a run that has ended.
         runner.stop(log)
     return result(log)
 
@@ -58,7 +57,7 @@ async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
     question = required_text(arguments, "question")
     provider = arguments.get("provider") or config().mcp_provider
     return StartTurn(
-        conversation_id=conversation_id(arguments) or str(uuid.uuid4()),
+        conversation_id=arguments.get("conversationId") or str(uuid.uuid4()),
         message=question,
         provider=provider,
         model=await _model(provider, arguments.get("model")),
@@ -68,31 +67,31 @@ async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
 
 
 def _codex_flags() -> JSON:
-    """What Codex is told when it answers here; a caller has no say in it."""
-    k = config()
+    """The Codex flags of this endpoint; callers cannot change them."""
+    settings = config()
     return {
-        flags.SANDBOX.name: k.mcp_codex_sandbox,
-        flags.APPROVAL.name: k.mcp_codex_approval,
-        flags.EFFORT.name: k.mcp_codex_effort,
-        flags.NETWORK.name: k.mcp_codex_network,
-        flags.WEB_SEARCH.name: k.mcp_codex_web_search,
+        flags.SANDBOX.name: settings.mcp_codex_sandbox,
+        flags.APPROVAL.name: settings.mcp_codex_approval,
+        flags.EFFORT.name: settings.mcp_codex_effort,
+        flags.NETWORK.name: settings.mcp_codex_network,
+        flags.WEB_SEARCH.name: settings.mcp_codex_web_search,
     }
 
 
-async def _model(provider_id: str, wanted: str | None) -> str:
-    """The model asked for where there is a choice, else the provider's first."""
-    if wanted and provider_id in CHOOSABLE:
-        return storable(wanted)
+async def _model(provider_id: str, requested: str | None) -> str:
+    """The requested model if the caller may choose it, else the provider's first."""
+    if requested and provider_id in CHOOSABLE:
+        return storable(requested)
     if provider_id == CODEX and config().mcp_codex_model:
         return config().mcp_codex_model
     provider = registry.providers().get(provider_id)
     try:
-        offered = await provider.models() if provider else ()
+        models = await provider.models() if provider else ()
     except Unavailable as error:
-        raise await _not_there(provider_id, error.message) from error
-    if not offered:
-        raise await _not_there(provider_id, await reason_against(provider_id) or NO_MODEL)
-    return offered[0].key
+        raise await _unavailable(provider_id, error.message) from error
+    if not models:
+        raise await _unavailable(provider_id, await unavailable_reason(provider_id) or NO_MODEL)
+    return models[0].key
 
 
 async def _start(turn: StartTurn) -> RunLog:
@@ -101,10 +100,10 @@ async def _start(turn: StartTurn) -> RunLog:
     except Unavailable as error:
         if error.code != "PROVIDER_UNAVAILABLE":
             raise
-        raise await _not_there(turn.provider, error.message) from error
+        raise await _unavailable(turn.provider, error.message) from error
 
 
-async def _not_there(provider_id: str, reason: str) -> Unavailable:
+async def _unavailable(provider_id: str, reason: str) -> Unavailable:
     if provider_id == config().mcp_provider:
         return await unavailable(provider_id, reason)
     return Unavailable(

@@ -1,7 +1,7 @@
-"""`reingest_repository`: bring one known repository up to date, and wait until it is.
+"""`reingest_repository`: re-embed an ingested repository, and wait for the end of the run.
 
-The run is an ordinary one: the Ingest page shows it. A caller who goes away, or whose call is over
-its time, cancels it, and the index answers as before (docs/mcp.md).
+The Ingest page shows the run. A call that is cancelled or times out cancels the run, and the index
+keeps its previous state (docs/mcp.md).
 """
 
 import asyncio
@@ -28,20 +28,20 @@ from apps.retrieval.repositories import find_root
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LOOK_SECONDS = 2.0
+POLL_SECONDS = 2.0
 
 
 async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
-    """Re-ingest `repository` and answer `{runId, state, counts, lastError?}` when that has ended.
+    """Re-ingest `repository`, and return `{runId, state, counts, lastError?}` at its end.
 
-    Raises NotFound REPO_NOT_FOUND, which names the known ids, Conflict BUSY or MODEL_LOCKED,
+    Raises NotFound REPO_NOT_FOUND, which lists the known ids, Conflict BUSY or MODEL_LOCKED,
     InvalidInput FORBIDDEN for a user who is not staff, and what `folders.resolve` raises for a
-    folder that is gone.
+    missing folder.
     """
     require_staff()
     ingest = await begin(_database(_start, arguments["repository"].strip()), _cancel)
     try:
-        status = await _ended(ingest, call)
+        status = await _wait_for_end(ingest, call)
     except asyncio.CancelledError:
         await finally_do(_cancel(ingest))
         raise
@@ -60,49 +60,49 @@ def _start(repository: str) -> IngestRun:
 
 
 def _busy() -> str:
-    """Which ingest is in the way, if it still is."""
+    """The message of BUSY; names the active run if it has not ended yet."""
     run = queries.active_run()
     which = "Another ingest is" if run is None else f"The ingest of {run.name!r} is"
     return f"{which} queued or under way."
 
 
 async def _cancel(ingest: IngestRun) -> None:
-    # Without patience: nobody waits for the worker to have stopped.
+    # 0 seconds: do not wait for the worker to stop.
     await _database(services.cancel, ingest.id, 0.0)
 
 
-async def _ended(ingest: IngestRun, call: Call) -> RunStatus:
-    """The run's end, with progress whenever its words change."""
-    said = ""
+async def _wait_for_end(ingest: IngestRun, call: Call) -> RunStatus:
+    """Wait for the end of the run, and report progress whenever its text changes."""
+    reported = ""
     with hub.subscribe(changes.RUNS) as runs:
         while True:
             status = status_of(await _database(queries.find_run, ingest.id))
             if status.state in TERMINAL_STATES:
                 return status
-            if (step := _doing(status)) != said:
+            if (step := _progress_text(status)) != reported:
                 await call.progress(step, status.file_index, status.file_total)
-                said = step
+                reported = step
             await _changed(runs)
 
 
 async def _changed(runs: Subscription) -> None:
-    """Returns when something happened to any run; another process may do so unheard."""
+    """Return after a change of any run, or after POLL_SECONDS: other processes do not notify."""
     try:
-        async with asyncio.timeout(LOOK_SECONDS):
+        async with asyncio.timeout(POLL_SECONDS):
             async for _ in runs.batches():
                 return
     except TimeoutError:
         return
 
 
-def _doing(status: RunStatus) -> str:
-    """The run's own words, in whole percents: that it moves, and not each file."""
+def _progress_text(status: RunStatus) -> str:
+    """The message of the run with whole percents, so that not every file is reported."""
     message = status.message or status.state
     return message if status.percent is None else f"{message}: {status.percent:.0f} %"
 
 
 async def _database(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    # A connection of its own: the thread that requests share may be busy.
+    # A separate thread: the one that requests share may be busy.
     return cast(T, await database_sync_to_async(work, thread_sensitive=False)(*args, **kwargs))
 
 

@@ -1,8 +1,7 @@
 """The view of an endpoint: one POST, one JSON-RPC message, one answer.
 
-A call may be long. Its caller hears of progress over an event stream, if it asked for that; and if
-the caller's connection closes, Django cancels the task that serves it, stream or not, and with it
-the tool.
+A long call reports progress over an event stream if the client asked for that. When the client's
+connection closes, Django cancels the task that serves it, and with it the tool.
 """
 
 import asyncio
@@ -38,7 +37,7 @@ from apps.core.types import JSON
 from apps.logs.context import request_id
 from apps.mcp import failures, guard, sse, wire
 from apps.mcp.calls import no_progress, prepare, tool_named
-from apps.mcp.methods import in_modern_words, methods_of, pass_gate, progress_token
+from apps.mcp.methods import methods_of, pass_gate, progress_token, stateless_result
 from apps.mcp.protocol_version import ProtocolVersion, protocol_version_of
 from apps.mcp.types import McpEndpoint, Report
 from apps.mcp.wire import Message, RpcError
@@ -63,7 +62,7 @@ STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to a message, and the HTTP status it comes with."""
+    """The JSON-RPC answer to a message, with its HTTP status and headers."""
 
     body: JSON
     status: int = 200
@@ -78,7 +77,15 @@ class Reply:
 
 @dataclass
 class Exchange:
-    """One message on its way to its answer, known better step by step; logged once, at its end."""
+    """The state of one request. Its fields are filled in as it is parsed; `end` logs it once.
+
+    endpoint: as narrowed by the address.
+    message: None until the body is parsed.
+    protocol: None until the revision is known.
+    tool: the name of the called tool; "" for other methods.
+    method: "" until it is known, "notification" for all notifications.
+    started: `time.perf_counter()` at the start.
+    """
 
     endpoint: McpEndpoint
     message: Message | None = None
@@ -92,7 +99,7 @@ class Exchange:
         return self.message.id if self.message else None
 
     def end(self, outcome: str, code: str | int = "") -> None:
-        """One entry in the log: what it was and how it went, never what was said."""
+        """Log the method and its outcome, without arguments or texts (contract.md §4.6)."""
         context = {
             "endpoint": self.endpoint.title,
             "method": self.method,
@@ -102,22 +109,22 @@ class Exchange:
             "code": code,
             "ms": round((time.perf_counter() - self.started) * 1000, 1),
         }
-        known = {name: value for name, value in context.items() if value != ""}
-        logger.info("mcp tool call" if self.tool else "mcp message", extra={"context": known})
+        present = {name: value for name, value in context.items() if value != ""}
+        logger.info("mcp tool call" if self.tool else "mcp message", extra={"context": present})
 
 
 def serve(endpoint: McpEndpoint, narrow: Narrow | None = None) -> View:
-    """The view that answers for an endpoint, or for the part of it that an address asks for."""
+    """Return the view of an endpoint. `narrow` reduces the endpoint to a request's query string."""
 
     async def view(request: HttpRequest) -> HttpResponseBase:
         exchange = Exchange(narrow(endpoint, request.GET) if narrow else endpoint)
-        work = await _attempt(exchange, _understand(exchange, request))
+        work = await _attempt(exchange, _read_request(exchange, request))
         if isinstance(work, Reply):
             return work.as_response()
         if work is None:
             exchange.end("ok")
             return HttpResponse(status=202)
-        token = _streams_to(exchange, request)
+        token = _stream_token(exchange, request)
         if token is None:
             return (await _reply(exchange, work, no_progress)).as_response()
         return _stream(exchange, work, token)
@@ -125,10 +132,10 @@ def serve(endpoint: McpEndpoint, narrow: Narrow | None = None) -> View:
     return view
 
 
-async def _understand(exchange: Exchange, request: HttpRequest) -> Work | None:
-    """The work that a request asks for; None where it is a notification, which asks for nothing.
+async def _read_request(exchange: Exchange, request: HttpRequest) -> Work | None:
+    """Parse a request and return the work that answers it; None for a notification.
 
-    Raises RpcError, and what is wrong with a call's arguments.
+    Raises RpcError, and InvalidInput for wrong arguments of a tool.
     """
     body = guard.body_of(request)
     message = exchange.message = wire.parse(body)
@@ -173,7 +180,7 @@ def _check_params(message: Message, protocol: ProtocolVersion) -> None:
     try:
         methods.validate_client_request(message.method, protocol.version, message.params)
     except KeyError:
-        # A method of our own, which takes no parameters.
+        # A method that the specification does not define; it takes no parameters.
         return
     except ValidationError as error:
         places = {".".join(map(str, problem["loc"])) for problem in error.errors()}
@@ -181,8 +188,8 @@ def _check_params(message: Message, protocol: ProtocolVersion) -> None:
         raise RpcError(INVALID_PARAMS, "Invalid params", data=details) from None
 
 
-def _streams_to(exchange: Exchange, request: HttpRequest) -> int | str | None:
-    """The token to stream progress under; None: the answer is one JSON object."""
+def _stream_token(exchange: Exchange, request: HttpRequest) -> int | str | None:
+    """The progress token of a call whose client accepts a stream; None: answer with one object."""
     if not exchange.tool or exchange.message is None:
         return None
     if "text/event-stream" not in request.headers.get("Accept", ""):
@@ -194,7 +201,7 @@ def _stream(exchange: Exchange, work: Work, token: int | str) -> StreamingHttpRe
     async def answer(report: Report) -> JSON:
         return (await _reply(exchange, work, report)).body
 
-    # The stream outlives the request's own context, with its id.
+    # The stream outlives the request's context, which holds the request id.
     frames = sse.frames(token, answer, copy_context())
     return StreamingHttpResponse(
         frames, content_type="text/event-stream", headers=dict(STREAM_HEADERS)
@@ -202,7 +209,7 @@ def _stream(exchange: Exchange, work: Work, token: int | str) -> StreamingHttpRe
 
 
 async def _reply(exchange: Exchange, work: Work, report: Report) -> Reply:
-    """The answer to a request that has been understood."""
+    """Run the work of a parsed request and wrap its result."""
     reply = await _attempt(exchange, work(report))
     if not isinstance(reply, Reply):
         exchange.end("ok")
@@ -211,9 +218,9 @@ async def _reply(exchange: Exchange, work: Work, report: Report) -> Reply:
 
 
 def _finalise(exchange: Exchange, protocol: ProtocolVersion, result: JSON) -> JSON:
-    """A result as its revision has it: what that does not know is left out."""
+    """Remove the fields that the revision does not define."""
     if protocol.modern:
-        result = in_modern_words(exchange.endpoint, result)
+        result = stateless_result(exchange.endpoint, result)
     try:
         return methods.serialize_server_result(exchange.method, protocol.version, result)
     except KeyError:
@@ -221,7 +228,7 @@ def _finalise(exchange: Exchange, protocol: ProtocolVersion, result: JSON) -> JS
 
 
 async def _attempt(exchange: Exchange, work: Awaitable[T]) -> T | Reply:
-    """What `work` returns or, where it fails, the answer and the entry in the log for that."""
+    """Return what `work` returns. If it fails, log the failure and return the error answer."""
     try:
         return await work
     except asyncio.CancelledError:
@@ -233,18 +240,20 @@ async def _attempt(exchange: Exchange, work: Awaitable[T]) -> T | Reply:
         failure = typed(error)
         if failure is None:
             logger.exception("mcp message failed")
-            told = f"The server failed. Its log has the reason under {request_id.get()}."
-            failure = CodeinfoError(told, code="INTERNAL_ERROR")
+            message = f"The server failed. Its log has the reason under {request_id.get()}."
+            failure = CodeinfoError(message, code="INTERNAL_ERROR")
         return _failure(exchange, failure)
 
 
 def _failure(exchange: Exchange, error: CodeinfoError) -> Reply:
-    """A failed tool is told as its revision wants it; anything else is a JSON-RPC error."""
+    """The answer to a failed request: a JSON-RPC error, or a result for the model (failures)."""
     if not exchange.tool or exchange.protocol is None:
         return _refusal(exchange, failures.rpc_error(error), error.code)
     try:
-        told = exchange.endpoint.tool_errors_as_results or exchange.protocol.tool_errors_as_results
-        failure = failures.tool_failure(error, exchange.protocol, told=told)
+        as_result = (
+            exchange.endpoint.tool_errors_as_results or exchange.protocol.tool_errors_as_results
+        )
+        failure = failures.tool_failure(error, exchange.protocol, as_result=as_result)
         result = _finalise(exchange, exchange.protocol, failure)
     except RpcError as refusal:
         return _refusal(exchange, refusal, error.code)
@@ -252,8 +261,8 @@ def _failure(exchange: Exchange, error: CodeinfoError) -> Reply:
     return Reply(wire.success(exchange.id, result))
 
 
-def _refusal(exchange: Exchange, error: RpcError, word: str = "") -> Reply:
-    exchange.end("failed" if word else "refused", word or error.code)
+def _refusal(exchange: Exchange, error: RpcError, code: str = "") -> Reply:
+    exchange.end("failed" if code else "refused", code or error.code)
     id = error.id if exchange.id is None else exchange.id
     return Reply(error.as_wire(id), _status(exchange, error), error.headers)
 

@@ -1,4 +1,4 @@
-"""The endpoint `/mcp`: the index, for agents that read and reason for themselves."""
+"""The endpoint `/mcp`: the tools of the index."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -24,9 +24,8 @@ INSTRUCTIONS = (
 )
 
 
-def adapted(tool: retrieval.Tool) -> McpTool:
-    """A tool of the chat as one of MCP. It reads rows and vectors, so it runs in a thread; it only
-    reads, so several run at once."""
+def mcp_tool(tool: retrieval.Tool) -> McpTool:
+    """Convert a tool of `retrieval`. It runs in a thread; it only reads: calls run in parallel."""
     read = database_sync_to_async(tool.run, thread_sensitive=False)
 
     async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
@@ -41,12 +40,13 @@ def adapted(tool: retrieval.Tool) -> McpTool:
         input_schema=tool.parameters,
         output_schema=tool.output_schema,
         run=run,
+        checks_arguments=True,
     )
 
 
 def tools() -> Sequence[McpTool]:
-    """Everything that reads the index, and the one tool that brings it up to date."""
-    return (*map(adapted, retrieval.TOOLS), REINGEST_REPOSITORY)
+    """The tools that read the index, and reingest_repository."""
+    return (*map(mcp_tool, retrieval.TOOLS), REINGEST_REPOSITORY)
 
 
 SEARCH = McpEndpoint(

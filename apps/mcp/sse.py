@@ -1,4 +1,4 @@
-"""A call's answer as an event stream: progress while it runs, then the one response."""
+"""The answer to a call as an event stream: progress notifications, then the response."""
 
 import asyncio
 import json
@@ -8,14 +8,14 @@ from contextvars import Context
 from apps.core.types import JSON
 from apps.mcp.types import Report
 
-# Clients give up on a silent call; docs/decisions.md M10.
-BEAT_SECONDS = 5.0
+# Clients time out on silent calls (docs/decisions.md M10).
+HEARTBEAT_SECONDS = 5.0
 OPENING = ": stream\n\n"
-BETWEEN = 0.001
+SMALL_STEP = 0.001
 
 
 class Progress:
-    """The progress notifications of one call. Their numbers rise, as the specification demands."""
+    """The progress notifications of one call. `progress` increases, as the protocol requires."""
 
     def __init__(self, token: int | str) -> None:
         self.token = token
@@ -24,10 +24,10 @@ class Progress:
         self.message = "Working"
 
     def frame(self, message: str, done: float | None = None, total: float | None = None) -> str:
-        """The next notification; without `done` it is numbered."""
+        """The next notification as a frame. Without `done`, `progress` increases by one step."""
         if done is not None:
-            # What is said between two counts must not reach the next one.
-            self.step = BETWEEN
+            # Notifications between two counts must stay below the next count.
+            self.step = SMALL_STEP
         self.number = max(self.number + self.step, -1 if done is None else done)
         self.message = message
         params: JSON = {"progressToken": self.token, "progress": self.number, "message": message}
@@ -35,49 +35,49 @@ class Progress:
             params["total"] = total
         return event({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 
-    def beat(self) -> str:
-        """A sign of life between two reports of the tool."""
+    def heartbeat(self) -> str:
+        """Repeat the last message while the tool reports nothing."""
         return self.frame(self.message)
 
 
 def event(message: JSON) -> str:
-    """One JSON-RPC message as a frame; JSON escapes line breaks, so it is one line."""
+    """A JSON-RPC message as one frame. JSON escapes line breaks, so the data is one line."""
     return f"event: message\ndata: {json.dumps(message, allow_nan=False)}\n\n"
 
 
 async def frames(
     token: int | str, work: Callable[[Report], Awaitable[JSON]], context: Context
 ) -> AsyncIterator[str]:
-    """Progress as `work` reports it, at least every BEAT_SECONDS, and then what it returns.
+    """Yield the progress of `work`, at least every HEARTBEAT_SECONDS, then what it returns.
 
-    `work` answers for its own failures. It runs in `context`, in a task that is cancelled when
-    nobody reads on, which is how the end of a connection arrives here.
+    `work` must turn its failures into answers. It runs in a task in `context`, which is cancelled
+    when this generator is closed, as happens when the client disconnects.
     """
-    waiting: asyncio.Queue[str | None] = asyncio.Queue()
+    queue: asyncio.Queue[str | None] = asyncio.Queue()
     progress = Progress(token)
 
     async def report(message: str, done: float | None, total: float | None) -> None:
-        waiting.put_nowait(progress.frame(message, done, total))
+        queue.put_nowait(progress.frame(message, done, total))
 
     async def run() -> None:
         try:
-            waiting.put_nowait(event(await work(report)))
+            queue.put_nowait(event(await work(report)))
         finally:
-            waiting.put_nowait(None)
+            queue.put_nowait(None)
 
     task = asyncio.create_task(run(), context=context)
     try:
         yield OPENING
-        while (frame := await _next(waiting, progress)) is not None:
+        while (frame := await _next(queue, progress)) is not None:
             yield frame
     finally:
         task.cancel()
         await asyncio.wait({task})
 
 
-async def _next(waiting: "asyncio.Queue[str | None]", progress: Progress) -> str | None:
+async def _next(queue: "asyncio.Queue[str | None]", progress: Progress) -> str | None:
     try:
-        async with asyncio.timeout(BEAT_SECONDS):
-            return await waiting.get()
+        async with asyncio.timeout(HEARTBEAT_SECONDS):
+            return await queue.get()
     except TimeoutError:
-        return progress.beat()
+        return progress.heartbeat()

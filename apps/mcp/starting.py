@@ -18,7 +18,7 @@ async def begin(start: Coroutine[Any, Any, T], undo: Callable[[T], Awaitable[Non
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        create_task(_undone(starting, undo))
+        create_task(_undo_later(starting, undo))
         raise
 
 
@@ -27,7 +27,7 @@ async def finally_do(work: Coroutine[Any, Any, None]) -> None:
     await asyncio.shield(create_task(work))
 
 
-async def _undone(starting: "asyncio.Task[T]", undo: Callable[[T], Awaitable[None]]) -> None:
+async def _undo_later(starting: "asyncio.Task[T]", undo: Callable[[T], Awaitable[None]]) -> None:
     await asyncio.wait({starting})
     # If it failed, there is nothing to undo.
     if not starting.cancelled() and starting.exception() is None:

@@ -1,4 +1,4 @@
-"""What an answer in the making is at, in plain words for the caller who waits for it."""
+"""The progress text of a running answer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,8 +10,8 @@ LONGEST_QUERY = 80
 TOOLS_BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
-def doing(parts: Sequence[Part]) -> str:
-    """What happens now, by the last part so far: `Searching for 'retries'`, `Thinking`."""
+def describe_step(parts: Sequence[Part]) -> str:
+    """Describe the last part of an answer: `Searching for 'retries'`, `Thinking`."""
     if not parts:
         return "Waiting for the model"
     last = parts[-1]

@@ -1,4 +1,4 @@
-"""What an endpoint is made of, as frozen values: its tools, and the call that a tool is told of."""
+"""The values that define an endpoint: its tools, and the call that a tool receives."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,13 +6,16 @@ from typing import Any
 
 from apps.core.types import JSON
 
-# report(message, done, total): passes progress on to the caller.
+# report(message, done, total): sends progress to the client.
 Report = Callable[[str, float | None, float | None], Awaitable[None]]
 
 
 @dataclass(frozen=True)
 class Annotations:
-    """Hints for the client's user. Codex refuses tools without `readOnlyHint` under `never`."""
+    """The tool annotations of the MCP specification: hints for the client's user.
+
+    Codex refuses tools without `readOnlyHint` if its approval policy is `never`.
+    """
 
     read_only: bool = True
     destructive: bool = False
@@ -30,11 +33,13 @@ class Annotations:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a tool. When the caller goes away, the task that runs the tool is cancelled.
+    """One call of a tool. If the client disconnects, the task that runs the tool is cancelled.
 
-    `version` is the protocol revision ("2025-11-25"); `request_id` stands in every log line.
-    `capabilities` are the client's own words, by name; a client of the handshake revisions has told
-    them in another request, so for it they are empty.
+    request_id: the id in every log line of this request.
+    version: the protocol revision, such as "2025-11-25".
+    report: sends progress to the client; does nothing if the client did not request progress.
+    capabilities: the client's capabilities by name. Handshake revisions state them in another
+        request, so they are empty there.
     """
 
     request_id: str
@@ -45,26 +50,32 @@ class Call:
     async def progress(
         self, message: str, done: float | None = None, total: float | None = None
     ) -> None:
-        """Tell the caller how far the work is; says nothing to a caller who did not ask.
+        """Report progress. Without `done` the reports are numbered.
 
-        `done` and `total` are counts of anything; without them, calls are numbered.
+        done, total: counts in one unit of the tool's choice, such as files.
         """
         await self.report(message, done, total)
 
 
 @dataclass(frozen=True)
 class Contents:
-    """An answer in MCP's own content items (images, resources), of a tool without output schema."""
+    """The MCP content items (images, resources) that a tool without output schema returns."""
 
     items: Sequence[JSON]
 
 
 @dataclass(frozen=True)
 class McpTool:
-    """A verb of an endpoint.
+    """A tool of an endpoint.
 
-    `run` gets arguments that satisfy `input_schema` and returns a JSON object that satisfies
-    `output_schema`; it raises types of `apps.core.errors`. Both schemas have an object root.
+    name, title: for programs and for people.
+    description: for the client's model.
+    input_schema, output_schema: JSON Schemas with an object at the root.
+    run: called with the arguments of a call; returns a JSON object that satisfies `output_schema`,
+        or Contents; raises types of `apps.core.errors`.
+    annotations: hints for the client's user.
+    checks_arguments: True if `run` checks its arguments itself. Otherwise they satisfy
+        `input_schema` when `run` is called.
     """
 
     name: str
@@ -74,6 +85,7 @@ class McpTool:
     output_schema: JSON | None
     run: Callable[[Mapping[str, Any], Call], Awaitable[JSON | Contents]]
     annotations: Annotations = Annotations()
+    checks_arguments: bool = False
 
     def as_wire(self) -> JSON:
         """The tool's entry in the answer to tools/list."""
@@ -88,16 +100,18 @@ class McpTool:
 
 
 async def always_open() -> None:
-    """The gate of an endpoint that depends on nothing."""
+    """The gate of an endpoint that is always available."""
 
 
 @dataclass(frozen=True)
 class McpEndpoint:
-    """A server in the eyes of a client. `registry` and `gate` are asked at each request.
+    """A server as a client sees it.
 
-    `gate` raises Unavailable while the tools cannot be used; it guards tools/list and tools/call.
-    `instructions` are read by the client's model before it has seen a tool. `tells_the_model`: a
-    failed call is a result for the model whatever the revision, as a client of our own wants it.
+    name, title: as in `serverInfo`.
+    instructions: text for the client's model, read before the tools.
+    registry: called at each request; returns the tools.
+    gate: called before tools/list and tools/call; raises Unavailable if the tools cannot be used.
+    tool_errors_as_results: a failed call is a result for the model in every revision.
     """
 
     name: str

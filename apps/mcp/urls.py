@@ -1,4 +1,4 @@
-"""Addresses of the endpoints. The second and third have a port of their own (codeinfo/asgi.py)."""
+"""Routes of the endpoints. The last two are also served on separate ports (codeinfo/asgi.py)."""
 
 from django.urls import path
 from django.urls.resolvers import URLPattern

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 as it stands on the wire: what a body may be, and what an answer looks like."""
+"""JSON-RPC 2.0 messages: parse requests, build answers."""
 
 import json
 from collections.abc import Mapping
@@ -14,9 +14,10 @@ Id = int | str
 
 
 class RpcError(Exception):
-    """An answer that is a JSON-RPC error. Without `status`, its revision says the HTTP status.
+    """A JSON-RPC error.
 
-    `id` is that of the request, where it could be read.
+    status: the HTTP status; None: `rpc` derives it from the protocol revision.
+    id: the id of the request, if it could be read.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class RpcError(Exception):
 
 @dataclass(frozen=True)
 class Message:
-    """A request or, without an id, a notification."""
+    """A request, or a notification if `id` is None."""
 
     method: str
     id: Id | None = None
@@ -62,10 +63,10 @@ def success(id: Id | None, result: JSON) -> JSON:
 
 
 def parse(body: bytes) -> Message:
-    """The one message in a body.
+    """Parse the message in a body.
 
-    Raises RpcError: -32700 for what is no JSON (or deeper than MAX_DEPTH, or no Unicode), -32600
-    for what is no request, -32602 where `params` is no object.
+    Raises RpcError: -32700 for invalid JSON, lone surrogates, or nesting deeper than MAX_DEPTH;
+    -32600 for an invalid request; -32602 if `params` is not an object.
     """
     value = _json(body)
     if not isinstance(value, dict):
@@ -85,7 +86,7 @@ def _json(body: bytes) -> Any:
     try:
         value = json.loads(body.decode(), parse_constant=_no_number)
         deep = depth_of(value) > MAX_DEPTH
-        # Half of a surrogate pair is JSON, but nothing that could be encoded again.
+        # A lone surrogate is valid JSON, but cannot be encoded in UTF-8.
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise RpcError(jsonrpc.PARSE_ERROR, "The body is not JSON in UTF-8.") from None

@@ -13,7 +13,7 @@ from apps.agent_runs.commands import Execution
 from apps.agents.events import TextDelta
 from apps.conversations import leases, recovery, rows, runner, services
 from apps.conversations.models import CommandRun, Conversation, Turn
-from apps.conversations.types import AgentRun, StartTurn
+from apps.conversations.types import AgentSettings, StartTurn
 from apps.core.errors import Conflict, Unavailable
 from tests.support.chat import PATIENCE, answers, question, reached
 from tests.support.scripted import Gate, ScriptedProvider
@@ -32,7 +32,7 @@ def steps(*texts: str, conversation_id: str = "c1") -> list[StartTurn]:
 
     def step(number: int, text: str) -> StartTurn:
         tag = {"name": "check", "stepIndex": number, "totalSteps": len(texts)}
-        agent = AgentRun("reviewer", "Be brief.", command=tag, command_run=held)
+        agent = AgentSettings("reviewer", "Be brief.", command=tag, command_run=held)
         return question(message=text, conversation_id=conversation_id, agent=agent)
 
     return [step(number, text) for number, text in enumerate(texts, 1)]
@@ -87,7 +87,7 @@ async def test_between_two_steps_nobody_else_may_begin(
     execution = await started("One?", "Two?")
     await reached(between)
     assert [turn.status for turn in await answers()] == ["ok"]
-    for other in (question(agent=AgentRun("reviewer")), steps("Mine?")[0]):
+    for other in (question(agent=AgentSettings("reviewer")), steps("Mine?")[0]):
         with pytest.raises(Conflict) as refused:
             await begin(other)
         assert refused.value.code == "RUN_IN_PROGRESS"
@@ -99,7 +99,7 @@ async def test_between_two_steps_nobody_else_may_begin(
 async def test_a_conversation_that_is_answering_takes_no_command(scripted: Scripted) -> None:
     gate = Gate()
     scripted([gate])
-    await runner.start(question(agent=AgentRun("reviewer")))
+    await runner.start(question(agent=AgentSettings("reviewer")))
     with pytest.raises(Conflict) as refused:
         await started("One?", "Two?")
     assert refused.value.code == "RUN_IN_PROGRESS"
@@ -108,7 +108,7 @@ async def test_a_conversation_that_is_answering_takes_no_command(scripted: Scrip
 
 async def test_of_racing_starts_exactly_one_goes_on(scripted: Scripted) -> None:
     scripted([Gate()])
-    agent = AgentRun("reviewer")
+    agent = AgentSettings("reviewer")
     asked = [commands.start(steps("One?", "Two?")) for _ in range(3)]
     asked += [runner.start(question(agent=agent)) for _ in range(3)]
     ended = await asyncio.gather(*asked, return_exceptions=True)
@@ -272,7 +272,7 @@ def test_a_killed_process_leaves_neither_lock_nor_half_told_command(
     assert answer.status == ended
     told = answer.error or answer.command["ended"]
     assert told["code"] == "INTERRUPTED"
-    started = rows.start_turn(question(agent=AgentRun("reviewer")), recovery.owner())
+    started = rows.start_turn(question(agent=AgentSettings("reviewer")), recovery.owner())
     assert started.turn_id
 
 
@@ -283,7 +283,7 @@ def test_a_command_of_this_process_and_a_young_one_are_left_alone() -> None:
     row.refresh_from_db()
     assert row.status == "running"
     with pytest.raises(Conflict) as refused:
-        rows.start_turn(question(agent=AgentRun("reviewer")), recovery.owner())
+        rows.start_turn(question(agent=AgentSettings("reviewer")), recovery.owner())
     assert refused.value.code == "RUN_IN_PROGRESS"
     assert not Turn.objects.filter(role="user").exists()
 

@@ -15,7 +15,7 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.renderers import html, sse
 from apps.conversations.renderers.json import RunFrames
 from apps.conversations.stream import RunLog, Snapshot
-from apps.conversations.types import AgentRun
+from apps.conversations.types import AgentSettings
 from apps.core.errors import InvalidInput
 from tests.support.chat import answers, conversation, ended, question
 from tests.support.scripted import ScriptedProvider
@@ -127,7 +127,7 @@ class TestWarning:
 
 
 class TestAgent:
-    coder = AgentRun(
+    coder = AgentSettings(
         name="coder",
         system_prompt="You are the coder.",
         repositories=("acme", "tools"),
@@ -161,13 +161,13 @@ class TestAgent:
         self, scripted: Scripted
     ) -> None:
         provider = scripted([TextDelta("Done.")])
-        await said(agent=AgentRun("quiet"))
+        await said(agent=AgentSettings("quiet"))
         assert provider.requests[0].messages[0].text == SYSTEM_PROMPT
 
     async def test_keeps_its_conversations_to_itself(self, scripted: Scripted) -> None:
         scripted([TextDelta("Done.")])
         await said(agent=self.coder)
-        for other in (AgentRun("painter"), None):
+        for other in (AgentSettings("painter"), None):
             with pytest.raises(InvalidInput) as refused:
                 await said(agent=other)
             assert refused.value.code == "AGENT_MISMATCH"

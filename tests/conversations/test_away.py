@@ -45,11 +45,11 @@ async def move(transactional_db: None) -> AsyncIterator[Move]:
 
     yield to
     await to("back")
-    for kept in list(memory._kept):
-        memory.forget(kept)
+    for entry in list(memory._unsaved):
+        memory.discard(entry)
 
 
-async def said(**changes: Any) -> RunLog:
+async def unsaved_history(**changes: Any) -> RunLog:
     log = await runner.start(question(**changes))
     await ended(log)
     return log
@@ -62,17 +62,17 @@ async def test_a_turn_streams_and_a_follow_up_knows_the_first(
         [ThreadNamed("t-1"), TextDelta("First.")], [TextDelta("Second.")], [TextDelta("Third.")]
     )
     await move("away")
-    log = await said(message="One?", flags={"sandboxMode": "read-only"})
+    log = await unsaved_history(message="One?", flags={"sandboxMode": "read-only"})
     assert isinstance(log.end, TurnFinished)
     assert not log.stored
-    await said(message="Two?")
+    await unsaved_history(message="Two?")
     spoken = [(m.role, m.text) for m in provider.requests[-1].messages if m.role != "system"]
     assert spoken == [("user", "One?"), ("assistant", "First."), ("user", "Two?")]
     assert provider.requests[-1].flags == {"sandboxMode": "read-only", "threadId": "t-1"}
     assert [turn.status for turn in memory.turns("c1")] == ["ok"] * 4
 
     await move("back")
-    assert (await said(message="Three?")).stored
+    assert (await unsaved_history(message="Three?")).stored
     assert memory.turns("c1") == []
     stored = [turn.parts[0]["text"] async for turn in Turn.objects.order_by("created_at")]
     assert stored == ["Three?", "Third."], "what was said meanwhile is not written back"
@@ -119,7 +119,7 @@ async def test_a_tool_that_needs_the_database_says_so_and_the_answer_goes_on(
 ) -> None:
     scripted([ToolCallRequested(ToolCall("t", "ListIngestedRepositories"))], [TextDelta("So.")])
     await move("away")
-    log = await said()
+    log = await unsaved_history()
     assert isinstance(log.end, TurnFinished)
     (tool, _) = log.transcript.parts
     assert tool["error"]["code"] == "DATABASE_UNAVAILABLE"
@@ -153,7 +153,7 @@ async def test_with_a_full_disk_a_conversation_goes_on_from_what_is_stored(
     async_client: AsyncClient, scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
 ) -> None:
     provider = scripted([TextDelta("First.")], [TextDelta("Second.")], [TextDelta("Third.")])
-    assert (await said(message="One?")).stored
+    assert (await unsaved_history(message="One?")).stored
 
     def refused(request: StartTurn, owner: str) -> None:
         raise OperationalError("database or disk is full")
@@ -161,8 +161,8 @@ async def test_with_a_full_disk_a_conversation_goes_on_from_what_is_stored(
     with monkeypatch.context() as patch:
         patch.setattr(rows, "start_turn", refused)
         patch.setattr(disk, "has_no_room", lambda: True)
-        assert not (await said(message="Two?")).stored
-        assert not (await said(message="Three?")).stored
+        assert not (await unsaved_history(message="Two?")).stored
+        assert not (await unsaved_history(message="Three?")).stored
         spoken = [m.text for m in provider.requests[-1].messages if m.role != "system"]
         assert spoken == ["One?", "First.", "Two?", "Second.", "Three?"]
         html = (await async_client.get("/chat?c=c1")).content.decode()
@@ -196,7 +196,7 @@ async def test_an_answer_under_way_when_the_disk_fills_is_kept_and_written_later
         html = (await async_client.get("/chat?c=c1")).content.decode()
         assert "First half." in html
         assert "The disk is full" in html
-        assert not (await said(message="Two?")).stored
+        assert not (await unsaved_history(message="Two?")).stored
         spoken = [m.text for m in provider.requests[-1].messages if m.role != "system"]
         assert spoken == ["One?", "First half.", "Two?"]
     # There is room again: whoever looks finds the answer, and it is written.
@@ -217,8 +217,8 @@ async def test_a_full_disk_that_has_room_again_holds_no_lock(
 
     with monkeypatch.context() as patch:
         patch.setattr(rows, "finish_turn", refused)
-        await said(message="One?")
-    assert (await said(message="Two?")).stored
+        await unsaved_history(message="One?")
+    assert (await unsaved_history(message="Two?")).stored
     stored = [turn.parts[0]["text"] async for turn in Turn.objects.order_by("created_at")]
     assert stored == ["One?", "First.", "Two?", "Second."]
 
@@ -239,11 +239,11 @@ async def test_a_database_that_is_locked_is_not_away(
 async def test_many_conversations_push_out_the_oldest(
     scripted: Scripted, move: Move, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "MOST", 2)
+    monkeypatch.setattr(memory, "MAX_CONVERSATIONS", 2)
     scripted()
     await move("away")
     for name in ("a", "b", "a", "c"):
-        await said(conversation_id=name)
+        await unsaved_history(conversation_id=name)
     assert [bool(memory.turns(name)) for name in ("a", "b", "c")] == [True, False, True]
     await move("back")
     assert not await Conversation.objects.aexists()

@@ -10,8 +10,8 @@ from django.db import OperationalError
 
 from apps.core.errors import CodeinfoError, Conflict, InvalidInput, NotFound, Unavailable
 from apps.core.types import JSON
-from apps.mcp.arguments import accepted
-from apps.mcp.types import Call
+from apps.mcp.arguments import read_arguments
+from apps.mcp.types import Call, McpTool
 from tests.mcp.endpoint import serving
 from tests.mcp.speech import EARLY, EVERY, HANDSHAKE, STATELESS, ask, call
 
@@ -23,6 +23,7 @@ SCHEMA: JSON = {
         "share": {"type": "number", "minimum": 0, "maximum": 1},
         "repository": {"type": ["string", "array"], "minLength": 1, "items": {"type": "string"}},
         "deep": {"type": "boolean"},
+        "id": {"type": "string", "pattern": "^[a-z]+$"},
         "any": {},
     },
     "required": ["query"],
@@ -48,7 +49,7 @@ SCHEMA: JSON = {
     ],
 )
 def test_arguments_are_read_as_models_write_them(given: JSON, read: JSON) -> None:
-    found = accepted(SCHEMA, {"query": "5"} | given)
+    found = read_arguments(_tool(), {"query": "5"} | given)
     assert found == {"query": "5"} | read
     assert [type(value) for value in found.values()] == [type(v) for v in ("5", *read.values())]
 
@@ -64,20 +65,52 @@ def test_arguments_are_read_as_models_write_them(given: JSON, read: JSON) -> Non
         ({"query": "x", "repository": [5]}, "repository.0: 5 is not of type 'string'"),
         ({}, "query is required"),
         ({"query": "x", "path": "y"}, "('path' was unexpected); known are: query, limit"),
+        *(({"query": "x", "id": n}, f"id: {n!r} does not match") for n in ("A", "a\n")),
         ({"query": "x", "deep": "y" * 1000}, "deep: breaks type boolean"),
     ],
 )
 def test_what_cannot_be_read_is_named(given: JSON, problem: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        accepted(SCHEMA, given)
+        read_arguments(_tool(), given)
     assert any(problem in said for said in refused.value.details["details"])
     assert len(refused.value.message) < 500
 
 
 def test_everything_that_is_wrong_is_named_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        accepted(SCHEMA, {"limit": "many", "deep": 1})
+        read_arguments(_tool(), {"limit": "many", "deep": 1})
     assert len(refused.value.details["details"]) == 3
+
+
+def test_a_tool_that_checks_its_arguments_receives_them_corrected_and_unchecked() -> None:
+    tool = _tool(checks_arguments=True)
+    arguments = {"query": 5, "limit": "50", "share": "many", "deep": None}
+    assert read_arguments(tool, arguments) == {"query": 5, "limit": 20, "share": "many"}
+    with pytest.raises(InvalidInput) as refusal:
+        read_arguments(tool, {"query": 5, "path": "y"})
+    (problem,) = refusal.value.details["details"]
+    assert "('path' was unexpected); known are: query, limit" in problem
+
+
+@pytest.mark.parametrize("version", EVERY)
+async def test_search_arguments_are_refused_in_the_words_of_the_contract(version: str) -> None:
+    """contract.md §4.2: the check of the search is the only one."""
+    problems = [
+        "query is required",
+        "repository must be a non-empty string when provided",
+        "limit must be an integer",
+    ]
+    wrong = {"query": " ", "repository": [5], "limit": "many"}
+    params = {"name": "VectorSearch", "arguments": wrong}
+    answer = await ask("tools/call", params, version)
+    if version in EARLY:
+        assert answer.error["data"]["details"] == problems
+    else:
+        assert f"VALIDATION_FAILED: {', '.join(problems)}" in answer.result["content"][0]["text"]
+
+
+def _tool(*, checks_arguments: bool = False) -> McpTool:
+    return McpTool("work", "Work", "Works.", SCHEMA, None, _work, checks_arguments=checks_arguments)
 
 
 async def _work(arguments: Mapping[str, Any], call: Call) -> JSON:

@@ -91,7 +91,7 @@ async def test_a_failure_ends_the_stream_as_its_answer() -> None:
 
 
 async def test_a_silent_call_still_shows_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.mcp.sse.BEAT_SECONDS", 0.001)
+    monkeypatch.setattr("apps.mcp.sse.HEARTBEAT_SECONDS", 0.001)
     beaten = asyncio.Event()
 
     async def silent(arguments: Mapping[str, Any], call: Call) -> JSON:

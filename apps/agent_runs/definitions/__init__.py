@@ -1,11 +1,11 @@
-"""Agents as folders: found, read and checked anew on each call (docs/agents.md).
+"""Agent definitions: folders, read again on each call (docs/agents.md).
 
-    <CODEINFO_AGENTS_HOME>/<name>/config.toml          who answers, with which tools and rights
+    <CODEINFO_AGENTS_HOME>/<name>/config.toml          provider, model, tools and rights
                                  /description.md       Markdown, for people
-                                 /system_prompt.txt    what the model is told
-                                 /commands/<name>.json instructions kept under a name
+                                 /system_prompt.txt    the system prompt
+                                 /commands/<name>.json a command: instructions in steps
 
-Nothing is ever written there. A folder or command that cannot be used is listed with what is wrong.
+Nothing is written there. An invalid folder or command is listed with its problem.
 """
 
 from apps.agent_runs.definitions.folders import agent_named, all_agents

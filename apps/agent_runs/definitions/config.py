@@ -1,4 +1,4 @@
-"""An agent's `config.toml`: our keys under `[codeinfo]`, the rest is Codex' own."""
+"""Parse an agent's `config.toml`: keys of codeinfo in `[codeinfo]`, the others are Codex's."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from apps.core.types import JSON
 from apps.retrieval.tools import TOOLS
 
 OURS = "codeinfo"
-# One table: the keys that a folder may set, how each is checked, and what docs/agents.md explains.
+# check(name, value): the value of a key. Raises InvalidInput.
 Check = Callable[[str, Any], Any]
 
 
@@ -37,7 +37,7 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
 
 def _tools(name: str, value: Any) -> tuple[str, ...]:
     names, known = _names(name, value), [tool.name for tool in TOOLS]
-    if unknown := [one for one in names if one not in known]:
+    if unknown := [each for each in names if each not in known]:
         raise InvalidInput(f"{name}: there is no {unknown[0]!r}; there are: {', '.join(known)}")
     return names
 
@@ -49,7 +49,7 @@ def _repositories(name: str, value: Any) -> tuple[str, ...]:
     return names
 
 
-def _truth(name: str, value: Any) -> bool:
+def _boolean(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"{name} must be true or false")
     return value
@@ -60,17 +60,17 @@ KEYS: Mapping[str, Check] = {
     "model": _text,
     "tools": _tools,
     "repositories": _repositories,
-    "write": _truth,
-    "run": _truth,
-    "network": _truth,
+    "write": _boolean,
+    "run": _boolean,
+    "network": _boolean,
 }
 RIGHTS = ("write", "run", "network")
 
 
 def parse(text: str) -> JSON:
-    """The fields of an Agent that `config.toml` decides. Raises InvalidInput with what is wrong.
+    """The fields of an Agent in `config.toml`. Raises InvalidInput.
 
-    An unknown key of ours is refused: a limit that is misspelt would be no limit.
+    Unknown keys in `[codeinfo]` are refused: a misspelled limit would have no effect.
     """
     try:
         document = tomllib.loads(text)
@@ -81,33 +81,33 @@ def parse(text: str) -> JSON:
         raise InvalidInput(f"[{OURS}] must be a table")
     if unknown := [key for key in ours if key not in KEYS]:
         raise InvalidInput(f"[{OURS}] has no key {unknown[0]!r}; it has: {', '.join(KEYS)}")
-    given = {key: KEYS[key](f"[{OURS}] {key}", value) for key, value in ours.items()}
-    rights = Rights(**{key: given.pop(key) for key in RIGHTS if key in given})
-    provider = given.setdefault("provider", "codex")
-    # Codex' own key decides where ours is left out, as in the folders that Codex itself reads.
-    if "model" not in given and provider == "codex" and "model" in document:
-        given["model"] = _text("model", document["model"])
+    fields = {key: KEYS[key](f"[{OURS}] {key}", value) for key, value in ours.items()}
+    rights = Rights(**{key: fields.pop(key) for key in RIGHTS if key in fields})
+    provider = fields.setdefault("provider", "codex")
+    # Without `model` in [codeinfo], Codex's own key applies.
+    if "model" not in fields and provider == "codex" and "model" in document:
+        fields["model"] = _text("model", document["model"])
     config, warnings = bounded(document, rights) if provider == "codex" else (document, [])
     if provider != "codex" and rights.any:
         warnings.append(f"write, run and network have no effect: {provider} can only read.")
-    return given | {"rights": rights, "config": config, "warnings": tuple(warnings)}
+    return fields | {"rights": rights, "config": config, "warnings": tuple(warnings)}
 
 
 def bounded(config: JSON, rights: Rights) -> tuple[JSON, list[str]]:
-    """Codex' configuration within the rights, by dotted keys, and what of it was not granted.
+    """Limit a Codex configuration to the rights. Returns it by dotted key, and warnings.
 
-    The rights win over whatever the file asks for: an agent is read-only unless it is told
-    otherwise in one place that the page shows.
+    The rights override the file, so `[codeinfo]`, which the page shows, is the only place that
+    grants them.
     """
     dotted, warnings = _dotted(config), []
-    asked, sandbox = config.get("sandbox_mode"), _sandbox(config, rights)
-    if asked not in (None, sandbox):
-        warnings.append(f"sandbox_mode = {asked!r} runs as {sandbox!r}: {OURS} grants no more.")
+    requested, sandbox = config.get("sandbox_mode"), _sandbox(config, rights)
+    if requested not in (None, sandbox):
+        warnings.append(f"sandbox_mode = {requested!r} runs as {sandbox!r}: {OURS} grants no more.")
     if dotted.pop(OWN_SERVER, None) is not None:
         warnings.append(f"{OWN_SERVER} is left out: the tools of the index come within the limits.")
     within: JSON = {
         "sandbox_mode": sandbox,
-        # Nobody sits there to be asked.
+        # No user can answer an approval request.
         "approval_policy": "never",
         "sandbox_workspace_write.network_access": rights.network,
         "web_search": config.get("web_search", "disabled") if rights.network else "disabled",
@@ -117,7 +117,7 @@ def bounded(config: JSON, rights: Rights) -> tuple[JSON, list[str]]:
     return dotted | within, warnings
 
 
-# The name that our own endpoint has among the servers of a thread.
+# The name of codeinfo's endpoint among the MCP servers of a thread.
 OWN_SERVER = "mcp_servers.codeinfo"
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -131,7 +131,7 @@ def _sandbox(config: JSON, rights: Rights) -> str:
 
 
 def _dotted(config: JSON) -> JSON:
-    """Tables taken apart, so that one setting of a table leaves its others alone."""
+    """Flatten tables to dotted keys, so that setting one key keeps the others."""
     dotted: JSON = {}
     for name, value in config.items():
         if not isinstance(value, dict):

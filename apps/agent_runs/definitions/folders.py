@@ -1,4 +1,4 @@
-"""The folders on disk. They are read again on each call, so an edit counts from the next run."""
+"""Read the folders of agents. They are read on each call, so an edit applies to the next run."""
 
 import os
 import re
@@ -15,32 +15,32 @@ from apps.index.root_directory import read_file, reason_of
 
 CONFIG, DESCRIPTION, PROMPT = "config.toml", "description.md", "system_prompt.txt"
 COMMANDS, COMMAND = "commands", ".json"
-# No prompt that a person wrote is longer; what is, was put there by mistake.
+# Larger files are not prompts.
 MAX_BYTES = 100_000
 NAME = re.compile(r"\w[\w .-]{0,63}")
 BAD_NAME = "A name is 1-64 letters, digits, spaces and . _ - and begins with a letter or digit."
 
 
 def home() -> Path:
-    """The folder of the agents' folders, by its real path.
+    """The real path of CODEINFO_AGENTS_HOME.
 
-    Raises Unavailable AGENTS_UNAVAILABLE where there is none or it cannot be read.
+    Raises Unavailable AGENTS_UNAVAILABLE if it does not exist or cannot be read.
     """
-    wanted = config().agents_home
+    path = config().agents_home
     try:
-        real = wanted.resolve(strict=True)
-        os.scandir(real).close()
+        real_path = path.resolve(strict=True)
+        os.scandir(real_path).close()
     except OSError as error:
         raise Unavailable(
-            f"The agents' folder {wanted} cannot be read: {error.strerror}.",
+            f"The agents' folder {path} cannot be read: {error.strerror}.",
             code="AGENTS_UNAVAILABLE",
             retryable=False,
         ) from error
-    return real
+    return real_path
 
 
 def all_agents() -> tuple[Agent, ...]:
-    """Every agent by name, those that cannot be used with their `problem`.
+    """Every agent, sorted by name; invalid ones have a `problem`.
 
     Raises Unavailable AGENTS_UNAVAILABLE.
     """
@@ -48,7 +48,10 @@ def all_agents() -> tuple[Agent, ...]:
 
 
 def agent_named(name: str) -> Agent:
-    """One agent, usable or not. Raises NotFound AGENT_NOT_FOUND, Unavailable AGENTS_UNAVAILABLE."""
+    """One agent, also if invalid.
+
+    Raises NotFound AGENT_NOT_FOUND, Unavailable AGENTS_UNAVAILABLE.
+    """
     for folder in _folders(home()):
         if folder.name == name:
             return _read(folder)
@@ -56,7 +59,7 @@ def agent_named(name: str) -> Agent:
 
 
 def _folders(where: Path) -> list[Path]:
-    """The direct sub-folders, links to folders among them, by name."""
+    """The direct subfolders and links to folders, sorted by name."""
     found = (Path(entry.path) for entry in os.scandir(where) if entry.is_dir())
     return sorted(path for path in found if not path.name.startswith((".", "__")))
 
@@ -72,18 +75,21 @@ def _read(folder: Path) -> Agent:
 
 
 def _agent(name: str, folder: Path) -> Agent:
-    given = parse_config(text_of(folder, CONFIG))
+    fields = parse_config(text_of(folder, CONFIG))
     return Agent(
         name=name,
         description=_optional(folder, DESCRIPTION),
         system_prompt=_optional(folder, PROMPT),
         commands=tuple(_commands(folder)),
-        **given,
+        **fields,
     )
 
 
 def text_of(folder: Path, rel_path: str) -> str:
-    """A file's text. Raises NotFound, or InvalidInput: a link, too large, no UTF-8, unreadable."""
+    """The text of a file.
+
+    Raises NotFound; InvalidInput for links and for large, unreadable or binary files.
+    """
     data = read_file(folder, rel_path, MAX_BYTES)
     try:
         text = data.decode("utf-8-sig")

@@ -1,4 +1,4 @@
-"""A Codex home of an agent's own, in the data folder: nothing is ever written beside its files."""
+"""The Codex home of each agent, in the data folder."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,15 +9,17 @@ from apps.core.config import config
 
 
 def home_of(agent: Agent) -> Path | None:
-    """Where Codex keeps this agent's threads and login; None for another provider's agent."""
+    """The folder of this agent's Codex threads and login; None for other providers."""
     if agent.provider != "codex":
         return None
     return config().data_dir.absolute() / "codex" / "agents" / agent.name
 
 
 def with_home(agent: Agent) -> Agent:
-    """The agent with its home made ready, the chat's login copied into it where it has none; with
-    a warning where that failed, which keeps nobody from looking at it."""
+    """Prepare the agent's Codex home, with a copy of the chat's login if it has none.
+
+    Returns the agent, with a warning if that failed.
+    """
     home = home_of(agent)
     if home is None:
         return agent

@@ -1,4 +1,4 @@
-"""What an agent is, once its folder has been read."""
+"""Values of an agent definition."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,14 @@ from apps.core.errors import InvalidInput, NotFound
 
 @dataclass(frozen=True)
 class Rights:
-    """What an agent may do beside reading: change files of its working folder, run programs there,
-    reach the network. Nothing of it unless its `config.toml` says so, and with Codex only: the
-    tools that other providers may call only read."""
+    """Rights beyond reading; all False unless `config.toml` grants them.
+
+    They take effect with Codex only: the tools of other providers only read.
+
+    write: change files of the working folder.
+    run: run programs in the working folder.
+    network: reach the network.
+    """
 
     write: bool = False
     run: bool = False
@@ -24,7 +29,11 @@ class Rights:
 
 @dataclass(frozen=True)
 class Command:
-    """Instructions kept under a name, one for each step. `problem`: why it cannot be run."""
+    """A command of an agent.
+
+    steps: one instruction per step.
+    problem: why it cannot be run; "" if it can.
+    """
 
     name: str
     description: str = ""
@@ -33,15 +42,23 @@ class Command:
 
     @property
     def title(self) -> str:
-        """The name as people read it."""
+        """The name with spaces for underscores."""
         return self.name.replace("_", " ")
 
 
 @dataclass(frozen=True)
 class Agent:
-    """One agent. `tools` None means every tool, no `repositories` every repository.
+    """An agent definition.
 
-    `config` is what its `config.toml` holds for Codex; `problem` says why it cannot be run.
+    name: the name of its folder.
+    model: "": the provider's first.
+    tools: names of the tools it may call; None: all.
+    repositories: ids of the repositories it may search; empty: all.
+    config: Codex configuration by dotted key.
+    description: Markdown.
+    system_prompt: "": the provider's.
+    warnings: settings of the folder that have no effect.
+    problem: why it cannot be run; "" if it can.
     """
 
     name: str
@@ -59,18 +76,18 @@ class Agent:
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """The MCP servers that Codex is given beside ours, by name."""
+        """Names of the further MCP servers in its Codex configuration."""
         start = "mcp_servers."
         return tuple(k.removeprefix(start) for k in self.config if k.startswith(start))
 
     @property
     def summary(self) -> str:
-        """The description's first line of prose, without Markdown's marks."""
+        """The first line of the description that is not a heading."""
         lines = (line.strip() for line in self.description.splitlines())
         return next((line for line in lines if line and not line.startswith("#")), "")
 
     def usable(self) -> "Agent":
-        """Itself. Raises InvalidInput AGENT_INVALID where its folder cannot be used."""
+        """Return self. Raises InvalidInput AGENT_INVALID if it has a problem."""
         if self.problem:
             raise InvalidInput(f"Agent {self.name!r}: {self.problem}", code="AGENT_INVALID")
         return self

@@ -1,2 +1,1 @@
-"""What an answer looks like: its text as safe HTML, its citations, its steps. Pure: no rows are
-written here and no sockets held."""
+"""Render answers: text as safe HTML, citations, steps. Pure: no writes, no sockets."""

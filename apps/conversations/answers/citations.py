@@ -1,8 +1,8 @@
-"""What an answer rests on: references in its text, resolved against what its tools found.
+"""Citations: references in an answer's text, resolved against the results of its tools.
 
-A model refers to code as `repo/path:12-30`. A reference counts only if it overlaps a passage that
-a tool returned earlier in the same turn; then it gets a number, in order of first use. The numbers
-derive from the stored parts alone, so a reload gives the same ones.
+A model refers to code as `repo/path:12-30`. A reference is a citation only if it overlaps a passage
+that a tool returned earlier in the same turn. Citations are numbered in order of first use. The
+numbers derive from the stored parts alone, so a reload gives the same ones.
 """
 
 import re
@@ -12,9 +12,9 @@ from typing import Any
 
 from apps.retrieval.lines import source_url
 
-# Of one answer; more of them are left as text.
+# Limit per answer; further references stay text.
 MAX_REFERENCES = 2_000
-# What `\s` stands for; RE2 takes it for ASCII alone, and models set thin spaces.
+# Unicode whitespace: in RE2 `\s` is ASCII only, and models write thin spaces.
 SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _LINES = rf":L?(?P<start>\d{{1,7}})(?:[{SPACE}]?[-–][{SPACE}]?L?(?P<end>\d{{1,7}}))?"
 # In running text a path ends at the first blank or bracket; inside backticks it may hold anything.
@@ -28,10 +28,14 @@ WHOLE_REFERENCE = re.compile(rf"\A{ANY_REFERENCE}\Z")
 
 @dataclass(frozen=True)
 class Passage:
-    """Lines of one file that a tool returned: 1-based, both ends included.
+    """Lines of one file that a tool returned.
 
-    `kind` says what they are where a name was looked up (`class`, `reference`), "" where a search
-    found them."""
+    start, end: 1-based, inclusive; None if unknown.
+    text: the lines.
+    distance: of a search result; lower is better.
+    host_path: path on the host, if known.
+    kind: kind of a symbol (`class`, `reference`); "" for a search result.
+    """
 
     repo: str
     path: str
@@ -64,7 +68,7 @@ class Passage:
         return source_url(self.repo, self.path, self.start, self.end)
 
     def overlap(self, start: int, end: int) -> tuple[int, int] | None:
-        """The lines that this passage shares with start..end."""
+        """The first and last line shared with start..end; None if there are none."""
         if self.start is None or self.end is None:
             return None
         first, last = max(self.start, start), min(self.end, end)
@@ -73,7 +77,11 @@ class Passage:
 
 @dataclass(frozen=True)
 class Reference:
-    """`path:first-last` in running text, which it is from `begin` to `end`; `last` may be None."""
+    """`path:first-last` in running text.
+
+    first, last: line numbers; last is None for a single line.
+    begin, end: offsets in the text, in characters.
+    """
 
     path: str
     first: int
@@ -123,7 +131,7 @@ class Citation:
 
     @property
     def label(self) -> str:
-        """What a screen reader says of the chip."""
+        """The accessible name of the chip."""
         word = "line" if self.start == self.end else "lines"
         return f"Source {self.number}: {self.passage.name} {word} {self.lines.replace('–', ' to ')}"
 
@@ -136,7 +144,10 @@ class Citation:
 
 @dataclass
 class Citations:
-    """The numbering of one answer. `learn` what was found, then `cite` what is referred to."""
+    """The citations of one answer: `learn` the passages of its tools, then `cite` references.
+
+    used: the citations so far, in order of their numbers.
+    """
 
     used: list[Citation] = field(default_factory=list)
     _by_file: dict[tuple[str, str], list[Passage]] = field(default_factory=dict)
@@ -154,10 +165,10 @@ class Citations:
             self._repos_of.setdefault(passage.path, set()).add(passage.repo)
 
     def cite(self, path: str, start: int, end: int | None) -> Citation | None:
-        """The citation of `path` (with or without its repository), or None if nothing found it.
+        """The citation of `path` (with or without its repository); None if no passage overlaps.
 
-        The cited lines are cut to those that the best overlapping passage holds. None, too, after
-        MAX_REFERENCES to what was found.
+        The lines are cut to those of the passage with the largest overlap. Also None after
+        MAX_REFERENCES.
         """
         passages = self._passages(path)
         if not passages or self._references >= MAX_REFERENCES:
@@ -175,14 +186,14 @@ class Citations:
         return self._numbered(passage, *lines)
 
     def number_of(self, passage: Passage) -> int | None:
-        """The first number under which a passage is cited."""
+        """The first number of a citation of this passage, if any."""
         return self._number_of.get(passage)
 
     def _passages(self, path: str) -> list[Passage]:
         path = path.strip().removeprefix("./")
         if path in self._by_full_path:
             return self._by_full_path[path]
-        # Without its repository a path must be of one repository only.
+        # Without a repository, the path must be unique.
         repos = self._repos_of.get(path, set())
         return self._by_file[(next(iter(repos)), path)] if len(repos) == 1 else []
 
@@ -214,7 +225,7 @@ def passages_of(result: Any) -> list[Passage]:
 
 
 def _outline_rows(result: Mapping[str, Any]) -> list[Any]:
-    """An outline as rows: of each definition only the line where it begins was told."""
+    """The symbols of an outline as rows. Only the first line of each symbol is known."""
     rows: list[Any] = []
     waiting = list(reversed(result.get("symbols") or []))
     while waiting:

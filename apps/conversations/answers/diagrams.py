@@ -1,8 +1,8 @@
-"""Mermaid diagrams: drawn to SVG by a process that can be killed, then cleaned.
+"""Draw mermaid diagrams as SVG in a separate process, and sanitise them.
 
-The drawing runs mermaid's own JavaScript on text that a model wrote, so it gets its own process
-with a time and a memory limit, one at a time. The result is shown as an image, where a browser runs
-no script and loads nothing; what could do either is taken out all the same.
+Drawing runs mermaid's JavaScript on text that a model wrote, so it runs in a process with a time
+and a memory limit, one at a time. The page shows the result as an image, where browsers run no
+script and load nothing; elements that could do either are removed as well.
 """
 
 import base64
@@ -18,15 +18,15 @@ from xml.etree import ElementTree
 from apps.core import programs
 
 MAX_SOURCE_CHARS = 20_000
-# Of the clock, on a machine that may be busy; the process itself limits its work (15 s of CPU).
+# Wall-clock time; the process limits itself to 15 s of CPU.
 TIME_LIMIT_SECONDS = 60.0
-# Both themes together. A source of the greatest length gives a drawing of some 600 kB.
+# Both themes together. A source of MAX_SOURCE_CHARS gives about 600 kB.
 MAX_OUTPUT_BYTES = 4_000_000
 MAX_REASON_CHARS = 500
-KEPT_DIAGRAMS = 128
+MAX_CACHED = 128
 THEMES = ("default", "dark")
 
-# Runs by itself: a drawing process loads neither Django nor this project.
+# The process imports neither Django nor this project.
 # `-I`: modules come from the installation alone, not from the current folder or PYTHONPATH.
 COMMAND = (sys.executable, "-I", "-c")
 _DRAW = """
@@ -51,7 +51,11 @@ FORBIDDEN = frozenset(
 
 @dataclass(frozen=True)
 class Diagram:
-    """A drawn diagram as data: URIs, one per theme, and its size in CSS pixels."""
+    """A diagram.
+
+    light, dark: `data:` URIs, one per theme.
+    width, height: in CSS pixels.
+    """
 
     light: str
     dark: str
@@ -61,27 +65,27 @@ class Diagram:
 
 @dataclass(frozen=True)
 class NotDrawn:
-    """Why a diagram could not be drawn, in words."""
+    """A diagram that could not be drawn, and why."""
 
     reason: str
 
 
 class _Cache:
-    """The outcome of the latest sources, by hash; failures too, so that none is tried again."""
+    """The latest outcomes by hash of the source, with failures, so that none is drawn twice."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Diagram | NotDrawn] = OrderedDict()
+        self._outcomes: OrderedDict[str, Diagram | NotDrawn] = OrderedDict()
 
     def get(self, key: str) -> Diagram | NotDrawn | None:
         with self._lock:
-            return self._kept.get(key)
+            return self._outcomes.get(key)
 
     def put(self, key: str, outcome: Diagram | NotDrawn) -> None:
         with self._lock:
-            self._kept[key] = outcome
-            while len(self._kept) > KEPT_DIAGRAMS:
-                self._kept.popitem(last=False)
+            self._outcomes[key] = outcome
+            while len(self._outcomes) > MAX_CACHED:
+                self._outcomes.popitem(last=False)
 
 
 _cache = _Cache()
@@ -89,12 +93,12 @@ _one_at_a_time = threading.Lock()
 
 
 def drawn(source: str) -> Diagram | NotDrawn | None:
-    """What is known of a diagram already; None: it was not tried yet. Never draws."""
+    """The cached outcome of a source; None if it was not drawn yet. Never draws."""
     return _cache.get(_key(source))
 
 
 def draw(source: str) -> Diagram | NotDrawn:
-    """Draw a diagram, or say why not. Takes some seconds the first time: not for the event loop."""
+    """Draw a diagram or return it from the cache. Takes seconds; do not call on the event loop."""
     key = _key(source)
     if (known := _cache.get(key)) is not None:
         return known
@@ -141,7 +145,7 @@ def _first_line(stderr: str) -> str:
 
 
 def _diagram(output: bytes) -> Diagram | NotDrawn:
-    """The diagram in the output of a drawing process, which is not to be trusted either."""
+    """Parse and sanitise the output of a drawing process, which is untrusted."""
     try:
         light, dark = _two_texts(json.loads(output))
         root = ElementTree.fromstring(_checked(light))

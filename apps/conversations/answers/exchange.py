@@ -1,4 +1,4 @@
-"""A question and its answer as the page draws them, from rows."""
+"""A question and its answer, as the page shows them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,14 @@ from apps.conversations.parts import Part, content
 
 @dataclass(frozen=True)
 class Exchange:
-    """`id` is the answer's turn, or the question's where there is no answer."""
+    """A question and its answer.
+
+    id: turn id of the answer, or of the question if there is no answer.
+    at: time of that turn.
+    parts, error, usage, timing, command: of the answer (`models.Turn`).
+    warnings: of a live run.
+    has_question, has_answer: False if that turn does not exist.
+    """
 
     id: str
     conversation_id: str
@@ -26,8 +33,8 @@ class Exchange:
     model: str = ""
     command: Mapping[str, Any] | None = None
     warnings: Sequence[str] = ()
-    asked: bool = True
-    answered: bool = True
+    has_question: bool = True
+    has_answer: bool = True
 
     @property
     def running(self) -> bool:
@@ -39,7 +46,7 @@ class Exchange:
 
 
 def exchanges_of(turns: Iterable[Turn]) -> list[Exchange]:
-    """Turns, oldest first, paired: each question with the answer that follows it."""
+    """Pair each question with the answer that follows it. `turns`: oldest first."""
     exchanges: list[Exchange] = []
     question: Turn | None = None
     for turn in turns:
@@ -67,7 +74,7 @@ def exchange_of(question: Turn | None, answer: Turn) -> Exchange:
         provider=answer.provider,
         model=answer.model,
         command=answer.command,
-        asked=question is not None,
+        has_question=question is not None,
     )
 
 
@@ -79,7 +86,7 @@ def _unanswered(question: Turn) -> Exchange:
         at=question.created_at,
         provider=question.provider,
         model=question.model,
-        answered=False,
+        has_answer=False,
     )
 
 

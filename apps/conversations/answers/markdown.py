@@ -250,14 +250,16 @@ def _first_line(text: str, citation: Citation) -> int | None:
     passage, first = citation.passage, citation.passage.start
     if first is None:
         return None
-    wanted = [line.strip() for line in text.split("\n")]
-    held = [line.strip() for line in passage.text.split("\n")]
+    code_lines = [line.strip() for line in text.split("\n")]
+    passage_lines = [line.strip() for line in passage.text.split("\n")]
     offsets = [
-        at for at in range(len(held) - len(wanted) + 1) if held[at : at + len(wanted)] == wanted
+        offset
+        for offset in range(len(passage_lines) - len(code_lines) + 1)
+        if passage_lines[offset : offset + len(code_lines)] == code_lines
     ]
     if not offsets:
         return None
-    return first + min(offsets, key=lambda at: abs(first + at - citation.start))
+    return first + min(offsets, key=lambda offset: abs(first + offset - citation.start))
 
 
 def diagram(source: str) -> str:

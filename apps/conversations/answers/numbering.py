@@ -1,4 +1,4 @@
-"""References in parsed Markdown become citation tokens: a number, or a name and a number."""
+"""Replace references in parsed Markdown by citation tokens: a number, or a name and a number."""
 
 from markdown_it.token import Token
 
@@ -11,7 +11,7 @@ from apps.conversations.answers.citations import (
 
 
 class Numbering:
-    """Turns references in inline text into citation tokens."""
+    """Replaces references in inline tokens by citation tokens."""
 
     def __init__(self, citations: Citations) -> None:
         self.citations = citations
@@ -63,7 +63,7 @@ def _cite_token(citation: Citation) -> Token:
     return Token("citation", "", 0, meta={"citation": citation, "named": True})
 
 
-# A reference that ends a clause supports what was said; after these words it is what is spoken of.
+# A reference at the end of a clause is a source; after these words it is the subject.
 NAMED_AFTER = frozenset(
     ["in", "at", "from", "of", "see", "by", "to", "via", "with", "on", "within", "inside", "file"]
     + ["and", "or", "the"]
@@ -71,7 +71,7 @@ NAMED_AFTER = frozenset(
 
 
 def tidied(children: list[Token]) -> list[Token]:
-    """Choose chip or name for each citation, and drop the brackets around a mere chip."""
+    """Choose chip or name for each citation, and remove brackets around a chip."""
     children = [c for c in children if c.type != "text" or c.content]
     for index, token in enumerate(children):
         if token.type != "citation":
@@ -84,20 +84,20 @@ def tidied(children: list[Token]) -> list[Token]:
         else:
             token.meta["named"] = not _bracketed(before, after) and not _supports(before, after)
         if not token.meta["named"] and before is not None and before.type == "text":
-            # The chip never starts a line of its own.
+            # A chip never starts a line.
             before.content = before.content.rstrip() + ("\u00a0" if before.content.strip() else "")
     return children
 
 
 def _lists(earlier: Token | None, between: Token | None) -> bool:
-    """Whether a citation only goes on a list of them: `a`, `b` and `c`."""
+    """Return True if a citation continues a list: `a`, `b` and `c`."""
     if earlier is None or between is None or (earlier.type, between.type) != ("citation", "text"):
         return False
     return between.content.strip(" ,;") in ("", "and", "or", "&")
 
 
 def _bracketed(before: Token | None, after: Token | None) -> bool:
-    """Drop a pair of brackets that holds nothing but the citation; whether there was one."""
+    """Remove brackets that contain only the citation. Returns True if there were any."""
     if before is None or after is None or (before.type, after.type) != ("text", "text"):
         return False
     opening, closing = before.content[-1:], after.content[:1]
@@ -108,7 +108,7 @@ def _bracketed(before: Token | None, after: Token | None) -> bool:
 
 
 def _supports(before: Token | None, after: Token | None) -> bool:
-    """Whether a citation ends a clause and so stands for itself as a number."""
+    """Return True if a citation ends a clause, so that its number is enough."""
     if before is None:
         return False
     if before.type == "text":

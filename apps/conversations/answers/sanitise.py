@@ -1,4 +1,4 @@
-"""The last step of every rendering of a model's text."""
+"""Sanitise HTML from a model's text; the last step of every rendering."""
 
 import nh3
 
@@ -51,12 +51,12 @@ ATTRIBUTES = {
 }
 
 
-# A relative address of a model's means nothing here, but for the pages that our own advice names.
+# Relative links are allowed only to pages that messages of this server name.
 PAGES = frozenset({"/", "/ingest", "/search"})
 
 
 def is_safe_link(url: str) -> bool:
-    """Whether text that a model wrote may link to `url`."""
+    """Return True if a model's text may link to `url`."""
     return url in PAGES or url.lower().startswith(("http://", "https://", "mailto:"))
 
 
@@ -78,5 +78,5 @@ _cleaner = nh3.Cleaner(
 
 
 def sanitise(html: str) -> str:
-    """The last step: only the tags, attributes and addresses that our own rendering makes."""
+    """Remove all tags, attributes and URLs that the renderer does not produce."""
     return _cleaner.clean(html)

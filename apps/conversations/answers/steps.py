@@ -1,4 +1,4 @@
-"""What an answer did before and between its words, as the page draws it: thoughts and tool rows."""
+"""The steps of an answer on the page: thoughts and tool calls."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,12 @@ STAGE_WORDS: dict[State, str] = {"running": "Running", "ok": "Success", "failed"
 
 @dataclass(frozen=True)
 class Thought:
-    """Part `index` of the turn: thinking. While it runs its text is shown as it comes."""
+    """A reasoning part.
+
+    index: of the part in the turn.
+    seconds: its duration, once known.
+    running: its text may still grow.
+    """
 
     index: int
     text: str
@@ -37,7 +42,7 @@ class Thought:
 
 @dataclass(frozen=True)
 class FoundPassage:
-    """One match of a search: where, how far, and under which number the answer cites it."""
+    """One result of a tool, and the number of its citation, if any."""
 
     passage: Passage
     number: int | None
@@ -57,7 +62,7 @@ class FoundPassage:
 
 @dataclass(frozen=True)
 class FoundFile:
-    """The matches of one file, in the order in which the search gave them."""
+    """The results in one file, in the order of the tool."""
 
     repo: str
     path: str
@@ -74,7 +79,7 @@ class FoundFile:
 
     @property
     def measured(self) -> bool:
-        """Whether they were found by distance, not looked up by name."""
+        """True for search results, which have a distance; False for symbols."""
         return not self.first.kind
 
     @property
@@ -84,7 +89,7 @@ class FoundFile:
 
 @dataclass(frozen=True)
 class ToolStep:
-    """Part `index` of the turn: one tool call and what came of it."""
+    """A tool part (`parts.py`). `index`: of the part in the turn."""
 
     index: int
     name: str
@@ -103,9 +108,9 @@ class ToolStep:
 
     @property
     def query(self) -> str:
-        """What was asked: a question, a name or a path."""
-        asked = (self.parameters.get(key) for key in ("query", "name", "path"))
-        return str(next(filter(None, asked), ""))
+        """The subject of the call: a query, a name or a path."""
+        subjects = (self.parameters.get(key) for key in ("query", "name", "path"))
+        return str(next(filter(None, subjects), ""))
 
     @property
     def parameters_json(self) -> str:
@@ -113,12 +118,12 @@ class ToolStep:
 
     @property
     def result_json(self) -> str:
-        """A result that has no drawing of its own."""
+        """The result as JSON; "" if the page renders it as files or repositories."""
         return "" if self.files or self.repositories is not None else pretty(self.result)
 
     @property
     def repositories(self) -> list[Any] | None:
-        """What ListIngestedRepositories found; None for other tools."""
+        """The result of ListIngestedRepositories; None for other tools."""
         repos = self.result.get("repos") if isinstance(self.result, Mapping) else None
         return [r for r in repos if isinstance(r, Mapping)] if isinstance(repos, list) else None
 

@@ -1,9 +1,9 @@
-"""`/ws/ui/chat/<conversationId>`: what a chat page sees live, as HTML fragments and nothing else.
+"""`/ws/ui/chat/<conversationId>`: live updates of a chat page, as HTML fragments.
 
-The page's first message says which turns it has and in which state, and the mark of its list of
-conversations, `{"turns": {id: status}, "list": mark}`. It is brought up to date from there, so a
-reconnect, a second tab and a page that slept all end up with what a reload would show. Then every
-run of the conversation is followed from its event log.
+The page's first message states its turns and the version of its conversation list,
+`{"turns": {id: status}, "list": version}`. The consumer sends what has changed since, so a page
+that reconnects shows the same as after a reload. Then it follows the event log of every run of the
+conversation.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from apps.core.principal import current
 logger = logging.getLogger("codeinfo.conversations")
 
 UPDATE_SECONDS = 0.05  # at most 20 updates a second
-# How often a run that another process makes is looked at.
+# Poll interval for runs of other processes.
 FOREIGN_SECONDS = 1.0
 SIDEBAR_SECONDS = 0.5
 BAD_MESSAGE, SERVER_FAILED = 1008, 1011
@@ -42,7 +42,7 @@ pause = asyncio.sleep  # by this name, so that a test can have a clock of its ow
 
 
 class ChatPageConsumer(AsyncWebsocketConsumer):
-    """One open chat page."""
+    """One open chat page. `has`: status by turn id of the turns that the page shows."""
 
     async def connect(self) -> None:
         self.conversation_id = self.scope["url_route"]["kwargs"]["conversation_id"]
@@ -55,9 +55,9 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
             task.cancel()
 
     async def receive(self, text_data: str = "", bytes_data: bytes | None = None) -> None:
-        """The page's one message; a second one (a page swapped its content) starts over."""
+        """The page's first message; a later one (the page swapped its content) starts over."""
         try:
-            turns, mark = _shown_by(text_data)
+            turns, mark = _page_state(text_data)
         except ValueError:
             await self.close(code=BAD_MESSAGE)
             return
@@ -70,12 +70,12 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         }
 
     async def _quietly(self, work: Coroutine[Any, Any, None]) -> None:
-        # Sending to a socket that went away is no failure of ours.
+        # The client may disconnect at any time.
         with suppress(ConnectionError):
             try:
                 await work
             except (DatabaseError, CodeinfoError) as error:
-                # The page connects again and is brought up to date then.
+                # The page reconnects and is then updated.
                 logger.warning("chat page not followed: %s", error)
                 await self.close(code=SERVER_FAILED)
 
@@ -83,7 +83,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
 
     async def _follow_runs(self) -> None:
         with live_runs.follow(self.conversation_id) as begun:
-            # Every run is the one that is live now, whatever becomes of it meanwhile, or begins.
+            # Followed before the live run is read, so that no run is missed.
             live = live_runs.visible(self.conversation_id)
             await self._catch_up(live, begun)
             if live is not None:
@@ -92,7 +92,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
                 await self._follow(await begun.get())
 
     async def _catch_up(self, live: RunLog | None, begun: "asyncio.Queue[RunLog]") -> None:
-        """Send every turn that the page lacks or has in an older state, but for the live one."""
+        """Send every turn that is missing or outdated on the page, except the live one."""
         for view in self._from_first_shown(await _exchanges(self.conversation_id)):
             if live is not None and view.id == live.turn_id:
                 continue
@@ -104,7 +104,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
             await self.send(_action(running=False))
 
     def _from_first_shown(self, views: list[Exchange]) -> list[Exchange]:
-        """Without those above the page's first: they are a click away (`SHOWN_EXCHANGES`)."""
+        """Leave out exchanges above the first one that the page shows (`SHOWN_EXCHANGES`)."""
         shown = (index for index, view in enumerate(views) if view.id in self.has)
         return views[next(shown, 0) :]
 
@@ -114,8 +114,8 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         view = view_of(log, now)
         # Drawing is for threads: a long list or block of code takes its time.
         article = await asyncio.to_thread(live.whole, view)
-        gone = html.removed(f"turn-{log.replaced}") if log.replaced in self.has else ""
-        await self._put(view, article, gone + _action(running=True))
+        removal = html.removed(f"turn-{log.replaced}") if log.replaced in self.has else ""
+        await self._put(view, article, removal + _action(running=True))
         while not log.finished:
             with suppress(TimeoutError):
                 async with asyncio.timeout(live.thinking_due()):
@@ -129,25 +129,25 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
         await self._finish(log.turn_id, _as_logged(log) if saved and saved.running else saved)
 
     async def _watch(self, view: Exchange, begun: "asyncio.Queue[RunLog]") -> None:
-        """A run that another process makes, from its row."""
+        """Follow a run of another process by polling its row."""
         await self._put(view, await _rendered(view), _action(running=True))
         while await _is_running(view.id):
             if not begun.empty():
-                return  # it is ours, and had only just begun: its log is followed next
+                return  # it runs in this process and has just started: its log is next
             await asyncio.sleep(FOREIGN_SECONDS)
         await self._finish(view.id, await _exchange(view.conversation_id, view.id))
 
     async def _finish(self, turn_id: str, view: Exchange | None) -> None:
-        """The turn as it was saved: the very HTML that a reload gives. None: it was deleted."""
+        """Send the saved turn, the same HTML as after a reload. None: the turn was deleted."""
         idle = _action(running=False)
         if view is None:
             await self.send(html.removed(f"turn-{turn_id}") + idle)
             return
-        said = html.inner(await asyncio.to_thread(_end_of, view), "say")
-        await self._put(view, await _rendered(view), said + idle)
+        announcement = html.inner(await asyncio.to_thread(_end_of, view), "say")
+        await self._put(view, await _rendered(view), announcement + idle)
 
     async def _put(self, view: Exchange, article: str, more: str = "") -> None:
-        """Show an exchange: in the place of its older self, or at the end."""
+        """Send an exchange: replace it on the page, or append it."""
         known = view.id in self.has
         self.has[view.id] = view.status
         fragment = html.replacing(article) if known else html.append(article, "turns")
@@ -156,7 +156,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
     # The sidebar
 
     async def _follow_sidebar(self, mark: str) -> None:
-        """Tell the page to fetch its list anew, as it is filtered there, and its title with it."""
+        """Notify the page to reload its list of conversations and its title."""
         topic = topic_of(current())
         with hub.subscribe(topic) as changes:
             if mark != hub.version(topic):
@@ -170,7 +170,7 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
 
 
 def view_of(log: RunLog, now: Snapshot) -> Exchange:
-    """A run of this process when it had said so much."""
+    """The exchange of a live run at a snapshot."""
     return Exchange(
         id=log.turn_id,
         conversation_id=log.conversation_id,
@@ -186,17 +186,17 @@ def view_of(log: RunLog, now: Snapshot) -> Exchange:
 
 
 def _as_logged(log: RunLog) -> Exchange:
-    """A run whose end could not be saved."""
+    """The exchange of a run whose end could not be saved."""
     end = Outcome.of(log.end)
     return replace(view_of(log, log.snapshot()), status=end.status, error=end.error)
 
 
-def _shown_by(text: str) -> tuple[dict[str, str], str]:
-    """The turns and the mark of the list that a page has. Raises ValueError."""
+def _page_state(text: str) -> tuple[dict[str, str], str]:
+    """Status by turn id, and the version of the list, that a page shows. Raises ValueError."""
     try:
         shown = json.loads(text)
         turns = {str(key): str(value) for key, value in shown["turns"].items()}
-        # A page from before an upgrade says nothing of its list.
+        # Pages from before an upgrade do not send `list`.
         return turns, str(shown.get("list"))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("not what a page says") from error
@@ -208,7 +208,7 @@ def _action(*, running: bool) -> str:
 
 
 def _end_of(view: Exchange) -> str:
-    """What the live region says of an end."""
+    """The text of the live region at the end of a run."""
     if view.status == Turn.Status.OK:
         count = len(html.cited(view))
         return f"Answer complete, {count} citation{'' if count == 1 else 's'}"
@@ -217,24 +217,24 @@ def _end_of(view: Exchange) -> str:
 
 @database_sync_to_async
 def _exchanges(conversation_id: str) -> list[Exchange]:
-    return exchanges_of(memory.seen(conversation_id).turns)
+    return exchanges_of(memory.load(conversation_id).turns)
 
 
 @database_sync_to_async
 def _exchange(conversation_id: str, turn_id: str) -> Exchange | None:
-    kept = exchanges_of(memory.turns(conversation_id))
-    for view in kept:
+    unsaved = exchanges_of(memory.turns(conversation_id))
+    for view in unsaved:
         if view.id == turn_id:
             return view
     answer = Turn.objects.filter(pk=turn_id).first()
     if answer is None:
         return None
-    asked = Turn.objects.filter(
+    questions = Turn.objects.filter(
         conversation=answer.conversation_id,
         role=Turn.Role.USER,
         created_at__lte=answer.created_at,
     )
-    return exchange_of(asked.order_by("-created_at").first(), answer)
+    return exchange_of(questions.order_by("-created_at").first(), answer)
 
 
 @database_sync_to_async

@@ -1,7 +1,7 @@
 """`/ws`: the JSON protocol of docs/contract.md §2.5.
 
-Every subscription is a task that reads at the pace of its socket: the run's own log, so that
-nothing is lost or doubled, or the rows that the hub says have changed.
+Every subscription is a task. It sends the events of a run's log, so that none is lost or repeated,
+or the rows that the hub reports as changed.
 """
 
 import asyncio
@@ -40,13 +40,13 @@ MAX_SUBSCRIPTIONS = 200
 # At most 20 batches of deltas, and 5 states of an ingest, a second.
 DELTA_SECONDS, INGEST_SECONDS = 0.05, 0.2
 
-# The sidebar's numbers go on across reconnects and restarts, so that a client that ignores what is
-# not above its last never ignores what is new.
+# The sequence numbers of the sidebar increase across reconnects and restarts, since clients ignore
+# numbers that are not above their last.
 _sidebar_numbers = itertools.count(int(time.time() * 1000))
 
 
 class BadFrame(Exception):
-    """A frame that ends the socket; its text is the reason given."""
+    """An invalid frame. It closes the websocket; the text is the reason."""
 
 
 class JsonConsumer(AsyncWebsocketConsumer):
@@ -78,10 +78,7 @@ class JsonConsumer(AsyncWebsocketConsumer):
     # Subscriptions ------------------------------------------------------------------------
 
     def follow(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run a subscription until it is ended; asking for one twice begins it anew.
-
-        Raises BadFrame for one too many.
-        """
+        """Start or restart a subscription. Raises BadFrame above MAX_SUBSCRIPTIONS."""
         self.unfollow(name)
         if len(self.tasks) >= MAX_SUBSCRIPTIONS:
             raise BadFrame(f"at most {MAX_SUBSCRIPTIONS} subscriptions")
@@ -96,7 +93,7 @@ class JsonConsumer(AsyncWebsocketConsumer):
         try:
             await work
         except (DatabaseError, CodeinfoError) as error:
-            # The client comes back and asks for everything anew.
+            # The client reconnects and subscribes again.
             logger.warning("websocket subscription failed: %s", error)
             await self.close(code=SERVER_FAILED, reason="try again")
 
@@ -156,11 +153,11 @@ def _ingest_run(run_id: str) -> IngestRun | None:
     return IngestRun.objects.filter(pk=run_id).first()
 
 
-# What a client may say ----------------------------------------------------------------------
+# Messages of the client ----------------------------------------------------------------------
 
 
 def read(raw: str | bytes) -> dict[str, Any]:
-    """A frame whose envelope is right. Raises BadFrame."""
+    """Parse a frame and check its envelope. Raises BadFrame."""
     try:
         message = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -175,7 +172,7 @@ def read(raw: str | bytes) -> dict[str, Any]:
 
 
 def text(message: dict[str, Any], name: str) -> str:
-    """A field that must be a string and not blank. Raises BadFrame."""
+    """A string field that is not blank. Raises BadFrame."""
     value = message.get(name)
     if not isinstance(value, str) or not value.strip():
         raise BadFrame(f"{name} is required")
@@ -186,8 +183,10 @@ Message = dict[str, Any]
 
 
 async def subscribe_conversation(socket: JsonConsumer, message: Message) -> None:
-    wanted = text(message, "conversationId")
-    socket.follow(f"conversation:{wanted}", lambda: socket.follow_conversation(wanted))
+    conversation_id = text(message, "conversationId")
+    socket.follow(
+        f"conversation:{conversation_id}", lambda: socket.follow_conversation(conversation_id)
+    )
 
 
 async def unsubscribe_conversation(socket: JsonConsumer, message: Message) -> None:

@@ -1,7 +1,7 @@
-"""Exchanges as HTML: whole, for a page and for what ends, and piece by piece while one runs.
+"""Exchanges as HTML: complete, and as incremental fragments while one runs.
 
-Every element that may change has an id made of the answer's turn and the part's index, so that the
-page, a reload and the socket's fragments speak of the same things.
+Every element that may change has an id of turn id and part index, which the page, a reload and the
+fragments of the websocket share.
 """
 
 import re
@@ -25,9 +25,9 @@ SENTENCE_END = re.compile(r"[.!?](?=\s)|\n\n")
 
 
 def grouped(parts: Sequence[Part]) -> list[list[int]]:
-    """Indexes of the parts by section: neighbouring steps together, each text alone.
+    """Indexes of the parts by section: neighbouring steps in one section, each text in its own.
 
-    A text without a word is left out; it separates nothing.
+    Blank texts are left out and separate nothing.
     """
     sections: list[list[int]] = []
     for index, part in enumerate(parts):
@@ -42,7 +42,7 @@ def grouped(parts: Sequence[Part]) -> list[list[int]]:
 
 
 def exchange(view: Exchange) -> str:
-    """A finished exchange (or one without an answer) as its `<article>`."""
+    """The `<article>` of an exchange that is not running."""
     renderer = AnswerRenderer()
     texts = _texts(view.parts, renderer)
     sections = [_section(view, indexes, texts, renderer) for indexes in grouped(view.parts)]
@@ -57,7 +57,7 @@ def cited(view: Exchange) -> list[Citation]:
 
 
 def _texts(parts: Sequence[Part], renderer: AnswerRenderer) -> dict[int, str]:
-    """Each text part rendered, in order: a text may cite only what was found before it."""
+    """HTML by index of the text parts. Rendered in order: a text cites only earlier results."""
     texts: dict[int, str] = {}
     for index, part in enumerate(parts):
         if part["type"] == "text":
@@ -94,39 +94,44 @@ def _article(
 
 
 def spoken(text: str) -> str:
-    """Markdown as it is said: without code blocks and marks."""
-    said, inside = [], False
+    """Markdown as plain text for screen readers: without code blocks and markup."""
+    lines, inside = [], False
     for line in text.split("\n"):
         if line.lstrip().startswith(FENCES):
             inside = not inside
         elif not inside:
-            said.append(line)
-    return " ".join(re.sub(r"[`*#|_]+", "", "\n".join(said)).split())
+            lines.append(line)
+    return " ".join(re.sub(r"[`*#|_]+", "", "\n".join(lines)).split())
 
 
 def append(html: str, target: str) -> str:
-    """A fragment whose content goes to the end of the element with id `target`."""
+    """A fragment appended to the element with id `target`."""
     return f'<div hx-swap-oob="beforeend:#{target}">{html}</div>'
 
 
 def replacing(article: str) -> str:
-    """An `<article>` as the fragment that takes its older self's place."""
+    """A fragment that replaces the `<article>` of the same id."""
     return article.lstrip().replace("<article ", '<article hx-swap-oob="true" ', 1)
 
 
 def inner(html: str, target: str) -> str:
-    """A fragment that becomes the content of the element with id `target`."""
+    """A fragment that replaces the content of the element with id `target`."""
     return f'<div hx-swap-oob="innerHTML:#{target}">{html}</div>'
 
 
 def removed(target: str) -> str:
-    """A fragment that takes the element with id `target` away."""
+    """A fragment that removes the element with id `target`."""
     return f'<div id="{target}" hx-swap-oob="delete"></div>'
 
 
 @dataclass
-class _Text:
-    """How much of a text part is finished, in characters, and what is shown of the open block."""
+class _OpenText:
+    """The rendered state of a text part.
+
+    done: characters in finished blocks.
+    kind: kind of the open block.
+    shown: text of the open block on the page.
+    """
 
     done: int = 0
     kind: str = "text"
@@ -141,26 +146,26 @@ class LiveExchange:
     """
 
     renderer: AnswerRenderer = field(default_factory=AnswerRenderer)
-    _open: dict[int, _Text] = field(default_factory=dict)
+    _open: dict[int, _OpenText] = field(default_factory=dict)
     _steps: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     _sections: int = 0
     _thinking: bool = False
     _visible: int = 0
     _visible_at: float = field(default_factory=time.monotonic)
-    _said: int = 0
+    _announced: int = 0
     _warned: int = 0
 
     def whole(self, view: Exchange) -> str:
         """The article as it stands, to be continued by `changes`."""
         sections = [self._new_section(view, indexes) for indexes in grouped(view.parts)]
         self._sections = len(sections)
-        self._said = len(view.answer_text)
-        self._visible = self._said
+        self._announced = len(view.answer_text)
+        self._visible = self._announced
         self._warned = len(view.warnings)
         return _article(view, sections, self.renderer, thinking=False)
 
     def changes(self, view: Exchange) -> list[str]:
-        """Fragments that bring the page from what it was sent to `view`."""
+        """The fragments that update the page to `view`."""
         fragments: list[str] = []
         groups = grouped(view.parts)
         for number, indexes in enumerate(groups):
@@ -176,12 +181,12 @@ class LiveExchange:
         return fragments + self._warnings(view) + self._placeholder(view) + self._speech(view)
 
     def thinking_due(self) -> float | None:
-        """Seconds until the placeholder may have to appear; None while it stands."""
+        """Seconds until the placeholder may appear; None while it is shown."""
         if self._thinking:
             return None
         return max(0.0, self._visible_at + THINKING_AFTER_SECONDS - time.monotonic())
 
-    # A section that the page does not have yet
+    # --- new sections ---
 
     def _new_section(self, view: Exchange, indexes: list[int]) -> dict[str, Any]:
         first, name = indexes[0], f"{view.id}-{indexes[0]}"
@@ -194,13 +199,13 @@ class LiveExchange:
         part = view.parts[index]
         if part["type"] == "tool" and part["stage"] != "started":
             self.renderer.citations.learn(passages_of(part["result"]))
-        self._steps[index] = _mark(view, index)
+        self._steps[index] = _version(view, index)
         running = index == len(view.parts) - 1
         return step_of(index, part, self.renderer.citations, running=running)
 
     def _advance(self, view: Exchange, index: int) -> str:
-        """The blocks that finished since the last look; the open one is noted."""
-        text = self._open.setdefault(index, _Text())
+        """HTML of the blocks that finished since the last call; updates the open block."""
+        text = self._open.setdefault(index, _OpenText())
         ended = index < len(view.parts) - 1
         source = view.parts[index]["text"]
         html, rest = self.renderer.finished(source[text.done :], ended=ended)
@@ -208,7 +213,7 @@ class LiveExchange:
         text.kind, text.shown = open_block(rest)
         return html
 
-    # A section that the page has
+    # --- sections on the page ---
 
     def _grown(self, view: Exchange, indexes: list[int]) -> list[str]:
         if view.parts[indexes[0]]["type"] == "text":
@@ -219,7 +224,7 @@ class LiveExchange:
         return fragments
 
     def _grown_step(self, view: Exchange, index: int, section_id: str) -> list[str]:
-        before, now = self._steps.get(index), _mark(view, index)
+        before, now = self._steps.get(index), _version(view, index)
         if before == now:
             return []
         if before and (more := _more_thought(before, now, view.parts[index])):
@@ -242,7 +247,7 @@ class LiveExchange:
         finished = [append(html, f"blocks-{name}")] if html else []
         return [*finished, inner(block, f"open-{name}")]
 
-    # What stands beside the text
+    # --- warnings, placeholder, live region ---
 
     def _warnings(self, view: Exchange) -> list[str]:
         fresh = view.warnings[self._warned :]
@@ -251,7 +256,7 @@ class LiveExchange:
         return [append("".join(chips), f"warnings-{view.id}")] if chips else []
 
     def _placeholder(self, view: Exchange) -> list[str]:
-        """ "Thinking…" once a second passed without a word and no tool is at work."""
+        """ "Thinking…" after THINKING_AFTER_SECONDS without text and without a running tool."""
         visible = len(view.answer_text)
         if visible != self._visible:
             self._visible, self._visible_at = visible, time.monotonic()
@@ -265,17 +270,17 @@ class LiveExchange:
         return [inner(html, f"thinking-{view.id}")]
 
     def _speech(self, view: Exchange) -> list[str]:
-        """The sentences that were finished since the last look, for the live region."""
-        fresh = view.answer_text[self._said :]
+        """The sentences that finished since the last call, for the live region."""
+        fresh = view.answer_text[self._announced :]
         ends = [found.end() for found in SENTENCE_END.finditer(fresh)]
         if not ends:
             return []
-        self._said += ends[-1]
+        self._announced += ends[-1]
         return [inner(escape(spoken(fresh[: ends[-1]])), "say")]
 
 
-def _mark(view: Exchange, index: int) -> tuple[Any, ...]:
-    """What of a step can change: a tool's stage, a thought's length and whether it is over."""
+def _version(view: Exchange, index: int) -> tuple[Any, ...]:
+    """The mutable state of a step: a tool's stage, or whether a thought runs, and its length."""
     part = view.parts[index]
     if part["type"] == "tool":
         return (part["stage"],)
@@ -283,7 +288,7 @@ def _mark(view: Exchange, index: int) -> tuple[Any, ...]:
 
 
 def _more_thought(before: tuple[Any, ...], now: tuple[Any, ...], part: Part) -> str:
-    """What a thought that goes on has gained."""
+    """The new text of a running thought."""
     if part["type"] != "reasoning" or not now[0]:
         return ""
     return str(part["text"][before[1] :])

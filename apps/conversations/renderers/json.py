@@ -39,18 +39,18 @@ NO_INFLIGHT = {
 
 @dataclass(frozen=True)
 class RunFrames:
-    """Makes the frames of one run."""
+    """Renders the frames of one run."""
 
     log: RunLog
 
     def opening(self) -> list[Frame]:
-        """What those see who were here before the run began."""
+        """The first two frames, for clients that subscribed before the run started."""
         user_turn = self._frame(
             "user_turn",
             1,
             inflightId=self.log.inflight_id,
             content=self.log.user_text,
-            createdAt=wire_time(self.log.asked_at),
+            createdAt=wire_time(self.log.user_turn_at),
         )
         return [user_turn, self.snapshot(Snapshot(0, []))]
 
@@ -60,7 +60,7 @@ class RunFrames:
         return self._frame("inflight_snapshot", now.seq + FRAMES_BEFORE, inflight=inflight)
 
     def events(self, envelopes: Sequence[Envelope]) -> Iterator[Frame]:
-        """The frames of some events in a row, deltas of one kind joined."""
+        """The frames of consecutive events; neighbouring deltas of one kind are joined."""
         for event, last in joined(envelopes):
             frame = self._event(event, last + FRAMES_BEFORE)
             if frame is not None:
@@ -98,12 +98,12 @@ class RunFrames:
 
 
 def frame(kind: str, seq: int, **fields: Any) -> Frame:
-    """Any message of the server."""
+    """A message of the server."""
     return {"protocolVersion": "v1", "type": kind, "seq": seq, **fields}
 
 
 def joined(envelopes: Sequence[Envelope]) -> Iterator[tuple[ChatEvent, int]]:
-    """Events with their numbers; neighbouring deltas of one kind are one, under the last number."""
+    """Events with their numbers. Neighbouring deltas of one kind become one."""
     texts: list[str] = []
     for index, envelope in enumerate(envelopes):
         event = envelope.event
@@ -118,7 +118,7 @@ def joined(envelopes: Sequence[Envelope]) -> Iterator[tuple[ChatEvent, int]]:
 
 
 def inflight_of(log: RunLog, now: Snapshot) -> Frame:
-    """The `inflight` of a run that this process makes, at one moment."""
+    """The `inflight` object of a run of this process, at a snapshot."""
     seq = now.seq + FRAMES_BEFORE
     return inflight(log.inflight_id, now.parts, wire_time(log.started_at), seq, log.command)
 
@@ -142,7 +142,7 @@ def inflight(
 
 
 def not_inflight(conversation_id: str, inflight_id: str) -> Frame:
-    """The answer to a `cancel_inflight` that names no live run."""
+    """The answer to a `cancel_inflight` without a live run."""
     return frame(
         "turn_final",
         1,
@@ -164,7 +164,7 @@ def tool_request(call: ToolCall) -> Frame:
 
 
 def tool_result(result: ToolResult) -> Frame:
-    """The end of a call; `parameters` come along, so that a result is whole by itself."""
+    """The result of a call, with its `parameters`, so that it is complete by itself."""
     event: Frame = {
         **tool_request(result.call),
         "type": "tool-result",

@@ -23,16 +23,16 @@ from apps.conversations.renderers.json import tool_request, tool_result
 HEARTBEAT = ":\n\n"
 
 
-def frames(events: Iterable[ChatEvent], said: Transcript) -> Iterator[str]:
-    """The frames of some events; `said` is the whole turn, for the full text at its end."""
+def frames(events: Iterable[ChatEvent], transcript: Transcript) -> Iterator[str]:
+    """The frames of events. `transcript` is the whole run, for the full text at its end."""
     for event in joined(events):
-        for message in messages(event, said):
-            # json.dumps writes no line breaks, so one data line holds it all.
+        for message in messages(event, transcript):
+            # json.dumps writes no line breaks, so one data line is enough.
             yield f"data: {json.dumps(message, allow_nan=False)}\n\n"
 
 
 def joined(events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
-    """The same events, but words that came together in one."""
+    """The events, with neighbouring text deltas joined."""
     words: list[str] = []
     for event in events:
         if isinstance(event, TextDelta):
@@ -46,7 +46,8 @@ def joined(events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
         yield TextDelta("".join(words))
 
 
-def messages(event: ChatEvent, said: Transcript) -> list[dict[str, Any]]:
+def messages(event: ChatEvent, transcript: Transcript) -> list[dict[str, Any]]:
+    """The messages of an event (contract.md §2.4)."""
     match event:
         case TextDelta(text=text):
             return [{"type": "token", "content": text}]
@@ -57,8 +58,8 @@ def messages(event: ChatEvent, said: Transcript) -> list[dict[str, Any]]:
         case ToolFinished(result=result):
             return [tool_result(result)]
         case TurnFinished():
-            message = {"role": "assistant", "content": content(said.parts)}
-            thread = {"threadId": said.thread_id} if said.thread_id else {}
+            message = {"role": "assistant", "content": content(transcript.parts)}
+            thread = {"threadId": transcript.thread_id} if transcript.thread_id else {}
             return [{"type": "final", "message": message}, {"type": "complete", **thread}]
         case TurnFailed(message=text):
             return [{"type": "error", "message": text}]

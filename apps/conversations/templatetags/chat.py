@@ -1,4 +1,4 @@
-"""What only the chat page's templates say: local times, step durations, groups of days."""
+"""Template filters of the chat page: local times, durations, groups of days."""
 
 from datetime import datetime
 
@@ -11,13 +11,13 @@ register = template.Library()
 
 
 def local(moment: datetime) -> datetime:
-    """In the time zone of this machine, which is where its one user sits."""
+    """The time in the time zone of this machine."""
     return moment.astimezone()
 
 
 @register.filter
 def at_time(moment: datetime) -> SafeString:
-    """`14:32`, with the full time in its title; the date before it when it was not today."""
+    """`14:32` or, on other days, `12 Nov 14:32`, with the full time as title."""
     here = local(moment)
     today = local(timezone.now()).date()
     shown = f"{here:%H:%M}" if here.date() == today else f"{here.day} {here:%b} {here:%H:%M}"

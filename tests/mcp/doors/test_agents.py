@@ -132,7 +132,7 @@ async def test_hanging_up_ends_the_step_and_begins_no_other(scripted: Scripted, 
     model = scripted([TextDelta("half"), gate])
     asked = asyncio.create_task(told("run_command", agentName="reviewer", commandName="check"))
     await reached(gate.reached)
-    (execution,) = commands._live
+    (execution,) = commands._executions
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asked

@@ -11,7 +11,7 @@ import pytest
 from apps.embedding.static import MODEL_ID
 from apps.mcp.agents import AGENTS
 from apps.mcp.chat import CHAT
-from apps.mcp.failures import HINTS, NUMBERS
+from apps.mcp.failures import HINTS, RPC_CODES
 from apps.mcp.search import SEARCH
 from tests.browser.product import running
 from tests.support.ingested import SAMPLE, write_files
@@ -19,7 +19,7 @@ from tests.support.ingested import SAMPLE, write_files
 TOOLS = [tool for endpoint in (CHAT, SEARCH, AGENTS) for tool in endpoint.registry()]
 DOC = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text()
 SNIPPETS = re.findall(r"^```python\n(.*?)^```", DOC, re.M | re.S)
-WORDS = [*HINTS, *NUMBERS, "PROVIDER_UNAVAILABLE", "PROVIDER_ERROR", "REPO_NOT_FOUND"]
+WORDS = [*HINTS, *RPC_CODES, "PROVIDER_UNAVAILABLE", "PROVIDER_ERROR", "REPO_NOT_FOUND"]
 
 
 @pytest.mark.door

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apps.mcp.steps import doing
+from apps.mcp.steps import describe_step
 
 
 def tool(name: str, stage: str = "started", **more: Any) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def tool(name: str, stage: str = "started", **more: Any) -> dict[str, Any]:
     ],
 )
 def test_each_kind_of_part_has_its_words(part: dict[str, Any], words: str) -> None:
-    assert doing([{"type": "text", "text": "before"}, part]) == words
+    assert describe_step([{"type": "text", "text": "before"}, part]) == words
 
 
 def test_before_anything_was_said_the_model_is_waited_for() -> None:
-    assert doing([]) == "Waiting for the model"
+    assert describe_step([]) == "Waiting for the model"
