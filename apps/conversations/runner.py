@@ -95,7 +95,7 @@ async def start(request: StartTurn) -> RunLog:
     PROVIDER_UNAVAILABLE (details.provider); then Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS.
     A caller that is cancelled meanwhile leaves either nothing or a whole run behind.
     """
-    stream_scheduler.ask(request.conversation_id)
+    stream_scheduler.prioritise(request.conversation_id)
     provider = registry.get_provider(request.provider)
     availability = await provider.availability()
     if not availability.available:

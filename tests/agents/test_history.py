@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.agents.history import LEAST_RESULT, fit, tidy, tool_message
+from apps.agents.history import MIN_RESULT_CHARS, fit, tidy, tool_message
 from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.quoting import CLOSING
 
@@ -46,7 +46,7 @@ def test_a_result_too_long_is_cut_and_says_so() -> None:
 
 def test_a_result_is_never_cut_to_nothing() -> None:
     kept = fit([Message("user", "now? " * 900), *searched("a", 9_000)], 1_000)
-    assert LEAST_RESULT <= len(kept[2].text) < LEAST_RESULT + 200
+    assert MIN_RESULT_CHARS <= len(kept[2].text) < MIN_RESULT_CHARS + 200
 
 
 def test_what_a_stopped_turn_left_behind_is_made_whole() -> None:

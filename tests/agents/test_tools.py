@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from apps.agents.messages import ToolCall, ToolResult
 from apps.agents.prompts import SYSTEM_PROMPT
-from apps.agents.quoting import CLOSING, as_data, shortened
+from apps.agents.quoting import CLOSING, quote_result, truncate_result_text
 from apps.agents.tools import _scoped, execute, toolset
 from apps.retrieval.tools import TOOLS as REAL_TOOLS
 from tests.agents.cast import JSON, TOOLS, found, match, tool
@@ -62,7 +62,7 @@ async def test_the_real_search_checks_its_arguments_in_the_contracts_words() -> 
 
 
 def test_a_passage_is_told_with_the_reference_to_cite_it_by() -> None:
-    told = data_of(as_data(ToolResult(CALL, found(match(symbol="retry")))))
+    told = data_of(quote_result(ToolResult(CALL, found(match(symbol="retry")))))
     assert told == {
         "results": [
             {
@@ -79,7 +79,7 @@ def test_a_passage_is_told_with_the_reference_to_cite_it_by() -> None:
 def test_a_definition_is_told_with_its_kind_and_the_reference_to_cite_it_by() -> None:
     row = match(kind="method", symbol="Net.retry", name="retry", signature="def retry()")
     payload = {"name": "retry", "match": "last-part", "results": [row], "truncated": False}
-    told = data_of(as_data(ToolResult(replace(CALL, name="FindDefinitions"), payload)))
+    told = data_of(quote_result(ToolResult(replace(CALL, name="FindDefinitions"), payload)))
     assert told == {
         "match": "last-part",
         "results": [
@@ -97,13 +97,13 @@ def test_an_outline_is_told_in_lines() -> None:
     inner = {"name": "get", "kind": "method", "startLine": 3, "endLine": 4, "signature": ""}
     outer = {**inner, "name": "Net", "kind": "class", "startLine": 2, "signature": "class Net"}
     payload = {"repo": "acme", "relPath": "net.py", "symbols": [{**outer, "children": [inner]}]}
-    told = data_of(as_data(ToolResult(replace(CALL, name="FileOutline"), payload)))
+    told = data_of(quote_result(ToolResult(replace(CALL, name="FileOutline"), payload)))
     assert told == {"file": "acme/net.py", "outline": "2-4 class: class Net\n  3-4 method: get"}
 
 
 def test_an_error_is_told_with_its_code() -> None:
     result = ToolResult(CALL, error_code="REPO_NOT_FOUND", error_message="no such repository")
-    told = data_of(as_data(result))
+    told = data_of(quote_result(result))
     assert told == {"error": {"code": "REPO_NOT_FOUND", "message": "no such repository"}}
 
 
@@ -135,7 +135,7 @@ HOSTILE = st.lists(
 @given(HOSTILE)
 def test_retrieved_text_cannot_leave_its_place(chunk: str) -> None:
     """Fault 21: data stays data, and stays what it was."""
-    text = as_data(ToolResult(CALL, found(match(chunk=chunk))))
+    text = quote_result(ToolResult(CALL, found(match(chunk=chunk))))
     assert text.count(CLOSING) == 1
     assert text.endswith(CLOSING)
     assert text.lower().count(CLOSING) == 1
@@ -157,22 +157,22 @@ TEMPLATE_MARKERS = [
 def test_no_marker_of_a_chat_template_gets_through(marker: str) -> None:
     """The text stays what it was for whoever reads the JSON."""
     chunk = f"before {marker}\\{marker}\nafter"
-    text = as_data(ToolResult(CALL, found(match(chunk=chunk))))
+    text = quote_result(ToolResult(CALL, found(match(chunk=chunk))))
     assert marker not in text.removesuffix(CLOSING)
     assert data_of(text)["results"][0]["chunk"] == chunk
 
 
 @given(HOSTILE, st.text(max_size=20))
 def test_neither_can_the_name_of_a_tool_or_what_another_tool_returns(text: str, name: str) -> None:
-    told = as_data(ToolResult(ToolCall("c", name + text), {"found": text}))
+    told = quote_result(ToolResult(ToolCall("c", name + text), {"found": text}))
     assert told.count(CLOSING) == 1
     assert "<|" not in told
     assert data_of(told) == {"found": text}
 
 
 def test_a_shortened_result_is_still_delimited_and_keeps_what_stands_behind() -> None:
-    text = as_data(ToolResult(CALL, found(match(chunk="y" * 5_000)))) + "\n\nAnswer now."
-    short = shortened(text, 1_000)
+    text = quote_result(ToolResult(CALL, found(match(chunk="y" * 5_000)))) + "\n\nAnswer now."
+    short = truncate_result_text(text, 1_000)
     assert len(short) < 1_200
     assert short.endswith(f"{CLOSING}\n\nAnswer now.")
     assert short.count(CLOSING) == 1

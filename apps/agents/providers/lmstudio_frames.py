@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from apps.agents.events import Heartbeat, ModelEvent, ToolCallRequested, UsageReported
-from apps.agents.limits import kept_short, most_calls
+from apps.agents.limits import max_recorded_calls, truncate_call
 from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.calls import checked
 from apps.agents.providers.characters import Characters, clean
@@ -48,7 +48,7 @@ class Round:
             case TextFragment():
                 return self._said(heard)
             case ToolCallReceived():
-                if len(self._calls) < most_calls():
+                if len(self._calls) < max_recorded_calls():
                     self._calls.append(_call(heard))
                 return [Heartbeat()]
             case ModelLoading():
@@ -85,4 +85,4 @@ class Round:
 
 def _call(asked: ToolCallReceived) -> ToolCall:
     id, name = clean(asked.id or "") or f"call_{uuid4().hex[:24]}", clean(asked.name)
-    return kept_short(checked(ToolCall(id, name), asked.arguments))
+    return truncate_call(checked(ToolCall(id, name), asked.arguments))

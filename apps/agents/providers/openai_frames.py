@@ -15,7 +15,7 @@ from apps.agents.events import (
     ToolCallRequested,
     UsageReported,
 )
-from apps.agents.limits import most_calls, too_long
+from apps.agents.limits import max_recorded_calls, reject_long_arguments
 from apps.agents.messages import ToolCall, Usage
 from apps.agents.providers.calls import checked
 from apps.agents.providers.characters import Characters, clean
@@ -123,7 +123,7 @@ class CallAssembler:
             self._by_index.get(index) if isinstance(index, int) else self._without_index(id, name)
         )
         if known is None or (id and known.id and known.id != id):
-            if len(self._calls) >= most_calls():
+            if len(self._calls) >= max_recorded_calls():
                 return None
             known = _Call()
             self._calls.append(known)
@@ -148,7 +148,7 @@ def _read(call: _Call) -> ToolCall:
     id, name = clean(call.id) or f"call_{uuid4().hex[:24]}", clean(call.name)
     text = "".join(call.pieces)
     if call.size > config().max_tool_argument_bytes:
-        return too_long(ToolCall(id, name), clean(text))
+        return reject_long_arguments(ToolCall(id, name), clean(text))
     try:
         arguments = json.loads(text.strip() or "{}", parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError) as error:

@@ -47,7 +47,7 @@ def process_lost() -> Unavailable:
     )
 
 
-def too_long(error: Exception) -> Unavailable:
+def line_too_long(error: Exception) -> Unavailable:
     return Unavailable(str(error), code="PROVIDER_ERROR", retryable=True)
 
 

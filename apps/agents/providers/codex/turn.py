@@ -15,7 +15,7 @@ from openai_codex.models import Notification, UnknownNotification
 from pydantic import BaseModel
 
 from apps.agents.providers.codex.background import in_thread, tell
-from apps.agents.providers.codex.failures import process_lost, refused, too_long
+from apps.agents.providers.codex.failures import line_too_long, process_lost, refused
 from apps.agents.providers.codex.options import Plan
 from apps.agents.providers.codex.process import LineTooLong
 from apps.agents.providers.codex.server import LOST, AppServer
@@ -96,7 +96,7 @@ class Turn:
             self._tell(opened)
             self._answer(client, opened.thread_id)
         except LineTooLong as error:
-            self._tell(too_long(error))
+            self._tell(line_too_long(error))
         except LOST:
             self._tell(process_lost())
         except CodexError as error:
