@@ -31,7 +31,7 @@ from apps.lmstudio.types import (
     ModelLoading,
     PredictionEnd,
     PredictionEvent,
-    Question,
+    PredictionRequest,
     TextFragment,
     ToolCallReceived,
 )
@@ -112,7 +112,7 @@ async def downloaded_models(address: Address, host: str, token: str) -> Any:
 
 
 async def predict(
-    address: Address, host: str, model: str, compose: Callable[[int | None], Question]
+    address: Address, host: str, model: str, compose: Callable[[int | None], PredictionRequest]
 ) -> AsyncGenerator[PredictionEvent, None]:
     """One round of a model, loaded first if need be; ends with Ended. Raises Unavailable.
 
@@ -165,7 +165,7 @@ class _Loading:
             self.done.cancel()
 
 
-async def _ask(handle: lmstudio.AsyncLLM, question: Question) -> AsyncPredictionStream:
+async def _ask(handle: lmstudio.AsyncLLM, question: PredictionRequest) -> AsyncPredictionStream:
     # Past its context a model would silently lose the beginning: the instructions.
     config: JSON = {"contextOverflowPolicy": "stopAtLimit"}
     if question.tools:

@@ -16,7 +16,7 @@ from apps.core.addresses import Address, bracketed
 from apps.core.heap import settled
 from apps.core.replies import ReplyRefused
 from apps.lmstudio.errors import unavailable
-from apps.lmstudio.types import Downloaded, PredictionEvent, Question, read_models
+from apps.lmstudio.types import Downloaded, PredictionEvent, PredictionRequest, read_models
 
 GREETING_SECONDS = 1.0
 MAX_GREETING = 10_000
@@ -86,7 +86,7 @@ async def list_models(address: Address, seconds: float, token: str) -> tuple[Dow
 
 
 async def predict(
-    address: Address, model: str, compose: Callable[[int | None], Question]
+    address: Address, model: str, compose: Callable[[int | None], PredictionRequest]
 ) -> AsyncGenerator[PredictionEvent, None]:
     """One round of a model; see `sdk.predict`. Raises Unavailable."""
     host = await reach(address)

@@ -37,7 +37,7 @@ class Downloaded:
 
 
 @dataclass(frozen=True)
-class Question:
+class PredictionRequest:
     """What one round is asked, in LM Studio's own shapes."""
 
     messages: list[JSON]

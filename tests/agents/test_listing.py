@@ -8,7 +8,12 @@ import pytest
 
 from apps.agents.providers import listing
 from apps.agents.providers.base import Model
-from apps.agents.providers.listing import FAILED_SECONDS, FRESH_SECONDS, STALE_SECONDS, Listing
+from apps.agents.providers.listing import (
+    FAILED_SECONDS,
+    FRESH_SECONDS,
+    STALE_SECONDS,
+    ModelListCache,
+)
 from apps.core.errors import Unavailable
 
 
@@ -35,7 +40,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-async def keys(known: Listing[str], server: str = "here") -> list[str]:
+async def keys(known: ModelListCache[str], server: str = "here") -> list[str]:
     return [model.key for model in await known.models(server)]
 
 
@@ -46,7 +51,7 @@ async def settled() -> None:
 
 async def test_many_who_ask_at_once_are_one_question(clock: SimpleNamespace) -> None:
     server = Server("a")
-    known = Listing(server.list)
+    known = ModelListCache(server.list)
     assert await asyncio.gather(*(keys(known) for _ in range(5))) == [["a"]] * 5
     assert server.asked == 1
 
@@ -55,7 +60,7 @@ async def test_an_old_list_is_told_at_once_while_the_server_is_asked(
     clock: SimpleNamespace,
 ) -> None:
     server = Server("a", "b")
-    known = Listing(server.list)
+    known = ModelListCache(server.list)
     await keys(known)
     clock.now += FRESH_SECONDS + 1
     assert await keys(known) == ["a"]
@@ -65,14 +70,14 @@ async def test_an_old_list_is_told_at_once_while_the_server_is_asked(
 
 async def test_a_very_old_list_is_not_told(clock: SimpleNamespace) -> None:
     server = Server("a", "b")
-    known = Listing(server.list)
+    known = ModelListCache(server.list)
     await keys(known)
     clock.now += FRESH_SECONDS + STALE_SECONDS + 1
     assert await keys(known) == ["b"]
 
 
 async def test_another_server_is_asked_at_once(clock: SimpleNamespace) -> None:
-    known = Listing(Server("a", "b").list)
+    known = ModelListCache(Server("a", "b").list)
     await keys(known)
     assert await keys(known, "elsewhere") == ["b"]
 
@@ -81,7 +86,7 @@ async def test_a_failure_is_remembered_for_a_moment_and_never_told_when_old(
     clock: SimpleNamespace,
 ) -> None:
     server = Server(Unavailable("gone"), "a")
-    known = Listing(server.list)
+    known = ModelListCache(server.list)
     for _ in range(2):
         with pytest.raises(Unavailable, match="gone"):
             await keys(known)

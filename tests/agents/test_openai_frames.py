@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested, UsageReported
 from apps.agents.messages import ToolCall, Usage
-from apps.agents.providers.openai_frames import CallAssembler, Round
+from apps.agents.providers.openai_frames import CallAssembler, CompletionDecoder
 
 JSON = dict[str, Any]
 
@@ -31,11 +31,11 @@ def piece(
 
 
 def played(*deltas: JSON, reason: str | None = "stop", usage: JSON | None = None) -> list[Any]:
-    round_ = Round()
+    decoder = CompletionDecoder()
     frames: list[Any] = [{"choices": [{"delta": delta}]} for delta in deltas]
     frames.append({"choices": [{"delta": {}, "finish_reason": reason}]})
     frames.append({"choices": [], "usage": usage})
-    return [event for frame in frames for event in round_.feed(frame)] + round_.end()
+    return [event for frame in frames for event in decoder.feed(frame)] + decoder.end()
 
 
 SEARCH = ToolCall("a", "VectorSearch", {"query": "x"})
@@ -157,7 +157,10 @@ def test_usage_is_reported_once_and_without_nonsense() -> None:
 
 def test_usage_that_comes_before_the_end_is_told_before_the_end() -> None:
     frame = {"choices": [{"delta": {"content": "x"}}], "usage": {"completion_tokens": 1}}
-    assert Round().feed(frame) == [TextDelta("x"), UsageReported(Usage(output_tokens=1))]
+    assert CompletionDecoder().feed(frame) == [
+        TextDelta("x"),
+        UsageReported(Usage(output_tokens=1)),
+    ]
 
 
 @pytest.mark.parametrize("reason", [None, "length", "content_filter"])
@@ -199,8 +202,8 @@ ANY_JSON = st.recursive(
 
 @given(st.lists(ANY_JSON, max_size=4))
 def test_no_frame_however_odd_breaks_a_round(frames: list[Any]) -> None:
-    round_ = Round()
+    decoder = CompletionDecoder()
     for frame in frames:
-        round_.feed(frame)
-        round_.feed({"choices": [{"delta": frame, "finish_reason": frame}]})
-    round_.end()
+        decoder.feed(frame)
+        decoder.feed({"choices": [{"delta": frame, "finish_reason": frame}]})
+    decoder.end()

@@ -12,7 +12,7 @@ import pytest
 
 from apps.agents.events import ToolCallRequested
 from apps.agents.providers.openai import OpenAIProvider
-from apps.agents.providers.openai_frames import Round
+from apps.agents.providers.openai_frames import CompletionDecoder
 from tests.agents.cast import Heard, asked, hear
 from tests.stand_ins.openai_scripts import Raw, Script, call, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
@@ -156,7 +156,7 @@ async def test_json_that_cannot_be_read_is_a_provider_error(
 
 
 def calls_of(frames: list[dict[str, Any]]) -> list[Any]:
-    made = Round()
+    made = CompletionDecoder()
     for frame in frames:
         made.feed({"choices": [{"delta": frame}]})
     made.feed({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
