@@ -176,7 +176,7 @@ async def test_a_thread_that_is_gone_begins_anew_and_says_so(codex: CodexWorld, 
     heard = await hear(PROVIDER, on_thread(lost, "plain"))
     named = next(e for e in heard.events if isinstance(e, ThreadNamed))
     assert named.thread_id != lost
-    assert any("begins anew" in e.message for e in heard.events if isinstance(e, Warned))
+    assert any("starts a new thread" in e.message for e in heard.events if isinstance(e, Warned))
     assert isinstance(heard.end, TurnFinished)
 
 

@@ -7,7 +7,7 @@ import pytest
 from apps.agents.events import ModelEvent, ToolFinished, ToolStarted, UsageReported, Warned
 from apps.agents.messages import Usage
 from apps.agents.providers.codex.failures import LOGIN_AGAIN, quoted, turn_failure
-from apps.agents.providers.codex.translation import Translation
+from apps.agents.providers.codex.translation import TurnTranslator
 from apps.core.errors import Unavailable
 
 COMMAND = {"type": "commandExecution", "id": "1", "command": "ls", "cwd": "/w"}
@@ -16,8 +16,8 @@ FOREIGN = {"content": [{"type": "text", "text": "found"}]}
 
 
 def events(*told: tuple[str, dict[str, Any]]) -> list[ModelEvent]:
-    translation = Translation()
-    return [event for method, payload in told for event in translation.feed(method, payload)]
+    translator = TurnTranslator()
+    return [event for method, payload in told for event in translator.feed(method, payload)]
 
 
 def item(method: str, **item: Any) -> tuple[str, dict[str, Any]]:
@@ -68,12 +68,12 @@ def test_an_error_without_a_result_is_told_without_its_trace() -> None:
 
 
 def test_calls_that_are_open_at_the_end_are_closed_before_it() -> None:
-    translation = Translation()
+    translator = TurnTranslator()
     for method, payload in (item("started", **COMMAND), item("started", **OTHERS)):
-        list(translation.feed(method, payload))
+        list(translator.feed(method, payload))
     told = []
     with pytest.raises(Unavailable):
-        for event in translation.feed("turn/completed", {"turn": {"status": "failed"}}):
+        for event in translator.feed("turn/completed", {"turn": {"status": "failed"}}):
             told.append(event)
     assert [e.result.error_code for e in told if isinstance(e, ToolFinished)] == ["CANCELLED"] * 2
 
