@@ -28,8 +28,12 @@ def refused(details: Any) -> InvalidInput:
     return InvalidInput("Validation failed.", code="validation_error", details={"details": details})
 
 
-class Text(serializers.CharField):
-    """A string and nothing that could become one; kept as it is."""
+class VerbatimStringField(serializers.CharField):
+    """A string that is stored unchanged: neither converted nor trimmed.
+
+    Empty strings, NUL and lone surrogates are rejected (Django REST framework's CharField).
+    Unlike it, `apps.ingest`'s UTF8StringField trims, and `apps.logs`' RedactedStringField redacts.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(trim_whitespace=False, **kwargs)
@@ -107,8 +111,8 @@ def words(choices: type[TextChoices], *leave_out: str) -> list[str]:
 
 class NewConversation(Strict):
     provider = serializers.ChoiceField(PROVIDERS)
-    model = Text(max_length=255)
-    title = Text(max_length=255, default=DEFAULT_TITLE)
+    model = VerbatimStringField(max_length=255)
+    title = VerbatimStringField(max_length=255, default=DEFAULT_TITLE)
     flags = Plain(default=dict)
     # `source` is also a name of the base class, for something else.
     source = serializers.ChoiceField(Source.values, default=Source.REST)  # type: ignore[assignment]
@@ -127,15 +131,15 @@ class Timing(Strict):
 
 
 class Command(Strict):
-    name = Text(max_length=255)
+    name = VerbatimStringField(max_length=255)
     stepIndex = Count()
     totalSteps = Count()
 
 
 class NewTurn(Strict):
     role = serializers.ChoiceField(words(Turn.Role))
-    content = Text()
-    model = Text(max_length=255)
+    content = VerbatimStringField()
+    model = VerbatimStringField(max_length=255)
     provider = serializers.ChoiceField(PROVIDERS)
     source = serializers.ChoiceField(Source.values, default=Source.REST)  # type: ignore[assignment]
     toolCalls = Plain(required=False, allow_null=True)
@@ -154,7 +158,7 @@ class NewTurn(Strict):
 
 
 class Inflight(Strict):
-    inflightId = Text(required=False, max_length=128)
+    inflightId = VerbatimStringField(required=False, max_length=128)
 
 
 def turn_fields(data: dict[str, Any]) -> dict[str, Any]:

@@ -14,8 +14,12 @@ from apps.ingest.types import Counts, RunStatus
 JSON = dict[str, Any]
 
 
-class Text(serializers.CharField):
-    """A string, and nothing that could be made one; it can be stored as UTF-8."""
+class UTF8StringField(serializers.CharField):
+    """A string that UTF-8 can encode; numbers are not converted. Trimmed by default.
+
+    A lone surrogate is rejected as "Not a valid string.", before trimming. Unlike it,
+    `apps.conversations`' VerbatimStringField never trims.
+    """
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str) or any("\ud800" <= letter <= "\udfff" for letter in data):
@@ -35,10 +39,10 @@ class Flag(serializers.BooleanField):
 class StartSerializer(serializers.Serializer[Any]):
     """The body of `POST /ingest/start`. Unknown keys are ignored."""
 
-    path = Text(trim_whitespace=False)
-    name = Text(max_length=255)
-    model = Text(max_length=255)
-    description = Text(required=False, allow_blank=True, allow_null=True, default="")
+    path = UTF8StringField(trim_whitespace=False)
+    name = UTF8StringField(max_length=255)
+    model = UTF8StringField(max_length=255)
+    description = UTF8StringField(required=False, allow_blank=True, allow_null=True, default="")
     dryRun = Flag(required=False, default=False)
     plainFolder = Flag(required=False, default=False)
     force = Flag(required=False, default=False)
@@ -77,7 +81,7 @@ class ReembedSerializer(serializers.Serializer[Any]):
 class ModelSerializer(serializers.Serializer[Any]):
     """The body of `POST /ingest/model`."""
 
-    model = Text(max_length=255)
+    model = UTF8StringField(max_length=255)
 
     @classmethod
     def parse(cls, body: Any) -> str:

@@ -21,10 +21,10 @@ def make_store(tmp_path: Path) -> Iterator[MakeStore]:
     """make_store(): a store over the same file each time, as a process after a restart has it."""
     made: list[LogStore] = []
 
-    def make(most: int = 5_000, **options: Any) -> LogStore:
+    def make(max_entries: int = 5_000, **options: Any) -> LogStore:
         path = options.pop("path", tmp_path / "logs" / "server.log")
         config = replace(settings.CONFIG, log_file_path=path)
-        made.append(LogStore(LogFile(config), most, **options))
+        made.append(LogStore(LogFile(config), max_entries, **options))
         return made[-1]
 
     yield make

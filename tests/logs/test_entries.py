@@ -9,8 +9,8 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from apps.logs.formatting import ConsoleFormatter, entry_of, spelled
-from apps.logs.redaction import LONGEST_TEXT, clean
+from apps.logs.formatting import ConsoleFormatter, entry_of, to_json_line
+from apps.logs.redaction import MAX_TEXT, clean
 
 
 def record(message: str, *args: object, **context: object) -> logging.LogRecord:
@@ -21,7 +21,7 @@ def record(message: str, *args: object, **context: object) -> logging.LogRecord:
 
 
 def line(message: str, *args: object, **context: object) -> str:
-    return spelled(entry_of(record(message, *args, **context)))
+    return to_json_line(entry_of(record(message, *args, **context)))
 
 
 def test_an_entry_has_the_shape_of_the_contract() -> None:
@@ -107,7 +107,7 @@ def test_an_entry_is_always_json_of_bounded_size() -> None:
     for _ in range(500):
         deep = [deep]
     entry = json.loads(line("x" * 100_000, nan=float("nan"), deep=deep, it={1, 2}, e=ValueError()))
-    assert len(entry["message"]) < LONGEST_TEXT + 100
+    assert len(entry["message"]) < MAX_TEXT + 100
     assert entry["message"].endswith("(100,000 characters)")
     assert entry["context"]["nan"] == "nan"
 

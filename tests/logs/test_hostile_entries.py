@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from apps.logs.redaction import LONGEST_TEXT
+from apps.logs.redaction import MAX_TEXT
 from tests.support.killable import output_of
 
 pytestmark = pytest.mark.door
@@ -20,5 +20,5 @@ print(json.dumps(clean({"message": [text] * 200}))[:12])
 
 @pytest.mark.parametrize("piece", ["eyJ-", "uri=", "token=(", "\udcff"])
 def test_an_entry_is_written_soon_whatever_it_holds(piece: str) -> None:
-    text = piece * (2 * LONGEST_TEXT // len(piece))
+    text = piece * (2 * MAX_TEXT // len(piece))
     assert output_of(WRITE, json.dumps(text)) == '{"message": \n'

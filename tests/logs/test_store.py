@@ -28,21 +28,21 @@ def messages(store: LogStore, query: str = "") -> list[str]:
 
 def test_numbers_begin_at_one_and_rise_by_one(make_store: MakeStore) -> None:
     store = make_store()
-    assert [store.keep(entry()) for _ in range(3)] == [1, 2, 3]
+    assert [store.add(entry()) for _ in range(3)] == [1, 2, 3]
 
 
 def test_the_oldest_give_way(make_store: MakeStore) -> None:
-    store = make_store(most=3)
+    store = make_store(max_entries=3)
     for number in range(10):
-        store.keep(entry(str(number)))
+        store.add(entry(str(number)))
     assert messages(store) == ["7", "8", "9"]
     assert store.counts["info"] == 3
 
 
 def test_the_buffer_is_bounded_in_bytes_too(make_store: MakeStore) -> None:
-    store = make_store(most_bytes=10_000)
+    store = make_store(max_bytes=10_000)
     for number in range(50):
-        store.keep(entry(str(number), context={"much": "x" * 1_000}))
+        store.add(entry(str(number), context={"much": "x" * 1_000}))
     assert 1 < len(messages(store)) < 6
     assert messages(store)[-1] == "49"
 
@@ -52,9 +52,9 @@ def test_after_a_restart_the_numbers_go_on_and_the_last_entries_are_there(
 ) -> None:
     first = make_store()
     for number in range(5):
-        first.keep(entry(str(number), context={"runId": "r-1"}), client=number == 4)
-    second = make_store(most=3)
-    assert second.keep(entry("after")) == 6
+        first.add(entry(str(number), context={"runId": "r-1"}), client=number == 4)
+    second = make_store(max_entries=3)
+    assert second.add(entry("after")) == 6
     assert messages(second) == ["3", "4", "after"]
     assert second.select(LogQuery(text="r-1")).entries[-1].data == entry(
         "4", context={"runId": "r-1"}, sequence=5
@@ -62,16 +62,16 @@ def test_after_a_restart_the_numbers_go_on_and_the_last_entries_are_there(
 
 
 def test_after_midnight_too(make_store: MakeStore, tmp_path: Path) -> None:
-    make_store().keep(entry("yesterday"))
+    make_store().add(entry("yesterday"))
     log = tmp_path / "logs" / "server.log"
     log.rename(log.with_name("server.log.2026-01-01"))
     store = make_store()
-    assert store.keep(entry("today")) == 2
+    assert store.add(entry("today")) == 2
     assert messages(store) == ["yesterday", "today"]
 
 
 def test_torn_and_foreign_lines_are_left_out(make_store: MakeStore, tmp_path: Path) -> None:
-    make_store().keep(entry("whole"))
+    make_store().add(entry("whole"))
     with (tmp_path / "logs" / "server.log").open("a") as file:
         file.write('not json\n[]\n{"sequence": 7}\n{"sequence": "8"}\n')
         file.write(json.dumps(entry("no time", timestamp="noon", sequence=9)) + "\n")
@@ -79,14 +79,14 @@ def test_torn_and_foreign_lines_are_left_out(make_store: MakeStore, tmp_path: Pa
         file.write(json.dumps(entry("torn", sequence=10))[:-20])
     store = make_store()
     assert messages(store) == ["whole"]
-    assert store.keep(entry("next")) == 2
+    assert store.add(entry("next")) == 2
     assert messages(make_store()) == ["whole", "next"]
 
 
 def test_the_file_marks_what_browsers_sent(make_store: MakeStore, tmp_path: Path) -> None:
     store = make_store()
-    store.keep(entry("ours"))
-    store.keep(entry("theirs"), client=True)
+    store.add(entry("ours"))
+    store.add(entry("theirs"), client=True)
     lines = (tmp_path / "logs" / "server.log").read_text().splitlines()
     assert [json.loads(each).get("marker") for each in lines] == [None, "CLIENT_LOG"]
 
@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_written_costs_nobody_an_answer(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     store = make_store(path=tmp_path / "file" / "server.log")
-    assert store.keep(entry()) == 1
+    assert store.add(entry()) == 1
     assert messages(store) == ["hello"]
     assert store.file.problem is not None
 
@@ -106,7 +106,7 @@ def test_many_threads_get_a_number_each(make_store: MakeStore, tmp_path: Path) -
     numbers: list[int] = []
 
     def write() -> None:
-        numbers.extend(store.keep(entry()) for _ in range(50))
+        numbers.extend(store.add(entry()) for _ in range(50))
 
     threads = [threading.Thread(target=write) for _ in range(4)]
     for thread in threads:
@@ -161,7 +161,7 @@ MIXED = (
 def test_filters(make_store: MakeStore, query: str, expected: str) -> None:
     store = make_store()
     for each in MIXED:
-        store.keep(each)
+        store.add(each)
     assert " ".join(messages(store, query)) == expected
 
 

@@ -20,7 +20,7 @@ PATIENCE = 30
 
 def fill(store: LogStore, count: int, level: str = "info") -> None:
     for number in range(count):
-        store.keep(entry(f"entry {number}", level=level))
+        store.add(entry(f"entry {number}", level=level))
 
 
 class Reader:
@@ -57,7 +57,7 @@ async def test_each_entry_comes_as_it_is_written_in_json(store: LogStore) -> Non
         await reader.frame()
         waiting = asyncio.ensure_future(reader.frame())
         await asyncio.sleep(0)
-        store.keep(entry("live", context={"a": "b\nc"}))
+        store.add(entry("live", context={"a": "b\nc"}))
         number, data = (await waiting).removesuffix("\n\n").split("\n")
         assert number == "id: 1"
         assert json.loads(data.removeprefix("data: ")) == entry(
@@ -67,7 +67,7 @@ async def test_each_entry_comes_as_it_is_written_in_json(store: LogStore) -> Non
 
 async def test_filters_hold_for_what_is_replayed_and_for_what_follows(store: LogStore) -> None:
     fill(store, 3)
-    store.keep(entry("bad", level="error"))
+    store.add(entry("bad", level="error"))
     async with reading(store, "level=error") as frames:
         reader = Reader(frames)
         await reader.frame()
@@ -75,7 +75,7 @@ async def test_filters_hold_for_what_is_replayed_and_for_what_follows(store: Log
         waiting = asyncio.ensure_future(reader.numbers(1))
         await asyncio.sleep(0)
         fill(store, 2)
-        store.keep(entry("bad", level="error"))
+        store.add(entry("bad", level="error"))
         assert await waiting == [7]
 
 
@@ -149,7 +149,7 @@ class TestThePage:
         monkeypatch.setattr(stream, "pause", lambda seconds: asyncio.sleep(0))
 
     def reading(self, store: LogStore, after: int | None = None) -> Any:
-        return aclosing(stream.html_frames(store, LogQuery(), after, panels.draw))  # type: ignore[type-var]
+        return aclosing(stream.html_frames(store, LogQuery(), after, panels.render_event))  # type: ignore[type-var]
 
     async def test_first_the_whole_list_and_then_what_is_new(self, store: LogStore) -> None:
         fill(store, 3)
@@ -162,7 +162,7 @@ class TestThePage:
             assert "log-count-info" in await reader.frame()
             waiting = asyncio.ensure_future(reader.frame())
             await asyncio.sleep(0)
-            store.keep(entry("fresh"))
+            store.add(entry("fresh"))
             new = await waiting
             assert new.startswith("event: new\nid: 4\n")
             assert "log-4" in new and "log-3" not in new
