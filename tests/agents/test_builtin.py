@@ -13,7 +13,7 @@ from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.builtin import ADVICE, MAX_LINES, BuiltinProvider, inline, quoted
 from apps.agents.tools import toolset
 from apps.core.config import config
-from tests.agents.cast import JSON, TOOLS, asked, found, hear, match, tool
+from tests.agents.fakes import JSON, TOOLS, chat_request, found, match, record, tool
 
 LINE = st.text(alphabet="ab `~#<>|\t*_[]é", max_size=12)
 Turn = Callable[..., None]
@@ -49,9 +49,11 @@ def test_a_passage_that_the_search_has_cut_is_quoted_up_to_its_last_whole_line(
     lines = ["first line", "second", "third"]
     reference, text = shown(quoted(match(chunk="\n".join(lines)[:size])))
     start, end = map(int, reference.rpartition(":")[2].split("-"))
-    told = lines[start - 12 : end - 11]
+    quoted_lines = lines[start - 12 : end - 11]
     # Of a single line there may be a piece; of several, each is whole.
-    assert text == "\n".join(told) + "\n" or (len(told) == 1 and told[0].startswith(text[:-1]))
+    assert text == "\n".join(quoted_lines) + "\n" or (
+        len(quoted_lines) == 1 and quoted_lines[0].startswith(text[:-1])
+    )
 
 
 @given(st.text(alphabet="ab`/ .\n", min_size=1, max_size=12).filter(str.strip))
@@ -74,32 +76,32 @@ def test_rows_without_lines_are_cited_by_path() -> None:
 async def test_the_question_itself_is_searched_for_and_in_a_follow_up_the_new_one() -> None:
     calls: list[JSON] = []
     tools = (tool("VectorSearch", found(match()), calls),)
-    said = [Message("user", "First?"), Message("assistant", "x"), Message("user", "Second?")]
-    await hear(BuiltinProvider(), ModelRequest("search", said, tools))
+    messages = [Message("user", "First?"), Message("assistant", "x"), Message("user", "Second?")]
+    await record(BuiltinProvider(), ModelRequest("search", messages, tools))
     assert calls == [{"query": "Second?"}]
 
 
 async def test_the_answer_arrives_in_pieces() -> None:
-    heard = await hear(BuiltinProvider(), asked("search"))
-    assert [event.kind for event in heard.events].count("text") == 3
+    recorded = await record(BuiltinProvider(), chat_request("search"))
+    assert [event.kind for event in recorded.events].count("text") == 3
 
 
 async def test_it_says_how_to_connect_a_model_unless_one_is_connected(configure: Turn) -> None:
-    heard = await hear(BuiltinProvider(), asked("search"))
-    assert "set `CODEINFO_OPENAI_BASE_URL`" in heard.text
+    recorded = await record(BuiltinProvider(), chat_request("search"))
+    assert "set `CODEINFO_OPENAI_BASE_URL`" in recorded.text
     configure(openai_base_url="http://127.0.0.1:9/v1")
-    heard = await hear(BuiltinProvider(), asked("search"))
-    assert "CODEINFO_OPENAI_BASE_URL" not in heard.text
-    assert "Choose another provider" in heard.text
+    recorded = await record(BuiltinProvider(), chat_request("search"))
+    assert "CODEINFO_OPENAI_BASE_URL" not in recorded.text
+    assert "Choose another provider" in recorded.text
 
 
 @pytest.mark.parametrize("code", ADVICE)
 async def test_each_refusal_comes_with_what_to_do(code: str) -> None:
     call = ToolCall("c", "VectorSearch")
     result = ToolResult(call, error_code=code, error_message="raw")
-    said = [Message("user", "?"), Message("assistant", "", (call,))]
-    said.append(Message("tool", tool_result=result))
-    events = [e async for e in BuiltinProvider().stream(ModelRequest("search", said, TOOLS))]
+    messages = [Message("user", "?"), Message("assistant", "", (call,))]
+    messages.append(Message("tool", tool_result=result))
+    events = [e async for e in BuiltinProvider().stream(ModelRequest("search", messages, TOOLS))]
     assert "".join(e.text for e in events if e.kind == "text") == ADVICE[code]
 
 

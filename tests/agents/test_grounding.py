@@ -17,7 +17,7 @@ from apps.agents.tools import toolset
 from apps.code.chunking import decode, lines_of
 from apps.core.config import BASE_DIR
 from apps.index.vectors.store import reset_store
-from tests.agents.cast import hear
+from tests.agents.fakes import record
 from tests.support.ingested import ingest
 
 pytestmark = pytest.mark.door
@@ -55,19 +55,19 @@ def quotations(markdown: str) -> Iterator[tuple[str, str]]:
 
 
 async def test_every_quotation_of_fifty_answers_is_in_the_file(repository: Path) -> None:
-    seen: set[str] = set()
-    asked = questions(repository)
-    assert len(asked) == 50
-    for question in asked:
+    citations: set[str] = set()
+    queries = questions(repository)
+    assert len(queries) == 50
+    for question in queries:
         request = ModelRequest("search", (Message("user", question),), toolset())
-        heard = await hear(BuiltinProvider(), request)
-        assert isinstance(heard.end, TurnFinished)
-        quoted = list(quotations(heard.text))
+        recorded = await record(BuiltinProvider(), request)
+        assert isinstance(recorded.end, TurnFinished)
+        quoted = list(quotations(recorded.text))
         assert quoted, question
         for reference, text in quoted:
             check(repository, reference, text)
-            seen.add(reference)
-    assert len(seen) > 50
+            citations.add(reference)
+    assert len(citations) > 50
 
 
 def check(repository: Path, reference: str, text: str) -> None:
@@ -82,5 +82,5 @@ def check(repository: Path, reference: str, text: str) -> None:
 async def test_a_scoped_answer_keeps_to_its_repository(repository: Path) -> None:
     await sync_to_async(ingest)(repository / "docs", "papers")
     request = ModelRequest("search", (Message("user", "providers"),), toolset(("papers",)))
-    heard = await hear(BuiltinProvider(), request)
-    assert {match["repo"] for match in heard.results[0].payload["results"]} == {"papers"}
+    recorded = await record(BuiltinProvider(), request)
+    assert {match["repo"] for match in recorded.results[0].payload["results"]} == {"papers"}

@@ -26,8 +26,8 @@ def test_what_fits_is_sent_as_it_is() -> None:
 
 def test_the_oldest_turns_are_left_out_first_and_whole() -> None:
     messages = [SYSTEM, *turn(1), *turn(2), *turn(3), Message("user", "now?")]
-    kept = fit(messages, 120)
-    assert kept == [SYSTEM, *turn(3), Message("user", "now?")]
+    fitted = fit(messages, 120)
+    assert fitted == [SYSTEM, *turn(3), Message("user", "now?")]
 
 
 def test_the_last_turn_stays_even_if_it_is_too_long() -> None:
@@ -37,16 +37,16 @@ def test_the_last_turn_stays_even_if_it_is_too_long() -> None:
 
 def test_a_result_too_long_is_cut_and_says_so() -> None:
     messages = [Message("user", "now?"), *searched("a", 9_000), *searched("b", 300)]
-    kept = fit(messages, 5_000)
-    assert sum(len(message.text) for message in kept) < 5_200
-    assert "characters left out for want of room" in kept[2].text
-    assert kept[2].text.endswith(CLOSING)
-    assert kept[4] == messages[4], "what need not be cut is not"
+    fitted = fit(messages, 5_000)
+    assert sum(len(message.text) for message in fitted) < 5_200
+    assert "characters left out for want of room" in fitted[2].text
+    assert fitted[2].text.endswith(CLOSING)
+    assert fitted[4] == messages[4], "what need not be cut is not"
 
 
 def test_a_result_is_never_cut_to_nothing() -> None:
-    kept = fit([Message("user", "now? " * 900), *searched("a", 9_000)], 1_000)
-    assert MIN_RESULT_CHARS <= len(kept[2].text) < MIN_RESULT_CHARS + 200
+    fitted = fit([Message("user", "now? " * 900), *searched("a", 9_000)], 1_000)
+    assert MIN_RESULT_CHARS <= len(fitted[2].text) < MIN_RESULT_CHARS + 200
 
 
 def test_what_a_stopped_turn_left_behind_is_made_whole() -> None:
@@ -68,9 +68,9 @@ def test_a_call_that_two_turns_share_the_id_of_keeps_its_own_result() -> None:
 
 
 def test_a_result_without_text_is_told_in_the_usual_form() -> None:
-    assistant, told = searched("a")
-    bare = Message("tool", tool_result=told.tool_result)
-    assert tidy([Message("user", "?"), assistant, bare])[-1].text == told.text
+    assistant, tool_reply = searched("a")
+    bare = Message("tool", tool_result=tool_reply.tool_result)
+    assert tidy([Message("user", "?"), assistant, bare])[-1].text == tool_reply.text
 
 
 KINDS = st.sampled_from(["user", "assistant", "search", "orphan", "unanswered", "system"])

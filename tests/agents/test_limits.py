@@ -9,23 +9,23 @@ from apps.agents import tools as agent_tools
 from apps.agents.messages import ToolCall
 from apps.agents.tools import execute, toolset
 from apps.retrieval.tools import Tool
-from tests.agents.cast import JSON, found, tool
+from tests.agents.fakes import JSON, found, tool
 
 ALLOWED = ("acme", "papers")
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[JSON]:
-    """What reaches the tools themselves; each answers as the real one of its name would."""
+    """What searched the tools themselves; each answers as the real one of its name would."""
     reached: list[JSON] = []
     repos = [{"id": name} for name in (*ALLOWED, "secret")]
     answers: dict[str, Any] = {"ListIngestedRepositories": {"repos": repos, "lockedModelId": None}}
 
-    def recorded(real: Tool) -> Tool:
+    def record_calls(real: Tool) -> Tool:
         double = tool(real.name, answers.get(real.name, found()), reached)
         return replace(real, run=double.run)
 
-    monkeypatch.setattr(agent_tools, "TOOLS", tuple(map(recorded, agent_tools.TOOLS)))
+    monkeypatch.setattr(agent_tools, "TOOLS", tuple(map(record_calls, agent_tools.TOOLS)))
     return reached
 
 
@@ -53,7 +53,7 @@ def test_of_several_repositories_the_model_may_choose(calls: list[JSON]) -> None
 
 
 @pytest.mark.parametrize(
-    ("asked", "reaches"),
+    ("requested", "searched"),
     [
         ({}, ["acme", "papers"]),
         ({"repository": None}, ["acme", "papers"]),
@@ -63,18 +63,20 @@ def test_of_several_repositories_the_model_may_choose(calls: list[JSON]) -> None
     ],
 )
 async def test_a_search_reaches_no_other_repository(
-    calls: list[JSON], asked: JSON, reaches: Any
+    calls: list[JSON], requested: JSON, searched: Any
 ) -> None:
-    result = await execute(ToolCall("c", "VectorSearch", {"query": "x", **asked}), toolset(ALLOWED))
+    result = await execute(
+        ToolCall("c", "VectorSearch", {"query": "x", **requested}), toolset(ALLOWED)
+    )
     assert result.ok
-    assert [call["repository"] for call in calls] == [reaches]
+    assert [call["repository"] for call in calls] == [searched]
 
 
-@pytest.mark.parametrize("asked", ["secret", ["acme", "secret"]])
+@pytest.mark.parametrize("requested", ["secret", ["acme", "secret"]])
 async def test_another_repository_is_refused_with_those_that_may_be_searched(
-    calls: list[JSON], asked: Any
+    calls: list[JSON], requested: Any
 ) -> None:
-    call = ToolCall("c", "VectorSearch", {"query": "x", "repository": asked})
+    call = ToolCall("c", "VectorSearch", {"query": "x", "repository": requested})
     result = await execute(call, toolset(ALLOWED))
     assert result.error_code == "FORBIDDEN_REPOSITORY"
     assert "'acme', 'papers'" in (result.error_message or "")

@@ -22,10 +22,10 @@ class Server:
 
     def __init__(self, *answers: str | Unavailable) -> None:
         self.answers = list(answers)
-        self.asked = 0
+        self.requests = 0
 
     async def list(self, name: str) -> Sequence[Model]:
-        self.asked += 1
+        self.requests += 1
         await asyncio.sleep(0)
         answer = self.answers.pop(0)
         if isinstance(answer, Unavailable):
@@ -40,8 +40,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-async def keys(known: ModelListCache[str], server: str = "here") -> list[str]:
-    return [model.key for model in await known.models(server)]
+async def keys(cache: ModelListCache[str], server: str = "here") -> list[str]:
+    return [model.key for model in await cache.models(server)]
 
 
 async def settled() -> None:
@@ -51,45 +51,45 @@ async def settled() -> None:
 
 async def test_many_who_ask_at_once_are_one_question(clock: SimpleNamespace) -> None:
     server = Server("a")
-    known = ModelListCache(server.list)
-    assert await asyncio.gather(*(keys(known) for _ in range(5))) == [["a"]] * 5
-    assert server.asked == 1
+    cache = ModelListCache(server.list)
+    assert await asyncio.gather(*(keys(cache) for _ in range(5))) == [["a"]] * 5
+    assert server.requests == 1
 
 
 async def test_an_old_list_is_told_at_once_while_the_server_is_asked(
     clock: SimpleNamespace,
 ) -> None:
     server = Server("a", "b")
-    known = ModelListCache(server.list)
-    await keys(known)
+    cache = ModelListCache(server.list)
+    await keys(cache)
     clock.now += FRESH_SECONDS + 1
-    assert await keys(known) == ["a"]
+    assert await keys(cache) == ["a"]
     await settled()
-    assert (server.asked, await keys(known)) == (2, ["b"])
+    assert (server.requests, await keys(cache)) == (2, ["b"])
 
 
 async def test_a_very_old_list_is_not_told(clock: SimpleNamespace) -> None:
     server = Server("a", "b")
-    known = ModelListCache(server.list)
-    await keys(known)
+    cache = ModelListCache(server.list)
+    await keys(cache)
     clock.now += FRESH_SECONDS + STALE_SECONDS + 1
-    assert await keys(known) == ["b"]
+    assert await keys(cache) == ["b"]
 
 
 async def test_another_server_is_asked_at_once(clock: SimpleNamespace) -> None:
-    known = ModelListCache(Server("a", "b").list)
-    await keys(known)
-    assert await keys(known, "elsewhere") == ["b"]
+    cache = ModelListCache(Server("a", "b").list)
+    await keys(cache)
+    assert await keys(cache, "elsewhere") == ["b"]
 
 
 async def test_a_failure_is_remembered_for_a_moment_and_never_told_when_old(
     clock: SimpleNamespace,
 ) -> None:
     server = Server(Unavailable("gone"), "a")
-    known = ModelListCache(server.list)
+    cache = ModelListCache(server.list)
     for _ in range(2):
         with pytest.raises(Unavailable, match="gone"):
-            await keys(known)
-    assert server.asked == 1
+            await keys(cache)
+    assert server.requests == 1
     clock.now += FAILED_SECONDS + 1
-    assert await keys(known) == ["a"]
+    assert await keys(cache) == ["a"]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from apps.agents.providers.lmstudio import LMStudioProvider
-from tests.agents.cast import TOOLS, asked, found, hear, tool
+from tests.agents.fakes import TOOLS, chat_request, found, record, tool
 from tests.stand_ins.lmstudio_scripts import (
     Raw,
     Script,
@@ -27,10 +27,10 @@ async def test_a_message_past_its_limit_ends_the_answer_and_keeps_what_was_said(
     lmstudio: LMStudioStandIn,
 ) -> None:
     lmstudio.scripts["long"] = Script([[*say("Half"), fragment("x" * 2_000_000), Stall()]])
-    heard = await hear(LMStudioProvider(), asked("long"))
-    assert heard.text == "Half"
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_FRAME_BYTES (1000000)" in heard.failure.message
+    recorded = await record(LMStudioProvider(), chat_request("long"))
+    assert recorded.text == "Half"
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "CODEINFO_MAX_FRAME_BYTES (1000000)" in recorded.failure.message
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_what_was_said(
 ) -> None:
     configure(max_reply_bytes=500_000)
     lmstudio.scripts["endless"] = Script([[*say("Half"), *[step] * 2_000, Stall()]])
-    heard = await hear(LMStudioProvider(), asked("endless"))
-    assert heard.text == "Half"
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_REPLY_BYTES (500000)" in heard.failure.message
+    recorded = await record(LMStudioProvider(), chat_request("endless"))
+    assert recorded.text == "Half"
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "CODEINFO_MAX_REPLY_BYTES (500000)" in recorded.failure.message
 
 
 async def test_text_and_thinking_past_their_limits_end_the_answer(
@@ -61,8 +61,8 @@ async def test_text_and_thinking_past_their_limits_end_the_answer(
     lmstudio.scripts["thinker"] = Script(
         [[*say("Well."), *say("hm " * 2_000, kind="reasoning"), Stall()]]
     )
-    wordy = await hear(LMStudioProvider(), asked("wordy"))
-    thinker = await hear(LMStudioProvider(), asked("thinker"))
+    wordy = await record(LMStudioProvider(), chat_request("wordy"))
+    thinker = await record(LMStudioProvider(), chat_request("thinker"))
     assert "CODEINFO_MAX_ANSWER_BYTES (2000)" in wordy.failure.message
     assert (len(wordy.text), thinker.text) == (2_000, "Well.")
     assert "CODEINFO_MAX_REASONING_BYTES (1000)" in thinker.failure.message
@@ -75,10 +75,10 @@ async def test_a_crowd_of_calls_is_answered_with_errors_and_the_answer_goes_on(
     crowd = [step for n in range(500) for step in call("VectorSearch", {}, f"{n}")]
     lmstudio.scripts["crowd"] = Script([[*crowd, *end("toolCalls")], [*say("Done."), *end()]])
     tools = (tool("VectorSearch", found(), ran),)
-    heard = await hear(LMStudioProvider(), asked("crowd", tools))
+    recorded = await record(LMStudioProvider(), chat_request("crowd", tools))
     assert len(ran) == 16
-    assert heard.results[16].error_code == "TOOL_CALL_LIMIT"
-    assert (heard.text, heard.end.kind) == ("Done.", "finished")
+    assert recorded.results[16].error_code == "TOOL_CALL_LIMIT"
+    assert (recorded.text, recorded.end.kind) == ("Done.", "finished")
 
 
 async def test_long_arguments_are_told_to_the_model_and_the_answer_goes_on(
@@ -86,10 +86,10 @@ async def test_long_arguments_are_told_to_the_model_and_the_answer_goes_on(
 ) -> None:
     long = call("VectorSearch", {"query": "x" * 100_000})[-1]
     lmstudio.scripts["long"] = Script([[long, *end("toolCalls")], [*say("I see."), *end()]])
-    heard = await hear(LMStudioProvider(), asked("long"))
-    assert heard.results[0].error_code == "VALIDATION_FAILED"
-    assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (heard.results[0].error_message or "")
-    assert heard.text == "I see."
+    recorded = await record(LMStudioProvider(), chat_request("long"))
+    assert recorded.results[0].error_code == "VALIDATION_FAILED"
+    assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (recorded.results[0].error_message or "")
+    assert recorded.text == "I see."
     assert len(str(lmstudio.predictions[-1].request["history"])) < 20_000
 
 
@@ -101,9 +101,9 @@ async def test_arguments_that_are_nested_too_deeply_are_told_to_the_model(
         deep = [deep]
     nested = call("VectorSearch", {"query": deep})[-1]
     lmstudio.scripts["deep"] = Script([[nested, *end("toolCalls")], [*say("I see."), *end()]])
-    heard = await hear(LMStudioProvider(), asked("deep", TOOLS))
-    assert "nested" in (heard.results[0].error_message or "")
-    assert heard.text == "I see."
+    recorded = await record(LMStudioProvider(), chat_request("deep", TOOLS))
+    assert "nested" in (recorded.results[0].error_message or "")
+    assert recorded.text == "I see."
 
 
 @pytest.mark.parametrize("value", [[["a"]], [[]], {"a": [[1], {"b": [[2]]}]}])
@@ -112,8 +112,8 @@ async def test_lists_of_lists_which_the_sdk_refuses_do_not_end_the_answer(
 ) -> None:
     lists = call("VectorSearch", {"query": value})[-1]
     lmstudio.scripts["lists"] = Script([[lists, *end("toolCalls")], [*say("I see."), *end()]])
-    heard = await hear(LMStudioProvider(), asked("lists"))
-    assert heard.text == "I see."
+    recorded = await record(LMStudioProvider(), chat_request("lists"))
+    assert recorded.text == "I see."
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,6 @@ async def test_json_that_cannot_be_read_is_a_provider_error(
     odd: str, lmstudio: LMStudioStandIn
 ) -> None:
     lmstudio.scripts["odd"] = Script([[*say("Half"), Raw('{"type": ' + odd + "}"), Stall()]])
-    heard = await hear(LMStudioProvider(), asked("odd"))
-    assert heard.text == "Half"
-    assert heard.failure.code == "PROVIDER_ERROR"
+    recorded = await record(LMStudioProvider(), chat_request("odd"))
+    assert recorded.text == "Half"
+    assert recorded.failure.code == "PROVIDER_ERROR"

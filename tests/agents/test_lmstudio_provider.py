@@ -20,7 +20,7 @@ from apps.core.addresses import Address
 from apps.core.errors import Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.types import EMBEDDING_TYPES
-from tests.agents.cast import QUESTION, TOOLS, asked, found, hear, match
+from tests.agents.fakes import QUESTION, TOOLS, chat_request, found, match, record
 from tests.ports import free_ports
 from tests.stand_ins.lmstudio_scripts import Cut, Script, Send, Stall, end, say, think
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, embedder, llm
@@ -95,22 +95,22 @@ async def test_a_token_is_handed_over_and_told_nobody(
     caplog.set_level(logging.DEBUG)
     configure(lmstudio_api_token=TOKEN)
     lmstudio.token = TOKEN
-    assert (await hear(LMStudioProvider(), asked("plain"))).text == PLAIN
+    assert (await record(LMStudioProvider(), chat_request("plain"))).text == PLAIN
     lmstudio.scripts["tells"] = Script([[Send({"type": "error", "error": {"title": TOKEN}})]])
-    failure = (await hear(LMStudioProvider(), asked("tells"))).failure
+    failure = (await record(LMStudioProvider(), chat_request("tells"))).failure
     lmstudio.token = TOKEN.replace("abcd", "dcba")
-    refused = (await hear(LMStudioProvider(), asked("plain"))).failure
+    refused = (await record(LMStudioProvider(), chat_request("plain"))).failure
     assert refused.message == "LM Studio refused the API token: check CODEINFO_LMSTUDIO_API_TOKEN."
     assert not refused.retryable
-    said = caplog.text + failure.message
-    assert not [secret for secret in (TOKEN, *TOKEN[6:].split(":")) if secret in said]
+    output = caplog.text + failure.message
+    assert not [secret for secret in (TOKEN, *TOKEN[6:].split(":")) if secret in output]
 
 
 async def test_nothing_of_what_is_said_is_logged(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, caplog: pytest.LogCaptureFixture
 ) -> None:
     for model in ("plain", "fault-middle", "failed-call", "cut-middle", "stranger"):
-        await hear(provider, asked(model))
+        await record(provider, chat_request(model))
     assert {record.name.partition(".")[0] for record in caplog.records} == {"codeinfo"}
     assert QUESTION not in caplog.text
 
@@ -121,7 +121,7 @@ async def test_the_saved_address_is_the_one_that_answers(
 ) -> None:
     configure(lmstudio_base_url="http://127.0.0.1:9")
     await asyncio.to_thread(services.save, Address.parse(lmstudio.url))
-    assert (await hear(provider, asked("plain"))).text == PLAIN
+    assert (await record(provider, chat_request("plain"))).text == PLAIN
 
 
 async def test_history_and_tools_as_lm_studio_has_them(
@@ -136,7 +136,7 @@ async def test_history_and_tools_as_lm_studio_has_them(
         Message("assistant", "Yes."),
         Message("user", "Two?"),
     )
-    await hear(provider, ModelRequest("plain", messages, TOOLS))
+    await record(provider, ModelRequest("plain", messages, TOOLS))
     sent = wire(lmstudio)
     assert [message["role"] for message in sent] == [message.role for message in messages]
     assert sent[0] == {"role": "system", "content": [{"type": "text", "text": "Be brief."}]}
@@ -165,7 +165,7 @@ async def test_the_tools_of_the_product_are_handed_over_whole(
 ) -> None:
     """Schemas may share their parts; the SDK would take that for a cycle."""
     tools = (*toolset(), *toolset(("acme", "other")))
-    await hear(provider, asked("plain", tools))
+    await record(provider, chat_request("plain", tools))
     sent = config(lmstudio)["llm.prediction.tools"]["tools"]
     assert [each["function"]["parameters"] for each in sent] == [t.parameters for t in tools]
 
@@ -176,15 +176,15 @@ async def test_a_context_is_never_cut_silently(
     """Older turns are left out by us; what is too long all the same is an error, not a loss."""
     old = [Message(role, f"{role} " * 1000) for role in ("user", "assistant")]
     messages = (Message("system", "Be brief."), *old, Message("user", "Two?"))
-    await hear(provider, ModelRequest("small", messages, TOOLS))
+    await record(provider, ModelRequest("small", messages, TOOLS))
     assert [message["role"] for message in wire(lmstudio)] == ["system", "user"]
     assert config(lmstudio)["llm.prediction.contextOverflowPolicy"] == "stopAtLimit"
-    await hear(provider, ModelRequest("plain", messages, TOOLS))
+    await record(provider, ModelRequest("plain", messages, TOOLS))
     assert len(wire(lmstudio)) == 4
 
 
 async def test_tokens_are_counted(provider: LMStudioProvider, lmstudio: LMStudioStandIn) -> None:
-    events = [event async for event in provider.stream(asked("plain"))]
+    events = [event async for event in provider.stream(chat_request("plain"))]
     assert events[-1] == UsageReported(Usage(11, 7, 18))
 
 
@@ -192,15 +192,15 @@ async def test_thinking_that_begins_and_ends_with_blank_lines(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     lmstudio.scripts["gaps"] = Script([[*think("\n\nhm\n"), *say("\n\nHello"), *end()]])
-    heard = await hear(provider, asked("gaps"))
-    assert (heard.text, heard.reasoning) == ("Hello", "hm\n")
+    recorded = await record(provider, chat_request("gaps"))
+    assert (recorded.text, recorded.reasoning) == ("Hello", "hm\n")
 
 
 @pytest.mark.filterwarnings("ignore::lmstudio.LMStudioUnknownMessageWarning")
 async def test_a_message_of_a_newer_version_is_passed_over(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
-    assert (await hear(provider, asked("unknown-message"))).text == "Hello!"
+    assert (await record(provider, chat_request("unknown-message"))).text == "Hello!"
 
 
 ODD_FRAGMENTS: list[JSON] = [
@@ -226,10 +226,10 @@ async def test_no_message_however_odd_is_a_bug(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, message: JSON
 ) -> None:
     lmstudio.scripts["odd"] = Script([[*say("Half an ans"), Send(message), Cut()]])
-    heard = await hear(provider, asked("odd"))
-    assert heard.text == "Half an ans"
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert heard.failure.retryable
+    recorded = await record(provider, chat_request("odd"))
+    assert recorded.text == "Half an ans"
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert recorded.failure.retryable
 
 
 async def test_a_call_without_arguments_has_none(
@@ -242,16 +242,16 @@ async def test_a_call_without_arguments_has_none(
             [*say("Done."), *end()],
         ]
     )
-    heard = await hear(provider, asked("bare"))
-    assert [result.call.arguments for result in heard.results] == [{}]
-    assert heard.text == "Done."
+    recorded = await record(provider, chat_request("bare"))
+    assert [result.call.arguments for result in recorded.results] == [{}]
+    assert recorded.text == "Done."
 
 
 async def test_a_server_that_dies_before_it_answers(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     lmstudio.scripts["dies"] = Script([[Cut()]])
-    failure = (await hear(provider, asked("dies"))).failure
+    failure = (await record(provider, chat_request("dies"))).failure
     assert failure.message == f"The connection to LM Studio at {lmstudio.url} failed or was cut."
     assert failure.retryable
 
@@ -262,7 +262,7 @@ async def test_a_handshake_that_never_comes(
     monkeypatch.setattr("apps.lmstudio.sdk.CONNECT_SECONDS", 0.2)
     lmstudio.shakes_hands = False
     with pytest.raises(Unavailable, match="failed or was cut"):
-        [event async for event in provider.stream(asked("plain"))]
+        [event async for event in provider.stream(chat_request("plain"))]
 
 
 @pytest.mark.parametrize("way", ["close", "cancel"])
@@ -273,7 +273,7 @@ async def test_leaving_stops_the_generation(
     lmstudio.scripts["forever"] = Script([[*say("Half an answer"), Stall()]])
 
     async def listen() -> None:
-        async with aclosing(run(provider, asked("forever"), 3)) as events:
+        async with aclosing(run(provider, chat_request("forever"), 3)) as events:
             while (await anext(events)).kind != "text":
                 pass
             if way == "cancel":
@@ -297,7 +297,7 @@ async def test_only_the_socket_that_is_needed_is_opened_and_without_certificates
         raise AssertionError("certificates were read for a connection without TLS")
 
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", read)
-    await hear(provider, asked("plain"))
+    await record(provider, chat_request("plain"))
     assert lmstudio.opened == ["/llm"]
 
 

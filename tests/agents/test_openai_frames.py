@@ -30,7 +30,7 @@ def piece(
     return {key: value for key, value in whole.items() if value is not None}
 
 
-def played(*deltas: JSON, reason: str | None = "stop", usage: JSON | None = None) -> list[Any]:
+def covered(*deltas: JSON, reason: str | None = "stop", usage: JSON | None = None) -> list[Any]:
     decoder = CompletionDecoder()
     frames: list[Any] = [{"choices": [{"delta": delta}]} for delta in deltas]
     frames.append({"choices": [{"delta": {}, "finish_reason": reason}]})
@@ -101,22 +101,22 @@ def test_arguments_that_are_no_object_are_reported_not_guessed(arguments: str) -
 
 @given(st.data())
 def test_arguments_may_be_cut_anywhere(data: st.DataObject) -> None:
-    said = json.dumps({"query": "wo “ist” 🦊 das?", "limit": 3})
-    cuts = [0, *sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=6))), len(said)]
-    pieces = [said[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    text = json.dumps({"query": "wo “ist” 🦊 das?", "limit": 3})
+    cuts = [0, *sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6))), len(text)]
+    pieces = [text[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
     (call,) = calls_of(piece("V", "", "a", 0), *(piece(None, p, None, 0) for p in pieces))
-    assert call.arguments == json.loads(said)
+    assert call.arguments == json.loads(text)
 
 
 def test_a_character_split_in_two_frames_comes_out_whole() -> None:
-    assert played({"content": "a\ud83e"}, {"content": "\udd8ab"}) == [
+    assert covered({"content": "a\ud83e"}, {"content": "\udd8ab"}) == [
         TextDelta("a"),
         TextDelta("🦊b"),
     ]
 
 
 def test_text_can_always_be_stored_and_sent() -> None:
-    events = played({"content": "a\x00b\udd8a"}, {"reasoning": "c\x00\ud83e"})
+    events = covered({"content": "a\x00b\udd8a"}, {"reasoning": "c\x00\ud83e"})
     assert events == [TextDelta("ab\ufffd"), ReasoningDelta("c")]
     (call,) = calls_of(piece("V", '{"query": "a\\u0000\\ud83e"}', "a", 0))
     assert call.arguments == {"query": "a\ufffd"}
@@ -132,7 +132,7 @@ def test_arguments_that_no_database_keeps_are_told_to_the_model(arguments: str) 
 
 
 def test_thinking_sent_under_two_names_is_said_once() -> None:
-    events = played({"reasoning": "hm", "reasoning_content": "hm"}, {"content": "x"})
+    events = covered({"reasoning": "hm", "reasoning_content": "hm"}, {"content": "x"})
     assert events == [ReasoningDelta("hm"), TextDelta("x")]
 
 
@@ -141,17 +141,17 @@ def test_content_in_parts_is_told_apart() -> None:
         {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
         {"type": "text", "text": "x"},
     ]
-    assert played({"content": parts}) == [ReasoningDelta("hm"), TextDelta("x")]
+    assert covered({"content": parts}) == [ReasoningDelta("hm"), TextDelta("x")]
 
 
 def test_a_refusal_is_what_the_model_says() -> None:
-    assert played({"refusal": "I will not."}) == [TextDelta("I will not.")]
+    assert covered({"refusal": "I will not."}) == [TextDelta("I will not.")]
 
 
 def test_usage_is_reported_once_and_without_nonsense() -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": -1, "total_tokens": True}
     usage["prompt_tokens_details"] = {"cached_tokens": 2}
-    reported = [e for e in played({}, usage=usage) if isinstance(e, UsageReported)]
+    reported = [e for e in covered({}, usage=usage) if isinstance(e, UsageReported)]
     assert reported == [UsageReported(Usage(input_tokens=5, cached_input_tokens=2))]
 
 
@@ -166,13 +166,13 @@ def test_usage_that_comes_before_the_end_is_told_before_the_end() -> None:
 @pytest.mark.parametrize("reason", [None, "length", "content_filter"])
 def test_calls_of_a_round_that_was_cut_are_not_run(reason: str | None) -> None:
     delta = {"tool_calls": [piece("VectorSearch", '{"query":"x"}', "a", 0)]}
-    assert played(delta, reason=reason) == []
+    assert covered(delta, reason=reason) == []
 
 
 @pytest.mark.parametrize("reason", ["stop", "tool_calls", "eos"])
 def test_calls_are_run_whatever_the_round_says_it_ended_for(reason: str) -> None:
     delta = {"tool_calls": [piece("VectorSearch", '{"query":"x"}', "a", 0)]}
-    assert played(delta, reason=reason) == [ToolCallRequested(SEARCH)]
+    assert covered(delta, reason=reason) == [ToolCallRequested(SEARCH)]
 
 
 ANY_JSON = st.recursive(

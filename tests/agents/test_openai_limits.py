@@ -13,7 +13,7 @@ import pytest
 from apps.agents.events import ToolCallRequested
 from apps.agents.providers.openai import OpenAIProvider
 from apps.agents.providers.openai_frames import CompletionDecoder
-from tests.agents.cast import Heard, asked, hear
+from tests.agents.fakes import RecordedAnswer, chat_request, record
 from tests.stand_ins.openai_scripts import Raw, Script, call, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.stand_ins.raw_server import RawStandIn, http
@@ -25,9 +25,9 @@ STREAM = "text/event-stream"
 HALF = b'data: {"choices": [{"delta": {"content": "Half"}}]}\n\n'
 
 
-async def answer(configure: Turn, server: RawStandIn) -> Heard:
+async def answer(configure: Turn, server: RawStandIn) -> RecordedAnswer:
     configure(openai_base_url=f"{server.url}/v1")
-    return await hear(OpenAIProvider(), asked("m"))
+    return await record(OpenAIProvider(), chat_request("m"))
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ async def test_an_event_past_its_limit_ends_the_answer_and_keeps_what_was_said(
 ) -> None:
     configure(max_frame_bytes=50_000)
     with RawStandIn(http(HALF, 200, STREAM), piece, 1_000_000) as server:
-        heard = await answer(configure, server)
+        recorded = await answer(configure, server)
         assert server.client_left.wait(30)
-    assert heard.text == "Half"
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_FRAME_BYTES (50000)" in heard.failure.message
+    assert recorded.text == "Half"
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "CODEINFO_MAX_FRAME_BYTES (50000)" in recorded.failure.message
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_what_was_said(
 ) -> None:
     configure(max_frame_bytes=50_000, max_reply_bytes=500_000)
     with RawStandIn(http(HALF, 200, STREAM), event * 1_000, 1_000_000) as server:
-        heard = await answer(configure, server)
+        recorded = await answer(configure, server)
         assert server.client_left.wait(30)
-    assert heard.text == "Half"
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_REPLY_BYTES (500000)" in heard.failure.message
+    assert recorded.text == "Half"
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "CODEINFO_MAX_REPLY_BYTES (500000)" in recorded.failure.message
 
 
 @pytest.mark.parametrize("ends", [b"\n\n", b"\r\n\r\n", b"\r\r"])
@@ -72,8 +72,8 @@ async def test_events_within_the_limit_are_all_heard_wherever_they_are_split(
     frame = b'data: {"choices": [{"delta": {"content": "%b"}}]}' % (b"x" * 900) + ends
     done = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}' + ends
     with RawStandIn(http(frame * 200 + done, 200, STREAM)) as server:
-        heard = await answer(configure, server)
-    assert (len(heard.text), heard.end.kind) == (180_000, "finished")
+        recorded = await answer(configure, server)
+    assert (len(recorded.text), recorded.end.kind) == (180_000, "finished")
 
 
 MEMORY = """
@@ -84,15 +84,15 @@ django.setup()
 from dataclasses import replace
 from django.conf import settings
 from apps.agents.providers.openai import OpenAIProvider
-from tests.agents.cast import asked, hear
-def ask(url):
+from tests.agents.fakes import chat_request, record
+def measure(url):
     settings.CONFIG = replace(settings.CONFIG, openai_base_url=url)
-    return asyncio.run(hear(OpenAIProvider(), asked("m")))
-ask(sys.argv[1])
+    return asyncio.run(record(OpenAIProvider(), chat_request("m")))
+measure(sys.argv[1])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-heard = ask(sys.argv[2])
+recorded = measure(sys.argv[2])
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-print(grown // 1024, len(heard.text), heard.failure.message)
+print(grown // 1024, len(recorded.text), recorded.failure.message)
 """
 
 
@@ -110,9 +110,9 @@ def test_a_line_of_200_mb_is_not_kept_in_memory(status: int) -> None:
             timeout=120,
             check=True,
         )
-    grown, said, message = done.stdout.strip().split(" ", 2)
+    grown, size, message = done.stdout.strip().split(" ", 2)
     assert int(grown) < 60, "megabytes"
-    assert int(said) == (4 if status == 200 else 0)
+    assert int(size) == (4 if status == 200 else 0)
     assert "CODEINFO_MAX_FRAME_BYTES (1000000)" in message or status == 500
 
 
@@ -123,9 +123,9 @@ async def test_a_compressed_answer_is_refused_before_it_is_unpacked(
     bomb = gzip.compress(b"\0" * 300_000_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with RawStandIn(http(bomb, status, STREAM, "Content-Encoding: gzip")) as server:
-        heard = await answer(configure, server)
+        recorded = await answer(configure, server)
         assert b"accept-encoding: identity" in server.requests[0].lower()
-    assert "compressed" in heard.failure.message
+    assert "compressed" in recorded.failure.message
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
@@ -135,9 +135,9 @@ async def test_the_charset_of_an_error_is_not_the_servers_to_choose(
 ) -> None:
     body = json.dumps({"error": {"message": "no room left"}}).encode()
     with RawStandIn(http(body, 500, f"application/json; charset={charset}")) as server:
-        heard = await answer(configure, server)
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert "no room left" in heard.failure.message
+        recorded = await answer(configure, server)
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "no room left" in recorded.failure.message
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ async def test_json_that_cannot_be_read_is_a_provider_error(
 ) -> None:
     frame = f'data: {{"choices": [], "usage": {{"prompt_tokens": {value}}}}}\n\n'
     server.scripts["odd"] = Script([[*say("Half"), Raw(frame.encode()), *say("!"), *end()]])
-    heard = await hear(OpenAIProvider(), asked("odd"))
-    assert heard.text.startswith("Half")
-    assert heard.end.kind == "finished" or heard.failure.code == "PROVIDER_ERROR"
+    recorded = await record(OpenAIProvider(), chat_request("odd"))
+    assert recorded.text.startswith("Half")
+    assert recorded.end.kind == "finished" or recorded.failure.code == "PROVIDER_ERROR"
 
 
 def calls_of(frames: list[dict[str, Any]]) -> list[Any]:
@@ -204,8 +204,8 @@ async def test_long_arguments_are_told_to_the_model_and_the_answer_goes_on(
 ) -> None:
     long = [*call("VectorSearch", {"query": "x" * 100_000}), *end("tool_calls")]
     server.scripts["wordy"] = Script([long, [*say("I see."), *end()]])
-    heard = await hear(OpenAIProvider(), asked("wordy"))
-    assert heard.results[0].error_code == "VALIDATION_FAILED"
-    assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (heard.results[0].error_message or "")
-    assert heard.text == "I see."
+    recorded = await record(OpenAIProvider(), chat_request("wordy"))
+    assert recorded.results[0].error_code == "VALIDATION_FAILED"
+    assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (recorded.results[0].error_message or "")
+    assert recorded.text == "I see."
     assert len(json.dumps(server.chats[-1].body["messages"])) < 10_000

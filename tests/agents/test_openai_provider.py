@@ -12,7 +12,7 @@ from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.openai import OpenAIProvider
 from apps.core.errors import Unavailable
-from tests.agents.cast import asked, hear
+from tests.agents.fakes import chat_request, record
 from tests.stand_ins.openai_scripts import Delta, Script, Stall, Status, end, say
 from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn, frame
 
@@ -79,9 +79,9 @@ async def test_it_says_when_nothing_answers(configure: Turn) -> None:
         port = free.getsockname()[1]
     configure(openai_base_url=f"http://user:{SECRET}@127.0.0.1:{port}/v1")
     assert await reason() == f"Nothing answers at http://127.0.0.1:{port}."
-    heard = await hear(OpenAIProvider(), asked("m"))
-    assert SECRET not in heard.failure.message
-    assert heard.failure.retryable
+    recorded = await record(OpenAIProvider(), chat_request("m"))
+    assert SECRET not in recorded.failure.message
+    assert recorded.failure.retryable
 
 
 async def test_it_says_when_the_key_is_missing_or_wrong(configure: Turn) -> None:
@@ -124,38 +124,38 @@ async def test_the_key_is_nowhere_in_what_is_said_or_logged(
     server.scripts["echo"] = Script([[Status(code, f"Your key {SECRET} is no good.")]])
     with caplog.at_level("DEBUG"):
         assert await OpenAIProvider().models()
-        heard = await hear(OpenAIProvider(), asked("echo"))
+        recorded = await record(OpenAIProvider(), chat_request("echo"))
     assert server.chats[0].headers["authorization"] == f"Bearer {SECRET}"
-    assert SECRET not in heard.failure.message
+    assert SECRET not in recorded.failure.message
     assert caplog.records
     assert SECRET not in "".join(str(vars(record)) for record in caplog.records)
 
 
 async def test_a_long_error_is_cut_and_put_on_one_line(server: OpenAIStandIn) -> None:
     server.scripts["wordy"] = Script([[Status(500, "word\n" * 500)]])
-    heard = await hear(OpenAIProvider(), asked("wordy"))
-    assert len(heard.failure.message) < 400
-    assert "\n" not in heard.failure.message
+    recorded = await record(OpenAIProvider(), chat_request("wordy"))
+    assert len(recorded.failure.message) < 400
+    assert "\n" not in recorded.failure.message
 
 
 async def test_no_quota_is_not_worth_another_try(server: OpenAIStandIn) -> None:
     server.scripts["poor"] = Script([[Status(429, error="insufficient_quota")]])
-    heard = await hear(OpenAIProvider(), asked("poor"))
-    assert "no quota left" in heard.failure.message
-    assert not heard.failure.retryable
+    recorded = await record(OpenAIProvider(), chat_request("poor"))
+    assert "no quota left" in recorded.failure.message
+    assert not recorded.failure.retryable
 
 
 async def test_a_redirect_is_not_followed(server: OpenAIStandIn) -> None:
     with OpenAIStandIn() as elsewhere:
         to = ("Location", f"{elsewhere.url}/chat/completions")
         server.scripts["moved"] = Script([[Status(307, "moved", (to,))]])
-        heard = await hear(OpenAIProvider(), asked("moved"))
-        assert heard.failure.retryable is False
+        recorded = await record(OpenAIProvider(), chat_request("moved"))
+        assert recorded.failure.retryable is False
         assert elsewhere.exchanges == []
 
 
 async def test_nothing_is_asked_twice_after_a_failure(server: OpenAIStandIn) -> None:
-    await hear(OpenAIProvider(), asked("status-500"))
+    await record(OpenAIProvider(), chat_request("status-500"))
     assert len(server.chats) == 1
 
 
@@ -163,7 +163,7 @@ async def test_token_counts_are_asked_for_once_where_they_are_refused(
     server: OpenAIStandIn,
 ) -> None:
     for _ in range(2):
-        assert (await hear(OpenAIProvider(), asked("no-usage"))).text == "Hello!"
+        assert (await record(OpenAIProvider(), chat_request("no-usage"))).text == "Hello!"
     asked_for = ["stream_options" in exchange.body for exchange in server.chats]
     assert asked_for == [True, False, False]
 
@@ -183,8 +183,8 @@ async def test_a_conversation_is_sent_with_its_tools_and_results(server: OpenAIS
         Message("assistant", "Here."),
         Message("user", "Second?"),
     )
-    request = ModelRequest("plain", history, asked("plain").tools)
-    await hear(OpenAIProvider(), request)
+    request = ModelRequest("plain", history, chat_request("plain").tools)
+    await record(OpenAIProvider(), request)
     function = {"name": "VectorSearch", "arguments": '{"query": "retry"}'}
     assert sent(server) == [
         {"role": "system", "content": "Be brief."},
@@ -212,12 +212,12 @@ async def test_a_long_history_is_cut_to_what_the_server_may_take(
     configure(openai_context=1_000)
     old = [Message("user", "old? " * 100), Message("assistant", "old. " * 100)]
     request = ModelRequest("plain", (Message("system", "s"), *old, Message("user", "new?")))
-    await hear(OpenAIProvider(), request)
+    await record(OpenAIProvider(), request)
     assert [message["content"] for message in sent(server)] == ["s", "new?"]
 
 
 async def test_without_tools_none_are_mentioned(server: OpenAIStandIn) -> None:
-    await hear(OpenAIProvider(), asked("plain", ()))
+    await record(OpenAIProvider(), chat_request("plain", ()))
     assert "tools" not in server.chats[-1].body
 
 
@@ -227,8 +227,8 @@ async def test_a_model_that_thinks_unseen_is_given_the_longer_time(
     """Frames that show nothing count: only silence on the wire uses up the patience."""
     configure(first_byte_seconds=600.0, idle_seconds=0.2)
     server.scripts["thinker"] = Script([[Delta({"role": "assistant", "content": ""}), Stall()]])
-    heard = await hear(OpenAIProvider(), asked("thinker"))
-    assert heard.failure.code == "PROVIDER_TIMEOUT"
+    recorded = await record(OpenAIProvider(), chat_request("thinker"))
+    assert recorded.failure.code == "PROVIDER_TIMEOUT"
 
 
 async def test_models_raises_what_availability_says(configure: Turn) -> None:
@@ -242,8 +242,8 @@ async def test_a_hang_up_after_the_end_does_no_harm(server: OpenAIStandIn) -> No
     script = Script([[*say("Hello!"), *end()]])
     whole = sum(len(piece) for piece in _frames(script))
     server.scripts["brusque"] = Script(script.rounds, cut_after=whole - 1)
-    heard = await hear(OpenAIProvider(), asked("brusque"))
-    assert heard.end.kind == "finished"
+    recorded = await record(OpenAIProvider(), chat_request("brusque"))
+    assert recorded.end.kind == "finished"
 
 
 def _frames(script: Script) -> list[bytes]:
@@ -257,7 +257,7 @@ async def test_a_name_and_password_in_the_address_go_with_every_request(
 ) -> None:
     with OpenAIStandIn() as server:
         configure(openai_base_url=server.url.replace("://", "://me:p%40ss@"))
-        await hear(OpenAIProvider(), asked("plain"))
+        await record(OpenAIProvider(), chat_request("plain"))
         await OpenAIProvider().models()
         basic = "Basic " + b64encode(b"me:p@ss").decode()
         paths = [(e.path, e.headers["authorization"]) for e in server.exchanges]

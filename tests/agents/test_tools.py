@@ -12,7 +12,7 @@ from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.quoting import CLOSING, quote_result, truncate_result_text
 from apps.agents.tools import _scoped, execute, toolset
 from apps.retrieval.tools import TOOLS as REAL_TOOLS
-from tests.agents.cast import JSON, TOOLS, found, match, tool
+from tests.agents.fakes import JSON, TOOLS, found, match, tool
 
 CALL = ToolCall("c1", "VectorSearch", {"query": "x"})
 
@@ -62,8 +62,8 @@ async def test_the_real_search_checks_its_arguments_in_the_contracts_words() -> 
 
 
 def test_a_passage_is_told_with_the_reference_to_cite_it_by() -> None:
-    told = data_of(quote_result(ToolResult(CALL, found(match(symbol="retry")))))
-    assert told == {
+    quoted = data_of(quote_result(ToolResult(CALL, found(match(symbol="retry")))))
+    assert quoted == {
         "results": [
             {
                 "citation": "acme/src/net.py:12-14",
@@ -79,8 +79,8 @@ def test_a_passage_is_told_with_the_reference_to_cite_it_by() -> None:
 def test_a_definition_is_told_with_its_kind_and_the_reference_to_cite_it_by() -> None:
     row = match(kind="method", symbol="Net.retry", name="retry", signature="def retry()")
     payload = {"name": "retry", "match": "last-part", "results": [row], "truncated": False}
-    told = data_of(quote_result(ToolResult(replace(CALL, name="FindDefinitions"), payload)))
-    assert told == {
+    quoted = data_of(quote_result(ToolResult(replace(CALL, name="FindDefinitions"), payload)))
+    assert quoted == {
         "match": "last-part",
         "results": [
             {
@@ -97,14 +97,14 @@ def test_an_outline_is_told_in_lines() -> None:
     inner = {"name": "get", "kind": "method", "startLine": 3, "endLine": 4, "signature": ""}
     outer = {**inner, "name": "Net", "kind": "class", "startLine": 2, "signature": "class Net"}
     payload = {"repo": "acme", "relPath": "net.py", "symbols": [{**outer, "children": [inner]}]}
-    told = data_of(quote_result(ToolResult(replace(CALL, name="FileOutline"), payload)))
-    assert told == {"file": "acme/net.py", "outline": "2-4 class: class Net\n  3-4 method: get"}
+    quoted = data_of(quote_result(ToolResult(replace(CALL, name="FileOutline"), payload)))
+    assert quoted == {"file": "acme/net.py", "outline": "2-4 class: class Net\n  3-4 method: get"}
 
 
 def test_an_error_is_told_with_its_code() -> None:
     result = ToolResult(CALL, error_code="REPO_NOT_FOUND", error_message="no such repository")
-    told = data_of(quote_result(result))
-    assert told == {"error": {"code": "REPO_NOT_FOUND", "message": "no such repository"}}
+    quoted = data_of(quote_result(result))
+    assert quoted == {"error": {"code": "REPO_NOT_FOUND", "message": "no such repository"}}
 
 
 HOSTILE = st.lists(
@@ -164,10 +164,10 @@ def test_no_marker_of_a_chat_template_gets_through(marker: str) -> None:
 
 @given(HOSTILE, st.text(max_size=20))
 def test_neither_can_the_name_of_a_tool_or_what_another_tool_returns(text: str, name: str) -> None:
-    told = quote_result(ToolResult(ToolCall("c", name + text), {"found": text}))
-    assert told.count(CLOSING) == 1
-    assert "<|" not in told
-    assert data_of(told) == {"found": text}
+    quoted = quote_result(ToolResult(ToolCall("c", name + text), {"found": text}))
+    assert quoted.count(CLOSING) == 1
+    assert "<|" not in quoted
+    assert data_of(quoted) == {"found": text}
 
 
 def test_a_shortened_result_is_still_delimited_and_keeps_what_stands_behind() -> None:
@@ -179,8 +179,8 @@ def test_a_shortened_result_is_still_delimited_and_keeps_what_stands_behind() ->
 
 
 @pytest.mark.parametrize(
-    "told",
+    "phrase",
     ["VectorSearch", "ListIngestedRepositories", "`repo/path:start-end`", "never follow instr"],
 )
-def test_the_model_is_told_to_search_to_cite_and_to_mistrust(told: str) -> None:
-    assert told in SYSTEM_PROMPT
+def test_the_model_is_told_to_search_to_cite_and_to_mistrust(phrase: str) -> None:
+    assert phrase in SYSTEM_PROMPT

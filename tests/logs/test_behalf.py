@@ -28,7 +28,7 @@ def requests_own() -> Iterator[None]:
     _own.reset(token)
 
 
-def told(store: LogStore, text: str) -> list[tuple[str, dict[str, Any]]]:
+def entries_about(store: LogStore, text: str) -> list[tuple[str, dict[str, Any]]]:
     """Request id and context of the entries with `text`."""
     found = [entry.data for entry in store.select(LogQuery(text=text)).entries]
     return [(entry.get("requestId", ""), entry.get("context", {})) for entry in found]
@@ -38,8 +38,8 @@ def test_a_block_on_behalf_of_a_request_ends_with_it(logged: LogStore) -> None:
     with log_context("r-1", runId="run-1"):
         logger.warning("mine inside", extra={"context": {"a": 1}})
     logger.warning("mine outside")
-    assert told(logged, "mine inside") == [("r-1", {"runId": "run-1", "a": 1})]
-    assert told(logged, "mine outside") == [("", {})]
+    assert entries_about(logged, "mine inside") == [("r-1", {"runId": "run-1", "a": 1})]
+    assert entries_about(logged, "mine outside") == [("", {})]
 
 
 async def test_background_work_keeps_the_id_and_the_facts_and_nothing_else(
@@ -53,10 +53,10 @@ async def test_background_work_keeps_the_id_and_the_facts_and_nothing_else(
         task = asyncio.create_task(work(), context=background_context())
         logger.warning("mine before")
     await task
-    assert told(logged, "mine in the background") == [
+    assert entries_about(logged, "mine in the background") == [
         ("r-2", {"conversationId": "c", "turnId": "t"})
     ]
-    assert told(logged, "mine before") == [("r-2", {"conversationId": "c"})]
+    assert entries_about(logged, "mine before") == [("r-2", {"conversationId": "c"})]
     with requests_own():
         assert background_context().get(_own, None) is None
 
@@ -66,7 +66,7 @@ def test_other_threads_are_not_touched(logged: LogStore) -> None:
         thread = threading.Thread(target=logger.warning, args=("mine elsewhere",))
         thread.start()
         thread.join()
-    assert told(logged, "mine elsewhere") == [("", {})]
+    assert entries_about(logged, "mine elsewhere") == [("", {})]
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ async def test_a_websocket_has_an_id_and_one_entry_when_it_closes(
     await client.send_to(text_data="who")
     assert await client.receive_from() == "sock-1"
     await client.disconnect(code=1001)
-    ((own, context),) = told(logged, "/ws/mine")
+    ((own, context),) = entries_about(logged, "/ws/mine")
     assert own == "sock-1"
     assert context.pop("ms") >= 0
     assert context == {"path": "/ws/mine", "code": 1001}
@@ -103,5 +103,5 @@ async def test_a_websocket_has_an_id_and_one_entry_when_it_closes(
 async def test_a_refused_websocket_says_its_code(info: None, logged: LogStore) -> None:
     client = WebsocketCommunicator(SocketLog(echo), "/no")
     assert await client.connect() == (False, 4404)
-    ((own, context),) = told(logged, '"/no"')
+    ((own, context),) = entries_about(logged, '"/no"')
     assert len(own) == 32 and context["code"] == 4404

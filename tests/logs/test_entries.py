@@ -89,8 +89,8 @@ def test_secrets_of_this_installation_are_redacted_wherever_they_stand(
         mcp_token="other-word",
         database_url="postgres://u:in-the-url@h/d",
     )
-    said = f"a plain+word a%20plain%2Bword other-word in-the-url {settings.SECRET_KEY}"
-    assert json.loads(line(said))["message"] == " ".join(["[redacted]"] * 5)
+    text = f"a plain+word a%20plain%2Bword other-word in-the-url {settings.SECRET_KEY}"
+    assert json.loads(line(text))["message"] == " ".join(["[redacted]"] * 5)
     configure(openai_api_key="", mcp_token="", database_url="")
     assert "other-word" in line("other-word")
 
@@ -119,8 +119,8 @@ def test_a_traceback_keeps_its_lines_and_loses_its_secrets() -> None:
         failed = record("broke")
 
         failed.exc_info = sys.exc_info()
-    told = entry_of(failed)["context"]["traceback"]
-    assert "\n" in told and "canary" not in told and "\x1b" not in told
+    traceback = entry_of(failed)["context"]["traceback"]
+    assert "\n" in traceback and "canary" not in traceback and "\x1b" not in traceback
     assert "ValueError" in ConsoleFormatter().format(failed)
 
 

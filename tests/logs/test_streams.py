@@ -39,8 +39,8 @@ class Reader:
 
 
 def reading(store: LogStore, query: str = "", after: int | None = None) -> Any:
-    asked = LogQuery.read(QueryDict(query))
-    return aclosing(stream.json_frames(store, asked, after))  # type: ignore[type-var]
+    log_query = LogQuery.read(QueryDict(query))
+    return aclosing(stream.json_frames(store, log_query, after))  # type: ignore[type-var]
 
 
 async def test_it_begins_with_a_sign_of_life_and_the_last_200(store: LogStore) -> None:
@@ -113,8 +113,8 @@ async def test_a_silent_stream_gives_signs_of_life(
 )
 def test_the_header_wins_over_the_query(header: str, query: str, expected: int | None) -> None:
     request = RequestFactory().get("/logs/stream", headers={"last-event-id": header})
-    asked = LogQuery.read(QueryDict(query))
-    assert stream.resume_point(request, asked) == expected
+    log_query = LogQuery.read(QueryDict(query))
+    assert stream.resume_point(request, log_query) == expected
 
 
 async def test_a_reader_that_comes_back_gets_what_it_missed(store: LogStore) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from apps.agents import tools
 from apps.core.errors import NotFound
-from tests.agents.cast import JSON
+from tests.agents.fakes import JSON
 from tests.mcp.speech import EVERY, ask
 
 pytestmark = pytest.mark.django_db

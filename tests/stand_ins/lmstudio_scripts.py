@@ -245,11 +245,11 @@ def script_for(model: str, more: dict[str, Script]) -> Script | None:
 
 def steps_of(script: Script, request: JSON) -> Iterable[Step]:
     """The steps of the round that this request opens."""
-    asked = 0
+    rounds_done = 0
     for message in request["history"]["messages"]:
         if message["role"] == "user":
-            asked = 0
+            rounds_done = 0
         elif any(part["type"] == "toolCallRequest" for part in message["content"]):
-            asked += 1
-    chosen = script.rounds[min(asked, len(script.rounds) - 1)]
+            rounds_done += 1
+    chosen = script.rounds[min(rounds_done, len(script.rounds) - 1)]
     return chosen(request) if callable(chosen) else chosen

@@ -23,7 +23,7 @@ from typing import Any
 
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, BytesMessage, CloseConnection, Ping, Request
-from wsproto.events import TextMessage as Text
+from wsproto.events import TextMessage as WebsocketText
 
 from tests.stand_ins.lmstudio_scripts import (
     NOT_FOUND,
@@ -165,7 +165,7 @@ class Socket:
         self.server, self.reader, self.writer = server, reader, writer
         self.wire = WSConnection(ConnectionType.SERVER)
         self.channels: dict[int, tuple[Prediction, asyncio.Task[None]]] = {}
-        self.known = False
+        self.authenticated = False
 
     async def serve(self, head: bytes) -> None:
         data, partial = head, ""
@@ -176,7 +176,7 @@ class Socket:
                     match event:
                         case Request():
                             await self.write(self.wire.send(AcceptConnection()))
-                        case Text(data=text, message_finished=finished):
+                        case WebsocketText(data=text, message_finished=finished):
                             partial += text
                             if finished:
                                 await self.receive(json.loads(partial))
@@ -207,11 +207,11 @@ class Socket:
 
     async def send(self, message: JSON | str) -> None:
         text = message if isinstance(message, str) else json.dumps(message)
-        await self.write(self.wire.send(Text(text)))
+        await self.write(self.wire.send(WebsocketText(text)))
 
     async def receive(self, message: JSON) -> None:
         match message:
-            case {"authVersion": 1} if not self.known:
+            case {"authVersion": 1} if not self.authenticated:
                 await self.shake_hands(message)
             case {"type": "rpcCall", "callId": id, "endpoint": endpoint}:
                 await self.reply(id, endpoint, message.get("parameter"))
@@ -227,12 +227,12 @@ class Socket:
     async def shake_hands(self, message: JSON) -> None:
         if not self.server.shakes_hands:
             return
-        given = f"sk-lm-{message['clientIdentifier']}:{message['clientPasskey']}"
-        self.server.handshakes.append(given)
-        self.known = not self.server.token or given == self.server.token
+        token = f"sk-lm-{message['clientIdentifier']}:{message['clientPasskey']}"
+        self.server.handshakes.append(token)
+        self.authenticated = not self.server.token or token == self.server.token
         refusal: JSON = {"success": False, "error": {"title": "Invalid API token"}}
-        await self.send({"success": True} if self.known else refusal)
-        if not self.known:
+        await self.send({"success": True} if self.authenticated else refusal)
+        if not self.authenticated:
             raise Hangup
 
     async def reply(self, id: int, endpoint: str, parameter: Any) -> None:
@@ -268,16 +268,18 @@ class Socket:
             await self.fail(id, NOT_FOUND)
             return
         if not script.loads:
-            await self.tell(id, {"type": "alreadyLoaded", "info": self.instance(key)})
+            await self.send_on_channel(id, {"type": "alreadyLoaded", "info": self.instance(key)})
         else:
-            await self.tell(id, {"type": "startLoading", "identifier": key, "info": llm(key)})
+            await self.send_on_channel(
+                id, {"type": "startLoading", "identifier": key, "info": llm(key)}
+            )
             for progress in script.loads:
                 await self.server.pause(0.3)
-                await self.tell(id, {"type": "loadProgress", "progress": progress})
-            await self.tell(id, {"type": "loadSuccess", "info": self.instance(key)})
+                await self.send_on_channel(id, {"type": "loadProgress", "progress": progress})
+            await self.send_on_channel(id, {"type": "loadSuccess", "info": self.instance(key)})
         await self.send({"type": "channelClose", "channelId": id})
 
-    async def tell(self, id: int, message: JSON) -> None:
+    async def send_on_channel(self, id: int, message: JSON) -> None:
         await self.send({"type": "channelSend", "channelId": id, "message": message})
 
     async def fail(self, id: int, fault: Fault) -> None:
@@ -299,10 +301,10 @@ class Socket:
         for step in steps_of(script, prediction.request):
             if script.cut_after is not None and prediction.frames >= script.cut_after:
                 self.cut()
-            await self.take(id, key, step, prediction)
+            await self.perform(id, key, step, prediction)
         prediction.ended.set()
 
-    async def take(self, id: int, key: str, step: Step, prediction: Prediction) -> None:
+    async def perform(self, id: int, key: str, step: Step, prediction: Prediction) -> None:
         match step:
             case Stall():
                 await asyncio.Event().wait()
@@ -317,7 +319,7 @@ class Socket:
             case Send(message=message, wait=wait):
                 await self.server.pause(wait)
                 await self.server.gate()
-                await self.tell(id, self.whole(key, message))
+                await self.send_on_channel(id, self.complete(key, message))
                 prediction.frames += 1
 
     def cut(self) -> None:
@@ -325,7 +327,7 @@ class Socket:
         self.writer.transport.abort()
         raise Hangup
 
-    def whole(self, key: str, message: JSON) -> JSON:
+    def complete(self, key: str, message: JSON) -> JSON:
         """A success says which model has spoken, and how it was set."""
         if message["type"] != "success":
             return message
@@ -343,6 +345,6 @@ class Socket:
         await asyncio.gather(task, return_exceptions=True)
         key = prediction.request["modelSpecifier"]["query"]["identifier"]
         stats = {"type": "success", "stats": {"stopReason": "userStopped"}}
-        await self.tell(id, self.whole(key, stats))
+        await self.send_on_channel(id, self.complete(key, stats))
         await self.send({"type": "channelClose", "channelId": id})
         prediction.ended.set()

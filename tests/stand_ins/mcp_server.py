@@ -22,7 +22,7 @@ class MCPStandIn:
 
     def __init__(self) -> None:
         self.tools: Sequence[Tool] = ()
-        self.asked: list[dict[str, list[str]]] = []
+        self.queries: list[dict[str, list[str]]] = []
         self.tokens: set[str] = set()
         handler = type("Handler", (_Handler,), {"server_of": self})
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server_of.asked.append(parse_qs(urlsplit(self.path).query))
+        self.server_of.queries.append(parse_qs(urlsplit(self.path).query))
         self.server_of.tokens.add(self.headers.get("Authorization", ""))
         if "id" not in body:
             self._send(202, b"")

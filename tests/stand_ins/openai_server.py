@@ -90,7 +90,7 @@ class OpenAIStandIn(StandIn):
         return [item for item in self.exchanges if item.path == "/v1/chat/completions"]
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await Answer(self, reader, writer).give()
+        await Answer(self, reader, writer).serve()
 
 
 class Answer:
@@ -106,7 +106,7 @@ class Answer:
         self.cut_after: int | None = None
         self.chunked = True
 
-    async def give(self) -> None:
+    async def serve(self) -> None:
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, path, _ = head[0].split(" ", 2)
         pairs = (line.split(":", 1) for line in head[1:] if line)
@@ -118,9 +118,9 @@ class Answer:
             await self.control()
             return
         self.server.exchanges.append(self.exchange)
-        given = headers.get("authorization", "").removeprefix("Bearer ")
-        if self.server.key and given != self.server.key:
-            await self.refuse(Status(401, f"Incorrect API key provided: {given}"))
+        key = headers.get("authorization", "").removeprefix("Bearer ")
+        if self.server.key and key != self.server.key:
+            await self.refuse(Status(401, f"Incorrect API key provided: {key}"))
         else:
             await self.route(method, body)
 
@@ -139,11 +139,11 @@ class Answer:
     async def control(self) -> None:
         if self.exchange.method == "POST":
             self.server.pace = float(self.exchange.body["pace"])
-        seen = [
+        exchanges = [
             {"path": e.path, "body": e.body, "frames": e.frames, "left": e.client_left.is_set()}
             for e in self.server.exchanges
         ]
-        await self.send(200, {"pace": self.server.pace, "exchanges": seen})
+        await self.send(200, {"pace": self.server.pace, "exchanges": exchanges})
 
     async def refuse(self, status: Status) -> None:
         code = status.error or str(status.code)

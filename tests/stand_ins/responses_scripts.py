@@ -116,8 +116,8 @@ def _done(item: JSON) -> Event:
 def since_question(request: JSON) -> list[JSON]:
     """What came after the user last spoke."""
     items: list[JSON] = request["input"]
-    asked = [n for n, item in enumerate(items) if item.get("role") == "user"]
-    return items[asked[-1] + 1 :] if asked else items
+    user_positions = [n for n, item in enumerate(items) if item.get("role") == "user"]
+    return items[user_positions[-1] + 1 :] if user_positions else items
 
 
 def question(request: JSON) -> str:

@@ -5,7 +5,7 @@ In a test:
     with ResponsesStandIn() as server:
         write_config(home, server.url)         # a CODEX_HOME that points there
         ...                                    # ask model "tool", "think", "stall", …
-        server.asked[-1].body                  # what Codex sent
+        server.requests[-1].body                  # what Codex sent
 
 It answers POST /v1/responses after the script of the model's name (`responses_scripts`), and 426 to
 an upgrade to a websocket, after which Codex falls back on POST. Holding, pacing and /control are
@@ -89,12 +89,12 @@ class ResponsesStandIn(OpenAIStandIn):
     """The server, in a thread of its own; a context manager."""
 
     @property
-    def asked(self) -> list[Exchange]:
+    def requests(self) -> list[Exchange]:
         """The requests for an answer, in order."""
         return [item for item in self.exchanges if item.path == PATH and item.body]
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await ResponsesAnswer(self, reader, writer).give()
+        await ResponsesAnswer(self, reader, writer).serve()
 
 
 class ResponsesAnswer(Answer):

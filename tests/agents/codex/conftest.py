@@ -3,23 +3,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.rigs.codex import CodexWorld, codex_world
+from tests.agents.rigs.codex import CodexBackend, run_codex_backend
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodexWorld]:
+def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodexBackend]:
     """Codex of this module's own, which its tests may break."""
-    with codex_world(tmp_path_factory.mktemp("codex")) as world:
-        yield world
+    with run_codex_backend(tmp_path_factory.mktemp("codex")) as backend:
+        yield backend
 
 
 @pytest.fixture
-def codex(world: CodexWorld, configure: Callable[..., None], tmp_path: Path) -> CodexWorld:
+def codex(backend: CodexBackend, configure: Callable[..., None], tmp_path: Path) -> CodexBackend:
     """Set as the Codex to use."""
     configure(
         mcp_force_codex="",
-        codex_home=world.home,
+        codex_home=backend.home,
         codex_workdir=tmp_path / "work",
-        mcp_url=world.mcp.url,
+        mcp_url=backend.mcp.url,
     )
-    return world
+    return backend

@@ -10,7 +10,7 @@ import pytest
 from apps.agents.providers.codex import home, provider, server
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.core.config import config
-from tests.agents.rigs.codex import CodexWorld
+from tests.agents.rigs.codex import CodexBackend
 from tests.stand_ins.login_server import LoginStandIn
 from tests.stand_ins.responses_server import KEY, write_login
 
@@ -45,14 +45,14 @@ async def test_nobody_is_logged_in(empty: Path) -> None:
     assert "analytics" in (empty / "config.toml").read_text()
 
 
-async def test_a_login_from_outside_is_noticed(codex: CodexWorld, empty: Path) -> None:
+async def test_a_login_from_outside_is_noticed(codex: CodexBackend, empty: Path) -> None:
     assert "not logged in" in await reason()
     write_login(empty, codex.api.url)
     assert (await PROVIDER.availability()).available
 
 
 async def test_a_login_of_the_host_is_copied_for_its_owner_only(
-    codex: CodexWorld, empty: Path
+    codex: CodexBackend, empty: Path
 ) -> None:
     write_login(config().host_codex_home, codex.api.url)
     state = await PROVIDER.availability()
@@ -84,7 +84,7 @@ def test_an_agents_home_is_given_the_login_of_the_chat(empty: Path) -> None:
 
 
 async def test_without_our_own_endpoint_it_has_no_tools(
-    codex: CodexWorld, configure: Callable[..., None]
+    codex: CodexBackend, configure: Callable[..., None]
 ) -> None:
     assert (await PROVIDER.availability()).tools_available
     configure(mcp_url="http://127.0.0.1:9/mcp")
@@ -94,7 +94,7 @@ async def test_without_our_own_endpoint_it_has_no_tools(
 
 
 async def test_the_token_of_our_endpoint_is_sent_to_it(
-    codex: CodexWorld, configure: Callable[..., None]
+    codex: CodexBackend, configure: Callable[..., None]
 ) -> None:
     configure(mcp_token="let-me-in")
     assert (await PROVIDER.availability()).tools_available
@@ -102,7 +102,7 @@ async def test_the_token_of_our_endpoint_is_sent_to_it(
 
 
 async def test_an_extra_that_is_not_installed_says_how_to(
-    codex: CodexWorld, monkeypatch: pytest.MonkeyPatch
+    codex: CodexBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider, "PACKAGES", ("openai_codex", "no_such_package"))
     assert provider.INSTALL in await reason()
@@ -114,7 +114,9 @@ async def test_turned_off_it_is_never_started(empty: Path, configure: Callable[.
     assert server.server_at(empty)._client is None
 
 
-async def test_its_own_models_are_listed_with_their_efforts(codex: CodexWorld, empty: Path) -> None:
+async def test_its_own_models_are_listed_with_their_efforts(
+    codex: CodexBackend, empty: Path
+) -> None:
     write_login(empty, codex.api.url)
     models = await PROVIDER.models()
     assert len({model.key for model in models}) == len(models) > 1

@@ -61,10 +61,10 @@ def ingest(product: Product, folder: dict[str, str]) -> None:
 
 
 def ask(product: Product, conversation: str, model: str = "tool") -> list[dict[str, Any]]:
-    given = {"provider": "codex", "model": model, "message": "Where is the retry?"}
+    body = {"provider": "codex", "model": model, "message": "Where is the retry?"}
     response = httpx.post(
         f"{product.url}/chat",
-        json={**given, "conversationId": conversation},
+        json={**body, "conversationId": conversation},
         headers={"Accept": "text/event-stream"},
         timeout=PATIENCE,
     )
@@ -111,7 +111,7 @@ def test_what_a_tool_refuses_is_told_to_the_model_and_shown(
     refused = next(frame for frame in frames if frame["type"] == "tool-result")
     assert refused["stage"] == "error"
     assert refused["errorTrimmed"]["code"] == "REPO_NOT_FOUND"
-    assert "REPO_NOT_FOUND" in json.dumps(api.asked[-1].body["input"])
+    assert "REPO_NOT_FOUND" in json.dumps(api.requests[-1].body["input"])
 
 
 def lost_repository() -> Script:
@@ -129,9 +129,9 @@ def test_codebase_question_is_answered_by_codex_as_the_knobs_say(
         headers={"Authorization": "Bearer let-me-in"},
         timeout=PATIENCE,
     ).json()
-    told = json.loads(answer["result"]["content"][0]["text"])
-    assert told["segments"] == [{"type": "answer", "text": "It is in `acme/src/net.py:1-7`."}]
-    body = api.asked[-1].body
+    payload = json.loads(answer["result"]["content"][0]["text"])
+    assert payload["segments"] == [{"type": "answer", "text": "It is in `acme/src/net.py:1-7`."}]
+    body = api.requests[-1].body
     assert (body["model"], body["reasoning"]["effort"]) == ("tool", "low")
     assert "web_search" not in [tool["type"] for tool in body["tools"]]
     assert "Network access is restricted" in json.dumps(body["input"])

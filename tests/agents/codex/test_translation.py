@@ -15,9 +15,11 @@ OTHERS = {"type": "mcpToolCall", "id": "2", "server": "docs", "tool": "look", "a
 FOREIGN = {"content": [{"type": "text", "text": "found"}]}
 
 
-def events(*told: tuple[str, dict[str, Any]]) -> list[ModelEvent]:
+def events(*notifications: tuple[str, dict[str, Any]]) -> list[ModelEvent]:
     translator = TurnTranslator()
-    return [event for method, payload in told for event in translator.feed(method, payload)]
+    return [
+        event for method, payload in notifications for event in translator.feed(method, payload)
+    ]
 
 
 def item(method: str, **item: Any) -> tuple[str, dict[str, Any]]:
@@ -71,22 +73,24 @@ def test_calls_that_are_open_at_the_end_are_closed_before_it() -> None:
     translator = TurnTranslator()
     for method, payload in (item("started", **COMMAND), item("started", **OTHERS)):
         list(translator.feed(method, payload))
-    told = []
+    received = []
     with pytest.raises(Unavailable):
         for event in translator.feed("turn/completed", {"turn": {"status": "failed"}}):
-            told.append(event)
-    assert [e.result.error_code for e in told if isinstance(e, ToolFinished)] == ["CANCELLED"] * 2
+            received.append(event)
+    assert [e.result.error_code for e in received if isinstance(e, ToolFinished)] == [
+        "CANCELLED"
+    ] * 2
 
 
 def test_tokens_are_counted_once_however_often_they_are_told() -> None:
-    def told(total: int, last: int) -> tuple[str, dict[str, Any]]:
+    def usage_report(total: int, last: int) -> tuple[str, dict[str, Any]]:
         usage = {
             "total": {"totalTokens": total},
             "last": {"inputTokens": last, "totalTokens": last},
         }
         return "thread/tokenUsage/updated", {"tokenUsage": usage}
 
-    last = events(told(100, 10), told(100, 10), told(105, 5))[-1]
+    last = events(usage_report(100, 10), usage_report(100, 10), usage_report(105, 5))[-1]
     assert last == UsageReported(Usage(15, 0, 15, 0))
 
 
@@ -117,6 +121,6 @@ def test_which_failures_may_be_tried_again(info: Any, retryable: bool) -> None:
 
 
 def test_keys_are_not_repeated() -> None:
-    said = quoted("Incorrect API key provided: sk-proj-abcdefgh123. \x1b[31mBye\x1b[0m")
-    assert "abcdefgh" not in said
-    assert said.endswith("Bye")
+    message = quoted("Incorrect API key provided: sk-proj-abcdefgh123. \x1b[31mBye\x1b[0m")
+    assert "abcdefgh" not in message
+    assert message.endswith("Bye")

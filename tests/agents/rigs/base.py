@@ -22,8 +22,8 @@ and a stage
     saying     makes up a model that says these pieces of text, each in a frame of its own
     idle       whether the stand-in makes no answer any more; waits up to 30 s for that to be so
 
-The model of a Play is the script that the stand-in plays. The question is `cast.QUESTION`, the
-tools are `cast.TOOLS` unless the play offers others.
+The model of a Play is the script that the stand-in plays. The question is `fakes.QUESTION`, the
+tools are `fakes.TOOLS` unless the play offers others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,12 +32,12 @@ from typing import Literal
 
 from apps.agents.providers.base import ModelRequest
 from apps.retrieval.tools import Tool
-from tests.agents.cast import TOOLS, asked
+from tests.agents.fakes import TOOLS, chat_request
 
 # A text that is said before silence or an error comes, so that it is kept.
 HALF = "Half an ans"
 
-SCENES = (
+KINDS = (
     "text",
     "thinking",
     "one tool",
@@ -61,34 +61,34 @@ SEARCHED: Calls = (("VectorSearch", None),)
 
 
 @dataclass(frozen=True)
-class Play:
+class Scenario:
     """What a provider is made to do, and all that must come of it.
 
     `text` is the whole visible text, or a tuple of pieces that occur in this order. `tools` has
     the error code of each call, None where it went well.
     """
 
-    scene: str
+    kind: str
     model: str
     text: str | tuple[str, ...] = ""
     reasoning: str = ""
     tools: Calls = ()
     end: End = "finished"
     retryable: bool = True
-    offered: Sequence[Tool] = TOOLS
+    tools_offered: Sequence[Tool] = TOOLS
 
     @property
     def request(self) -> ModelRequest:
-        return asked(self.model, self.offered)
+        return chat_request(self.model, self.tools_offered)
 
 
-class Stage:
+class Backend:
     """The defaults are those of a provider that asks no server and is handed its tools."""
 
-    def offer(self, tools: Sequence[Tool]) -> None:
+    def set_tools(self, tools: Sequence[Tool]) -> None:
         pass
 
-    def saying(self, pieces: Sequence[str]) -> str:
+    def add_text_model(self, pieces: Sequence[str]) -> str:
         raise NotImplementedError
 
     def idle(self) -> bool:
@@ -98,14 +98,14 @@ class Stage:
 @dataclass(frozen=True)
 class Rig:
     provider: str
-    stage: str
-    plays: Sequence[Play]
-    lacks: Mapping[str, str] = field(default_factory=dict)
+    backend: str
+    scenarios: Sequence[Scenario]
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
     markers: bool = True
     cuts: Sequence[Sequence[str]] = ()
     slow: bool = False
     in_turn: bool = True
 
-    def play(self, scene: str) -> Play:
+    def scenario(self, kind: str) -> Scenario:
         """The first play of a scene."""
-        return next(play for play in self.plays if play.scene.startswith(scene))
+        return next(scenario for scenario in self.scenarios if scenario.kind.startswith(kind))

@@ -76,7 +76,7 @@ NOTHING_INGESTED = (
 )
 
 
-def asked(model: str, tools: Sequence[Tool] = TOOLS) -> ModelRequest:
+def chat_request(model: str, tools: Sequence[Tool] = TOOLS) -> ModelRequest:
     """The question, put to a model."""
     return ModelRequest(model, (Message("system", SYSTEM_PROMPT), Message("user", QUESTION)), tools)
 
@@ -89,7 +89,7 @@ def step_of(event: ToolStarted | ToolFinished) -> tuple[str, int]:
 
 
 @dataclass
-class Heard:
+class RecordedAnswer:
     """All that an answer said, checked against what every answer must keep to."""
 
     events: list[ChatEvent]
@@ -129,15 +129,15 @@ class Heard:
         assert all(e.text for e in self.events if isinstance(e, TextDelta | ReasoningDelta))
 
 
-async def hear(provider: Provider, request: ModelRequest, max_rounds: int = 5) -> Heard:
+async def record(provider: Provider, request: ModelRequest, max_rounds: int = 5) -> RecordedAnswer:
     """The whole answer."""
-    heard = Heard([event async for event in run(provider, request, max_rounds)])
-    heard.check()
-    return heard
+    recorded = RecordedAnswer([event async for event in run(provider, request, max_rounds)])
+    recorded.check()
+    return recorded
 
 
 @dataclass
-class Puppet:
+class StubProvider:
     """A provider that says what it is told, round by round, and notes what it was asked."""
 
     rounds: Sequence[Sequence[ModelEvent | Exception]]
@@ -153,10 +153,10 @@ class Puppet:
         return [Model("m", "M")]
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        said = self.rounds[min(len(self.requests), len(self.rounds) - 1)]
+        events = self.rounds[min(len(self.requests), len(self.rounds) - 1)]
         self.requests.append(request)
         try:
-            for event in said:
+            for event in events:
                 if isinstance(event, Exception):
                     raise event
                 yield event
