@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-# Imported here, where nobody waits: it takes a second, and some of these tests have no patience.
+# Imported before the tests: the import takes a second, and some tests have short timeouts.
 import apps.agents.providers.openai_stream
 import apps.lmstudio.sdk  # noqa: F401
 from tests.agents.rigs.base import Backend
@@ -15,7 +15,7 @@ from tests.stand_ins.openai_server import OpenAIStandIn
 
 @pytest.fixture
 def server(configure: Callable[..., None]) -> Iterator[OpenAIStandIn]:
-    """A scripted OpenAI-compatible server, set as the one to use."""
+    """A scripted OpenAI-compatible server, configured as the current one."""
     with OpenAIStandIn() as server:
         configure(openai_base_url=server.url)
         yield server
@@ -28,7 +28,7 @@ def openai_backend(server: OpenAIStandIn) -> Backend:
 
 @pytest.fixture
 def lmstudio(db: None, configure: Callable[..., None]) -> Iterator[LMStudioStandIn]:
-    """A scripted LM Studio, set as the one to use."""
+    """A scripted LM Studio, configured as the current one."""
     with LMStudioStandIn() as server:
         configure(lmstudio_base_url=server.url)
         yield server
@@ -41,14 +41,14 @@ def lmstudio_backend(lmstudio: LMStudioStandIn) -> Backend:
 
 @pytest.fixture(scope="session")
 def codex_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodexBackend]:
-    """Codex before its stand-ins: one for all tests, since it takes a second to start."""
+    """Codex with its stand-ins: one for all tests, because it takes a second to start."""
     with run_codex_backend(tmp_path_factory.mktemp("codex")) as backend:
         yield backend
 
 
 @pytest.fixture
 def codex_backend(codex_home: CodexBackend, configure: Callable[..., None]) -> CodexBackend:
-    """Codex, set as one that can be used."""
+    """Codex, configured as available."""
     configure(mcp_force_codex="", codex_home=codex_home.home, mcp_url=codex_home.mcp.url)
     return codex_home
 

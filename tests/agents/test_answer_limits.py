@@ -1,4 +1,4 @@
-"""What one answer may take, whichever provider makes it: text, thinking, calls, time."""
+"""Limits of one answer for any provider: text, reasoning, calls, time."""
 
 import asyncio
 import json
@@ -27,12 +27,12 @@ from apps.agents.providers.base import ModelRequest
 from apps.retrieval.tools import Tool
 from tests.agents.fakes import JSON, RecordedAnswer, StubProvider, chat_request, found, record, tool
 
-Turn = Callable[..., None]
+Configure = Callable[..., None]
 LONG = "x" * 50_000
 
 
 def names_limit(recorded: RecordedAnswer, name: str, value: str) -> bool:
-    """Whether the answer failed, and its message names the limit."""
+    """Return True if the answer failed with a message that names the limit."""
     return (
         recorded.failure.code == "PROVIDER_ERROR"
         and f"{name} ({value})" in recorded.failure.message
@@ -46,8 +46,8 @@ def search(number: int = 1, **arguments: Any) -> ToolCallRequested:
 
 
 @pytest.mark.parametrize("piece", ["x", "é", "x" * 300, "x" * 2_000])
-async def test_an_answer_past_its_limit_fails_and_keeps_what_fits(
-    piece: str, configure: Turn
+async def test_an_answer_past_its_limit_fails_and_keeps_the_text_within_it(
+    piece: str, configure: Configure
 ) -> None:
     configure(max_answer_bytes=1_000)
     stub = StubProvider([[TextDelta(piece)] * 2_000])
@@ -58,14 +58,16 @@ async def test_an_answer_past_its_limit_fails_and_keeps_what_fits(
     assert stub.closed == 1
 
 
-async def test_the_text_of_all_rounds_counts(configure: Turn) -> None:
+async def test_the_text_of_all_rounds_counts(configure: Configure) -> None:
     configure(max_answer_bytes=1_000)
     recorded = await record(StubProvider([[TextDelta("x" * 400), search()]]), chat_request("m"))
     assert names_limit(recorded, "CODEINFO_MAX_ANSWER_BYTES", "1000")
     assert len(recorded.text) == 1_000
 
 
-async def test_reasoning_past_its_limit_fails_and_keeps_what_fits(configure: Turn) -> None:
+async def test_reasoning_past_its_limit_fails_and_keeps_the_part_within_it(
+    configure: Configure,
+) -> None:
     configure(max_reasoning_bytes=1_000)
     recorded = await record(
         StubProvider([[TextDelta("Well."), *[ReasoningDelta("hm ")] * 2_000]]), chat_request("m")
@@ -76,7 +78,7 @@ async def test_reasoning_past_its_limit_fails_and_keeps_what_fits(configure: Tur
 
 
 class Endless(StubProvider):
-    """Sends the events of its round again and again, as fast as it can."""
+    """Repeats the events of its round without end or pause."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         try:
@@ -89,8 +91,8 @@ class Endless(StubProvider):
 
 
 @pytest.mark.parametrize("event", [Heartbeat(), Warned("Reconnecting... 1/9"), TextDelta("")])
-async def test_events_that_say_nothing_do_not_keep_an_answer_alive_for_ever(
-    event: ModelEvent, configure: Turn
+async def test_events_without_content_do_not_extend_the_time_limit(
+    event: ModelEvent, configure: Configure
 ) -> None:
     configure(max_answer_seconds=0.2)
     stub = Endless([[event]])
@@ -100,8 +102,8 @@ async def test_events_that_say_nothing_do_not_keep_an_answer_alive_for_ever(
     assert stub.closed == 1
 
 
-async def test_a_model_that_sends_without_a_pause_leaves_time_for_others(
-    configure: Turn,
+async def test_a_model_that_sends_without_a_pause_does_not_block_others(
+    configure: Configure,
 ) -> None:
     configure(max_answer_seconds=30.0)
     endless = asyncio.create_task(record(Endless([[Heartbeat()]]), chat_request("m")))
@@ -112,7 +114,7 @@ async def test_a_model_that_sends_without_a_pause_leaves_time_for_others(
     await asyncio.gather(endless, return_exceptions=True)
 
 
-async def test_a_warning_is_passed_on_a_hundred_times_at_most(configure: Turn) -> None:
+async def test_at_most_a_hundred_warnings_are_passed_on(configure: Configure) -> None:
     warnings = [Warned(f"Reconnecting... {n}/9999") for n in range(5_000)]
     recorded = await record(StubProvider([[*warnings, TextDelta("So.")]]), chat_request("m"))
     assert sum(isinstance(event, Warned) for event in recorded.events) == 100
@@ -121,8 +123,8 @@ async def test_a_warning_is_passed_on_a_hundred_times_at_most(configure: Turn) -
 
 @contextmanager
 def stuck() -> Iterator[Tool]:
-    """A tool that does not come back before the end of the block. It must come back before the
-    event loop ends, which waits for its threads."""
+    """A tool that returns only at the end of the block. It must return before the event loop ends,
+    which waits for its threads."""
     release = threading.Event()
 
     def run(arguments: Mapping[str, Any]) -> JSON:
@@ -134,7 +136,7 @@ def stuck() -> Iterator[Tool]:
     release.set()
 
 
-async def test_the_time_of_an_answer_counts_while_its_tools_run(configure: Turn) -> None:
+async def test_the_time_limit_includes_the_time_of_tools(configure: Configure) -> None:
     configure(max_answer_seconds=0.2)
     with stuck() as tool:
         async with asyncio.timeout(50):
@@ -146,7 +148,7 @@ async def test_the_time_of_an_answer_counts_while_its_tools_run(configure: Turn)
     assert names_limit(recorded, "CODEINFO_MAX_ANSWER_SECONDS", "0.2")
 
 
-async def test_the_time_of_an_answer_counts_while_the_model_is_silent(configure: Turn) -> None:
+async def test_the_time_limit_includes_the_models_silence(configure: Configure) -> None:
     class Silent(StubProvider):
         async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
             yield TextDelta("Half")
@@ -160,7 +162,7 @@ async def test_the_time_of_an_answer_counts_while_the_model_is_silent(configure:
 
 
 @pytest.mark.parametrize("count", [17, 3_000])
-async def test_calls_beyond_the_limit_of_a_round_get_an_error_and_the_answer_goes_on(
+async def test_calls_beyond_the_limit_of_a_round_get_an_error_and_the_answer_continues(
     count: int,
 ) -> None:
     ran: list[JSON] = []
@@ -175,11 +177,11 @@ async def test_calls_beyond_the_limit_of_a_round_get_an_error_and_the_answer_goe
     assert "CODEINFO_MAX_TOOL_CALLS (16)" in (refused.error_message or "")
     assert (recorded.text, recorded.end.kind) == ("Done.", "finished")
     sent = stub.requests[1].messages
-    assert len(sent) < 200, "nothing sends thousands of refusals back to the model"
+    assert len(sent) < 200, "thousands of errors are not sent back to the model"
     assert "TOOL_CALL_LIMIT" in sent[2 + 1 + 16].text
 
 
-async def test_the_next_round_has_calls_again() -> None:
+async def test_the_call_limit_applies_to_each_round() -> None:
     ran: list[JSON] = []
     rounds = [[search(n) for n in range(10)]] * 3 + [[TextDelta("Done.")]]
     recorded = await record(
@@ -188,7 +190,7 @@ async def test_the_next_round_has_calls_again() -> None:
     assert (len(ran), recorded.end.kind) == (30, "finished")
 
 
-async def test_an_argument_beyond_the_limit_is_told_to_the_model_and_kept_short() -> None:
+async def test_too_long_arguments_are_reported_to_the_model_and_truncated() -> None:
     ran: list[JSON] = []
     stub = StubProvider([[search(1, more=LONG), search(2)], [TextDelta("Done.")]])
     recorded = await record(stub, chat_request("m", (tool("VectorSearch", found(), ran),)))
@@ -204,7 +206,7 @@ async def test_an_argument_beyond_the_limit_is_told_to_the_model_and_kept_short(
 
 
 @pytest.mark.parametrize("part", ["name", "id"])
-async def test_the_name_and_the_id_of_a_call_are_kept_short(part: str) -> None:
+async def test_the_name_and_the_id_of_a_call_are_truncated(part: str) -> None:
     call = ToolCall(**({"id": "c1", "name": "VectorSearch"} | {part: LONG}))
     stub = StubProvider([[ToolCallRequested(call)], [TextDelta("Done.")]])
     recorded = await record(stub, chat_request("m"))
@@ -213,15 +215,15 @@ async def test_the_name_and_the_id_of_a_call_are_kept_short(part: str) -> None:
     assert recorded.end.kind == "finished"
 
 
-async def test_token_counts_that_cannot_be_right_are_left_out() -> None:
+async def test_implausible_token_counts_are_dropped() -> None:
     events = [TextDelta("So."), UsageReported(Usage(10**4_000, 10**4_000, 12))]
     recorded = await record(StubProvider([events]), chat_request("m"))
     assert isinstance(recorded.end, TurnFinished)
     assert recorded.end.usage == Usage(total_tokens=12)
 
 
-async def test_calls_that_a_provider_runs_itself_are_counted_and_kept_short(
-    configure: Turn,
+async def test_calls_that_a_provider_runs_itself_are_counted_and_truncated(
+    configure: Configure,
 ) -> None:
     configure(max_tool_calls=2)
     events: list[ModelEvent] = []

@@ -1,6 +1,6 @@
-"""What every provider must keep to, over the same loop and, where there is one, a real socket.
+"""The rules for every provider, tested through the loop and, if there is a server, a real socket.
 
-`rigs/base.py` tells how a provider joins.
+`rigs/base.py` describes how to add a provider.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ def backend(rig: Rig, request: pytest.FixtureRequest) -> Backend:
     if scenario is not None:
         made.set_tools(scenario.tools_offered)
         if scenario.end == "PROVIDER_TIMEOUT":
-            # Little patience with a provider that is to fall silent.
+            # A short timeout for scenarios with silence.
             idle_timeout = {
                 "first_byte_seconds": 60.0 if scenario.text else 0.5,
                 "idle_seconds": 2.0,
@@ -57,7 +57,7 @@ def provider(rig: Rig) -> Provider:
     return get_provider(rig.provider)
 
 
-def test_every_provider_plays_every_scene_or_says_why_not() -> None:
+def test_every_provider_has_a_scenario_of_each_kind_or_a_reason_why_not() -> None:
     assert {rig.provider for rig in RIGS} == set(providers())
     for rig in RIGS:
         covered = {s for s in KINDS for scenario in rig.scenarios if scenario.kind.startswith(s)}
@@ -66,7 +66,7 @@ def test_every_provider_plays_every_scene_or_says_why_not() -> None:
 
 
 @each_rig()
-async def test_a_provider_on_its_stage_is_available_and_has_models(
+async def test_a_provider_with_its_backend_is_available_and_has_models(
     backend: Backend, provider: Provider
 ) -> None:
     assert (await provider.availability()).available
@@ -76,7 +76,7 @@ async def test_a_provider_on_its_stage_is_available_and_has_models(
 
 
 @cases(lambda rig, scenario: True)
-async def test_an_answer_says_all_of_it_once_and_ends_once(
+async def test_an_answer_has_each_part_once_and_one_end(
     rig: Rig, backend: Backend, provider: Provider, scenario: Scenario
 ) -> None:
     recorded = await record(provider, scenario.request)
@@ -114,7 +114,7 @@ def assert_text(recorded: RecordedAnswer, scenario: Scenario) -> None:
     )
 )
 @pytest.mark.parametrize("how", ["close", "cancel"])
-async def test_an_answer_may_be_left_at_any_event(
+async def test_an_answer_can_be_closed_at_any_event(
     backend: Backend, provider: Provider, scenario: Scenario, how: str
 ) -> None:
     whole = (await record(provider, scenario.request)).events
@@ -126,7 +126,7 @@ async def test_an_answer_may_be_left_at_any_event(
 
 @each_rig(lambda rig: "silence in the middle" not in rig.not_applicable)
 @pytest.mark.parametrize("how", ["close", "cancel"])
-async def test_leaving_stops_an_answer_that_would_never_end(
+async def test_closing_stops_an_answer_that_would_never_end(
     rig: Rig, backend: Backend, provider: Provider, how: str
 ) -> None:
     scenario = rig.scenario("silence in the middle")
@@ -139,7 +139,7 @@ async def test_leaving_stops_an_answer_that_would_never_end(
 async def partial_answer(
     provider: Provider, scenario: Scenario, count: int, how: str
 ) -> list[ChatEvent]:
-    """The first events of an answer that is left after so many: closed, or cancelled waiting."""
+    """Return the first `count` events of an answer that is then closed or cancelled."""
     recorded: list[ChatEvent] = []
     task = asyncio.create_task(_listen(provider, scenario, count, how, recorded))
     await asyncio.wait({task})
@@ -161,7 +161,7 @@ async def _listen(
 
 
 @each_rig(lambda rig: rig.cuts)
-async def test_a_connection_cut_anywhere_keeps_what_had_come(
+async def test_a_connection_cut_at_any_byte_keeps_the_text_so_far(
     rig: Rig, backend: Backend, provider: Provider
 ) -> None:
     for models in rig.cuts:
@@ -171,12 +171,12 @@ async def test_a_connection_cut_anywhere_keeps_what_had_come(
             assert PLAIN.startswith(recorded.text), model
             assert isinstance(recorded.end, TurnFailed) or recorded.text == PLAIN, model
             texts.append(recorded.text)
-        assert texts == sorted(texts, key=len), "more bytes never tell less"
+        assert texts == sorted(texts, key=len), "more bytes never give less text"
         assert (texts[0], texts[-1]) == ("", PLAIN)
 
 
 @each_rig(lambda rig: rig.markers)
-async def test_a_marker_cut_anywhere_on_the_wire_does_not_leak(
+async def test_a_marker_split_between_frames_does_not_leak(
     backend: Backend, provider: Provider
 ) -> None:
     text = "<think>hm</think>Hello"

@@ -1,4 +1,4 @@
-"""Tools within limits: those that an agent names, and the repositories that it may look into."""
+"""Limited tools: those that an agent names, for the repositories that it may search."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,7 @@ ALLOWED = ("acme", "papers")
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[JSON]:
-    """What searched the tools themselves; each answers as the real one of its name would."""
+    """Record the arguments that reach the tools; each returns what the real tool would."""
     reached: list[JSON] = []
     repos = [{"id": name} for name in (*ALLOWED, "secret")]
     answers: dict[str, Any] = {"ListIngestedRepositories": {"repos": repos, "lockedModelId": None}}
@@ -33,12 +33,14 @@ def named(tools: tuple[Tool, ...], name: str) -> Tool:
     return next(tool for tool in tools if tool.name == name)
 
 
-def test_an_agent_has_the_tools_it_names_and_no_others() -> None:
+def test_an_agent_has_only_the_tools_that_it_names() -> None:
     assert [tool.name for tool in toolset(names=("VectorSearch",))] == ["VectorSearch"]
     assert toolset(names=()) == ()
 
 
-async def test_a_tool_it_does_not_name_is_refused_and_never_run(calls: list[JSON]) -> None:
+async def test_a_tool_that_an_agent_does_not_name_is_refused_and_never_run(
+    calls: list[JSON],
+) -> None:
     call = ToolCall("c", "FileOutline", {"repository": "acme", "path": "a.py"})
     result = await execute(call, toolset(names=("VectorSearch",)))
     assert result.error_code == "FORBIDDEN_TOOL"
@@ -73,7 +75,7 @@ async def test_a_search_reaches_no_other_repository(
 
 
 @pytest.mark.parametrize("requested", ["secret", ["acme", "secret"]])
-async def test_another_repository_is_refused_with_those_that_may_be_searched(
+async def test_another_repository_is_refused_with_the_list_of_allowed_ones(
     calls: list[JSON], requested: Any
 ) -> None:
     call = ToolCall("c", "VectorSearch", {"query": "x", "repository": requested})

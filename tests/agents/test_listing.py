@@ -1,4 +1,4 @@
-"""What a server lists: remembered for a while, and told a while longer while it is asked anew."""
+"""The cache of a model list: fresh, stale during a refresh, expired."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from apps.core.errors import Unavailable
 
 
 class Server:
-    """Answers in turn what it is given; `asked` counts the questions."""
+    """Returns the given lists in order; `requests` counts the requests."""
 
     def __init__(self, *answers: str | Unavailable) -> None:
         self.answers = list(answers)
@@ -49,14 +49,14 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_many_who_ask_at_once_are_one_question(clock: SimpleNamespace) -> None:
+async def test_concurrent_reads_make_one_request(clock: SimpleNamespace) -> None:
     server = Server("a")
     cache = ModelListCache(server.list)
     assert await asyncio.gather(*(keys(cache) for _ in range(5))) == [["a"]] * 5
     assert server.requests == 1
 
 
-async def test_an_old_list_is_told_at_once_while_the_server_is_asked(
+async def test_an_expired_list_is_returned_at_once_during_a_refresh(
     clock: SimpleNamespace,
 ) -> None:
     server = Server("a", "b")
@@ -68,7 +68,7 @@ async def test_an_old_list_is_told_at_once_while_the_server_is_asked(
     assert (server.requests, await keys(cache)) == (2, ["b"])
 
 
-async def test_a_very_old_list_is_not_told(clock: SimpleNamespace) -> None:
+async def test_a_list_past_the_stale_period_is_not_returned(clock: SimpleNamespace) -> None:
     server = Server("a", "b")
     cache = ModelListCache(server.list)
     await keys(cache)
@@ -76,13 +76,13 @@ async def test_a_very_old_list_is_not_told(clock: SimpleNamespace) -> None:
     assert await keys(cache) == ["b"]
 
 
-async def test_another_server_is_asked_at_once(clock: SimpleNamespace) -> None:
+async def test_another_server_is_queried_at_once(clock: SimpleNamespace) -> None:
     cache = ModelListCache(Server("a", "b").list)
     await keys(cache)
     assert await keys(cache, "elsewhere") == ["b"]
 
 
-async def test_a_failure_is_remembered_for_a_moment_and_never_told_when_old(
+async def test_a_failure_is_cached_briefly_and_never_returned_after_it_expires(
     clock: SimpleNamespace,
 ) -> None:
     server = Server(Unavailable("gone"), "a")

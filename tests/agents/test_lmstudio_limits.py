@@ -1,4 +1,4 @@
-"""An LM Studio that is not to be trusted: long messages, crowds of calls, odd values."""
+"""Limits for an untrusted LM Studio: long messages, many calls, invalid values."""
 
 from collections.abc import Callable
 
@@ -20,10 +20,10 @@ from tests.stand_ins.lmstudio_scripts import (
 from tests.stand_ins.lmstudio_server import LMStudioStandIn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
-Turn = Callable[..., None]
+Configure = Callable[..., None]
 
 
-async def test_a_message_past_its_limit_ends_the_answer_and_keeps_what_was_said(
+async def test_a_message_past_its_limit_ends_the_answer_and_keeps_the_text_so_far(
     lmstudio: LMStudioStandIn,
 ) -> None:
     lmstudio.scripts["long"] = Script([[*say("Half"), fragment("x" * 2_000_000), Stall()]])
@@ -42,8 +42,8 @@ async def test_a_message_past_its_limit_ends_the_answer_and_keeps_what_was_said(
     ],
     ids=["tags", "signs of life", "messages to nobody"],
 )
-async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_what_was_said(
-    step: Step, lmstudio: LMStudioStandIn, configure: Turn
+async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_the_text_so_far(
+    step: Step, lmstudio: LMStudioStandIn, configure: Configure
 ) -> None:
     configure(max_reply_bytes=500_000)
     lmstudio.scripts["endless"] = Script([[*say("Half"), *[step] * 2_000, Stall()]])
@@ -54,7 +54,7 @@ async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_what_was_said(
 
 
 async def test_text_and_thinking_past_their_limits_end_the_answer(
-    lmstudio: LMStudioStandIn, configure: Turn
+    lmstudio: LMStudioStandIn, configure: Configure
 ) -> None:
     configure(max_answer_bytes=2_000, max_reasoning_bytes=1_000)
     lmstudio.scripts["wordy"] = Script([[*say("word " * 2_000), Stall()]])
@@ -68,7 +68,7 @@ async def test_text_and_thinking_past_their_limits_end_the_answer(
     assert "CODEINFO_MAX_REASONING_BYTES (1000)" in thinker.failure.message
 
 
-async def test_a_crowd_of_calls_is_answered_with_errors_and_the_answer_goes_on(
+async def test_too_many_calls_get_errors_and_the_answer_continues(
     lmstudio: LMStudioStandIn,
 ) -> None:
     ran: list[dict[str, object]] = []
@@ -81,7 +81,7 @@ async def test_a_crowd_of_calls_is_answered_with_errors_and_the_answer_goes_on(
     assert (recorded.text, recorded.end.kind) == ("Done.", "finished")
 
 
-async def test_long_arguments_are_told_to_the_model_and_the_answer_goes_on(
+async def test_too_long_arguments_are_reported_to_the_model_and_the_answer_continues(
     lmstudio: LMStudioStandIn,
 ) -> None:
     long = call("VectorSearch", {"query": "x" * 100_000})[-1]
@@ -93,7 +93,7 @@ async def test_long_arguments_are_told_to_the_model_and_the_answer_goes_on(
     assert len(str(lmstudio.predictions[-1].request["history"])) < 20_000
 
 
-async def test_arguments_that_are_nested_too_deeply_are_told_to_the_model(
+async def test_too_deeply_nested_arguments_are_reported_to_the_model(
     lmstudio: LMStudioStandIn,
 ) -> None:
     deep: list[object] = []
@@ -107,9 +107,7 @@ async def test_arguments_that_are_nested_too_deeply_are_told_to_the_model(
 
 
 @pytest.mark.parametrize("value", [[["a"]], [[]], {"a": [[1], {"b": [[2]]}]}])
-async def test_lists_of_lists_which_the_sdk_refuses_do_not_end_the_answer(
-    value: object, lmstudio: LMStudioStandIn
-) -> None:
+async def test_nested_lists_do_not_end_the_answer(value: object, lmstudio: LMStudioStandIn) -> None:
     lists = call("VectorSearch", {"query": value})[-1]
     lmstudio.scripts["lists"] = Script([[lists, *end("toolCalls")], [*say("I see."), *end()]])
     recorded = await record(LMStudioProvider(), chat_request("lists"))
@@ -119,9 +117,7 @@ async def test_lists_of_lists_which_the_sdk_refuses_do_not_end_the_answer(
 @pytest.mark.parametrize(
     "odd", ["[" * 100_000, "1" * 5_000], ids=["open brackets", "a long number"]
 )
-async def test_json_that_cannot_be_read_is_a_provider_error(
-    odd: str, lmstudio: LMStudioStandIn
-) -> None:
+async def test_invalid_json_is_a_provider_error(odd: str, lmstudio: LMStudioStandIn) -> None:
     lmstudio.scripts["odd"] = Script([[*say("Half"), Raw('{"type": ' + odd + "}"), Stall()]])
     recorded = await record(LMStudioProvider(), chat_request("odd"))
     assert recorded.text == "Half"

@@ -1,4 +1,4 @@
-"""LM Studio as a provider: what it is asked, what is missing, and that leaving stops it."""
+"""The LM Studio provider: its requests, its errors, and that closing stops a generation."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ def provider(lmstudio: LMStudioStandIn) -> LMStudioProvider:
 
 
 def wire(server: LMStudioStandIn) -> list[JSON]:
-    """The messages of the last prediction."""
+    """Return the messages of the last prediction."""
     history: list[JSON] = server.predictions[-1].request["history"]["messages"]
     return history
 
@@ -54,7 +54,7 @@ async def why(provider: LMStudioProvider) -> str:
     return str(state.reason)
 
 
-async def test_offers_every_model_that_can_chat(
+async def test_every_chat_model_is_listed(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     strange = {"type": "llm", "modelKey": "strange", "format": "pte"}
@@ -66,7 +66,7 @@ async def test_offers_every_model_that_can_chat(
     assert {"embedding", "vector"} == EMBEDDING_TYPES
 
 
-async def test_many_who_want_to_know_ask_once(
+async def test_concurrent_callers_share_one_request(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     states = await asyncio.gather(*(provider.availability() for _ in range(20)))
@@ -75,7 +75,7 @@ async def test_many_who_want_to_know_ask_once(
     assert lmstudio.calls == ["listDownloadedModels"]
 
 
-async def test_says_what_is_missing(
+async def test_the_reason_names_what_is_missing(
     provider: LMStudioProvider,
     lmstudio: LMStudioStandIn,
     configure: Callable[..., None],
@@ -89,7 +89,7 @@ async def test_says_what_is_missing(
     assert f"Nothing answers at {url}: start LM Studio's server" in await why(provider)
 
 
-async def test_a_token_is_handed_over_and_told_nobody(
+async def test_a_token_is_sent_to_the_server_and_never_shown(
     lmstudio: LMStudioStandIn, configure: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -106,7 +106,7 @@ async def test_a_token_is_handed_over_and_told_nobody(
     assert not [secret for secret in (TOKEN, *TOKEN[6:].split(":")) if secret in output]
 
 
-async def test_nothing_of_what_is_said_is_logged(
+async def test_no_part_of_a_conversation_is_logged(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, caplog: pytest.LogCaptureFixture
 ) -> None:
     for model in ("plain", "fault-middle", "failed-call", "cut-middle", "stranger"):
@@ -116,7 +116,7 @@ async def test_nothing_of_what_is_said_is_logged(
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_the_saved_address_is_the_one_that_answers(
+async def test_the_saved_address_is_used(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     configure(lmstudio_base_url="http://127.0.0.1:9")
@@ -124,7 +124,7 @@ async def test_the_saved_address_is_the_one_that_answers(
     assert (await record(provider, chat_request("plain"))).text == PLAIN
 
 
-async def test_history_and_tools_as_lm_studio_has_them(
+async def test_history_and_tools_are_encoded_for_lm_studio(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     call = ToolCall("7", "VectorSearch", {"query": "x"})
@@ -160,10 +160,10 @@ async def test_history_and_tools_as_lm_studio_has_them(
     assert tools["tools"][1]["function"]["parameters"] == TOOLS[1].parameters
 
 
-async def test_the_tools_of_the_product_are_handed_over_whole(
+async def test_the_products_tools_are_sent_completely(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
-    """Schemas may share their parts; the SDK would take that for a cycle."""
+    """The schemas share parts, which the SDK would take for a cycle."""
     tools = (*toolset(), *toolset(("acme", "other")))
     await record(provider, chat_request("plain", tools))
     sent = config(lmstudio)["llm.prediction.tools"]["tools"]
@@ -173,7 +173,7 @@ async def test_the_tools_of_the_product_are_handed_over_whole(
 async def test_a_context_is_never_cut_silently(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
-    """Older turns are left out by us; what is too long all the same is an error, not a loss."""
+    """We drop older turns; a prompt that is still too long is an error and never loses text."""
     old = [Message(role, f"{role} " * 1000) for role in ("user", "assistant")]
     messages = (Message("system", "Be brief."), *old, Message("user", "Two?"))
     await record(provider, ModelRequest("small", messages, TOOLS))
@@ -197,7 +197,7 @@ async def test_thinking_that_begins_and_ends_with_blank_lines(
 
 
 @pytest.mark.filterwarnings("ignore::lmstudio.LMStudioUnknownMessageWarning")
-async def test_a_message_of_a_newer_version_is_passed_over(
+async def test_a_message_of_a_newer_version_is_ignored(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     assert (await record(provider, chat_request("unknown-message"))).text == "Hello!"
@@ -222,7 +222,7 @@ ODD_FRAGMENTS: list[JSON] = [
     ],
     ids=json.dumps,
 )
-async def test_no_message_however_odd_is_a_bug(
+async def test_no_malformed_message_is_an_unhandled_error(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, message: JSON
 ) -> None:
     lmstudio.scripts["odd"] = Script([[*say("Half an ans"), Send(message), Cut()]])
@@ -247,7 +247,7 @@ async def test_a_call_without_arguments_has_none(
     assert recorded.text == "Done."
 
 
-async def test_a_server_that_dies_before_it_answers(
+async def test_a_server_that_ends_before_it_answers_is_an_error(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     lmstudio.scripts["dies"] = Script([[Cut()]])
@@ -256,7 +256,7 @@ async def test_a_server_that_dies_before_it_answers(
     assert failure.retryable
 
 
-async def test_a_handshake_that_never_comes(
+async def test_a_missing_handshake_times_out(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("apps.lmstudio.sdk.CONNECT_SECONDS", 0.2)
@@ -266,10 +266,10 @@ async def test_a_handshake_that_never_comes(
 
 
 @pytest.mark.parametrize("way", ["close", "cancel"])
-async def test_leaving_stops_the_generation(
+async def test_closing_stops_the_generation(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, way: str
 ) -> None:
-    """The server is told, and hears the socket close: either stops it."""
+    """The server receives a cancel and the close of the socket; either stops the generation."""
     lmstudio.scripts["forever"] = Script([[*say("Half an answer"), Stall()]])
 
     async def listen() -> None:
@@ -290,7 +290,7 @@ async def test_leaving_stops_the_generation(
     assert prediction.cancelled.is_set() or prediction.client_left.is_set()
 
 
-async def test_only_the_socket_that_is_needed_is_opened_and_without_certificates(
+async def test_one_socket_is_opened_and_no_certificates_are_read(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(*arguments: object, **more: object) -> None:
@@ -307,7 +307,7 @@ def environment_token(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-async def test_the_sdk_takes_no_token_from_the_environment(
+async def test_the_sdk_reads_no_token_from_the_environment(
     environment_token: None, provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     lmstudio.token = TOKEN

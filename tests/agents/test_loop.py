@@ -1,4 +1,4 @@
-"""One answer: rounds, tools, and exactly one end."""
+"""The agent loop: rounds, tools, and exactly one end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -40,7 +40,7 @@ from tests.agents.fakes import (
 SEARCH = ToolCallRequested(ToolCall("c1", "VectorSearch", {"query": "retry"}))
 
 
-async def test_text_and_thinking_pass_through_in_order() -> None:
+async def test_text_and_reasoning_pass_through_in_order() -> None:
     events = [ReasoningDelta("hm"), TextDelta("a"), ReasoningDelta("oh"), TextDelta("b")]
     recorded = await record(StubProvider([events]), chat_request("m"))
     assert recorded.events[1:-1] == events
@@ -58,10 +58,10 @@ async def test_a_tool_runs_between_two_rounds_and_the_model_reads_its_result() -
     assert (assistant.text, assistant.tool_calls) == ("Let me look.", (SEARCH.call,))
     assert '"citation":"acme/src/net.py:12-14"' in text.text
     assert text.text.startswith('<tool_result name="VectorSearch">')
-    assert "/srv/acme" not in text.text, "paths of this machine are nobody's business"
+    assert "/srv/acme" not in text.text, "host paths are not sent to the model"
 
 
-async def test_several_tools_run_one_after_the_other_in_the_order_asked_for() -> None:
+async def test_several_tools_run_in_the_order_of_their_calls() -> None:
     calls = [
         ToolCallRequested(ToolCall(f"c{n}", "VectorSearch", {"query": str(n)})) for n in (1, 2)
     ]
@@ -73,7 +73,7 @@ async def test_several_tools_run_one_after_the_other_in_the_order_asked_for() ->
     assert kinds == ["tool_started", "tool_finished"] * 2
 
 
-async def test_calls_of_two_rounds_under_one_id_get_ids_of_their_own() -> None:
+async def test_calls_of_two_rounds_with_the_same_id_get_unique_ids() -> None:
     stub = StubProvider([[SEARCH], [SEARCH], [TextDelta("Done.")]])
     recorded = await record(stub, chat_request("m"))
     assert [result.call.id for result in recorded.results] == ["c1", "c1-2"]
@@ -99,7 +99,7 @@ async def test_calls_of_two_rounds_under_one_id_get_ids_of_their_own() -> None:
         ),
     ],
 )
-async def test_what_is_wrong_with_a_call_is_told_to_the_model(
+async def test_the_error_of_a_call_is_sent_to_the_model(
     call: ToolCall, error: Exception | None, code: str, says: str
 ) -> None:
     tools = (tool("VectorSearch", error or found()),)
@@ -113,13 +113,13 @@ async def test_what_is_wrong_with_a_call_is_told_to_the_model(
     assert says in text
 
 
-async def test_a_bug_in_a_tool_is_not_hidden() -> None:
+async def test_an_unexpected_error_in_a_tool_propagates() -> None:
     tools = (tool("VectorSearch", KeyError("chunk")),)
     with pytest.raises(KeyError):
         await record(StubProvider([[SEARCH]]), chat_request("m", tools))
 
 
-async def test_after_the_last_round_of_tools_the_answer_must_come_without() -> None:
+async def test_the_round_after_the_last_round_of_tools_has_none() -> None:
     stub = StubProvider([[SEARCH], [SEARCH], [TextDelta("Enough.")]])
     recorded = await record(stub, chat_request("m"), max_rounds=2)
     assert [len(request.tools) for request in stub.requests] == [2, 2, 0]
@@ -128,7 +128,7 @@ async def test_after_the_last_round_of_tools_the_answer_must_come_without() -> N
     assert recorded.text == "Enough."
 
 
-async def test_a_model_that_never_stops_searching_ends_in_a_failure() -> None:
+async def test_a_model_that_never_stops_searching_fails() -> None:
     stub = StubProvider([[SEARCH]])
     recorded = await record(stub, chat_request("m"), max_rounds=3)
     assert recorded.failure.code == "PROVIDER_ERROR"
@@ -137,13 +137,15 @@ async def test_a_model_that_never_stops_searching_ends_in_a_failure() -> None:
 
 
 @pytest.mark.parametrize("events", [[], [TextDelta(" \n")], [ReasoningDelta("hm")]])
-async def test_an_answer_without_words_is_a_failure(events: list[ModelEvent]) -> None:
+async def test_an_answer_without_text_fails(events: list[ModelEvent]) -> None:
     recorded = await record(StubProvider([events]), chat_request("m"))
     assert (recorded.failure.code, recorded.failure.retryable) == ("PROVIDER_ERROR", True)
 
 
 @pytest.mark.parametrize("retryable", [True, False])
-async def test_a_typed_error_keeps_what_was_said_and_says_whether_to_retry(retryable: bool) -> None:
+async def test_a_provider_error_keeps_the_text_so_far_and_is_retryable_or_not(
+    retryable: bool,
+) -> None:
     error = Unavailable("The server fell over.", code="PROVIDER_ERROR", retryable=retryable)
     recorded = await record(StubProvider([[TextDelta("Half"), error]]), chat_request("m"))
     assert recorded.text == "Half"
@@ -158,7 +160,7 @@ async def test_an_unexpected_error_propagates_and_closes_the_stream() -> None:
     assert stub.closed == 1
 
 
-async def test_usage_is_summed_over_the_rounds_and_the_total_derived() -> None:
+async def test_usage_is_summed_over_the_rounds_and_a_missing_total_is_derived() -> None:
     first = [UsageReported(Usage(1, 1)), UsageReported(Usage(10, 5)), SEARCH]
     second = [TextDelta("x"), UsageReported(Usage(20, 7, cached_input_tokens=4))]
     recorded = await record(StubProvider([first, second]), chat_request("m"))
@@ -174,14 +176,14 @@ async def test_without_reports_there_is_no_usage_and_no_rate() -> None:
     assert recorded.end.timing.tokens_per_second is None
 
 
-async def test_a_heartbeat_is_nobodys_business() -> None:
+async def test_a_heartbeat_is_not_emitted() -> None:
     recorded = await record(
         StubProvider([[Heartbeat(), TextDelta("x"), Heartbeat()]]), chat_request("m")
     )
     assert recorded.events[1:-1] == [TextDelta("x")]
 
 
-async def test_a_provider_that_runs_its_own_tools_is_passed_on() -> None:
+async def test_the_tool_events_of_a_provider_are_passed_on() -> None:
     call = ToolCall("own", "VectorSearch")
     events = [ToolStarted(call), ToolFinished(ToolResult(call, {})), TextDelta("x")]
     recorded = await record(StubProvider([events]), chat_request("m"))
@@ -189,7 +191,7 @@ async def test_a_provider_that_runs_its_own_tools_is_passed_on() -> None:
 
 
 class Silent(StubProvider):
-    """Says its first event, then nothing."""
+    """Yields its first event and then waits for ever."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         try:
@@ -205,7 +207,7 @@ class Silent(StubProvider):
 async def test_silence_ends_in_a_timeout(
     events: list[ModelEvent], configure: Callable[..., None]
 ) -> None:
-    # The first wait and the later ones are separate: the other one would outlast the test.
+    # The first timeout and the later ones are separate: the other one exceeds the test's.
     configure(first_byte_seconds=600.0 if events else 0.01, idle_seconds=0.01 if events else 600.0)
     stub = Silent([events])
     recorded = await record(stub, chat_request("m"))
@@ -225,7 +227,7 @@ async def test_closing_the_answer_at_any_event_closes_the_providers_stream() -> 
         assert stub.closed == len(stub.requests)
 
 
-async def test_cancelling_the_task_that_listens_closes_the_providers_stream() -> None:
+async def test_cancelling_the_consumer_closes_the_providers_stream() -> None:
     stub = Silent([[TextDelta("Half")]])
     recorded = asyncio.Event()
 
@@ -243,7 +245,7 @@ async def test_cancelling_the_task_that_listens_closes_the_providers_stream() ->
     assert stub.closed == 1
 
 
-async def test_nothing_ingested_is_told_in_the_contracts_words() -> None:
+async def test_nothing_ingested_is_reported_with_the_contracts_message() -> None:
     recorded = await record(
         StubProvider([[SEARCH], [TextDelta("x")]]), chat_request("m", NOTHING_INGESTED)
     )
@@ -252,7 +254,7 @@ async def test_nothing_ingested_is_told_in_the_contracts_words() -> None:
     assert text == "INGEST_REQUIRED: run ingest before vector search"
 
 
-async def test_the_first_event_comes_before_the_provider_is_asked() -> None:
+async def test_the_first_event_comes_before_the_request_to_the_provider() -> None:
     stub = StubProvider([[TextDelta("x")]])
     async with aclosing(run(stub, chat_request("m", TOOLS), 5)) as events:
         assert await anext(events) == TurnStarted()

@@ -1,4 +1,4 @@
-"""Thinking between markers is told apart from text, however the stream is cut."""
+"""Separation of reasoning and text, for any fragments of the stream."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ HARMONY_FINAL = "<|start|>assistant<|channel|>final<|message|>"
 
 
 def parsed(*pieces: str) -> tuple[str, str]:
-    """(text, thinking) of a round that arrives in these pieces."""
+    """Return (text, reasoning) of a round that arrives in these fragments."""
     parser = MarkerParser()
     deltas = [delta for piece in pieces for delta in parser.feed(piece)] + parser.flush()
     text = "".join(d.text for d in deltas if isinstance(d, TextDelta))
@@ -36,7 +36,7 @@ def parsed(*pieces: str) -> tuple[str, str]:
         ("  indented", "  indented", ""),
     ],
 )
-def test_each_side_gets_its_own(source: str, text: str, thinking: str) -> None:
+def test_reasoning_and_text_are_separated(source: str, text: str, thinking: str) -> None:
     assert parsed(source) == (text, thinking)
 
 
@@ -57,7 +57,7 @@ PIECES = st.one_of(
 
 
 @given(st.lists(PIECES, max_size=12).map("".join), st.data())
-def test_where_the_text_is_cut_makes_no_difference(source: str, data: st.DataObject) -> None:
+def test_fragment_boundaries_make_no_difference(source: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(source)), max_size=8)))
     edges = [0, *cuts, len(source)]
     pieces = [source[a:b] for a, b in zip(edges, edges[1:], strict=False)]
@@ -65,22 +65,22 @@ def test_where_the_text_is_cut_makes_no_difference(source: str, data: st.DataObj
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))
-def test_no_whole_marker_of_the_text_survives_as_it_was(source: str) -> None:
+def test_no_complete_marker_is_emitted(source: str) -> None:
     text, thinking = parsed(source)
-    # What is left may form a new marker where one was taken out; it never holds more characters.
+    # The remaining text may form a new marker where one was removed; it never gets longer.
     assert len(text) + len(thinking) <= len(source)
     if not any(marker in source for marker in MARKERS):
         assert (text, thinking) == (source, "")
 
 
-def test_text_is_told_at_once_unless_it_may_become_a_marker() -> None:
+def test_text_is_emitted_at_once_unless_it_may_become_a_marker() -> None:
     parser = MarkerParser()
     assert parser.feed("Hello, wor") == [TextDelta("Hello, wor")]
     assert parser.feed("ld <thi") == [TextDelta("ld ")]
     assert parser.feed("rd") == [TextDelta("<third")]
 
 
-def test_thinking_from_its_own_field_is_followed_by_text() -> None:
+def test_reasoning_from_a_separate_field_is_followed_by_text() -> None:
     parser = MarkerParser()
     source = [*parser.feed("<think>a"), *parser.reasoning("b"), *parser.feed("X"), *parser.flush()]
     assert source == [ReasoningDelta("a"), ReasoningDelta("b"), TextDelta("X")]

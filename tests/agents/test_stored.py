@@ -1,4 +1,4 @@
-"""What an answer leaves behind, whoever gave it: the turn that is stored is the turn shown."""
+"""The stored turn equals the shown turn, for every provider."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,13 +44,11 @@ async def stored(log: RunLog) -> Turn:
 @cases(
     lambda rig, scenario: (
         (not rig.slow or scenario.end == "finished" or scenario.text)
-        # Many tokens are many tokens, whoever says them.
+        # One provider with many tokens is enough.
         and (scenario.kind != "10,000 tokens" or rig.provider == "openai")
     )
 )
-async def test_a_turn_is_stored_as_it_was_shown(
-    rig: Rig, backend: Backend, scenario: Scenario
-) -> None:
+async def test_a_turn_is_stored_as_shown(rig: Rig, backend: Backend, scenario: Scenario) -> None:
     log = await begun(rig, scenario)
     await ended(log)
     turn = await stored(log)
@@ -65,7 +63,7 @@ async def test_a_turn_is_stored_as_it_was_shown(
 
 
 def assert_wires_agree(log: RunLog, turn: Turn) -> None:
-    """Both wires have told the same text, in order, and ended once."""
+    """Assert that both event streams have the same text, in order, and one end."""
     frames = list(RunFrames(log).events(log.envelopes))
     deltas = [f["delta"] for f in frames if f["type"] == "assistant_delta"]
     finals = [f["status"] for f in frames if f["type"] == "turn_final"]
@@ -87,8 +85,8 @@ def tools(parts: Sequence[Part]) -> list[str]:
 
 
 @each_rig(lambda rig: "silence in the middle" not in rig.not_applicable)
-async def test_a_turn_that_is_stopped_is_stored_up_to_there(rig: Rig, backend: Backend) -> None:
-    """Stopped after each of its events, and once all of them are there."""
+async def test_a_stopped_turn_is_stored_up_to_the_stop(rig: Rig, backend: Backend) -> None:
+    """Stop an answer after each of its events."""
     scenario, count = rig.scenario("silence in the middle"), 0
     whole = False
     while not whole:

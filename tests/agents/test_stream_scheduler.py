@@ -21,7 +21,7 @@ from apps.agents.stream_scheduler import (
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """`pauses` are the pauses that were taken, each ended `late`; time passes by them alone."""
+    """Record pauses in `pauses`; each ends `late` seconds late. Only pauses take time."""
     clock = SimpleNamespace(now=100.0, pauses=[], late=0.0)
 
     async def sleep(seconds: float) -> None:

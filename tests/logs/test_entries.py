@@ -1,4 +1,4 @@
-"""Log lines: one entry each, redacted, and impossible to forge."""
+"""Log lines: one entry each, redacted, and not forgeable."""
 
 import json
 import logging
@@ -53,7 +53,7 @@ def test_no_text_can_forge_or_hide_a_line(evil: str, shown: str) -> None:
     assert "\x1b" not in ConsoleFormatter().format(record(evil, x=evil))
 
 
-# What is kept of a value, whatever it stands in. The canary is what must go.
+# (value, its redacted form). The canary must disappear.
 SECRETS = [
     {"Authorization": "canary"},
     {"headers": {"X-API-Key": "canary", "Cookie": "sessionid=canary"}},
@@ -75,13 +75,13 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("value", SECRETS, ids=range(len(SECRETS)))
-def test_secrets_are_redacted_however_deep(value: object) -> None:
+def test_secrets_are_redacted_at_any_depth(value: object) -> None:
     for written in (line("x", it=value), line("%s", value), line("x", a=[{"b": (str(value),)}])):
         assert "canary" not in written
         assert "[redacted]" in written
 
 
-def test_secrets_of_this_installation_are_redacted_wherever_they_stand(
+def test_secrets_of_this_installation_are_redacted_everywhere(
     configure: Callable[..., None],
 ) -> None:
     configure(
@@ -95,7 +95,7 @@ def test_secrets_of_this_installation_are_redacted_wherever_they_stand(
     assert "other-word" in line("other-word")
 
 
-def test_what_only_looks_like_a_secret_stays() -> None:
+def test_text_that_only_resembles_a_secret_is_kept() -> None:
     facts = {"inputTokens": 12, "tokens": [1, 2], "limit": 5, "model": "m", "none": None}
     assert clean(facts) == facts
     for text in ("The tokens: 5 in, 6 out", "risk-free", "http://host:5010/path@x", "a@b.example"):
@@ -125,7 +125,7 @@ def test_a_traceback_keeps_its_lines_and_loses_its_secrets() -> None:
 
 
 @pytest.mark.django_db
-def test_every_answer_carries_a_request_id_and_takes_over_a_good_one(client: Client) -> None:
+def test_every_response_has_a_request_id_and_uses_a_valid_one_of_the_caller(client: Client) -> None:
     assert client.get("/version", headers={"x-request-id": "abc-1"})["X-Request-Id"] == "abc-1"
     own = client.get("/version", headers={"x-request-id": "bad id\x01"})["X-Request-Id"]
     assert len(own) == 32

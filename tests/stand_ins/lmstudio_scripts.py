@@ -1,8 +1,8 @@
-"""What the stand-in of LM Studio says: one script for each model key.
+"""The scripts of the LM Studio stand-in: one for each model key.
 
-A script is a list of rounds, one for each prediction of an answer; the last round answers all
-further ones. A round is a list of steps, or a function from the request (the `creationParameter` of
-the prediction) to one. Plain names are in SCRIPTS, names with a number (`cut-4`) in NUMBERED.
+A script is a list of rounds, one for each prediction of an answer; the last round repeats. A round
+is a list of steps, or a function from the request (the `creationParameter` of the prediction) to
+one. SCRIPTS has plain names, NUMBERED has names with a number (`cut-4`).
 """
 
 import json
@@ -26,7 +26,7 @@ class Send:
 
 @dataclass(frozen=True)
 class Fault:
-    """The channel's own error, which ends it. `code` is what the SDK tells errors apart by."""
+    """An error that ends the channel. The SDK distinguishes errors by `code`."""
 
     title: str = "The model has crashed without additional information."
     code: str = ""
@@ -35,19 +35,19 @@ class Fault:
 
 @dataclass(frozen=True)
 class Raw:
-    """This text as a frame of its own, whatever it is."""
+    """This text as one frame, unchanged."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Close:
-    """The channel is closed, with or without a success before."""
+    """The channel is closed, possibly without a success message before."""
 
 
 @dataclass(frozen=True)
 class Stall:
-    """Nothing more, until the client cancels or goes away."""
+    """No more messages until the client cancels or disconnects."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,12 @@ Round = Sequence[Step] | Callable[[JSON], Sequence[Step]]
 
 @dataclass(frozen=True)
 class Script:
-    """`loads`: progress that loading the model tells first. `cut_after`: frames before a cut."""
+    """A script.
+
+    loads: progress values that are reported before the model is loaded.
+    cut_after: drop the connection after so many messages.
+    context: the model's context length in tokens.
+    """
 
     rounds: Sequence[Round]
     loads: Sequence[float] = ()

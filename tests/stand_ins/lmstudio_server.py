@@ -1,17 +1,18 @@
-"""A stand-in for LM Studio, on a real socket, that follows a script.
+"""A stand-in for LM Studio on a real socket, driven by scripts.
 
     with LMStudioStandIn() as server:
-        ...                                    # the address is server.url; ask model "tool", …
-        server.predictions[-1].request         # what it was sent
-        server.predictions[-1].ended.wait(30)  # then `.cancelled` and `.client_left` tell how
+        ...                                    # the address is server.url; request model "tool", …
+        server.predictions[-1].request         # the creationParameter of the last prediction
+        server.predictions[-1].ended.wait(30)  # then see `.cancelled` and `.client_left`
 
-The script is chosen by the model's key: those of `lmstudio_scripts.SCRIPTS` and `NUMBERED`, and
-those that a test adds to `server.scripts`. How it is paced and held is told in
-`tests.stand_ins.server`. By hand: `make stand-ins`.
+The model's key selects the script: one of `lmstudio_scripts.SCRIPTS` and `NUMBERED`, or one that a
+test adds to `server.scripts`. `tests.stand_ins.server` describes pacing and holding. By hand:
+`make stand-ins`.
 
-It speaks what the app speaks to its SDK: the HTTP probe GET /lmstudio-greeting, and on five
-websockets JSON frames, a handshake first, then calls (rpcCall) and channels (channelCreate). Over
-REST it has GET /v1/models and POST /v1/embeddings. With a `token` it asks for it at both doors.
+It implements the protocol between LM Studio and its SDK: the HTTP request GET /lmstudio-greeting,
+and five websockets with JSON frames: a handshake, then calls (rpcCall) and channels
+(channelCreate). The REST API has GET /v1/models and POST /v1/embeddings. With a `token`, both
+require it.
 """
 
 import asyncio
@@ -48,7 +49,7 @@ EMBEDDER = "text-embedding-standin"
 
 
 def llm(key: str) -> JSON:
-    """One downloaded language model, as listDownloadedModels tells it."""
+    """Return a downloaded language model, an entry of listDownloadedModels."""
     return {
         "type": "llm",
         "modelKey": key,
@@ -78,7 +79,13 @@ def embedder(key: str) -> JSON:
 
 @dataclass(eq=False)
 class Prediction:
-    """One prediction, and how far it got."""
+    """One prediction.
+
+    frames: the number of messages sent.
+    cancelled: set when the client cancels.
+    client_left: set when the client disconnects before the end.
+    ended: set at the end in any case.
+    """
 
     request: JSON
     frames: int = 0
@@ -88,9 +95,13 @@ class Prediction:
 
 
 class LMStudioStandIn(StandIn):
-    """`models` is what is downloaded; `listing`, where set, the frame that is answered instead.
+    """The server.
 
-    `greets` and `shakes_hands` switch off what comes before; `redirects_to` sends the probe away.
+    models: the downloaded models.
+    listing: a raw frame to send instead of the list of models.
+    greets, shakes_hands: False leaves out the greeting or the handshake.
+    redirects_to: redirects all HTTP requests.
+    opened: the namespaces of the opened websockets.
     """
 
     def __init__(self, *, port: int = 0, pace: float = 0.0, token: str = "") -> None:
@@ -136,7 +147,7 @@ class LMStudioStandIn(StandIn):
         await writer.drain()
 
     def rest(self, method: str, path: str, headers: dict[str, str], body: Any) -> tuple[int, Any]:
-        """Status and body of the answer to a plain request."""
+        """Return status and body for an HTTP request."""
         if self.redirects_to:
             return 307, {}
         if (method, path) == ("GET", "/lmstudio-greeting"):
@@ -157,7 +168,7 @@ class LMStudioStandIn(StandIn):
 
 
 class Socket:
-    """One websocket: its handshake, its calls and its channels."""
+    """Serves one websocket: its handshake, calls and channels."""
 
     def __init__(
         self, server: LMStudioStandIn, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -193,7 +204,7 @@ class Socket:
             await self.leave()
 
     async def leave(self) -> None:
-        """The client has gone: LM Studio aborts what it had asked for."""
+        """Abort the predictions of a client that has disconnected, as LM Studio does."""
         for prediction, task in list(self.channels.values()):
             if not prediction.ended.is_set():
                 prediction.client_left.set()
@@ -253,7 +264,7 @@ class Socket:
         await self.send({"type": "rpcResult", "callId": id, "result": answers[endpoint]()})
 
     def instance(self, key: str) -> JSON:
-        """The model as it is loaded."""
+        """Return the description of a loaded model."""
         script = self.server.script(key)
         context = script.context if script else 2048
         return llm(key) | {
@@ -323,12 +334,12 @@ class Socket:
                 prediction.frames += 1
 
     def cut(self) -> None:
-        # Without a word of goodbye, as a process dies that is killed.
+        # Without a closing handshake, as when the process is killed.
         self.writer.transport.abort()
         raise Hangup
 
     def complete(self, key: str, message: JSON) -> JSON:
-        """A success says which model has spoken, and how it was set."""
+        """Add the model and its configuration to a success message."""
         if message["type"] != "success":
             return message
         nothing: JSON = {"fields": []}

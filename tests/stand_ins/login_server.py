@@ -1,6 +1,6 @@
-"""A stand-in for OpenAI's page that gives out codes to log in with. Nobody ever enters them.
+"""A stand-in for OpenAI's device login. It issues codes that no user ever enters.
 
-Codex takes its address from CODEX_APP_SERVER_LOGIN_ISSUER.
+CODEX_APP_SERVER_LOGIN_ISSUER configures its address in Codex.
 """
 
 import asyncio

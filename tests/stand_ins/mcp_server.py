@@ -1,7 +1,7 @@
-"""A stand-in for `/mcp` that serves a test's own tools, for an agent that calls them by itself.
+"""A stand-in for `/mcp` with a test's tools, for an agent that calls tools itself.
 
-It answers in JSON what `/mcp?tool=…` answers, failures included; that the real endpoint does so is
-shown where the product itself is served (tests/agents/codex/test_product.py).
+It returns the same JSON as `/mcp?tool=…`, errors included. tests/agents/codex/test_product.py tests
+the real endpoint.
 """
 
 import json
@@ -18,7 +18,7 @@ JSON = dict[str, Any]
 
 
 class MCPStandIn:
-    """A context manager. `tools` may be changed while it runs; `asked` are the queries it saw."""
+    """A context manager. `tools` may change while it runs; `queries` are those of the requests."""
 
     def __init__(self) -> None:
         self.tools: Sequence[Tool] = ()
@@ -97,4 +97,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: what a test is asked for is in `asked`."""
+        """Log nothing."""

@@ -1,8 +1,8 @@
-"""What the stand-in of an OpenAI-compatible server says: one script for each model name.
+"""The scripts of the OpenAI-compatible stand-in: one for each model name.
 
-A script is a list of rounds, one for each request of an answer; the last round answers all further
-ones. A round is a list of steps, or a function from the request's body to one. Plain names are in
-SCRIPTS, names with a number (`cut-40`, `status-429`) in NUMBERED.
+A script is a list of rounds, one for each request of an answer; the last round repeats. A round is
+a list of steps, or a function from the request's body to one. SCRIPTS has plain names, NUMBERED has
+names with a number (`cut-40`, `status-429`).
 """
 
 import json
@@ -29,7 +29,7 @@ class Finish:
 
 @dataclass(frozen=True)
 class Usage:
-    """The usage frame, sent only to a client that asked for it (`stream_options`)."""
+    """The usage frame, sent only if the request has `stream_options`."""
 
     prompt: int = 11
     completion: int = 7
@@ -37,14 +37,14 @@ class Usage:
 
 @dataclass(frozen=True)
 class Raw:
-    """These bytes as they are, in the middle of the stream."""
+    """These bytes, unchanged, in the stream."""
 
     data: bytes
 
 
 @dataclass(frozen=True)
 class Status:
-    """Not a stream at all but this HTTP answer. Only as the first step."""
+    """This HTTP response instead of a stream. Only as the first step."""
 
     code: int
     message: str = "scripted failure"
@@ -61,7 +61,7 @@ class ErrorFrame:
 
 @dataclass(frozen=True)
 class Stall:
-    """Nothing more, until the client goes away."""
+    """No more frames until the client disconnects."""
 
 
 @dataclass(frozen=True)
@@ -75,24 +75,26 @@ Round = Sequence[Step] | Callable[[JSON], Sequence[Step]]
 
 @dataclass(frozen=True)
 class Script:
-    """`cut_after`: the connection is dropped after so many bytes of the first round's body.
+    """A script.
 
-    `quiet`: the body has no framing, so that a cut looks to HTTP like its end.
+    cut_after: drop the connection after so many bytes of the body.
+    quiet: send the body without chunked encoding, so that a cut looks like its end.
+    refuses: request fields that are answered with 400.
     """
 
     rounds: Sequence[Round]
     cut_after: int | None = None
     quiet: bool = False
-    refuses: Sequence[str] = field(default=())  # request fields answered with 400
+    refuses: Sequence[str] = field(default=())
 
 
 def say(text: str, size: int = 6, every: float = 0.0, key: str = "content") -> list[Step]:
-    """`text` in pieces of `size` characters."""
+    """Return `text` in deltas of `size` characters."""
     return [Delta({key: text[i : i + size]}, every) for i in range(0, len(text), size)]
 
 
 def call(name: str, arguments: JSON | str, id: str = "call_1", index: int = 0) -> list[Step]:
-    """A tool call the way OpenAI streams it: id and name first, then the arguments in pieces."""
+    """Return a tool call as OpenAI streams it: id and name, then the arguments in fragments."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     head = {"index": index, "id": id, "type": "function"}
     pieces = [text[i : i + 5] for i in range(0, len(text), 5)]
@@ -107,7 +109,7 @@ def end(reason: str = "stop") -> list[Step]:
 
 
 def question(request: JSON) -> str:
-    """The last thing the user said."""
+    """Return the last user message."""
     texts = [m["content"] for m in request["messages"] if m["role"] == "user"]
     return str(texts[-1]) if texts else ""
 

@@ -1,24 +1,24 @@
-"""A stand-in for any OpenAI-compatible server, on a real socket, that follows a script.
+"""A stand-in for an OpenAI-compatible server on a real socket, driven by scripts.
 
 In a test:
 
-    with OpenAIStandIn() as server:            # pace 0: as fast as it can
+    with OpenAIStandIn() as server:            # pace 0: no waits
         configure(openai_base_url=server.url)
-        ...                                    # ask model "tool", "think", "cut-40", …
-        server.exchanges[-1].body              # what it was sent
-        server.exchanges[-1].client_left.wait(5)   # True once the client hung up before the end
+        ...                                    # request model "tool", "think", "cut-40", …
+        server.exchanges[-1].body              # the body of the last request
+        server.exchanges[-1].client_left.wait(5)   # True if the client closed before the end
 
-The script is chosen by the model's name: those of `openai_scripts.SCRIPTS` and `NUMBERED`, and
-those that a test adds: `server.scripts["mine"] = Script([[*say("Hi"), *end()]])`. How it is paced
-and held is told in `tests.stand_ins.server`.
+The model's name selects the script: one of `openai_scripts.SCRIPTS` and `NUMBERED`, or one that a
+test adds: `server.scripts["mine"] = Script([[*say("Hi"), *end()]])`. `tests.stand_ins.server`
+describes pacing and holding.
 
 By hand, and for browser tests:
 
     python -m tests.stand_ins.openai_server --port 9099 --pace 1
     CODEINFO_OPENAI_BASE_URL=http://127.0.0.1:9099/v1 make run
 
-It answers GET /v1/models, POST /v1/chat/completions (streamed), POST /v1/embeddings, and for the
-driver of a process elsewhere GET /control (what it was sent) and POST /control {"pace": 0.1}.
+It answers GET /v1/models, POST /v1/chat/completions (streamed) and POST /v1/embeddings. To control
+it from another process, use GET /control (the requests) and POST /control {"pace": 0.1}.
 """
 
 import argparse
@@ -59,7 +59,12 @@ DIMENSION = 64
 
 @dataclass(eq=False)
 class Exchange:
-    """One request, and how far its answer got."""
+    """One request.
+
+    frames: the number of frames sent.
+    client_left: set when the client closes before the end.
+    done: set when the response has ended.
+    """
 
     method: str
     path: str
@@ -71,7 +76,7 @@ class Exchange:
 
 
 class OpenAIStandIn(StandIn):
-    """The server; see `StandIn` for how it is held and paced."""
+    """The server. With a `key`, requests without it get 401."""
 
     def __init__(self, *, port: int = 0, pace: float = 0.0, key: str = "") -> None:
         super().__init__(port=port, pace=pace)
@@ -86,7 +91,7 @@ class OpenAIStandIn(StandIn):
 
     @property
     def chats(self) -> list[Exchange]:
-        """The requests for an answer, in order."""
+        """The requests for chat completions, in order."""
         return [item for item in self.exchanges if item.path == "/v1/chat/completions"]
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -94,9 +99,9 @@ class OpenAIStandIn(StandIn):
 
 
 class Answer:
-    """One connection: one request and its answer."""
+    """Serves one connection: one request and its response."""
 
-    # What ends a stream that was not cut.
+    # The end of a complete stream.
     last = b"data: [DONE]\n\n"
 
     def __init__(
@@ -179,7 +184,7 @@ class Answer:
             await self.stream_until_left(steps)
 
     def steps_of(self, script: Script, body: JSON) -> Iterable[Step]:
-        """The steps of the round that a request opens."""
+        """Return the steps of the round that a request starts."""
         return steps_of(script, body)
 
     def frame(self, step: Step, body: JSON) -> bytes:
@@ -233,7 +238,7 @@ class Answer:
 
 
 def frame(step: Step, model: str) -> bytes:
-    """A step as one server-sent event."""
+    """Encode a step as a server-sent event."""
     chunk: JSON = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": model}
     match step:
         case Raw(data=data):
@@ -257,7 +262,7 @@ def frame(step: Step, model: str) -> bytes:
 
 
 def embed(text: str) -> list[float]:
-    """A unit vector from the words of a text: texts that share words are near each other."""
+    """Return a unit vector, shape (DIMENSION,): texts that share words have a high cosine."""
     vector = [0.0] * DIMENSION
     for word in text.lower().split() or [""]:
         digest = hashlib.sha256(word.encode()).digest()

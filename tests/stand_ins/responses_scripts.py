@@ -1,7 +1,7 @@
-"""What the stand-in of the Responses API says: one script for each model name.
+"""The scripts of the Responses API stand-in: one for each model name.
 
-Made of the same pieces as `openai_scripts`, with whole events of the Responses wire between them.
-A round is chosen by how many of the calls that the rounds before it made are answered.
+They use the steps of `openai_scripts` and events of the Responses API. The number of answered calls
+in the request selects the round.
 """
 
 import json

@@ -8,14 +8,14 @@ from tests.agents.rigs.codex import CodexBackend, run_codex_backend
 
 @pytest.fixture(scope="module")
 def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodexBackend]:
-    """Codex of this module's own, which its tests may break."""
+    """A separate Codex for this module, which its tests may break."""
     with run_codex_backend(tmp_path_factory.mktemp("codex")) as backend:
         yield backend
 
 
 @pytest.fixture
 def codex(backend: CodexBackend, configure: Callable[..., None], tmp_path: Path) -> CodexBackend:
-    """Set as the Codex to use."""
+    """The separate Codex, configured as the current one."""
     configure(
         mcp_force_codex="",
         codex_home=backend.home,

@@ -1,4 +1,4 @@
-"""An agent on the real Codex: asked over HTTP, answered through the runner, within its limits."""
+"""An agent on the real Codex: a request over HTTP, run by the runner, within its limits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -34,7 +34,7 @@ async def nothing_left(transactional_db: None) -> AsyncIterator[None]:
 
 @pytest.fixture
 def keeper(codex: CodexBackend, tmp_path: Path, configure: Callable[..., None]) -> CodexBackend:
-    """An agent whose own settings lead to the stand-in, on its script "tool"."""
+    """An agent whose settings name the stand-in and its script "tool"."""
     configure(agents_home=tmp_path / "agents")
     settings = CONFIG.format(url=codex.api.url, retries=0).replace('"plain"', '"tool"')
     make_agent(tmp_path / "agents", NAME, settings + LIMITS, prompt="Keep watch.")
@@ -43,7 +43,7 @@ def keeper(codex: CodexBackend, tmp_path: Path, configure: Callable[..., None]) 
 
 
 async def instruct(client: AsyncClient, folder: Path, text: str) -> Turn:
-    """The answer to an instruction in conversation c1."""
+    """Return the response to an instruction in conversation c1."""
     body = {"instruction": text, "conversationId": "c1", "working_folder": str(folder)}
     address = f"/agents/{NAME}/run"
     answer = await client.post(address, body, content_type="application/json")

@@ -1,4 +1,4 @@
-"""What Codex relays of a model server that is not to be trusted; the binary is the real one."""
+"""Limits on what Codex relays from an untrusted model server, with the real binary."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ from tests.stand_ins.responses_scripts import call, end, say, think
 pytestmark = pytest.mark.door
 
 PROVIDER = CodexProvider()
-Turn = Callable[..., None]
+Configure = Callable[..., None]
 
 
 @pytest.mark.door
@@ -36,7 +36,7 @@ async def test_text_past_its_limit_ends_the_answer_and_the_turn_at_codex(
 
 
 async def test_thinking_past_its_limit_ends_the_answer(
-    codex: CodexBackend, configure: Turn
+    codex: CodexBackend, configure: Configure
 ) -> None:
     configure(max_reasoning_bytes=1_000)
     codex.api.scripts["thinker"] = Script([[*think("hm " * 1_000), *say("So."), *end()]])
@@ -45,15 +45,17 @@ async def test_thinking_past_its_limit_ends_the_answer(
     assert len(recorded.reasoning) <= 1_000
 
 
-async def test_the_time_of_an_answer_is_over_for_codex_too(
-    codex: CodexBackend, configure: Turn
+async def test_the_time_limit_of_an_answer_applies_to_codex(
+    codex: CodexBackend, configure: Configure
 ) -> None:
     configure(max_answer_seconds=3.0)
     recorded = await record(PROVIDER, chat_request("stall-middle"))
     assert "CODEINFO_MAX_ANSWER_SECONDS (3)" in recorded.failure.message
 
 
-async def test_calls_past_their_limit_end_the_answer(codex: CodexBackend, configure: Turn) -> None:
+async def test_calls_past_their_limit_end_the_answer(
+    codex: CodexBackend, configure: Configure
+) -> None:
     configure(max_tool_calls=2)
     codex.set_tools(TOOLS)
     calls = [step for _ in range(9) for step in call("VectorSearch", {"query": "retry"})]
@@ -64,8 +66,8 @@ async def test_calls_past_their_limit_end_the_answer(codex: CodexBackend, config
 
 
 @pytest.mark.door
-async def test_a_line_past_its_limit_ends_the_answer_and_the_next_question_is_answered(
-    codex: CodexBackend, configure: Turn
+async def test_a_line_past_its_limit_ends_the_answer_but_not_the_next_one(
+    codex: CodexBackend, configure: Configure
 ) -> None:
     configure(max_frame_bytes=100_000)
     codex.api.scripts["long"] = Script([[*say("Half"), *say("x" * 3_000_000, 3_000_000), Stall()]])
@@ -76,7 +78,7 @@ async def test_a_line_past_its_limit_ends_the_answer_and_the_next_question_is_an
     assert isinstance((await record(PROVIDER, chat_request("plain"))).end, TurnFinished)
 
 
-async def test_a_thread_of_any_length_goes_on(codex: CodexBackend, configure: Turn) -> None:
+async def test_a_thread_of_any_length_resumes(codex: CodexBackend, configure: Configure) -> None:
     configure(max_frame_bytes=20_000)
     codex.api.scripts["wordy"] = Script([[*say("word " * 50_000, 1_000), *end()]])
     first = await record(PROVIDER, chat_request("wordy"))

@@ -1,4 +1,4 @@
-"""Codex' process, threads and turns over time: resumed, lost, stopped, quiet, killed."""
+"""The lifecycle of Codex's process, threads and turns: resumed, lost, stopped, silent, killed."""
 
 import asyncio
 import os
@@ -32,14 +32,14 @@ def on_thread(thread_id: str, model: str, **flags: Any) -> ModelRequest:
 
 
 async def thread_of(model: str) -> str:
-    """A thread in which one question has been answered."""
+    """Return the id of a thread with one answered message."""
     recorded = await record(PROVIDER, chat_request(model))
     assert isinstance(recorded.end, TurnFinished), recorded.end
     return next(e.thread_id for e in recorded.events if isinstance(e, ThreadNamed))
 
 
 def input_lines(codex: CodexBackend) -> list[str]:
-    """What the last request to the API holds of the conversation, by role."""
+    """Return the items of the last request to the API as "role: text" lines."""
     texts = []
     for item in codex.api.requests[-1].body["input"]:
         for part in item.get("content") or ():
@@ -73,7 +73,7 @@ async def until_half(events: Any) -> list[ChatEvent]:
     return recorded
 
 
-async def test_what_codex_writes_has_the_permissions_that_the_user_chose(
+async def test_files_of_codex_have_the_permissions_of_the_users_umask(
     codex: CodexBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs, "user_umask", 0o023)
@@ -81,7 +81,7 @@ async def test_what_codex_writes_has_the_permissions_that_the_user_chose(
     assert "Umask:\t0023\n" in status_of(pid_of(codex))
 
 
-async def test_a_thread_goes_on_where_it_was_and_hears_only_what_is_new(
+async def test_a_resumed_thread_receives_only_the_new_message(
     codex: CodexBackend,
 ) -> None:
     thread = await thread_of("plain")
@@ -92,10 +92,12 @@ async def test_a_thread_goes_on_where_it_was_and_hears_only_what_is_new(
         "assistant: Hello, this is a plain answer.\n\n- one\n- "
     ]
     assert sum("Where is the retry?" in line for line in lines) == 2
-    assert sum("You are CodeInfo" in line for line in lines) == 1, "told once, by the thread itself"
+    assert sum("You are CodeInfo" in line for line in lines) == 1, (
+        "sent once, when the thread starts"
+    )
 
 
-async def test_a_thread_goes_on_after_a_restart_of_its_process(codex: CodexBackend) -> None:
+async def test_a_thread_resumes_after_a_restart_of_its_process(codex: CodexBackend) -> None:
     thread = await thread_of("plain")
     kill(codex)
     recorded = await record(PROVIDER, on_thread(thread, "plain"))
@@ -119,7 +121,7 @@ def has_web_search(codex: CodexBackend) -> bool:
     return "web_search" in [tool["type"] for tool in codex.api.requests[-1].body["tools"]]
 
 
-async def test_other_flags_hold_from_the_next_question_on(codex: CodexBackend) -> None:
+async def test_changed_flags_apply_from_the_next_turn(codex: CodexBackend) -> None:
     thread = await thread_of("plain")
     flags = {"modelReasoningEffort": "low", "webSearchEnabled": True, "sandboxMode": "read-only"}
     await record(PROVIDER, on_thread(thread, "plain", **flags))
@@ -136,14 +138,14 @@ async def test_a_thread_starts_without_web_search_and_without_network(codex: Cod
     assert "Network access is restricted" in str(codex.api.requests[-1].body["input"])
 
 
-async def test_flags_that_a_conversation_stored_stay_in_force(codex: CodexBackend) -> None:
+async def test_flags_stored_with_a_conversation_still_apply(codex: CodexBackend) -> None:
     stored = {"webSearchEnabled": True, "networkAccessEnabled": True}
     await record(PROVIDER, replace(chat_request("plain"), flags=stored))
     assert has_web_search(codex)
     assert "Network access is enabled" in str(codex.api.requests[-1].body["input"])
 
 
-async def test_the_tools_it_has_are_ours_and_nothing_that_touches_this_machine(
+async def test_codex_has_our_tools_and_none_that_access_this_host(
     codex: CodexBackend,
 ) -> None:
     codex.set_tools(TOOLS)
@@ -159,9 +161,7 @@ async def test_the_tools_it_has_are_ours_and_nothing_that_touches_this_machine(
     }
 
 
-async def test_an_agent_brings_its_own_home_and_settings(
-    codex: CodexBackend, tmp_path: Path
-) -> None:
+async def test_an_agent_has_its_own_home_and_settings(codex: CodexBackend, tmp_path: Path) -> None:
     home, folder = codex.home / "agents" / "reviewer", tmp_path / "work"
     folder.mkdir(exist_ok=True)
     own = {"model": "plain", "model_reasoning_effort": "low", "features.shell_tool": False}
@@ -176,9 +176,7 @@ async def test_an_agent_brings_its_own_home_and_settings(
 
 
 @pytest.mark.parametrize("lost", ["01a201f2-88f0-7d03-bb67-a2be8c66926b", "nonsense"])
-async def test_a_thread_that_is_gone_begins_anew_and_says_so(
-    codex: CodexBackend, lost: str
-) -> None:
+async def test_a_missing_thread_is_replaced_with_a_warning(codex: CodexBackend, lost: str) -> None:
     recorded = await record(PROVIDER, on_thread(lost, "plain"))
     named = next(e for e in recorded.events if isinstance(e, ThreadNamed))
     assert named.thread_id != lost
@@ -186,7 +184,7 @@ async def test_a_thread_that_is_gone_begins_anew_and_says_so(
     assert isinstance(recorded.end, TurnFinished)
 
 
-async def test_a_process_killed_in_the_middle_keeps_what_was_said_and_starts_again(
+async def test_a_killed_process_keeps_the_text_so_far_and_restarts(
     codex: CodexBackend,
 ) -> None:
     async with aclosing(run(PROVIDER, chat_request("stall-middle"), 5)) as events:
@@ -198,8 +196,8 @@ async def test_a_process_killed_in_the_middle_keeps_what_was_said_and_starts_aga
     assert isinstance((await record(PROVIDER, chat_request("plain"))).end, TurnFinished)
 
 
-async def test_stop_is_not_kept_waiting_by_answers_that_are_silent(codex: CodexBackend) -> None:
-    """More of them than an event loop has threads to wait in."""
+async def test_stop_does_not_wait_for_silent_answers(codex: CodexBackend) -> None:
+    """With more silent answers than the event loop's executor has threads."""
     streams = [run(PROVIDER, chat_request("stall-middle"), 5) for _ in range(8)]
     for events in streams:
         await until_half(events)
@@ -211,7 +209,7 @@ async def test_stop_is_not_kept_waiting_by_answers_that_are_silent(codex: CodexB
     assert all(exchange.client_left.wait(30) for exchange in exchanges)
 
 
-async def test_a_retry_of_codex_own_is_a_warning_and_no_failure(
+async def test_a_retry_by_codex_is_a_warning_and_not_a_failure(
     codex: CodexBackend, configure: Callable[..., None], tmp_path: Any
 ) -> None:
     home = tmp_path / "patient"
@@ -228,7 +226,7 @@ async def test_a_retry_of_codex_own_is_a_warning_and_no_failure(
     assert recorded.text.startswith(HALF)
 
 
-async def test_settings_that_codex_cannot_read_are_named(
+async def test_invalid_codex_settings_are_reported_with_their_position(
     codex: CodexBackend, configure: Callable[..., None], tmp_path: Any
 ) -> None:
     (tmp_path / "broken").mkdir()

@@ -1,4 +1,4 @@
-"""The served product, the real Codex binary and our own `/mcp` between them."""
+"""The product on a real server, the real Codex binary and our `/mcp` endpoint."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def api() -> Iterator[ResponsesStandIn]:
 
 @pytest.fixture(scope="module")
 def product(api: ResponsesStandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """With one repository, `acme`, ingested."""
+    """The product with one ingested repository, `acme`."""
     folder = tmp_path_factory.mktemp("codex-product")
     write_config(folder / "codex", api.url)
     config = {
@@ -72,7 +72,7 @@ def ask(product: Product, conversation: str, model: str = "tool") -> list[dict[s
     return [json.loads(line.removeprefix("data: ")) for line in lines]
 
 
-def test_codex_searches_by_itself_and_its_answer_cites_what_it_found(
+def test_codex_searches_and_its_answer_cites_the_results(
     product: Product, api: ResponsesStandIn
 ) -> None:
     frames = ask(product, "c1")
@@ -103,7 +103,7 @@ def test_the_next_question_goes_to_the_same_thread(product: Product, api: Respon
     assert flags["approvalPolicy"] == "on-failure", "kept as it was chosen"
 
 
-def test_what_a_tool_refuses_is_told_to_the_model_and_shown(
+def test_a_tools_error_is_sent_to_the_model_and_shown(
     product: Product, api: ResponsesStandIn
 ) -> None:
     api.scripts["wrong"] = lost_repository()
@@ -119,7 +119,7 @@ def lost_repository() -> Script:
     return Script([[*search, *end()], [*say("It is not there."), *end()]])
 
 
-def test_codebase_question_is_answered_by_codex_as_the_knobs_say(
+def test_codebase_question_uses_codex_with_the_configured_options(
     product: Product, api: ResponsesStandIn
 ) -> None:
     params = {"name": "codebase_question", "arguments": {"question": "Where is the retry?"}}

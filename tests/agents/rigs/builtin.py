@@ -1,4 +1,4 @@
-"""Search only: no server and no model, so nothing that can be cut or fall silent."""
+"""Search only: no server and no model, so no cut connections and no silence."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ NO_SERVER = "it asks no server"
 def searched(
     kind: str, tools_offered: Sequence[Tool], *text: str, code: str | None = None
 ) -> Scenario:
-    """It always searches once."""
+    """Return a scenario with the one search that this provider makes."""
     return Scenario(
         kind, "search", text, tools=(("VectorSearch", code),), tools_offered=tools_offered
     )

@@ -1,4 +1,4 @@
-"""Codex: the real binary, before a scripted Responses API and an MCP server of the test's tools."""
+"""Codex: the real binary with a scripted Responses API and an MCP server for the test's tools."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ FOUND = "It is in `acme/src/net.py:12-14`."
 
 @dataclass
 class CodexBackend(Backend):
-    """A Codex home, the API that its config.toml leads to, and the tools that it may call."""
+    """A Codex home, the API in its config.toml, and the MCP server with its tools."""
 
     home: Path
     api: ResponsesStandIn
@@ -40,7 +40,7 @@ class CodexBackend(Backend):
 
 @contextmanager
 def run_codex_backend(folder: Path) -> Iterator[CodexBackend]:
-    """One for a whole module, since Codex takes a second to start; it ends with the block."""
+    """Run Codex until the block ends. Share it between tests: starting takes a second."""
     home = folder / "codex"
     with ResponsesStandIn() as api, MCPStandIn() as mcp:
         write_config(home, api.url)
@@ -78,7 +78,7 @@ RIG = Rig(
             tools=(("VectorSearch", "INGEST_REQUIRED"),),
             tools_offered=NOTHING_INGESTED,
         ),
-        # Codex tells its model by itself that there is none, and us nothing.
+        # Codex itself reports the unknown tool to its model and sends us no event.
         Scenario("an unknown tool", "unknown-tool", "No such tool."),
         Scenario("an empty answer", "empty", end=ERROR),
         Scenario("10,000 tokens", "tokens-10000", "".join(f"{n} " for n in range(10_000))),
@@ -94,7 +94,7 @@ RIG = Rig(
         Scenario("silence from the start", "stall", end=TIMEOUT),
         Scenario("silence in the middle", "stall-middle", HALF, end=TIMEOUT),
     ),
-    # Its models think on a channel of their own, which the API keeps apart.
+    # The Responses API separates reasoning from text.
     markers=False,
     slow=True,
 )

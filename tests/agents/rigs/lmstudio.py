@@ -1,4 +1,4 @@
-"""LM Studio: its own SDK on a real socket, before a scripted stand-in."""
+"""LM Studio: its SDK on a real socket with a scripted stand-in."""
 
 from collections.abc import Sequence
 from itertools import chain

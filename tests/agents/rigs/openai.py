@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible server: the real SDK on a real socket, before a scripted stand-in."""
+"""OpenAI-compatible servers: the real SDK on a real socket with a scripted stand-in."""
 
 from collections.abc import Sequence
 from itertools import chain

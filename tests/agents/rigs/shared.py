@@ -1,4 +1,4 @@
-"""What every provider plays whose tools are ours to run: the scripts have the same names."""
+"""Scenarios of all providers whose tools the loop runs: their scripts have the same names."""
 
 from tests.agents.fakes import NOTHING_INGESTED
 from tests.agents.rigs.base import ERROR, HALF, SEARCHED, TIMEOUT, Scenario
