@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import QueryDict
 
-from apps.agents.providers.codex.flags import EFFORT, FLAGS, Flag, chosen
+from apps.agents.providers.codex.flags import EFFORT, FLAGS, CodexFlag, chosen
 from apps.core.errors import InvalidInput
 
 # A form that was drawn with the panel says so: an unticked box posts nothing.
@@ -17,7 +17,7 @@ SHOWN = "flags"
 class Row:
     """One flag of the panel and what it is set to; `options` are (value, label), none for a box."""
 
-    flag: Flag
+    flag: CodexFlag
     value: str | bool
     options: Sequence[tuple[str, str]] = ()
 
@@ -50,7 +50,7 @@ def posted(form: QueryDict) -> dict[str, Any]:
     return flags
 
 
-def _options(flag: Flag, efforts: Sequence[str]) -> list[tuple[str, str]]:
+def _options(flag: CodexFlag, efforts: Sequence[str]) -> list[tuple[str, str]]:
     offered = [
         value
         for value in flag.choices
@@ -59,5 +59,5 @@ def _options(flag: Flag, efforts: Sequence[str]) -> list[tuple[str, str]]:
     return [(value, _label(flag, value)) for value in offered]
 
 
-def _label(flag: Flag, value: str) -> str:
+def _label(flag: CodexFlag, value: str) -> str:
     return flag.choices[value] + (" (default)" if value == flag.default else "")

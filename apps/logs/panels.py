@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 
 from apps.logs.store import get_store
-from apps.logs.types import LEVELS, MAX_ENTRIES, SOURCES, Entry, LogQuery
+from apps.logs.types import LEVELS, MAX_ENTRIES, SOURCES, LogEntry, LogQuery
 
 MAX_PREVIEW = 240
 MAX_JSON = 8_000
@@ -36,7 +36,7 @@ class EntryRow:
     request: str
 
     @classmethod
-    def of(cls, entry: Entry) -> "EntryRow":
+    def of(cls, entry: LogEntry) -> "EntryRow":
         data = entry.data
         context = dict(data.get("context", {}))
         traceback = str(context.pop("traceback", ""))
@@ -93,11 +93,11 @@ def context(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def rows(entries: list[Entry]) -> list[EntryRow]:
+def rows(entries: list[LogEntry]) -> list[EntryRow]:
     return [EntryRow.of(entry) for entry in entries]
 
 
-def render_event(name: str, entries: list[Entry], *, filtered: bool = False) -> str:
+def render_event(name: str, entries: list[LogEntry], *, filtered: bool = False) -> str:
     """Render the HTML of a stream event: "all", "new" or "counts"."""
     if name == "counts":
         levels = [FilterOption(level, True, get_store().counts[level]) for level in LEVELS]

@@ -15,7 +15,7 @@ from apps.core.config import Config
 from apps.core.hub import hub
 from apps.logs.files import CLIENT_MARKER, LogFile
 from apps.logs.formatting import entry_of, to_json_line
-from apps.logs.types import Entry, LogQuery, Selection
+from apps.logs.types import LogEntry, LogQuery, Selection
 
 TOPIC = "logs"
 # The buffer is limited to LOG_BUFFER_MAX entries and to this size.
@@ -32,7 +32,7 @@ class LogStore:
         self.file = file
         self.counts: Counter[str] = Counter()
         self._most, self._most_bytes = max_entries, max_bytes
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[LogEntry] = deque()
         self._bytes = 0
         self._last = 0
         self._resumed = False
@@ -45,7 +45,7 @@ class LogStore:
             self._last += 1
             numbered = {**entry, "sequence": self._last}
             line = to_json_line(numbered)
-            self._add(Entry.of(numbered, line))
+            self._add(LogEntry.of(numbered, line))
             self.file.write(to_json_line({**CLIENT_MARKER, **numbered}) if client else line)
             number = self._last
         hub.notify_here(TOPIC)
@@ -56,7 +56,7 @@ class LogStore:
         with self._lock:
             self._resume()
             snapshot, last = list(self._entries), self._last
-        matches: list[Entry] = []
+        matches: list[LogEntry] = []
         for entry in reversed(snapshot):
             if entry.sequence <= query.after or len(matches) == query.limit:
                 break
@@ -74,12 +74,12 @@ class LogStore:
             if entry["sequence"] <= self._last:
                 continue
             try:
-                self._add(Entry.of(entry, to_json_line(entry)))
+                self._add(LogEntry.of(entry, to_json_line(entry)))
             except ValueError:
                 continue  # written by another program: the time or a number is invalid
             self._last = entry["sequence"]
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: LogEntry) -> None:
         self._entries.append(entry)
         self.counts[entry.level] += 1
         self._bytes += entry.size

@@ -14,7 +14,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 from apps.core.hub import Subscription, hub
 from apps.logs.store import TOPIC, LogStore
-from apps.logs.types import MAX_ENTRIES, Entry, LogQuery
+from apps.logs.types import MAX_ENTRIES, LogEntry, LogQuery
 
 HEARTBEAT_SECONDS = 15.0
 HEARTBEAT = ":\n\n"
@@ -24,7 +24,7 @@ BATCH_SECONDS = 0.25
 pause = asyncio.sleep  # tests replace this name
 
 # (event name, entries newest first) → HTML
-RenderEvent = Callable[[str, list[Entry]], str]
+RenderEvent = Callable[[str, list[LogEntry]], str]
 MATCH_NOTHING = LogQuery(after=sys.maxsize)
 
 

@@ -18,7 +18,7 @@ MAX_ENTRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """One line of the log.
 
     moment: Unix time, milliseconds.
@@ -34,7 +34,7 @@ class Entry:
     search_text: str
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any], line: str) -> "Entry":
+    def of(cls, entry: Mapping[str, Any], line: str) -> "LogEntry":
         context = json.dumps(entry.get("context", {}), ensure_ascii=False)
         ids = (entry.get(name, "") for name in ("requestId", "correlationId"))
         moment = datetime.fromisoformat(entry["timestamp"]).timestamp()
@@ -103,7 +103,7 @@ class LogQuery:
         }
         return urlencode({name: value for name, value in chosen.items() if value}, safe=",")
 
-    def matches(self, entry: Entry) -> bool:
+    def matches(self, entry: LogEntry) -> bool:
         """Return True if the entry passes all filters, `after` and `limit` aside."""
         return (
             (not self.levels or entry.level in self.levels)
@@ -118,7 +118,7 @@ class LogQuery:
 class Selection:
     """The matching entries, oldest first, and the number of the log's newest entry."""
 
-    entries: list[Entry]
+    entries: list[LogEntry]
     last: int
 
 

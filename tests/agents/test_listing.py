@@ -17,7 +17,7 @@ from apps.agents.providers.listing import (
 from apps.core.errors import Unavailable
 
 
-class Server:
+class ListServer:
     """Returns the given lists in order; `requests` counts the requests."""
 
     def __init__(self, *answers: str | Unavailable) -> None:
@@ -50,7 +50,7 @@ async def settled() -> None:
 
 
 async def test_concurrent_reads_make_one_request(clock: SimpleNamespace) -> None:
-    server = Server("a")
+    server = ListServer("a")
     cache = ModelListCache(server.list)
     assert await asyncio.gather(*(keys(cache) for _ in range(5))) == [["a"]] * 5
     assert server.requests == 1
@@ -59,7 +59,7 @@ async def test_concurrent_reads_make_one_request(clock: SimpleNamespace) -> None
 async def test_an_expired_list_is_returned_at_once_during_a_refresh(
     clock: SimpleNamespace,
 ) -> None:
-    server = Server("a", "b")
+    server = ListServer("a", "b")
     cache = ModelListCache(server.list)
     await keys(cache)
     clock.now += FRESH_SECONDS + 1
@@ -69,7 +69,7 @@ async def test_an_expired_list_is_returned_at_once_during_a_refresh(
 
 
 async def test_a_list_past_the_stale_period_is_not_returned(clock: SimpleNamespace) -> None:
-    server = Server("a", "b")
+    server = ListServer("a", "b")
     cache = ModelListCache(server.list)
     await keys(cache)
     clock.now += FRESH_SECONDS + STALE_SECONDS + 1
@@ -77,7 +77,7 @@ async def test_a_list_past_the_stale_period_is_not_returned(clock: SimpleNamespa
 
 
 async def test_another_server_is_queried_at_once(clock: SimpleNamespace) -> None:
-    cache = ModelListCache(Server("a", "b").list)
+    cache = ModelListCache(ListServer("a", "b").list)
     await keys(cache)
     assert await keys(cache, "elsewhere") == ["b"]
 
@@ -85,7 +85,7 @@ async def test_another_server_is_queried_at_once(clock: SimpleNamespace) -> None
 async def test_a_failure_is_cached_briefly_and_never_returned_after_it_expires(
     clock: SimpleNamespace,
 ) -> None:
-    server = Server(Unavailable("gone"), "a")
+    server = ListServer(Unavailable("gone"), "a")
     cache = ModelListCache(server.list)
     for _ in range(2):
         with pytest.raises(Unavailable, match="gone"):

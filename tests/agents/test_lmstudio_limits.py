@@ -7,10 +7,9 @@ import pytest
 from apps.agents.providers.lmstudio import LMStudioProvider
 from tests.agents.fakes import TOOLS, chat_request, found, record, tool
 from tests.stand_ins.lmstudio_scripts import (
-    Raw,
-    Script,
+    PredictionScript,
+    RawText,
     Send,
-    Stall,
     Step,
     call,
     end,
@@ -18,6 +17,7 @@ from tests.stand_ins.lmstudio_scripts import (
     say,
 )
 from tests.stand_ins.lmstudio_server import LMStudioStandIn
+from tests.stand_ins.openai_scripts import Stall
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 Configure = Callable[..., None]
@@ -26,7 +26,9 @@ Configure = Callable[..., None]
 async def test_a_message_past_its_limit_ends_the_answer_and_keeps_the_text_so_far(
     lmstudio: LMStudioStandIn,
 ) -> None:
-    lmstudio.scripts["long"] = Script([[*say("Half"), fragment("x" * 2_000_000), Stall()]])
+    lmstudio.scripts["long"] = PredictionScript(
+        [[*say("Half"), fragment("x" * 2_000_000), Stall()]]
+    )
     recorded = await record(LMStudioProvider(), chat_request("long"))
     assert recorded.text == "Half"
     assert recorded.failure.code == "PROVIDER_ERROR"
@@ -38,7 +40,7 @@ async def test_a_message_past_its_limit_ends_the_answer_and_keeps_the_text_so_fa
     [
         fragment("x" * 10_000, "reasoningEndTag"),
         Send({"type": "promptProcessingProgress", "progress": 0.5, "more": "x" * 10_000}),
-        Raw('{"type": "channelSend", "channelId": 99, "more": "' + "x" * 10_000 + '"}'),
+        RawText('{"type": "channelSend", "channelId": 99, "more": "' + "x" * 10_000 + '"}'),
     ],
     ids=["tags", "signs of life", "messages to nobody"],
 )
@@ -46,7 +48,7 @@ async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_the_text_so_far(
     step: Step, lmstudio: LMStudioStandIn, configure: Configure
 ) -> None:
     configure(max_reply_bytes=500_000)
-    lmstudio.scripts["endless"] = Script([[*say("Half"), *[step] * 2_000, Stall()]])
+    lmstudio.scripts["endless"] = PredictionScript([[*say("Half"), *[step] * 2_000, Stall()]])
     recorded = await record(LMStudioProvider(), chat_request("endless"))
     assert recorded.text == "Half"
     assert recorded.failure.code == "PROVIDER_ERROR"
@@ -57,8 +59,8 @@ async def test_text_and_thinking_past_their_limits_end_the_answer(
     lmstudio: LMStudioStandIn, configure: Configure
 ) -> None:
     configure(max_answer_bytes=2_000, max_reasoning_bytes=1_000)
-    lmstudio.scripts["wordy"] = Script([[*say("word " * 2_000), Stall()]])
-    lmstudio.scripts["thinker"] = Script(
+    lmstudio.scripts["wordy"] = PredictionScript([[*say("word " * 2_000), Stall()]])
+    lmstudio.scripts["thinker"] = PredictionScript(
         [[*say("Well."), *say("hm " * 2_000, kind="reasoning"), Stall()]]
     )
     wordy = await record(LMStudioProvider(), chat_request("wordy"))
@@ -73,7 +75,9 @@ async def test_too_many_calls_get_errors_and_the_answer_continues(
 ) -> None:
     ran: list[dict[str, object]] = []
     crowd = [step for n in range(500) for step in call("VectorSearch", {}, f"{n}")]
-    lmstudio.scripts["crowd"] = Script([[*crowd, *end("toolCalls")], [*say("Done."), *end()]])
+    lmstudio.scripts["crowd"] = PredictionScript(
+        [[*crowd, *end("toolCalls")], [*say("Done."), *end()]]
+    )
     tools = (tool("VectorSearch", found(), ran),)
     recorded = await record(LMStudioProvider(), chat_request("crowd", tools))
     assert len(ran) == 16
@@ -85,7 +89,9 @@ async def test_too_long_arguments_are_reported_to_the_model_and_the_answer_conti
     lmstudio: LMStudioStandIn,
 ) -> None:
     long = call("VectorSearch", {"query": "x" * 100_000})[-1]
-    lmstudio.scripts["long"] = Script([[long, *end("toolCalls")], [*say("I see."), *end()]])
+    lmstudio.scripts["long"] = PredictionScript(
+        [[long, *end("toolCalls")], [*say("I see."), *end()]]
+    )
     recorded = await record(LMStudioProvider(), chat_request("long"))
     assert recorded.results[0].error_code == "VALIDATION_FAILED"
     assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (recorded.results[0].error_message or "")
@@ -100,7 +106,9 @@ async def test_too_deeply_nested_arguments_are_reported_to_the_model(
     for _ in range(400):
         deep = [deep]
     nested = call("VectorSearch", {"query": deep})[-1]
-    lmstudio.scripts["deep"] = Script([[nested, *end("toolCalls")], [*say("I see."), *end()]])
+    lmstudio.scripts["deep"] = PredictionScript(
+        [[nested, *end("toolCalls")], [*say("I see."), *end()]]
+    )
     recorded = await record(LMStudioProvider(), chat_request("deep", TOOLS))
     assert "nested" in (recorded.results[0].error_message or "")
     assert recorded.text == "I see."
@@ -109,7 +117,9 @@ async def test_too_deeply_nested_arguments_are_reported_to_the_model(
 @pytest.mark.parametrize("value", [[["a"]], [[]], {"a": [[1], {"b": [[2]]}]}])
 async def test_nested_lists_do_not_end_the_answer(value: object, lmstudio: LMStudioStandIn) -> None:
     lists = call("VectorSearch", {"query": value})[-1]
-    lmstudio.scripts["lists"] = Script([[lists, *end("toolCalls")], [*say("I see."), *end()]])
+    lmstudio.scripts["lists"] = PredictionScript(
+        [[lists, *end("toolCalls")], [*say("I see."), *end()]]
+    )
     recorded = await record(LMStudioProvider(), chat_request("lists"))
     assert recorded.text == "I see."
 
@@ -118,7 +128,9 @@ async def test_nested_lists_do_not_end_the_answer(value: object, lmstudio: LMStu
     "odd", ["[" * 100_000, "1" * 5_000], ids=["open brackets", "a long number"]
 )
 async def test_invalid_json_is_a_provider_error(odd: str, lmstudio: LMStudioStandIn) -> None:
-    lmstudio.scripts["odd"] = Script([[*say("Half"), Raw('{"type": ' + odd + "}"), Stall()]])
+    lmstudio.scripts["odd"] = PredictionScript(
+        [[*say("Half"), RawText('{"type": ' + odd + "}"), Stall()]]
+    )
     recorded = await record(LMStudioProvider(), chat_request("odd"))
     assert recorded.text == "Half"
     assert recorded.failure.code == "PROVIDER_ERROR"

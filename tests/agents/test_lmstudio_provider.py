@@ -22,9 +22,15 @@ from apps.lmstudio import services
 from apps.lmstudio.types import EMBEDDING_TYPES
 from tests.agents.fakes import QUESTION, TOOLS, chat_request, found, match, record
 from tests.ports import free_ports
-from tests.stand_ins.lmstudio_scripts import Cut, Script, Send, Stall, end, say, think
+from tests.stand_ins.lmstudio_scripts import (
+    PredictionScript,
+    Send,
+    end,
+    say,
+    think,
+)
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, embedder, llm
-from tests.stand_ins.openai_scripts import PLAIN
+from tests.stand_ins.openai_scripts import PLAIN, Cut, Stall
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
@@ -96,7 +102,9 @@ async def test_a_token_is_sent_to_the_server_and_never_shown(
     configure(lmstudio_api_token=TOKEN)
     lmstudio.token = TOKEN
     assert (await record(LMStudioProvider(), chat_request("plain"))).text == PLAIN
-    lmstudio.scripts["tells"] = Script([[Send({"type": "error", "error": {"title": TOKEN}})]])
+    lmstudio.scripts["tells"] = PredictionScript(
+        [[Send({"type": "error", "error": {"title": TOKEN}})]]
+    )
     failure = (await record(LMStudioProvider(), chat_request("tells"))).failure
     lmstudio.token = TOKEN.replace("abcd", "dcba")
     refused = (await record(LMStudioProvider(), chat_request("plain"))).failure
@@ -191,7 +199,7 @@ async def test_tokens_are_counted(provider: LMStudioProvider, lmstudio: LMStudio
 async def test_thinking_that_begins_and_ends_with_blank_lines(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
-    lmstudio.scripts["gaps"] = Script([[*think("\n\nhm\n"), *say("\n\nHello"), *end()]])
+    lmstudio.scripts["gaps"] = PredictionScript([[*think("\n\nhm\n"), *say("\n\nHello"), *end()]])
     recorded = await record(provider, chat_request("gaps"))
     assert (recorded.text, recorded.reasoning) == ("Hello", "hm\n")
 
@@ -225,7 +233,7 @@ ODD_FRAGMENTS: list[JSON] = [
 async def test_no_malformed_message_is_an_unhandled_error(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, message: JSON
 ) -> None:
-    lmstudio.scripts["odd"] = Script([[*say("Half an ans"), Send(message), Cut()]])
+    lmstudio.scripts["odd"] = PredictionScript([[*say("Half an ans"), Send(message), Cut()]])
     recorded = await record(provider, chat_request("odd"))
     assert recorded.text == "Half an ans"
     assert recorded.failure.code == "PROVIDER_ERROR"
@@ -236,7 +244,7 @@ async def test_a_call_without_arguments_has_none(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     call = {"type": "function", "id": "1", "name": "VectorSearch"}
-    lmstudio.scripts["bare"] = Script(
+    lmstudio.scripts["bare"] = PredictionScript(
         [
             [Send({"type": "toolCallGenerationEnd", "toolCallRequest": call}), *end("toolCalls")],
             [*say("Done."), *end()],
@@ -250,7 +258,7 @@ async def test_a_call_without_arguments_has_none(
 async def test_a_server_that_ends_before_it_answers_is_an_error(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
-    lmstudio.scripts["dies"] = Script([[Cut()]])
+    lmstudio.scripts["dies"] = PredictionScript([[Cut()]])
     failure = (await record(provider, chat_request("dies"))).failure
     assert failure.message == f"The connection to LM Studio at {lmstudio.url} failed or was cut."
     assert failure.retryable
@@ -270,7 +278,7 @@ async def test_closing_stops_the_generation(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, way: str
 ) -> None:
     """The server receives a cancel and the close of the socket; either stops the generation."""
-    lmstudio.scripts["forever"] = Script([[*say("Half an answer"), Stall()]])
+    lmstudio.scripts["forever"] = PredictionScript([[*say("Half an answer"), Stall()]])
 
     async def listen() -> None:
         async with aclosing(run(provider, chat_request("forever"), 3)) as events:

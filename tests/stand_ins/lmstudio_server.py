@@ -30,16 +30,15 @@ from tests.stand_ins.lmstudio_scripts import (
     NOT_FOUND,
     SCRIPTS,
     Close,
-    Cut,
     Fault,
-    Raw,
-    Script,
+    PredictionScript,
+    RawText,
     Send,
-    Stall,
     Step,
     script_for,
     steps_of,
 )
+from tests.stand_ins.openai_scripts import Cut, Stall
 from tests.stand_ins.openai_server import embed, embeddings
 from tests.stand_ins.server import Hangup, StandIn
 
@@ -107,7 +106,7 @@ class LMStudioStandIn(StandIn):
     def __init__(self, *, port: int = 0, pace: float = 0.0, token: str = "") -> None:
         super().__init__(port=port, pace=pace)
         self.token = token
-        self.scripts: dict[str, Script] = {}
+        self.scripts: dict[str, PredictionScript] = {}
         self.models = [*(llm(key) for key in SCRIPTS), embedder(EMBEDDER)]
         self.listing = ""
         self.redirects_to = ""
@@ -131,7 +130,7 @@ class LMStudioStandIn(StandIn):
         headers = {name.strip().lower(): value.strip() for name, value in pairs}
         if headers.get("upgrade", "").lower() == "websocket" and path in NAMESPACES:
             self.opened.append(path)
-            await Socket(self, reader, writer).serve(head)
+            await LMStudioSocket(self, reader, writer).serve(head)
             return
         data = await reader.readexactly(int(headers.get("content-length", 0)))
         body = json.loads(data) if data else None
@@ -163,11 +162,11 @@ class LMStudioStandIn(StandIn):
             case _:
                 return 404, {"error": f"Unexpected endpoint or method. ({method} {path})"}
 
-    def script(self, key: str) -> Script | None:
+    def script(self, key: str) -> PredictionScript | None:
         return script_for(key, self.scripts)
 
 
-class Socket:
+class LMStudioSocket:
     """Serves one websocket: its handshake, calls and channels."""
 
     def __init__(
@@ -323,7 +322,7 @@ class Socket:
                 self.cut()
             case Close():
                 await self.send({"type": "channelClose", "channelId": id})
-            case Raw(text=text):
+            case RawText(text=text):
                 await self.send(text)
             case Fault():
                 await self.fail(id, step)

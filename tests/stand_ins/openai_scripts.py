@@ -115,7 +115,7 @@ def question(request: JSON) -> str:
 
 
 def tool_texts(request: JSON) -> list[str]:
-    """What the tools answered since the user last spoke."""
+    """Return the tool results after the last user message."""
     texts: list[str] = []
     for message in request["messages"]:
         if message["role"] == "user":
@@ -129,7 +129,7 @@ CITATION = re.compile(r'"citation":\s*"([^"]+)"')
 
 
 def cited(request: JSON) -> list[str]:
-    """The citations (`repo/path:1-2`) in the tools' answers."""
+    """Return the citations, `repo/path:1-2`, in the tool results."""
     return CITATION.findall("\n".join(tool_texts(request)))
 
 
@@ -138,7 +138,7 @@ def search(request: JSON) -> list[Step]:
 
 
 def answer_from_tools(every: float = 0.0) -> Callable[[JSON], list[Step]]:
-    """An answer that shows what the tool found, in about 6 s when every=0.05."""
+    """Return an answer with the results of the tool; it takes about 6 s with every=0.05."""
 
     def answer(request: JSON) -> list[Step]:
         where = ", ".join(f"`{ref}`" for ref in cited(request)[:3]) or "no place at all"

@@ -58,7 +58,7 @@ DIMENSION = 64
 
 
 @dataclass(eq=False)
-class Exchange:
+class RecordedRequest:
     """One request.
 
     frames: the number of frames sent.
@@ -83,22 +83,22 @@ class OpenAIStandIn(StandIn):
         self.key = key
         self.scripts: dict[str, Script] = {}
         self.models = [*SCRIPTS, EMBEDDING_MODEL]
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[RecordedRequest] = []
 
     @property
     def url(self) -> str:
         return f"http://{self.address}/v1"
 
     @property
-    def chats(self) -> list[Exchange]:
+    def chats(self) -> list[RecordedRequest]:
         """The requests for chat completions, in order."""
         return [item for item in self.exchanges if item.path == "/v1/chat/completions"]
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await Answer(self, reader, writer).serve()
+        await ScriptedResponse(self, reader, writer).serve()
 
 
-class Answer:
+class ScriptedResponse:
     """Serves one connection: one request and its response."""
 
     # The end of a complete stream.
@@ -118,7 +118,7 @@ class Answer:
         headers = {name.strip().lower(): value.strip() for name, value in pairs}
         data = await self.reader.readexactly(int(headers.get("content-length", 0)))
         body = json.loads(data) if data else None
-        self.exchange = Exchange(method, path.partition("?")[0], headers, body)
+        self.exchange = RecordedRequest(method, path.partition("?")[0], headers, body)
         if self.exchange.path == "/control":
             await self.control()
             return

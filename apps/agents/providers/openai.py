@@ -17,7 +17,7 @@ from apps.agents.events import ModelEvent
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import ModelListCache, availability_of
-from apps.agents.providers.openai_server import Server, ssl_context, unavailable
+from apps.agents.providers.openai_server import OpenAIServer, ssl_context, unavailable
 from apps.core import replies
 from apps.core.heap import settled
 from apps.core.limits import MAX_MODELS, MAX_NAME, is_name
@@ -33,7 +33,7 @@ NON_CHAT_NAMES = re.compile(
 NON_CHAT_TYPES = frozenset({"embedding", "embeddings", "vector", "rerank", "reranker"})
 
 
-Streamer = Callable[[Server, ModelRequest], AsyncGenerator[ModelEvent, None]]
+Streamer = Callable[[OpenAIServer, ModelRequest], AsyncGenerator[ModelEvent, None]]
 
 
 class OpenAIProvider:
@@ -52,13 +52,13 @@ class OpenAIProvider:
 
     async def models(self) -> Sequence[Model]:
         """List the models, cached for 30 s. Raises Unavailable that says what is missing."""
-        return await self._models.models(Server.configured())
+        return await self._models.models(OpenAIServer.configured())
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         if self._streamer is None:
             # In a thread, so that the import does not block other answers.
             self._streamer = await asyncio.to_thread(_import_streamer)
-        async with aclosing(self._streamer(Server.configured(), request)) as events:
+        async with aclosing(self._streamer(OpenAIServer.configured(), request)) as events:
             async for event in events:
                 yield event
 
@@ -71,7 +71,7 @@ def _import_streamer() -> Streamer:
     return stream
 
 
-async def _list(server: Server) -> tuple[Model, ...]:
+async def _list(server: OpenAIServer) -> tuple[Model, ...]:
     try:
         async with (
             asyncio.timeout(LIST_SECONDS),
@@ -97,7 +97,7 @@ async def _list(server: Server) -> tuple[Model, ...]:
     return models
 
 
-def _refusal(status: int, server: Server) -> str:
+def _refusal(status: int, server: OpenAIServer) -> str:
     match status:
         case 401 | 403 if server.api_key:
             return f"{server.origin} refused the key: check CODEINFO_OPENAI_API_KEY."

@@ -22,7 +22,7 @@ def ssl_context() -> ssl.SSLContext:
 
 
 @dataclass(frozen=True)
-class Server:
+class OpenAIServer:
     """An address and its key. Show and log only `origin`.
 
     base_url: may contain a user name and a password.
@@ -33,7 +33,7 @@ class Server:
     api_key: str
 
     @classmethod
-    def configured(cls) -> "Server":
+    def configured(cls) -> "OpenAIServer":
         """Read the settings. Raises Unavailable (not retryable) that names a wrong variable."""
         k = config()
         if not k.openai_base_url:

@@ -11,7 +11,7 @@ from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.characters import clean
 from apps.agents.providers.openai_frames import CompletionDecoder
 from apps.agents.providers.openai_messages import body_of
-from apps.agents.providers.openai_server import Server, ssl_context
+from apps.agents.providers.openai_server import OpenAIServer, ssl_context
 from apps.core.errors import Unavailable
 from apps.core.replies import UNPACKED, CountedStream, EventCounter, ReplyRefused, counted
 
@@ -30,7 +30,7 @@ class _Stream(CountedStream, httpx2.AsyncByteStream):
     """A counted stream for httpx2, which the SDK uses instead of httpx."""
 
 
-async def stream(server: Server, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+async def stream(server: OpenAIServer, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
     """Yield ModelEvents as they arrive. Raises Unavailable (see `_failure`).
 
     Yields all text received before an error. Never retries: a retry would cost tokens twice, so the
@@ -55,7 +55,7 @@ async def stream(server: Server, request: ModelRequest) -> AsyncGenerator[ModelE
         raise Unavailable(decoder.problem, code="PROVIDER_ERROR")
 
 
-def _client(server: Server) -> openai.AsyncOpenAI:
+def _client(server: OpenAIServer) -> openai.AsyncOpenAI:
     """Create a client for one round; closing it stops the generation.
 
     Follows no redirects, which would send the key to another host. Has no read timeout, because the
@@ -78,7 +78,7 @@ def _client(server: Server) -> openai.AsyncOpenAI:
     )
 
 
-async def _open(client: openai.AsyncOpenAI, server: Server, body: JSON) -> Frames:
+async def _open(client: openai.AsyncOpenAI, server: OpenAIServer, body: JSON) -> Frames:
     """Send the request; repeat it without `stream_options` if the server rejects that."""
     if server.base_url in _without_usage:
         del body["stream_options"]
@@ -99,7 +99,7 @@ async def _post(client: openai.AsyncOpenAI, body: JSON) -> Frames:
     )
 
 
-def _failure(error: Exception, server: Server, model: str) -> Unavailable:
+def _failure(error: Exception, server: OpenAIServer, model: str) -> Unavailable:
     """Translate an error of the SDK to a sentence for the user, with `retryable` set."""
     match error:
         case ReplyRefused():
@@ -117,7 +117,7 @@ def _failure(error: Exception, server: Server, model: str) -> Unavailable:
 
 
 def _status_error(
-    status: int, error: openai.APIStatusError, server: Server, model: str
+    status: int, error: openai.APIStatusError, server: OpenAIServer, model: str
 ) -> Unavailable:
     quote = _quoted(error, server)
     match status:
@@ -141,7 +141,7 @@ def _error(message: str, *, retryable: bool = False) -> Unavailable:
     return Unavailable(message, code="PROVIDER_ERROR", retryable=retryable)
 
 
-def _quoted(error: openai.APIError, server: Server) -> str:
+def _quoted(error: openai.APIError, server: OpenAIServer) -> str:
     """Return the server's message: shortened, on one line, and without the key."""
     body = error.body if isinstance(error.body, dict) else {}
     words = body.get("message")

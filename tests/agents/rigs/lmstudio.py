@@ -5,7 +5,7 @@ from itertools import chain
 
 from tests.agents.rigs.base import ERROR, HALF, Backend, Rig, Scenario
 from tests.agents.rigs.shared import SHARED_SCENARIOS
-from tests.stand_ins.lmstudio_scripts import Script, end, say
+from tests.stand_ins.lmstudio_scripts import PredictionScript, end, say
 from tests.stand_ins.lmstudio_server import LMStudioStandIn
 from tests.stand_ins.openai_scripts import THOUGHT
 
@@ -16,7 +16,7 @@ class LMStudioBackend(Backend):
 
     def add_text_model(self, pieces: Sequence[str]) -> str:
         deltas = chain.from_iterable(say(piece, len(piece)) for piece in pieces if piece)
-        self.server.scripts["made up"] = Script([[*deltas, *end()]])
+        self.server.scripts["made up"] = PredictionScript([[*deltas, *end()]])
         return "made up"
 
     def idle(self) -> bool:

@@ -12,7 +12,7 @@ JSON = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Flag:
+class CodexFlag:
     """One option.
 
     name: the field of the request body.
@@ -46,7 +46,7 @@ class Flag:
         return self.default if posted is None else posted
 
 
-SANDBOX = Flag(
+SANDBOX = CodexFlag(
     "sandboxMode",
     "Sandbox mode",
     "workspace-write",
@@ -56,7 +56,7 @@ SANDBOX = Flag(
         "danger-full-access": "Danger full access",
     },
 )
-APPROVAL = Flag(
+APPROVAL = CodexFlag(
     "approvalPolicy",
     "Approval policy",
     "on-failure",
@@ -68,7 +68,7 @@ APPROVAL = Flag(
     },
 )
 # All efforts of Codex. `Model.efforts` lists those that a model accepts.
-EFFORT = Flag(
+EFFORT = CodexFlag(
     "modelReasoningEffort",
     "Reasoning effort",
     "high",
@@ -81,8 +81,8 @@ EFFORT = Flag(
         "ultra": "Ultra",
     },
 )
-NETWORK = Flag("networkAccessEnabled", "Enable network access", False)
-WEB_SEARCH = Flag("webSearchEnabled", "Enable web search", False)
+NETWORK = CodexFlag("networkAccessEnabled", "Enable network access", False)
+WEB_SEARCH = CodexFlag("webSearchEnabled", "Enable web search", False)
 
 # In the order of validation in POST /chat.
 FLAGS = (SANDBOX, APPROVAL, EFFORT, NETWORK, WEB_SEARCH)

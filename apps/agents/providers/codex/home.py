@@ -16,8 +16,8 @@ CONFIG = "config.toml"
 AUTH = "auth.json"
 
 SETTINGS = """\
-# Settings of Codex where it answers in codeinfo. Made once and yours to change: codeinfo never
-# writes this file again. What is chosen on the chat page goes before what stands here.
+# Settings of Codex in codeinfo. codeinfo creates this file once and never changes it, so you may
+# edit it. The options on the chat page override these settings.
 check_for_update_on_startup = false
 model_reasoning_summary = "auto"
 
