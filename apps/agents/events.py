@@ -1,7 +1,8 @@
-"""What happens while an answer is made: two closed unions, consumed with `match`.
+"""Events of an answer: two closed unions, consumed with `match`.
 
 A provider yields ModelEvents; the loop turns them into ChatEvents. Exactly one TurnFinished,
-TurnFailed or TurnStopped ends every stream of ChatEvents.
+TurnFailed or TurnStopped ends every stream of ChatEvents. `kind` is the discriminator for code that
+serialises events; the wire names of contract.md §2.4 are mapped in `apps.conversations`.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from apps.agents.messages import Timing, ToolCall, ToolResult, Usage
 
 @dataclass(frozen=True)
 class TextDelta:
-    """More of the visible answer."""
+    """A fragment of the visible answer, in order."""
 
     text: str
     kind: Literal["text"] = "text"
@@ -20,7 +21,7 @@ class TextDelta:
 
 @dataclass(frozen=True)
 class ReasoningDelta:
-    """More of the model's thinking."""
+    """A fragment of the model's reasoning, in order (contract.md §3)."""
 
     text: str
     kind: Literal["reasoning"] = "reasoning"
@@ -28,7 +29,7 @@ class ReasoningDelta:
 
 @dataclass(frozen=True)
 class ToolCallRequested:
-    """The model wants a tool run, its arguments complete."""
+    """A tool call with complete arguments, for the loop to run after the round."""
 
     call: ToolCall
     kind: Literal["tool_call"] = "tool_call"
@@ -36,14 +37,17 @@ class ToolCallRequested:
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """The model is at work with nothing to show: it thinks unseen, or writes a call's arguments."""
+    """The model works but has no output yet: hidden reasoning, or a call's arguments.
+
+    Resets the idle timeout.
+    """
 
     kind: Literal["heartbeat"] = "heartbeat"
 
 
 @dataclass(frozen=True)
 class ThreadNamed:
-    """The provider keeps the conversation itself, under this id. Saying it again does no harm."""
+    """The id under which the provider itself stores the conversation. May be repeated."""
 
     thread_id: str
     kind: Literal["thread"] = "thread"
@@ -51,7 +55,7 @@ class ThreadNamed:
 
 @dataclass(frozen=True)
 class Warned:
-    """Passing trouble (`Reconnecting... 1/3`): shown while the answer is made, never stored."""
+    """A temporary problem (`Reconnecting... 1/3`). Shown while the answer streams, never stored."""
 
     message: str
     kind: Literal["warning"] = "warning"
@@ -59,29 +63,39 @@ class Warned:
 
 @dataclass(frozen=True)
 class UsageReported:
+    """Token counts of the round so far. A later report replaces an earlier one."""
+
     usage: Usage
     kind: Literal["usage"] = "usage"
 
 
 @dataclass(frozen=True)
 class TurnStarted:
+    """The first event of every answer."""
+
     kind: Literal["started"] = "started"
 
 
 @dataclass(frozen=True)
 class ToolStarted:
+    """A tool starts: run by the loop, or by a provider that runs its own tools."""
+
     call: ToolCall
     kind: Literal["tool_started"] = "tool_started"
 
 
 @dataclass(frozen=True)
 class ToolFinished:
+    """A tool has ended, with its payload or its error. Follows the ToolStarted of the same call."""
+
     result: ToolResult
     kind: Literal["tool_finished"] = "tool_finished"
 
 
 @dataclass(frozen=True)
 class TurnFinished:
+    """The answer is complete. `usage` is None if the provider reported no counts."""
+
     usage: Usage | None
     timing: Timing
     kind: Literal["finished"] = "finished"
@@ -89,7 +103,13 @@ class TurnFinished:
 
 @dataclass(frozen=True)
 class TurnFailed:
-    """`code` is a wire code (PROVIDER_ERROR, PROVIDER_TIMEOUT, …); what was said so far is kept."""
+    """The answer failed. The text so far is stored.
+
+    code: a wire code (PROVIDER_ERROR, PROVIDER_TIMEOUT, …; contract.md §2.4).
+    message: a sentence for the user.
+    retryable: whether the same request may succeed later.
+    usage, timing: what was counted until the failure.
+    """
 
     code: str
     message: str
@@ -101,6 +121,8 @@ class TurnFailed:
 
 @dataclass(frozen=True)
 class TurnStopped:
+    """The user stopped the answer. The text so far is stored."""
+
     timing: Timing | None = None
     usage: Usage | None = None
     kind: Literal["stopped"] = "stopped"

@@ -1,4 +1,4 @@
-"""A conversation as a model can take it: in pairs, in turns, and no longer than it may be."""
+"""Fit a conversation into a model's context: calls paired with results, roles alternating."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -6,36 +6,38 @@ from itertools import takewhile
 from typing import cast
 
 from apps.agents.messages import Message, ToolResult
-from apps.agents.quoting import as_data, shortened
+from apps.agents.quoting import quote_result, truncate_result_text
 
-# A tool result is never cut to less than this: what is left would be of no use.
-LEAST_RESULT = 2_000
+# A tool result is never cut to fewer characters: a shorter one is useless to a model.
+MIN_RESULT_CHARS = 2_000
 
 
 def tool_message(result: ToolResult) -> Message:
-    """What the model is told about a result."""
-    return Message("tool", as_data(result), tool_result=result)
+    """Return the message that carries a result to the model."""
+    return Message("tool", quote_result(result), tool_result=result)
 
 
 def fit(messages: Sequence[Message], max_chars: int) -> list[Message]:
-    """The messages to send, in at most about `max_chars` characters.
+    """Return the messages to send, in at most about `max_chars` characters.
 
-    Whole turns are left out, oldest first; system messages and the last turn stay. If the last turn
-    alone is too long its tool results are cut, oldest first, each with a note that says so.
+    Drops whole turns, oldest first; keeps system messages and the last turn. If the last turn alone
+    is too long, cuts its tool results, oldest first, and adds a note to each.
     """
     system = [message for message in messages if message.role == "system"]
     turns = list(_turns(tidy([message for message in messages if message.role != "system"])))
-    room = max_chars - _size(system)
-    while len(turns) > 1 and sum(map(_size, turns)) > room:
+    room = max_chars - _chars(system)
+    while len(turns) > 1 and sum(map(_chars, turns)) > room:
         del turns[0]
     if len(turns) == 1:
-        turns = [_cut(turns[0], room)]
+        turns = [_truncate_results(turns[0], room)]
     return [*system, *(message for turn in turns for message in turn)]
 
 
 def tidy(messages: Sequence[Message]) -> list[Message]:
-    """What every server accepts: no call without its result, no result without its call, no empty
-    message, no two user messages in a row. A turn that was stopped or failed leaves such things.
+    """Return messages that every server accepts.
+
+    Removes calls without a result, results without a call and empty messages, and joins
+    consecutive user messages. Stopped and failed turns leave such sequences.
     """
     tidied: list[Message] = []
     for message in _paired(messages):
@@ -47,12 +49,12 @@ def tidy(messages: Sequence[Message]) -> list[Message]:
 
 
 def _paired(messages: Sequence[Message]) -> Iterator[Message]:
-    """Each call that was answered, its result right behind; results without a call are left out."""
+    """Yield the messages, each call's result directly after it; drop what has no counterpart."""
     for index, message in enumerate(messages):
         if message.role == "tool":
             continue
-        behind = takewhile(lambda m: m.role == "tool", messages[index + 1 :])
-        results = {m.tool_result.call.id: m for m in behind if m.tool_result}
+        following = takewhile(lambda m: m.role == "tool", messages[index + 1 :])
+        results = {m.tool_result.call.id: m for m in following if m.tool_result}
         calls = tuple(call for call in message.tool_calls if call.id in results)
         yield replace(message, tool_calls=calls)
         for call in calls:
@@ -71,17 +73,17 @@ def _turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
         yield turn
 
 
-def _size(messages: Sequence[Message]) -> int:
+def _chars(messages: Sequence[Message]) -> int:
     return sum(
         len(m.text) + sum(len(c.name) + len(str(dict(c.arguments))) for c in m.tool_calls)
         for m in messages
     )
 
 
-def _cut(turn: list[Message], room: int) -> list[Message]:
+def _truncate_results(turn: list[Message], room: int) -> list[Message]:
     for index, message in enumerate(turn):
-        excess = _size(turn) - room
+        excess = _chars(turn) - room
         if excess > 0 and message.tool_result:
-            limit = max(LEAST_RESULT, len(message.text) - excess)
-            turn[index] = replace(message, text=shortened(message.text, limit))
+            limit = max(MIN_RESULT_CHARS, len(message.text) - excess)
+            turn[index] = replace(message, text=truncate_result_text(message.text, limit))
     return turn

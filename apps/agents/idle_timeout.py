@@ -1,4 +1,4 @@
-"""How long a stream may be silent."""
+"""A timeout on the silence between two items of a stream."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -9,18 +9,18 @@ T = TypeVar("T")
 
 
 class IdleTimeout:
-    """Waits, one after the other, each of which has a limit. For one task, as a context.
+    """Limits consecutive waits of one task. Use it as an async context manager.
 
-    An answer is a thousand short waits, and to set and take back a timer for each costs more than
-    to read what came. So one timer runs on, and looks when it fires how long the wait of that
-    moment has lasted.
+    An answer consists of a thousand short waits, and starting and cancelling a timer for each costs
+    more than reading an item. So one timer keeps running; when it fires, it checks how long the
+    current wait has lasted.
     """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._limit: asyncio.Timeout | None = None
-        self._due = 0.0
+        self._timeout: asyncio.Timeout | None = None
+        self._deadline = 0.0
 
     async def __aenter__(self) -> Self:
         return self
@@ -34,27 +34,27 @@ class IdleTimeout:
         if self._timer is not None:
             self._timer.cancel()
 
-    async def wait(self, what: Awaitable[T], seconds: float) -> T:
-        """What is awaited. Raises TimeoutError, and cancels it, after so many seconds."""
-        self._due = self._loop.time() + seconds
-        if self._timer is None or self._timer.when() > self._due:
-            self._set()
+    async def wait(self, awaitable: Awaitable[T], seconds: float) -> T:
+        """Return the awaitable's result. After `seconds`, cancel it and raise TimeoutError."""
+        self._deadline = self._loop.time() + seconds
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._schedule()
         try:
-            async with asyncio.timeout(None) as self._limit:
-                return await what
+            async with asyncio.timeout(None) as self._timeout:
+                return await awaitable
         finally:
-            self._limit = None
+            self._timeout = None
 
-    def _set(self) -> None:
+    def _schedule(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_at(self._due, self._look)
+        self._timer = self._loop.call_at(self._deadline, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._timer = None
-        if self._limit is None:
-            return  # the next wait sets it
-        if self._loop.time() < self._due:
-            self._set()
+        if self._timeout is None:
+            return  # nothing waits now; the next wait schedules the timer
+        if self._loop.time() < self._deadline:
+            self._schedule()
         else:
-            self._limit.reschedule(self._due)
+            self._timeout.reschedule(self._deadline)

@@ -1,11 +1,12 @@
-"""One answer, from question to terminal event: rounds of a provider, and the tools it asks for.
+"""The agent loop: alternate a provider's rounds and the tools it calls until an answer is complete.
 
-    TurnStarted, then for each round TextDelta | ReasoningDelta …, for each call ToolStarted and
-    ToolFinished, and one of TurnFinished | TurnFailed at the end.
+    TurnStarted
+    for each round: (TextDelta | ReasoningDelta)*, then ToolStarted, ToolFinished for each call
+    TurnFinished | TurnFailed
 
-Closing the generator closes the provider's stream, which stops the generation; whoever closes it
-says TurnStopped, with what the meter has counted by then. Errors that are not ours are bugs: they
-propagate to the runner.
+Closing the generator closes the provider's stream, which stops the generation. The caller that
+closes it emits TurnStopped with the meter's counts. Exceptions other than CodeinfoError are bugs
+and propagate to the caller.
 """
 
 import asyncio
@@ -35,12 +36,12 @@ from apps.agents.history import tool_message
 from apps.agents.idle_timeout import IdleTimeout
 from apps.agents.limits import (
     AnswerLimits,
-    fits,
-    kept_short,
-    most_calls,
-    one_too_many,
-    own_result,
-    plausible,
+    call_limit_result,
+    drop_implausible,
+    fit_delta,
+    max_recorded_calls,
+    truncate_call,
+    truncate_result,
 )
 from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.metering import Meter
@@ -62,9 +63,9 @@ Events = AsyncGenerator[ChatEvent, None]
 async def run(
     provider: Provider, request: ModelRequest, max_rounds: int, meter: Meter | None = None
 ) -> Events:
-    """Stream the answer to `request`. After `max_rounds` rounds of tools it must come without."""
-    with stream_scheduler.answer(request.conversation_id) as voice:
-        answer = _Answer(provider, request, max_rounds, meter or Meter(), voice)
+    """Stream the answer to `request`. The round after `max_rounds` rounds has no tools."""
+    with stream_scheduler.stream(request.conversation_id) as scheduled_stream:
+        answer = _Answer(provider, request, max_rounds, meter or Meter(), scheduled_stream)
         yield TurnStarted()
         try:
             async with aclosing(answer.rounds()) as events:
@@ -84,10 +85,10 @@ class _Answer:
         request: ModelRequest,
         max_rounds: int,
         meter: Meter,
-        voice: ScheduledStream,
+        scheduled_stream: ScheduledStream,
     ) -> None:
         self.provider, self.request, self.max_rounds = provider, request, max_rounds
-        self.meter, self.voice = meter, voice
+        self.meter, self.scheduled_stream = meter, scheduled_stream
         self.limits = AnswerLimits(max_rounds)
         self.messages = list(request.messages)
         self.call_ids: set[str] = set()
@@ -101,9 +102,9 @@ class _Answer:
 
     async def rounds(self) -> Events:
         for left in range(self.max_rounds, -1, -1):
-            asked = self._ask(self.request.tools if left else ())
+            round_events = self._run_round(self.request.tools if left else ())
             with step("model round", provider=self.provider.id):
-                async with aclosing(asked) as events:
+                async with aclosing(round_events) as events:
                     async for event in events:
                         yield event
             if not self.calls or not left:
@@ -116,8 +117,8 @@ class _Answer:
         if not self.text.strip():
             raise Unavailable("The model ended without an answer.", code="PROVIDER_ERROR")
 
-    async def _ask(self, tools: Sequence[Tool]) -> Events:
-        """One round of the provider; leaves its text and its calls behind."""
+    async def _run_round(self, tools: Sequence[Tool]) -> Events:
+        """Stream one round of the provider; collects `pieces` and `calls`."""
         self.pieces, self.calls = [], []
         request = replace(self.request, messages=tuple(self.messages), tools=tools)
         seconds, idle_seconds = config().first_byte_seconds, config().idle_seconds
@@ -126,35 +127,35 @@ class _Answer:
                 if not isinstance(event, ThreadNamed | Warned):
                     seconds = idle_seconds
                     self.meter.tick()
-                shown = self._heard(event)
+                shown = self._handle(event)
                 if shown is not None:
                     yield shown
                 self.limits.text.check()
                 self.limits.reasoning.check()
-                await self.voice.throttle()
+                await self.scheduled_stream.throttle()
         self.meter.end_round()
 
-    def _heard(self, event: ModelEvent) -> ChatEvent | None:
-        """Note an event of the provider; what of it is shown."""
+    def _handle(self, event: ModelEvent) -> ChatEvent | None:
+        """Apply a provider's event; return the ChatEvent to emit, if any."""
         match event:
             case TextDelta():
-                shown = fits(event, self.limits.text)
+                shown = fit_delta(event, self.limits.text)
                 self.pieces.append(shown.text if shown else "")
                 return shown
             case ReasoningDelta():
-                return fits(event, self.limits.reasoning)
+                return fit_delta(event, self.limits.reasoning)
             case ToolStarted():
-                return self.limits.own_call(event)
+                return self.limits.admit_provider_call(event)
             case ToolFinished():
-                return own_result(event)
+                return truncate_result(event)
             case Warned():
-                return event if self.limits.warns(event) else None
+                return event if self.limits.admit_warning(event) else None
             case ThreadNamed():
                 return event
             case ToolCallRequested(call=call):
-                self._note(call)
+                self._record_call(call)
             case UsageReported(usage=usage):
-                self.meter.count(plausible(usage))
+                self.meter.count(drop_implausible(usage))
             case Heartbeat():
                 pass
             case _:
@@ -164,10 +165,10 @@ class _Answer:
     async def _next(
         self, stream: AsyncGenerator[ModelEvent, None], idle_timeout: IdleTimeout, seconds: float
     ) -> ModelEvent | None:
-        """The next event, or None at the end.
+        """Return the next event, or None at the end.
 
-        Raises Unavailable: PROVIDER_TIMEOUT after so many seconds of silence, PROVIDER_ERROR when
-        the time of the whole answer is over, however busy the provider is.
+        Raises Unavailable: PROVIDER_TIMEOUT after `seconds` without an event, PROVIDER_ERROR when
+        the time of the whole answer is used up.
         """
         left = self.limits.seconds_left()
         try:
@@ -179,32 +180,32 @@ class _Answer:
                 f"The model was silent for {seconds:g} seconds.", code="PROVIDER_TIMEOUT"
             ) from error
 
-    def _note(self, call: ToolCall) -> None:
-        if len(self.calls) < most_calls():
-            self.calls.append(self._named(kept_short(call)))
+    def _record_call(self, call: ToolCall) -> None:
+        if len(self.calls) < max_recorded_calls():
+            self.calls.append(self._with_unique_id(truncate_call(call)))
 
-    def _named(self, call: ToolCall) -> ToolCall:
-        """The call under an id that no other call of this answer has; some servers start anew."""
-        wanted = call.id or "call"
-        id, number = wanted, 1
+    def _with_unique_id(self, call: ToolCall) -> ToolCall:
+        """Make the call's id unique within the answer; some servers reuse ids in each round."""
+        base = call.id or "call"
+        id, number = base, 1
         while id in self.call_ids:
             number += 1
-            id = f"{wanted}-{number}"
+            id = f"{base}-{number}"
         self.call_ids.add(id)
         return replace(call, id=id)
 
     async def _run_tools(self) -> Events:
-        """The round's calls, one after the other."""
+        """Run the round's calls in order."""
         self.messages.append(Message("assistant", self.text, tuple(self.calls)))
         most = config().max_tool_calls
         for number, call in enumerate(self.calls):
             yield ToolStarted(call)
-            result = await self._result(call) if number < most else one_too_many(call)
+            result = await self._result(call) if number < most else call_limit_result(call)
             yield ToolFinished(result)
             self.messages.append(tool_message(result))
 
     async def _result(self, call: ToolCall) -> ToolResult:
-        """Raises Unavailable (PROVIDER_ERROR) when the time of the answer is over before it."""
+        """Run one call. Raises Unavailable (PROVIDER_ERROR) if the answer's time runs out."""
         try:
             async with asyncio.timeout(self.limits.seconds_left()) as timer:
                 return await execute(call, self.request.tools)
@@ -214,8 +215,7 @@ class _Answer:
             raise
 
     def _announce_last_round(self) -> None:
-        # Beside the last result, not as a message of its own: some chat templates insist on
-        # user and assistant taking turns.
+        # Appended to the last result, because some chat templates require alternating roles.
         last = self.messages[-1]
         self.messages[-1] = replace(last, text=f"{last.text}\n\n{LAST_ROUND}")
 
@@ -223,7 +223,7 @@ class _Answer:
         retryable = isinstance(error, Unavailable) and error.retryable
         provider, model = self.provider.id, self.request.model
         facts = {"provider": provider, "model": model, "code": error.code, "retryable": retryable}
-        # Without the error's words: they may quote the server's.
+        # Without the error's message: it may quote the server.
         message = "answer of %s (%s) failed: %s"
         log.warning(message, provider, model, error.code, extra={"context": facts})
         usage, timing = self.meter.read()

@@ -1,4 +1,4 @@
-"""What is said to a model and what it may answer with, independent of any provider's wire."""
+"""Messages, tool calls and results, independent of any provider's wire format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,12 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A model's wish to run a tool. `error` is set when its arguments could not be read."""
+    """A model's request to run a tool.
+
+    id: unique within one answer.
+    arguments: the parsed JSON object.
+    error: what is wrong with the arguments, if they could not be parsed.
+    """
 
     id: str
     name: str
@@ -19,7 +24,12 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What became of a call: the payload on success, else an error code and sentence."""
+    """The outcome of a call.
+
+    payload: JSON, on success.
+    error_code, error_message: a wire code and a sentence, on failure.
+    seconds: wall time of the call.
+    """
 
     call: ToolCall
     payload: Any = None
@@ -34,7 +44,12 @@ class ToolResult:
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a conversation. A tool message answers one earlier call."""
+    """One message of a conversation.
+
+    text: the content; of a tool message, the quoted result (`quoting.quote_result`).
+    tool_calls: of an assistant message, the calls it makes.
+    tool_result: of a tool message, the result of one earlier call.
+    """
 
     role: Role
     text: str = ""
@@ -44,7 +59,10 @@ class Message:
 
 @dataclass(frozen=True)
 class Usage:
-    """Token counts as a provider reports them; all non-negative."""
+    """Token counts as a provider reports them: non-negative, None if not reported.
+
+    The names follow OpenAI's `usage` object. `cached_input_tokens` is part of `input_tokens`.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -54,7 +72,11 @@ class Usage:
 
 @dataclass(frozen=True)
 class Timing:
-    """Wall seconds of a whole answer and, where tokens were counted, its rate."""
+    """Duration of an answer.
+
+    total_seconds: wall time, tools included.
+    tokens_per_second: output tokens over the time in which the model wrote; None without counts.
+    """
 
     total_seconds: float
     tokens_per_second: float | None = None

@@ -1,4 +1,4 @@
-"""What an answer cost: tokens summed over its rounds, and the time it took."""
+"""Usage of an answer: tokens summed over its rounds, and its duration."""
 
 import time
 from dataclasses import replace
@@ -9,7 +9,10 @@ FIELDS = ("input_tokens", "output_tokens", "total_tokens", "cached_input_tokens"
 
 
 class Meter:
-    """Counts one answer. Its rate is over the time in which the model wrote, not the tools'."""
+    """Counts the tokens and the time of one answer.
+
+    The token rate covers the time in which the model wrote, without the time of tools.
+    """
 
     def __init__(self) -> None:
         self._started = time.monotonic()
@@ -20,46 +23,47 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        """Since the answer was begun."""
+        """Seconds since the answer began, to the millisecond."""
         return round(time.monotonic() - self._started, 3)
 
     def tick(self) -> None:
-        """The model has said something."""
+        """Called for each event of the model; the first of a round starts the writing time."""
         self._writing_since = self._writing_since or time.monotonic()
 
     def count(self, usage: Usage) -> None:
-        """The round's usage; of several reports the last one counts, they grow."""
+        """Set the round's usage. The last report counts, because reports are cumulative."""
         self._round = usage
 
     def end_round(self) -> None:
+        """Add the round's usage and writing time to the sums."""
         if self._writing_since is not None:
             self._writing += time.monotonic() - self._writing_since
         if self._round is not None:
-            self._usage = added(self._usage, self._round)
+            self._usage = add_usage(self._usage, self._round)
         self._writing_since = self._round = None
 
     def read(self) -> tuple[Usage | None, Timing]:
-        """The sums so far, a round under way included."""
+        """End the round and return the sums so far."""
         self.end_round()
         tokens = self._usage.output_tokens if self._usage else None
         rate = tokens / self._writing if tokens and self._writing > 0 else None
         return self._usage, Timing(max(self.seconds, 0.001), rate and round(rate, 2))
 
 
-def added(left: Usage | None, right: Usage) -> Usage:
-    """Field by field; what neither counted stays unknown."""
+def add_usage(left: Usage | None, right: Usage) -> Usage:
+    """Add two counts field by field; a field that neither has stays None."""
     right = _with_total(right)
     if left is None:
         return right
     sums: dict[str, int | None] = {}
     for name in FIELDS:
-        known = [n for n in (getattr(left, name), getattr(right, name)) if n is not None]
-        sums[name] = sum(known) if known else None
+        counts = [n for n in (getattr(left, name), getattr(right, name)) if n is not None]
+        sums[name] = sum(counts) if counts else None
     return Usage(**sums)
 
 
 def _with_total(usage: Usage) -> Usage:
-    """A total that was not reported is what went in and what came out."""
+    """Set a total that was not reported to the sum of input and output."""
     parts = usage.input_tokens, usage.output_tokens
     if usage.total_tokens is not None or None in parts:
         return usage

@@ -1,7 +1,7 @@
-"""How a tool's result is put before a model: as delimited data, and no more of it than it needs.
+"""Quote tool results for a model: JSON between tags, reduced to the fields that a model needs.
 
-What a tool returns was written by whoever wrote the ingested files. It is JSON between tags, and
-nothing in it can close those tags or pass for a control token of a chat template.
+Results contain text of ingested files, which is untrusted. No text in a result can close the tags
+or act as a control token of a chat template.
 """
 
 import json
@@ -14,8 +14,8 @@ from apps.core.types import JSON
 
 CLOSING = "</tool_result>"
 
-# Our own tags, and what chat templates mark turns, tools and instructions with (ChatML and Llama 3,
-# DeepSeek, Gemma, Llama 2, Mistral, Qwen), in any letter case: a model reads those of others, too.
+# Our own tags, and the control tokens of chat templates (ChatML and Llama 3, DeepSeek, Gemma,
+# Llama 2, Mistral, Qwen) in any case: a model may understand the tokens of other models.
 MARKERS = re.compile(
     r"""
       <[|\uff5c]
@@ -28,20 +28,20 @@ MARKERS = re.compile(
 )
 
 
-def as_data(result: ToolResult) -> str:
-    """The text of the tool message that answers `result.call`."""
+def quote_result(result: ToolResult) -> str:
+    """Return the text of the tool message that answers `result.call`."""
     data = json.dumps(_body(result), ensure_ascii=False, separators=(",", ":"), default=str)
-    return f'<tool_result name="{_name(result)}">\n{_defused(data)}\n{CLOSING}'
+    return f'<tool_result name="{_name(result)}">\n{_escape_markers(data)}\n{CLOSING}'
 
 
-def shortened(text: str, limit: int) -> str:
-    """At most about `limit` characters of a tool message, still delimited, and saying so."""
+def truncate_result_text(text: str, limit: int) -> str:
+    """Cut a tool message to about `limit` characters; keep its closing tag and add a note."""
     if len(text) <= limit:
         return text
-    data, _, after = text.rpartition(CLOSING)
-    kept = data[:limit]
-    note = f"[{len(data) - len(kept):,} characters left out for want of room]"
-    return f"{kept}\n{note}\n{CLOSING}{after}"
+    data, _, tail = text.rpartition(CLOSING)
+    head = data[:limit]
+    note = f"[{len(data) - len(head):,} characters left out for want of room]"
+    return f"{head}\n{note}\n{CLOSING}{tail}"
 
 
 def _name(result: ToolResult) -> str:
@@ -51,7 +51,7 @@ def _name(result: ToolResult) -> str:
 def _body(result: ToolResult) -> Any:
     if not result.ok:
         return {"error": {"code": result.error_code, "message": result.error_message}}
-    condense = CONDENSED.get(result.call.name)
+    condense = CONDENSERS.get(result.call.name)
     return (
         condense(result.payload)
         if condense and isinstance(result.payload, dict)
@@ -59,8 +59,8 @@ def _body(result: ToolResult) -> Any:
     )
 
 
-def _defused(data: str) -> str:
-    """JSON text in which the first character of each marker is an escape: the same to read."""
+def _escape_markers(data: str) -> str:
+    """Replace the first character of each marker in JSON text by its escape: the value is equal."""
     return MARKERS.sub(lambda marker: f"\\u{ord(marker[0][0]):04x}{marker[0][1:]}", data)
 
 
@@ -69,53 +69,53 @@ def _passages(payload: JSON) -> JSON:
 
 
 def _passage(match: JSON) -> JSON:
-    about = {key: match[key] for key in ("symbol", "language") if match.get(key)}
+    fields = {key: match[key] for key in ("symbol", "language") if match.get(key)}
     if match.get("score") is not None:
-        about["score"] = round(match["score"], 3)
+        fields["score"] = round(match["score"], 3)
     lines = match.get("startLine"), match.get("endLine")
-    where = place(match.get("repo", ""), match.get("relPath", ""), *lines)
-    return {"citation": where, **about, "chunk": match.get("chunk", "")}
+    citation = place(match.get("repo", ""), match.get("relPath", ""), *lines)
+    return {"citation": citation, **fields, "chunk": match.get("chunk", "")}
 
 
 def place(repo: str, path: str, start: int | None, end: int | None) -> str:
-    """How code is cited: `repo/path:start-end`, lines 1-based, both included."""
+    """Return a citation, `repo/path:start-end`: lines 1-based, both inclusive."""
     return f"{repo}/{path}" if start is None else f"{repo}/{path}:{start}-{end}"
 
 
 def _repositories(payload: JSON) -> JSON:
-    wanted = ("id", "description", "lastIngestAt", "counts", "lastError")
-    return {"repos": [{key: repo.get(key) for key in wanted} for repo in payload.get("repos", [])]}
+    fields = ("id", "description", "lastIngestAt", "counts", "lastError")
+    return {"repos": [{key: repo.get(key) for key in fields} for repo in payload.get("repos", [])]}
 
 
 def _symbols(payload: JSON) -> JSON:
-    """Definitions or references: what tells them apart, and how each is cited."""
-    about = {key: payload[key] for key in ("match", "truncated") if payload.get(key)}
-    return {**about, "results": [_symbol(found) for found in payload.get("results", [])]}
+    """Definitions or references, each with its citation."""
+    fields = {key: payload[key] for key in ("match", "truncated") if payload.get(key)}
+    return {**fields, "results": [_symbol(match) for match in payload.get("results", [])]}
 
 
-def _symbol(found: JSON) -> JSON:
-    about = {key: found[key] for key in ("kind", "symbol", "match") if found.get(key)}
-    lines = found.get("startLine"), found.get("endLine")
-    where = place(found.get("repo", ""), found.get("relPath", ""), *lines)
-    return {"citation": where, **about, "chunk": found.get("chunk", "")}
+def _symbol(match: JSON) -> JSON:
+    fields = {key: match[key] for key in ("kind", "symbol", "match") if match.get(key)}
+    lines = match.get("startLine"), match.get("endLine")
+    citation = place(match.get("repo", ""), match.get("relPath", ""), *lines)
+    return {"citation": citation, **fields, "chunk": match.get("chunk", "")}
 
 
 def _outline(payload: JSON) -> JSON:
-    """One line for each definition, those inside another one further in."""
+    """One line for each definition, indented by its depth."""
     lines: list[str] = []
-    waiting = [(0, symbol) for symbol in reversed(payload.get("symbols", []))]
-    while waiting:
-        depth, symbol = waiting.pop()
+    stack = [(0, symbol) for symbol in reversed(payload.get("symbols", []))]
+    while stack:
+        depth, symbol = stack.pop()
         head = symbol.get("signature") or symbol.get("name")
         span = f"{symbol.get('startLine')}-{symbol.get('endLine')}"
         lines.append(f"{'  ' * depth}{span} {symbol.get('kind')}: {head}")
-        waiting.extend((depth + 1, child) for child in reversed(symbol.get("children", [])))
+        stack.extend((depth + 1, child) for child in reversed(symbol.get("children", [])))
     file = place(payload.get("repo", ""), payload.get("relPath", ""), None, None)
     return {"file": file, "outline": "\n".join(lines)}
 
 
-# Paths of this machine, ids and summaries are of no use to a model.
-CONDENSED: dict[str, Callable[[JSON], JSON]] = {
+# Tool name → the payload without host paths, ids and summaries, which are useless to a model.
+CONDENSERS: dict[str, Callable[[JSON], JSON]] = {
     "VectorSearch": _passages,
     "FindDefinitions": _symbols,
     "FindReferences": _symbols,

@@ -1,8 +1,8 @@
-"""Thinking that a model writes into its text, told apart from what it means to say.
+"""Separate a model's reasoning from its answer when both come in one text (contract.md §3).
 
-Open models put their thinking between markers: `<think>…</think>`, or Harmony's channels
-(`<|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>final<|message|>…`). The parser
-takes the text as it arrives, cut anywhere, and never lets a marker through (docs/contract.md §3).
+Open models put reasoning between markers: `<think>…</think>`, or the channels of OpenAI's Harmony
+format (`<|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>final<|message|>…`).
+The parser is incremental: fragments may end anywhere, and no part of a marker is ever emitted.
 """
 
 import re
@@ -11,7 +11,7 @@ from apps.agents.events import ReasoningDelta, TextDelta
 
 ANALYSIS, FINAL, UNCHANGED = "analysis", "final", ""
 
-# Marker → what the text after it is.
+# Marker → the mode of the text after it.
 MARKERS = {
     "<think>": ANALYSIS,
     "</think>": FINAL,
@@ -23,7 +23,7 @@ MARKERS = {
     "<|end|>": UNCHANGED,
     "<|return|>": UNCHANGED,
 }
-# Of two markers that begin at the same place the longer one is meant.
+# The longest marker matches first.
 _MARKER = re.compile("|".join(re.escape(m) for m in sorted(MARKERS, key=len, reverse=True)))
 _BEGINNINGS = frozenset(marker[:size] for marker in MARKERS for size in range(1, len(marker)))
 _LONGEST = max(map(len, MARKERS))
@@ -32,9 +32,9 @@ Delta = TextDelta | ReasoningDelta
 
 
 class MarkerParser:
-    """Feed it the text of one round in pieces; it answers with what can be told so far.
+    """An incremental parser for the text of one round.
 
-    Text is held back only while it may be the beginning of a marker.
+    Buffers text only while it may be the beginning of a marker.
     """
 
     def __init__(self) -> None:
@@ -44,22 +44,22 @@ class MarkerParser:
         self._marked = False
 
     def feed(self, text: str) -> list[Delta]:
-        """More text from the model."""
+        """Parse the next fragment and return the deltas that are certain."""
         self._pending += text
-        return self._take(self._held())
+        return self._consume(self._stable_length())
 
     def reasoning(self, text: str) -> list[Delta]:
-        """Thinking that came outside the text, in a field of its own; text comes next."""
+        """Emit reasoning that the server sends in a separate field; text follows it."""
         deltas = self.flush()
         self._mode = FINAL
         return [*deltas, ReasoningDelta(text)] if text else deltas
 
     def flush(self) -> list[Delta]:
-        """The round is over: what was held back is text after all."""
-        return self._take(len(self._pending))
+        """Emit the buffered text. Called at the end of the round."""
+        return self._consume(len(self._pending))
 
-    def _held(self) -> int:
-        """Where the text begins that may become a marker (or a longer one) with more of it."""
+    def _stable_length(self) -> int:
+        """Return the length of the text before the first possible beginning of a marker."""
         size = len(self._pending)
         start = self._pending.find("<", max(0, size - _LONGEST + 1))
         while start >= 0:
@@ -68,21 +68,21 @@ class MarkerParser:
             start = self._pending.find("<", start + 1)
         return size
 
-    def _take(self, end: int) -> list[Delta]:
+    def _consume(self, end: int) -> list[Delta]:
         deltas: list[Delta] = []
         start = 0
         while (match := _MARKER.search(self._pending, start)) and match.start() < end:
-            self._say(self._pending[start : match.start()], deltas)
+            self._emit(self._pending[start : match.start()], deltas)
             self._mode = MARKERS[match[0]] or self._mode
             self._marked = True
             start = match.end()
         end = max(start, end)
-        self._say(self._pending[start:end], deltas)
+        self._emit(self._pending[start:end], deltas)
         self._pending = self._pending[end:]
         return deltas
 
-    def _say(self, text: str, deltas: list[Delta]) -> None:
-        # Models set blank lines round their markers; they belong to neither side.
+    def _emit(self, text: str, deltas: list[Delta]) -> None:
+        # Models put blank lines around markers; they belong to neither side.
         if self._marked and self._mode not in self._begun:
             text = text.lstrip()
         if text:

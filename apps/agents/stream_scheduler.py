@@ -1,12 +1,10 @@
-"""How the answers under way share one process: who asks goes first, and many speak in larger
-pieces.
+"""Schedule the answers that stream from one process: new requests first, larger bursts under load.
 
-A question takes a dozen steps to its model, and each of them waits for whatever is ready then. So
-answers that are being told step aside while a question is on its way; and the more of them there
-are, the longer each rests after a piece, while its next words gather in the connection: to read
-four of them at once is half the work. A process that falls behind all the same wakes them late, and
-the later it does the longer they rest: then words come in larger pieces, and questions still get
-through.
+A request takes about twelve event-loop steps to reach its model, and each step waits for every task
+that is ready. So streams pause while a request starts. When many streams run, each also pauses
+after a burst and lets text collect in its connection: reading four fragments at once costs half as
+much as reading them one by one. If the process still falls behind, its timers fire late, and the
+measured delay lengthens the pauses.
 """
 
 import asyncio
@@ -15,35 +13,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from weakref import WeakSet
 
-# About what a question takes from its door to its model.
-HEAD_START_SECONDS = 0.05
-# With so few answers nobody rests; with more, so long for each of them: ten pieces a second, with
-# fifty, still read well.
-FEW = 8
-REST_SECONDS = 0.002
-# And so many times as long as they are woken late, on the average of about so many wakes.
-LATE_TIMES = 10
-WAKES = 50
-MOST_REST_SECONDS = 0.4
-# What comes within so short a time after a rest had gathered meanwhile, and is told as one.
-PIECE_SECONDS = 0.005
+# The time a request takes from its view or consumer to its model.
+PRIORITY_SECONDS = 0.05
+# Up to this many streams run without pauses. Above it, each stream pauses PAUSE_SECONDS for every
+# stream that runs: fifty streams send ten bursts a second each, which still reads well.
+MAX_UNPACED_STREAMS = 8
+PAUSE_SECONDS = 0.002
+# The mean delay of timers, over about DELAY_WINDOW wake-ups, adds DELAY_FACTOR times itself.
+DELAY_FACTOR = 10
+DELAY_WINDOW = 50
+MAX_PAUSE_SECONDS = 0.4
+# Events that arrive this soon after a pause were buffered during it and belong to one burst.
+BURST_SECONDS = 0.005
 
 
 class StreamScheduler:
-    """Of one process, kept in its event loop."""
+    """The streams of one process. Not thread-safe: use it in the event loop only."""
 
     def __init__(self) -> None:
         self._streams: WeakSet[ScheduledStream] = WeakSet()
-        self._asking, self._until = "", 0.0
-        self._late = 0.0
+        self._starting, self._until = "", 0.0
+        self._delay = 0.0
 
-    def ask(self, conversation_id: str) -> None:
-        """A question begins its way."""
-        self._asking, self._until = conversation_id, time.monotonic() + HEAD_START_SECONDS
+    def prioritise(self, conversation_id: str) -> None:
+        """Pause the streams of other conversations for PRIORITY_SECONDS while a request starts."""
+        self._starting, self._until = conversation_id, time.monotonic() + PRIORITY_SECONDS
 
     @contextmanager
-    def answer(self, conversation_id: str) -> "Iterator[ScheduledStream]":
-        """For as long as an answer is told."""
+    def stream(self, conversation_id: str) -> "Iterator[ScheduledStream]":
+        """Count a stream as running until the block ends."""
         stream = ScheduledStream(self, conversation_id)
         self._streams.add(stream)
         try:
@@ -51,42 +49,42 @@ class StreamScheduler:
         finally:
             self._streams.discard(stream)
 
-    def woke(self, late: float) -> None:
-        """A rest has ended so many seconds after its time."""
-        self._late += (late - self._late) / WAKES
+    def record_delay(self, seconds: float) -> None:
+        """Add a timer's delay, in seconds, to the moving average."""
+        self._delay += (seconds - self._delay) / DELAY_WINDOW
 
-    def rest(self, conversation_id: str) -> float:
-        """The seconds for which an answer is to be silent now."""
-        answers = len(self._streams)
-        many = 0.0
-        if answers > FEW:
-            many = min(answers * REST_SECONDS + self._late * LATE_TIMES, MOST_REST_SECONDS)
-        if self._asking == conversation_id:
-            return many
-        return max(many, self._until - time.monotonic())
+    def pause_seconds(self, conversation_id: str) -> float:
+        """Return how long a stream must pause now; zero or less: not at all."""
+        streams = len(self._streams)
+        pause = 0.0
+        if streams > MAX_UNPACED_STREAMS:
+            pause = min(streams * PAUSE_SECONDS + self._delay * DELAY_FACTOR, MAX_PAUSE_SECONDS)
+        if self._starting == conversation_id:
+            return pause
+        return max(pause, self._until - time.monotonic())
 
 
 class ScheduledStream:
-    """One answer's part in it."""
+    """One running answer. Created by `StreamScheduler.stream`."""
 
-    def __init__(self, stream_scheduler: StreamScheduler, conversation_id: str) -> None:
-        self._pace, self._conversation_id = stream_scheduler, conversation_id
-        self._rested = 0.0
+    def __init__(self, scheduler: StreamScheduler, conversation_id: str) -> None:
+        self._scheduler, self._conversation_id = scheduler, conversation_id
+        self._resumed = 0.0
 
     async def throttle(self) -> None:
-        """Between two events: rest where others need the time, and not in the middle of a piece."""
-        if time.monotonic() - self._rested < PIECE_SECONDS:
+        """Pause between two bursts if others need the time. Called after each event."""
+        if time.monotonic() - self._resumed < BURST_SECONDS:
             return
-        rest = self._pace.rest(self._conversation_id)
-        if rest > 0:
-            due = time.monotonic() + rest
-            await asyncio.sleep(rest)
-            self._rested = time.monotonic()
-            self._pace.woke(self._rested - due)
+        pause = self._scheduler.pause_seconds(self._conversation_id)
+        if pause > 0:
+            due = time.monotonic() + pause
+            await asyncio.sleep(pause)
+            self._resumed = time.monotonic()
+            self._scheduler.record_delay(self._resumed - due)
         else:
-            # A model that sends without a pause would otherwise keep all others waiting.
+            # A model that sends without a pause would otherwise block all other tasks.
             await asyncio.sleep(0)
-            self._rested = time.monotonic()
+            self._resumed = time.monotonic()
 
 
 stream_scheduler = StreamScheduler()

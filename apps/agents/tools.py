@@ -1,4 +1,4 @@
-"""The tools that an answer may use, and how a call to one becomes a result."""
+"""Select the tools of an answer, limit them to repositories, and execute calls."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ from apps.retrieval.tools import LIST_REPOSITORIES, TOOLS, Tool
 def toolset(
     repositories: tuple[str, ...] = (), names: tuple[str, ...] | None = None
 ) -> tuple[Tool, ...]:
-    """The tools called `names` (None: all), which look into `repositories` only (empty: all).
+    """Return the tools named `names` (None: all), limited to `repositories` (empty: all).
 
-    A single repository takes the choice from the model; of several it may choose.
+    With one repository the tools have no `repository` parameter; with several it is an enum.
     """
     chosen = [tool for tool in TOOLS if names is None or tool.name in names]
     if not repositories:
@@ -39,12 +39,12 @@ def _scoped(tool: Tool, repositories: tuple[str, ...]) -> Tool:
     def run(arguments: Mapping[str, Any]) -> JSON:
         return tool.run({**arguments, "repository": repository})
 
-    left = {name: schema for name, schema in properties.items() if name != "repository"}
-    needed = [name for name in tool.parameters.get("required", ()) if name != "repository"]
+    remaining = {name: schema for name, schema in properties.items() if name != "repository"}
+    required = [name for name in tool.parameters.get("required", ()) if name != "repository"]
     return replace(
         tool,
         description=f"{tool.description} Here it looks into the repository {repository!r} only.",
-        parameters={**tool.parameters, "properties": left, "required": needed},
+        parameters={**tool.parameters, "properties": remaining, "required": required},
         run=run,
     )
 
@@ -53,13 +53,13 @@ def _limited(tool: Tool, repositories: tuple[str, ...]) -> Tool:
     properties: JSON = tool.parameters.get("properties", {})
     if "repository" not in properties:
         return _listing_only(tool, repositories)
-    needed = "repository" in tool.parameters.get("required", ())
+    required = "repository" in tool.parameters.get("required", ())
 
     def run(arguments: Mapping[str, Any]) -> JSON:
-        asked = arguments.get("repository")
-        if not asked and not needed:
+        requested = arguments.get("repository")
+        if not requested and not required:
             return tool.run({**arguments, "repository": list(repositories)})
-        for one in asked if isinstance(asked, list) else [asked]:
+        for one in requested if isinstance(requested, list) else [requested]:
             _check_allowed(one, repositories)
         return tool.run(arguments)
 
@@ -73,15 +73,15 @@ def _limited(tool: Tool, repositories: tuple[str, ...]) -> Tool:
     )
 
 
-def _check_allowed(asked: Any, repositories: tuple[str, ...]) -> None:
-    # What is no text at all the tool itself refuses, in its own words.
-    if asked and isinstance(asked, str) and asked not in repositories:
-        told = f"{asked!r} may not be looked into here; these may: {_listed(repositories)}"
-        raise InvalidInput(told, code="FORBIDDEN_REPOSITORY")
+def _check_allowed(requested: Any, repositories: tuple[str, ...]) -> None:
+    # The tool itself rejects a value that is not a string.
+    if requested and isinstance(requested, str) and requested not in repositories:
+        message = f"{requested!r} may not be looked into here; these may: {_listed(repositories)}"
+        raise InvalidInput(message, code="FORBIDDEN_REPOSITORY")
 
 
 def _listing_only(tool: Tool, repositories: tuple[str, ...]) -> Tool:
-    """ListIngestedRepositories, naming no others; any other tool as it is."""
+    """Filter the payload of ListIngestedRepositories; return any other tool unchanged."""
 
     def run(arguments: Mapping[str, Any]) -> JSON:
         payload = tool.run(arguments)
@@ -95,29 +95,29 @@ def _listed(repositories: tuple[str, ...]) -> str:
 
 
 async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
-    """Run a call in a thread, with its own database connection, and time it.
+    """Run a call in a thread with its own database connection, and time it.
 
-    What is wrong with the call, and what the tool refuses or lacks, is a result: the model reads it
-    and may try again. Each tool checks its arguments itself and says what it does not like
-    (contract.md §4.2); a schema check in front would refuse what the tools accept, such as null
-    for an argument that is left out. Errors that are not ours are bugs, and propagate.
+    Invalid calls and CodeinfoErrors become error results: the model reads them and may try again.
+    Each tool validates its arguments (contract.md §4.2); a schema check here would reject values
+    that tools accept, such as null for an omitted argument. Other exceptions are bugs and
+    propagate.
     """
     started = time.monotonic()
     tool = next((tool for tool in tools if tool.name == call.name), None)
     if tool is None:
-        return _without(call, tools)
+        return _unknown_tool(call, tools)
     if call.error:
-        return _refused(call, "VALIDATION_FAILED", call.error)
-    # The tools only read, so they need not queue for the one thread that Django's writes share.
+        return _error_result(call, "VALIDATION_FAILED", call.error)
+    # Tools only read, so they need not wait for the one thread that Django's writes share.
     run = database_sync_to_async(tool.run, thread_sensitive=False)
     with span("tool", tool=tool.name) as step:
         try:
             payload = await run(call.arguments)
         except CodeinfoError as error:
-            result = _refused(call, error.code, error.message)
+            result = _error_result(call, error.code, error.message)
         except OperationalError:
             message = "The database is busy or away, so this cannot be looked up now."
-            result = _refused(call, "DATABASE_UNAVAILABLE", message)
+            result = _error_result(call, "DATABASE_UNAVAILABLE", message)
         else:
             result = ToolResult(call, payload)
         if result.error_code:
@@ -126,14 +126,16 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
     return replace(result, seconds=round(time.monotonic() - started, 3))
 
 
-def _without(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
-    """The answer to a call of a tool that is not there, or that may not be used here."""
-    known = ", ".join(tool.name for tool in tools) or "none"
+def _unknown_tool(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
+    """Return the error result for a tool that does not exist or is not allowed here."""
+    names = ", ".join(tool.name for tool in tools) or "none"
     if call.name in {tool.name for tool in TOOLS}:
-        told = f"{call.name!r} may not be used here; there are: {known}"
-        return _refused(call, "FORBIDDEN_TOOL", told)
-    return _refused(call, "UNKNOWN_TOOL", f"There is no tool {call.name!r}; there are: {known}")
+        message = f"{call.name!r} may not be used here; there are: {names}"
+        return _error_result(call, "FORBIDDEN_TOOL", message)
+    return _error_result(
+        call, "UNKNOWN_TOOL", f"There is no tool {call.name!r}; there are: {names}"
+    )
 
 
-def _refused(call: ToolCall, code: str, message: str) -> ToolResult:
+def _error_result(call: ToolCall, code: str, message: str) -> ToolResult:
     return ToolResult(call, error_code=code, error_message=message, seconds=0.0)

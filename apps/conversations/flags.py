@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import QueryDict
 
-from apps.agents.providers.codex.flags import EFFORT, FLAGS, Flag, chosen
+from apps.agents.providers.codex.flags import EFFORT, FLAGS, CodexFlag, chosen
 from apps.core.errors import InvalidInput
 
 # Posted by every form with the panel: an unchecked checkbox posts nothing.
@@ -21,7 +21,7 @@ class FlagField:
     options: (value, label) of a list; empty for a checkbox.
     """
 
-    flag: Flag
+    flag: CodexFlag
     value: str | bool
     options: Sequence[tuple[str, str]] = ()
 
@@ -57,7 +57,7 @@ def posted(form: QueryDict) -> dict[str, Any]:
     return flags
 
 
-def _options(flag: Flag, efforts: Sequence[str]) -> list[tuple[str, str]]:
+def _options(flag: CodexFlag, efforts: Sequence[str]) -> list[tuple[str, str]]:
     offered = [
         value
         for value in flag.choices
@@ -66,5 +66,5 @@ def _options(flag: Flag, efforts: Sequence[str]) -> list[tuple[str, str]]:
     return [(value, _label(flag, value)) for value in offered]
 
 
-def _label(flag: Flag, value: str) -> str:
+def _label(flag: CodexFlag, value: str) -> str:
     return flag.choices[value] + (" (default)" if value == flag.default else "")

@@ -105,7 +105,7 @@ async def start(request: StartTurn) -> RunLog:
     before anything is created; then what `rows.start_turn` raises. If the caller is cancelled, the
     run either does not exist or continues.
     """
-    stream_scheduler.ask(request.conversation_id)
+    stream_scheduler.prioritise(request.conversation_id)
     provider = registry.get_provider(request.provider)
     availability = await provider.availability()
     if not availability.available:

@@ -26,8 +26,12 @@ def refused(details: Any) -> InvalidInput:
     return InvalidInput("Validation failed.", code="validation_error", details={"details": details})
 
 
-class StrictCharField(serializers.CharField):
-    """A string, not trimmed. Other types are refused."""
+class VerbatimStringField(serializers.CharField):
+    """A string that is stored unchanged: neither converted nor trimmed.
+
+    Empty strings, NUL and lone surrogates are rejected (Django REST framework's CharField).
+    Unlike it, `apps.ingest`'s UTF8StringField trims, and `apps.logs`' RedactedStringField redacts.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(trim_whitespace=False, **kwargs)
@@ -105,8 +109,8 @@ def words(choices: type[TextChoices], *leave_out: str) -> list[str]:
 
 class NewConversation(StrictSerializer):
     provider = serializers.ChoiceField(PROVIDERS)
-    model = StrictCharField(max_length=255)
-    title = StrictCharField(max_length=255, default=DEFAULT_TITLE)
+    model = VerbatimStringField(max_length=255)
+    title = VerbatimStringField(max_length=255, default=DEFAULT_TITLE)
     flags = StorableObjectField(default=dict)
     # `source` is also a name of the base class, for something else.
     source = serializers.ChoiceField(Source.values, default=Source.REST)  # type: ignore[assignment]
@@ -125,15 +129,15 @@ class Timing(StrictSerializer):
 
 
 class Command(StrictSerializer):
-    name = StrictCharField(max_length=255)
+    name = VerbatimStringField(max_length=255)
     stepIndex = CountField()
     totalSteps = CountField()
 
 
 class NewTurn(StrictSerializer):
     role = serializers.ChoiceField(words(Turn.Role))
-    content = StrictCharField()
-    model = StrictCharField(max_length=255)
+    content = VerbatimStringField()
+    model = VerbatimStringField(max_length=255)
     provider = serializers.ChoiceField(PROVIDERS)
     source = serializers.ChoiceField(Source.values, default=Source.REST)  # type: ignore[assignment]
     toolCalls = StorableObjectField(required=False, allow_null=True)
@@ -152,7 +156,7 @@ class NewTurn(StrictSerializer):
 
 
 class Inflight(StrictSerializer):
-    inflightId = StrictCharField(required=False, max_length=128)
+    inflightId = VerbatimStringField(required=False, max_length=128)
 
 
 def turn_fields(data: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from apps.embedding.wire import wire
 from apps.lmstudio import services
 from apps.lmstudio.server import list_models as list_downloaded
 from apps.lmstudio.server import resolved
-from apps.lmstudio.types import Downloaded
+from apps.lmstudio.types import DownloadedModel
 
 OPENAI_PREFIX = "openai:"
 LMSTUDIO_PREFIX = "lmstudio:"
@@ -114,7 +114,7 @@ async def ask_models(server: Server) -> list[ServerModel]:
     return read_models(answer.content)
 
 
-async def downloaded_in(address: Address) -> tuple[Downloaded, ...]:
+async def downloaded_in(address: Address) -> tuple[DownloadedModel, ...]:
     """The models of an LM Studio, asked over its SDK, which knows their types."""
     try:
         return await list_downloaded(address, LIST_SECONDS, config().lmstudio_api_token)

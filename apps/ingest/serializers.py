@@ -14,8 +14,12 @@ from apps.ingest.folders import DirListing
 from apps.ingest.types import Counts, RunStatus
 
 
-class StringField(serializers.CharField):
-    """A JSON string that can be stored as UTF-8. Unlike CharField, it does not convert numbers."""
+class UTF8StringField(serializers.CharField):
+    """A string that UTF-8 can encode; numbers are not converted. Trimmed by default.
+
+    A lone surrogate is rejected as "Not a valid string.", before trimming. Unlike it,
+    `apps.conversations`' VerbatimStringField never trims.
+    """
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str) or has_surrogates(data):
@@ -35,10 +39,10 @@ class StrictBooleanField(serializers.BooleanField):
 class StartSerializer(serializers.Serializer[Any]):
     """The body of `POST /ingest/start`. Unknown keys are ignored."""
 
-    path = StringField(trim_whitespace=False)
-    name = StringField(max_length=255)
-    model = StringField(max_length=255)
-    description = StringField(required=False, allow_blank=True, allow_null=True, default="")
+    path = UTF8StringField(trim_whitespace=False)
+    name = UTF8StringField(max_length=255)
+    model = UTF8StringField(max_length=255)
+    description = UTF8StringField(required=False, allow_blank=True, allow_null=True, default="")
     dryRun = StrictBooleanField(required=False, default=False)
     plainFolder = StrictBooleanField(required=False, default=False)
     force = StrictBooleanField(required=False, default=False)
@@ -78,7 +82,7 @@ class ReembedSerializer(serializers.Serializer[Any]):
 class ModelSerializer(serializers.Serializer[Any]):
     """The body of `POST /ingest/model`."""
 
-    model = StringField(max_length=255)
+    model = UTF8StringField(max_length=255)
 
     @classmethod
     def parse(cls, body: Any) -> str:

@@ -12,7 +12,7 @@ from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.server import list_models
-from apps.lmstudio.types import Downloaded
+from apps.lmstudio.types import DownloadedModel
 from apps.lmstudio.visitors import check_may_choose
 
 STATUS_SECONDS = 60.0
@@ -20,13 +20,13 @@ STATUS_SECONDS = 60.0
 
 @require_http_methods(["GET", "HEAD", "POST"])
 async def status(request: HttpRequest) -> JsonResponse:
-    """All downloaded models, asked for anew.
+    """Return all downloaded models, uncached.
 
-    GET asks the address in use. POST `{"baseUrl": …}` asks any other, without the API token: a GET
-    can be made by a page elsewhere, with an <img>.
+    GET queries the current address. POST `{"baseUrl": …}` queries any address, without the API
+    token; GET must not, because any website can cause a GET with an <img>.
     """
     used: Address = await sync_to_async(services.current)()
-    address = _named(request) or used
+    address = _requested_address(request) or used
     token = ""
     if address == used:
         token = config().lmstudio_api_token
@@ -43,29 +43,30 @@ async def status(request: HttpRequest) -> JsonResponse:
     except Unavailable as error:
         details = {"baseUrl": str(address)}
         raise Unavailable(error.message, code=error.code, details=details) from error
-    wire = [model_wire(model) for model in models]
-    return JsonResponse({"status": "ok", "baseUrl": str(address), "models": wire})
+    entries = [model_wire(model) for model in models]
+    return JsonResponse({"status": "ok", "baseUrl": str(address), "models": entries})
 
 
-def _named(request: HttpRequest) -> Address | None:
-    """The address that a request names, if it names one. Raises InvalidInput INVALID_BASE_URL."""
-    asked: object = request.GET.get("baseUrl", "")
+def _requested_address(request: HttpRequest) -> Address | None:
+    """Return the address in the request, or None. Raises InvalidInput (INVALID_BASE_URL)."""
+    base_url: object = request.GET.get("baseUrl", "")
     if request.method == "POST":
         try:
             body = json.loads(request.body or b"{}")
         except (ValueError, RecursionError):
             body = None
-        asked = body.get("baseUrl", "") if isinstance(body, dict) else None
-    if not isinstance(asked, str):
+        base_url = body.get("baseUrl", "") if isinstance(body, dict) else None
+    if not isinstance(base_url, str):
         raise InvalidInput(
             "The body must be an object with a baseUrl.",
             code="INVALID_BASE_URL",
             details={"baseUrl": None},
         )
-    return services.parse(asked) if asked.strip() else None
+    return services.parse(base_url) if base_url.strip() else None
 
 
-def model_wire(model: Downloaded) -> dict[str, Any]:
+def model_wire(model: DownloadedModel) -> dict[str, Any]:
+    """Return a model in the shape of contract.md §5.8."""
     return {
         "modelKey": model.key,
         "displayName": model.name,

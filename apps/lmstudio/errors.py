@@ -7,12 +7,12 @@ from apps.core.errors import CodeinfoError, Unavailable
 
 
 def unavailable(message: str, *, retryable: bool = True) -> Unavailable:
-    """LM Studio cannot be used; `message` says why, in a sentence for a person."""
+    """Return the error LMSTUDIO_UNAVAILABLE; `message` is a sentence for the user."""
     return Unavailable(message, code="LMSTUDIO_UNAVAILABLE", retryable=retryable)
 
 
 def lmstudio(error: CodeinfoError) -> dict[str, Any]:
-    """{status, baseUrl, error}: the address of the server, and a sentence."""
+    """Return the body `{status, baseUrl, error}`: the address and a sentence."""
     invalid = error.code == "INVALID_BASE_URL"
     message = "Invalid baseUrl" if invalid else error.message
     return {"status": "error", "baseUrl": error.details.get("baseUrl"), "error": message}

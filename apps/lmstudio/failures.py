@@ -1,4 +1,4 @@
-"""What the SDK's errors mean to a person, and whether asking again may help."""
+"""Translate errors of LM Studio's SDK to Unavailable: a sentence for the user, with `retryable`."""
 
 import lmstudio
 
@@ -10,8 +10,8 @@ from apps.lmstudio.errors import unavailable
 MAX_QUOTED = 300
 
 
-def failure(error: Exception, address: Address, token: str) -> Unavailable:
-    """The error of this room for one of the SDK, or for what it stumbled over."""
+def to_unavailable(error: Exception, address: Address, token: str) -> Unavailable:
+    """Return Unavailable for an error of the SDK, or for an error inside the SDK."""
     match error:
         case lmstudio.LMStudioModelNotFoundError():
             return unavailable(
@@ -19,20 +19,20 @@ def failure(error: Exception, address: Address, token: str) -> Unavailable:
                 retryable=False,
             )
         case lmstudio.LMStudioServerError() if str(error).startswith("Authentication failed"):
-            return unavailable(_refused(token), retryable=False)
+            return unavailable(_token_message(token), retryable=False)
         case lmstudio.LMStudioChannelClosedError() | lmstudio.LMStudioRuntimeError():
             return unavailable("LM Studio ended the answer before it was complete.")
         case lmstudio.LMStudioPredictionError() if "tool call request" in str(error):
             return unavailable("The model wrote a tool call that LM Studio could not read.")
         case lmstudio.LMStudioServerError():
-            return unavailable(f"LM Studio failed: {_quoted(error)}")
+            return unavailable(f"LM Studio failed: {_server_message(error)}")
         case lmstudio.LMStudioWebsocketError():
             return unavailable(f"The connection to LM Studio at {address} failed or was cut.")
         case _:
             return unavailable("LM Studio sent something that this version does not understand.")
 
 
-def _refused(token: str) -> str:
+def _token_message(token: str) -> str:
     if token:
         return "LM Studio refused the API token: check CODEINFO_LMSTUDIO_API_TOKEN."
     return (
@@ -41,11 +41,11 @@ def _refused(token: str) -> str:
     )
 
 
-def _quoted(error: lmstudio.LMStudioServerError) -> str:
-    """The server's own words: short, on one line, and without the token should it repeat it."""
+def _server_message(error: lmstudio.LMStudioServerError) -> str:
+    """Return the server's message: shortened, on one line, and without the token."""
     details = error.server_error
-    said = [details.title, details.cause, details.suggestion] if details else [str(error)]
-    text = " ".join(" ".join(part for part in said if part).split()) or "it gave no reason"
+    parts = [details.title, details.cause, details.suggestion] if details else [str(error)]
+    text = " ".join(" ".join(part for part in parts if part).split()) or "it gave no reason"
     if token := config().lmstudio_api_token:
         for secret in (token, *token.removeprefix("sk-lm-").split(":")):
             text = text.replace(secret, "…")

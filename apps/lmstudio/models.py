@@ -1,10 +1,10 @@
-"""The address that was saved on the LM Studio page."""
+"""The address saved on the LM Studio page."""
 
 from django.db import models
 
 
 class SavedAddress(models.Model):
-    """Comes before LMSTUDIO_BASE_URL. One row, or none."""
+    """Overrides LMSTUDIO_BASE_URL. At most one row."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     base_url = models.CharField(max_length=300)

@@ -1,11 +1,14 @@
-"""LM Studio's SDK as this product uses it: one short-lived client for each listing or round.
+"""LM Studio's Python SDK (`lmstudio`): one short-lived client for each listing or prediction.
 
-A client never reconnects and belongs to one event loop, and closing its socket is what stops a
-generation for good. Four things here are not public in the SDK: a client of one namespace (its
-own opens all five, one after the other), one that does not greet the server again, how it opens a
-websocket, and a round's events, among them tool calls (its own loop would run the tools, out of
-sight until all are done). So its version is pinned (requirements/base.in), and tests/lmstudio tries
-them on a real socket.
+A client never reconnects and belongs to one event loop. Closing its socket reliably stops a
+generation. The module uses four private parts of the SDK:
+
+- a client of one namespace (the public one opens all five, one after the other);
+- a client that does not repeat the greeting;
+- the function that opens a websocket;
+- the events of a prediction with its tool calls (the public loop runs the tools itself).
+
+So the SDK's version is pinned (requirements/base.in), and tests/lmstudio runs it on a real socket.
 """
 
 import asyncio
@@ -26,25 +29,25 @@ from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
 from apps.lmstudio.errors import unavailable
-from apps.lmstudio.failures import failure
+from apps.lmstudio.failures import to_unavailable
 from apps.lmstudio.types import (
     ModelLoading,
     PredictionEnd,
     PredictionEvent,
-    Question,
+    PredictionRequest,
     TextFragment,
     ToolCallReceived,
 )
-from apps.lmstudio.websocket import Bounds, bounded, websocket
+from apps.lmstudio.websocket import Bounds, apply_bounds, websocket
 
 Namespace = Literal["llm", "system"]
 CONNECT_SECONDS = 10.0
 CANCEL_SECONDS = 1.0
-# What the SDK raises where a server's message has not the shape that it should.
-NONSENSE = (ValueError, TypeError, KeyError, AttributeError)
+# Raised by the SDK for a message of an unexpected shape.
+DECODE_ERRORS = (ValueError, TypeError, KeyError, AttributeError)
 
-# A newer server may send more than the SDK knows; the warning would quote it. So would the log
-# lines of the SDK, whose loggers have the names of its classes. What matters of both is raised.
+# The SDK's warning about unknown messages of newer servers quotes them, and so do its log lines,
+# whose loggers have the names of its classes. Errors are raised in any case.
 warnings.simplefilter("ignore", lmstudio.LMStudioUnknownMessageWarning)
 for _name in (
     *("AsyncWebsocketHandler", "_AsyncLMStudioWebsocket", "AsyncRemoteCall", "AsyncLLM"),
@@ -56,8 +59,8 @@ for _name in (
 _ws_impl.aconnect_ws = websocket  # type: ignore[assignment, attr-defined]
 
 
-class Client(lmstudio.AsyncClient):
-    """A client of one namespace of a server that has greeted us."""
+class NamespaceClient(lmstudio.AsyncClient):
+    """A client of one namespace, for a server that has answered the greeting."""
 
     def __init__(self, host: str, namespace: Namespace, token: str) -> None:
         # An empty token keeps the SDK from looking for one in the environment.
@@ -69,29 +72,29 @@ class Client(lmstudio.AsyncClient):
         )
 
     async def _ensure_api_host_is_valid(self) -> None:
-        """Nothing: `server.reach` has asked."""
+        """Do nothing: `server.greet` has checked the host."""
 
 
 @contextmanager
-def told(address: Address, token: str) -> Iterator[None]:
-    """What the SDK raises in the block, as Unavailable in the words of `failures`."""
+def translate_errors(address: Address, token: str) -> Iterator[None]:
+    """Raise the SDK's errors in the block as Unavailable (see `failures`)."""
     try:
         yield
-    except (lmstudio.LMStudioError, *NONSENSE) as error:
-        raise failure(error, address, token) from error
+    except (lmstudio.LMStudioError, *DECODE_ERRORS) as error:
+        raise to_unavailable(error, address, token) from error
 
 
 @asynccontextmanager
-async def connected(
+async def open_client(
     address: Address, host: str, namespace: Namespace, token: str, bounds: Bounds
-) -> AsyncIterator[Client]:
-    """A client until the block ends; what is generated for it then stops. Raises Unavailable."""
-    client = Client(host, namespace, token)
+) -> AsyncIterator[NamespaceClient]:
+    """Connect a client. Leaving the block closes it and stops generation. Raises Unavailable."""
+    client = NamespaceClient(host, namespace, token)
     try:
-        with told(address, token):
+        with translate_errors(address, token):
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
-                    with bounded(bounds):
+                    with apply_bounds(bounds):
                         await client.__aenter__()
             except TimeoutError:
                 raise lmstudio.LMStudioWebsocketError("no handshake") from None
@@ -105,35 +108,41 @@ async def connected(
 
 
 async def downloaded_models(address: Address, host: str, token: str) -> Any:
-    """The answer as it came: the SDK's own reading gives up at the first model it does not know."""
-    async with connected(address, host, "system", token, Bounds.of_list()) as client:
-        with told(address, token):
+    """Return the raw response: the SDK's parser fails at the first model that it does not know."""
+    async with open_client(address, host, "system", token, Bounds.of_list()) as client:
+        with translate_errors(address, token):
             return await client.system.remote_call("listDownloadedModels")
 
 
 async def predict(
-    address: Address, host: str, model: str, compose: Callable[[int | None], Question]
+    address: Address,
+    host: str,
+    model: str,
+    build_request: Callable[[int | None], PredictionRequest],
 ) -> AsyncGenerator[PredictionEvent, None]:
-    """One round of a model, loaded first if need be; ends with Ended. Raises Unavailable.
+    """Load a model if necessary and stream one prediction; PredictionEnd is last.
 
-    `compose` makes the question for a model whose context has so many tokens (None: unknown).
-    Closing the generator cancels what is generated, and closes the connection.
+    build_request: called with the model's context length in tokens (None: unknown).
+
+    Closing the generator cancels the generation and closes the connection. Raises Unavailable.
     """
     token = config().lmstudio_api_token
-    async with connected(address, host, "llm", token, Bounds.of_answer()) as client:
+    async with open_client(address, host, "llm", token, Bounds.of_answer()) as client:
         loading = _Loading(client, model)
-        async with aclosing(loading.signs()) as signs:
-            async for sign in signs:
-                yield sign
-        with told(address, token):
+        async with aclosing(loading.progress_events()) as progress_events:
+            async for progress_event in progress_events:
+                yield progress_event
+        with translate_errors(address, token):
             handle = await loading.done
             context = await handle.get_context_length()
-        # What the SDK says against the question is a bug of ours, and propagates.
-        prediction = await _ask(handle, compose(context if context > 0 else None))
+        # An error of the SDK about our request is a bug and propagates.
+        prediction = await _start_prediction(
+            handle, build_request(context if context > 0 else None)
+        )
         async with aclosing(_events(address, token, prediction)) as events:
             async for event in events:
-                yield _heard(event)
-        with told(address, token):
+                yield _to_event(event)
+        with translate_errors(address, token):
             stats = prediction.result().stats
         yield PredictionEnd(
             stats.stop_reason,
@@ -144,71 +153,73 @@ async def predict(
 
 
 class _Loading:
-    """A model on its way into memory, which may take minutes."""
+    """Loads a model, which may take minutes. `done` is the task that returns its handle."""
 
-    def __init__(self, client: Client, model: str) -> None:
+    def __init__(self, client: NamespaceClient, model: str) -> None:
         self._progress: asyncio.Queue[ModelLoading | None] = asyncio.Queue()
         self.done = asyncio.create_task(client.llm.model(model, on_load_progress=self._loaded))
         self.done.add_done_callback(lambda _: self._progress.put_nowait(None))
 
     def _loaded(self, progress: float) -> None:
-        # One that was there all along is told as loaded too, which is no sign of life.
+        # 1.0 is also reported for a model that was already loaded: that is not progress.
         if progress < 1:
             self._progress.put_nowait(ModelLoading())
 
-    async def signs(self) -> AsyncGenerator[ModelLoading, None]:
-        """A sign of life for each step of its progress, until it is there or has failed."""
+    async def progress_events(self) -> AsyncGenerator[ModelLoading, None]:
+        """Yield an event for each step, until the model is loaded or has failed."""
         try:
-            while sign := await self._progress.get():
-                yield sign
+            while progress_event := await self._progress.get():
+                yield progress_event
         finally:
             self.done.cancel()
 
 
-async def _ask(handle: lmstudio.AsyncLLM, question: Question) -> AsyncPredictionStream:
-    # Past its context a model would silently lose the beginning: the instructions.
+async def _start_prediction(
+    handle: lmstudio.AsyncLLM, request: PredictionRequest
+) -> AsyncPredictionStream:
+    # The default policy silently drops the beginning of the prompt: the instructions.
     config: JSON = {"contextOverflowPolicy": "stopAtLimit"}
-    if question.tools:
-        config["rawTools"] = {"type": "toolArray", "tools": question.tools}
+    if request.tools:
+        config["rawTools"] = {"type": "toolArray", "tools": request.tools}
     return await handle.respond_stream(
-        _copied({"messages": question.messages}),
-        config=_copied(config),
-        # Progress is told only to those who listen.
+        _deep_copy({"messages": request.messages}),
+        config=_deep_copy(config),
+        # The server reports progress only if there is a callback.
         on_prompt_processing_progress=lambda progress: None,
     )
 
 
-def _copied(value: JSON) -> Any:
-    """Every part of it an object of its own: the SDK takes one that occurs twice for a cycle."""
+def _deep_copy(value: JSON) -> Any:
+    """Copy each part: the SDK takes an object that occurs twice for a cycle."""
     return json.loads(json.dumps(value))
 
 
 async def _events(
     address: Address, token: str, prediction: AsyncPredictionStream
 ) -> AsyncGenerator[PredictionRxEvent, None]:
-    with told(address, token):
+    with translate_errors(address, token):
         await prediction.start()
-    # Kept, for the stream lets go of it before it could be told to stop.
+    # Keep a reference: the stream drops its channel before it could be cancelled.
     channel = prediction._channel
     assert channel is not None
     stream = cast(AsyncGenerator[PredictionRxEvent, None], prediction._iter_events())
     async with aclosing(stream):
         try:
             while True:
-                with told(address, token):
+                with translate_errors(address, token):
                     event = await anext(stream, None)
                 if event is None:
                     return
                 yield event
         except (GeneratorExit, asyncio.CancelledError):
-            # Nobody listens any more. The socket is closed in a moment, too: either stops it.
+            # The consumer has left. Both this and closing the socket stop the generation.
             with suppress(lmstudio.LMStudioError, TimeoutError):
                 async with asyncio.timeout(CANCEL_SECONDS):
                     await channel.cancel()
             raise
 
 
-def _heard(event: PredictionRxEvent) -> PredictionEvent:
+def _to_event(event: PredictionRxEvent) -> PredictionEvent:
     match event:
         case PredictionFragmentEvent(fragment):
             return TextFragment(fragment.content, fragment.reasoning_type)

@@ -1,6 +1,7 @@
-"""Whether LM Studio answers, and with which models. Says in a sentence what is missing.
+"""Check that LM Studio answers, list its models and start predictions.
 
-The SDK is imported when a server has greeted us and not before: most users have another one.
+Errors are sentences for the user. The SDK is imported only after a server has answered the
+greeting, because most users have a different server.
 """
 
 import asyncio
@@ -16,18 +17,18 @@ from apps.core.addresses import Address, bracketed
 from apps.core.heap import settled
 from apps.core.replies import ReplyRefused
 from apps.lmstudio.errors import unavailable
-from apps.lmstudio.types import Downloaded, PredictionEvent, Question, read_models
+from apps.lmstudio.types import DownloadedModel, PredictionEvent, PredictionRequest, read_models
 
 GREETING_SECONDS = 1.0
 MAX_GREETING = 10_000
 CHANGE_IT = "change the address on the LM Studio page"
 
 
-async def reach(address: Address) -> str:
-    """`host:port` of an LM Studio that has just greeted us, to be connected to as it is.
+async def greet(address: Address) -> str:
+    """Check that LM Studio answers at `address`; return its IP address and port, `host:port`.
 
-    Its name is resolved once and replaced by where it leads, so that it cannot lead elsewhere a
-    moment later. No redirect is followed. Raises Unavailable.
+    The name is resolved once and the connection uses the result, which prevents DNS rebinding.
+    Redirects are not followed. Raises Unavailable.
     """
     if address.scheme == "https":
         raise unavailable(
@@ -37,14 +38,14 @@ async def reach(address: Address) -> str:
         )
     host = f"{bracketed(str(await resolved(address)))}:{address.port}"
     try:
-        # Without TLS there are no certificates to read, which takes longer than the greeting.
+        # verify=False skips reading certificates, which takes longer than the greeting.
         async with (
             asyncio.timeout(GREETING_SECONDS),
             replies.client(timeout=None, verify=False, trust_env=False) as client,
         ):
             greeting = f"http://{host}/lmstudio-greeting"
-            answer = await client.get(greeting, extensions={replies.MAX_BYTES: MAX_GREETING})
-            greeted = answer.is_success and answer.json() == {"lmstudio": True}
+            response = await client.get(greeting, extensions={replies.MAX_BYTES: MAX_GREETING})
+            is_lmstudio = response.is_success and response.json() == {"lmstudio": True}
     except (TimeoutError, httpx.TimeoutException):
         raise unavailable(f"{address} does not answer in time: is it LM Studio?") from None
     except httpx.HTTPError:
@@ -52,14 +53,14 @@ async def reach(address: Address) -> str:
             f"Nothing answers at {address}: start LM Studio's server, or {CHANGE_IT}."
         ) from None
     except (ReplyRefused, ValueError, RecursionError):
-        greeted = False
-    if not greeted:
+        is_lmstudio = False
+    if not is_lmstudio:
         raise unavailable(f"Something else than LM Studio answers at {address}: {CHANGE_IT}.")
     return host
 
 
 async def resolved(address: Address) -> str:
-    """The IP address that a connection may go to. Raises Unavailable."""
+    """Resolve an address to an allowed IP address. Raises Unavailable."""
     try:
         return str(await address.resolve())
     except ValueError as error:
@@ -70,15 +71,16 @@ async def resolved(address: Address) -> str:
         raise unavailable(message) from None
 
 
-async def list_models(address: Address, seconds: float, token: str) -> tuple[Downloaded, ...]:
-    """All downloaded models, in LM Studio's order. Raises Unavailable.
+async def list_models(address: Address, seconds: float, token: str) -> tuple[DownloadedModel, ...]:
+    """Return all downloaded models, in LM Studio's order. Raises Unavailable.
 
-    token: CODEINFO_LMSTUDIO_API_TOKEN for the address in use; "" for any other, which must not
-        learn it.
+    seconds: the timeout of the whole call.
+    token: CODEINFO_LMSTUDIO_API_TOKEN for the current address; "" for any other, which must not
+        receive it.
     """
     try:
         async with asyncio.timeout(seconds):
-            host = await reach(address)
+            host = await greet(address)
             sdk = await asyncio.to_thread(_import_sdk)
             return read_models(await sdk.downloaded_models(address, host, token))
     except TimeoutError:
@@ -86,19 +88,19 @@ async def list_models(address: Address, seconds: float, token: str) -> tuple[Dow
 
 
 async def predict(
-    address: Address, model: str, compose: Callable[[int | None], Question]
+    address: Address, model: str, build_request: Callable[[int | None], PredictionRequest]
 ) -> AsyncGenerator[PredictionEvent, None]:
-    """One round of a model; see `sdk.predict`. Raises Unavailable."""
-    host = await reach(address)
+    """Stream one prediction; see `sdk.predict`. Raises Unavailable."""
+    host = await greet(address)
     sdk = await asyncio.to_thread(_import_sdk)
-    async with aclosing(sdk.predict(address, host, model, compose)) as heard:
-        async for one in heard:
-            yield one
+    async with aclosing(sdk.predict(address, host, model, build_request)) as events:
+        async for event in events:
+            yield event
 
 
 @cache
 def _import_sdk() -> ModuleType:
-    # Takes most of a second the first time; in a thread, so that nobody waits meanwhile.
+    # The first import takes most of a second, so callers import in a thread.
     from apps.lmstudio import sdk  # noqa: PLC0415
 
     settled()

@@ -1,4 +1,4 @@
-"""Which LM Studio is used: the address saved on its page, else LMSTUDIO_BASE_URL."""
+"""The current address of LM Studio: saved on its page, else LMSTUDIO_BASE_URL."""
 
 import logging
 from typing import TYPE_CHECKING
@@ -16,20 +16,24 @@ log = logging.getLogger("codeinfo.lmstudio")
 
 
 def current() -> Address:
-    """The address for status, chat and embedding. While the database is away: the variable's."""
+    """Return the address for status, chat and embedding.
+
+    Falls back to LMSTUDIO_BASE_URL if the database is unavailable.
+    """
     try:
-        saved = _saved().objects.first()
+        saved = _saved_addresses().objects.first()
     except DatabaseError:
         saved = None
     return Address.parse(saved.base_url) if saved else default()
 
 
 def default() -> Address:
+    """Return the address of LMSTUDIO_BASE_URL."""
     return Address.parse(config().lmstudio_base_url)
 
 
 def parse(text: str) -> Address:
-    """Raises InvalidInput (INVALID_BASE_URL) that says what an address must be."""
+    """Parse an address. Raises InvalidInput (INVALID_BASE_URL) that says what is wrong."""
     try:
         return Address.parse(text.strip())
     except ValueError as error:
@@ -39,20 +43,20 @@ def parse(text: str) -> Address:
 
 
 def save(address: Address) -> None:
-    """Use this one from now on, whether it answers or not: it may be started later."""
-    _saved().objects.update_or_create(id=1, defaults={"base_url": str(address)})
+    """Save an address. It need not answer: the server may start later."""
+    _saved_addresses().objects.update_or_create(id=1, defaults={"base_url": str(address)})
     log.info("LM Studio address saved", extra={"context": {"baseUrl": str(address)}})
 
 
 def reset() -> Address:
-    """Back to the variable's address."""
-    _saved().objects.all().delete()
+    """Delete the saved address. Returns the address of LMSTUDIO_BASE_URL."""
+    _saved_addresses().objects.all().delete()
     log.info("LM Studio address reset", extra={"context": {"baseUrl": str(default())}})
     return default()
 
 
-def _saved() -> "type[SavedAddress]":
-    """The rows; a model needs Django's settings, and the embedder is used without them, too."""
+def _saved_addresses() -> "type[SavedAddress]":
+    """Import the model late: it needs settings, and the embedder also runs without them."""
     from apps.lmstudio.models import SavedAddress  # noqa: PLC0415 - needs settings
 
     return SavedAddress

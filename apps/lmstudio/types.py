@@ -1,4 +1,4 @@
-"""The values of LM Studio that others see."""
+"""The values that this app exchanges with others, independent of LM Studio's SDK."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,15 +8,21 @@ from typing import Any
 from apps.core.limits import MAX_MODELS, is_name, label
 from apps.core.types import JSON
 
-# No size and no length is larger, and no database takes any integer.
+# Larger numbers are invalid; a database column would overflow.
 MAX_NUMBER = 2**53
-# What cannot chat.
+# Types of models that cannot chat.
 EMBEDDING_TYPES = frozenset({"embedding", "vector"})
 
 
 @dataclass(frozen=True)
-class Downloaded:
-    """A model on LM Studio's disk, loaded or not. What it does not tell is None."""
+class DownloadedModel:
+    """A downloaded model, loaded or not (contract.md §5.8). None: the server does not say.
+
+    key: the id that requests name (`modelKey`).
+    size: bytes on disk.
+    parameters: a label such as "7B".
+    max_context: tokens.
+    """
 
     key: str
     name: str
@@ -32,12 +38,13 @@ class Downloaded:
 
     @property
     def embeds(self) -> bool:
+        """True for an embedding model."""
         return self.type in EMBEDDING_TYPES
 
 
 @dataclass(frozen=True)
-class Question:
-    """What one round is asked, in LM Studio's own shapes."""
+class PredictionRequest:
+    """The input of one prediction, in the JSON shapes of LM Studio's SDK."""
 
     messages: list[JSON]
     tools: list[JSON]
@@ -45,7 +52,8 @@ class Question:
 
 @dataclass(frozen=True)
 class TextFragment:
-    """A fragment. `kind` is "none" (text), "reasoning", or the tag that begins or ends that."""
+    """A fragment of text. `kind` is the SDK's `reasoning_type`: "none" for text, "reasoning", or
+    the kind of a tag that starts or ends reasoning."""
 
     text: str
     kind: str
@@ -53,7 +61,7 @@ class TextFragment:
 
 @dataclass(frozen=True)
 class ToolCallReceived:
-    """A tool call, complete."""
+    """A complete tool call. `arguments` is unvalidated JSON."""
 
     id: str | None
     name: str
@@ -62,12 +70,16 @@ class ToolCallReceived:
 
 @dataclass(frozen=True)
 class ModelLoading:
-    """A sign of life: the model is being loaded, or reads its question."""
+    """Progress without output: the model loads, or processes the prompt."""
 
 
 @dataclass(frozen=True)
 class PredictionEnd:
-    """Why the round is over, and its token counts."""
+    """The end of a prediction.
+
+    reason: the SDK's `stop_reason`.
+    prompt, predicted, total: token counts, if reported.
+    """
 
     reason: str
     prompt: int | None
@@ -78,20 +90,20 @@ class PredictionEnd:
 PredictionEvent = TextFragment | ToolCallReceived | ModelLoading | PredictionEnd
 
 
-def read_models(answer: Any) -> tuple[Downloaded, ...]:
-    """The models of a listing, in its order.
+def read_models(answer: Any) -> tuple[DownloadedModel, ...]:
+    """Parse a list of models; keep its order.
 
-    Formats and types change with LM Studio's versions: any word will do, and an entry without a key
-    that can be used is left out, so that one strange model never hides the others.
+    Formats and types change with LM Studio's versions, so any string is accepted. An entry without
+    a valid key is skipped, so that one unknown model never hides the others.
     """
     entries = answer if isinstance(answer, list) else []
     named = (entry for entry in entries if is_name(_text(entry, "modelKey")))
-    return tuple(map(_read, islice(named, MAX_MODELS)))
+    return tuple(map(_read_model, islice(named, MAX_MODELS)))
 
 
-def _read(entry: Mapping[str, Any]) -> Downloaded:
+def _read_model(entry: Mapping[str, Any]) -> DownloadedModel:
     key = _text(entry, "modelKey") or ""
-    return Downloaded(
+    return DownloadedModel(
         key=key,
         name=_label(entry, "displayName") or key,
         type=_label(entry, "type") or "llm",

@@ -1,4 +1,4 @@
-"""Addresses of this app."""
+"""Routes of the LM Studio page and API."""
 
 from django.urls import path
 
@@ -6,7 +6,7 @@ from apps.core.rights import for_users
 from apps.lmstudio import api, views
 
 urlpatterns = [
-    # Another address than the one in use is asked with POST.
+    # Only POST may query an address other than the current one.
     *for_users([path("lmstudio/status", api.status)], methods=("GET", "HEAD")),
     *for_users([path("lmstudio", views.page, name="lmstudio")]),
     *for_users([path("ui/lmstudio/models", views.models)]),

@@ -1,6 +1,6 @@
-"""The LM Studio page, and the one fragment that its buttons bring anew.
+"""The LM Studio page, and the fragment that its buttons replace.
 
-Without JavaScript the same forms answer with the whole page.
+Without JavaScript the same forms return the whole page.
 """
 
 from dataclasses import dataclass
@@ -16,21 +16,28 @@ from apps.core.errors import InvalidInput, Unavailable
 from apps.lmstudio import services
 from apps.lmstudio.api import STATUS_SECONDS
 from apps.lmstudio.server import list_models
-from apps.lmstudio.types import Downloaded
+from apps.lmstudio.types import DownloadedModel
 from apps.lmstudio.visitors import check_may_choose
 
 REFUSED = 422  # htmx swaps it like a 200
 
 
 @dataclass(frozen=True)
-class Panel:
-    """What the page shows. `models` is None until LM Studio is asked; `wrong`: the field is."""
+class LMStudioPanel:
+    """The data of the page.
+
+    used: the current address.
+    typed: the text of the field.
+    models: None until LM Studio is queried.
+    error: a sentence.
+    invalid: the field's text is not a valid address, or the user may not choose it.
+    """
 
     used: Address
     typed: str
-    models: tuple[Downloaded, ...] | None = None
+    models: tuple[DownloadedModel, ...] | None = None
     error: str = ""
-    wrong: bool = False
+    invalid: bool = False
 
     @property
     def default(self) -> Address:
@@ -39,51 +46,51 @@ class Panel:
 
 @require_GET
 async def page(request: HttpRequest) -> HttpResponse:
-    """Asks nobody until a button is pressed."""
-    used = await _used()
-    return await _shown(request, Panel(used, str(used)))
+    """Show the page. Does not connect to LM Studio."""
+    used = await _current_address()
+    return await _render(request, LMStudioPanel(used, str(used)))
 
 
 @require_POST
 async def check(request: HttpRequest) -> HttpResponse:
-    """Use the address of the field from now on, and ask it for its models."""
+    """Save the address of the field and list its models."""
     typed = request.POST.get("baseUrl", "").strip()
-    used = await _used()
+    used = await _current_address()
     try:
         address = services.parse(typed)
         if address != used:
             check_may_choose(request, logged_in=await _logged_in(request))
     except InvalidInput as error:
-        panel = Panel(used, typed, error=error.message, wrong=True)
-        return await _shown(request, panel, status=REFUSED)
+        panel = LMStudioPanel(used, typed, error=error.message, invalid=True)
+        return await _render(request, panel, status=REFUSED)
     if address != used:
         await sync_to_async(services.save)(address)
-    # It is in use from here on, whether it was before or not.
-    return await _shown(request, await _asked(address, str(address)))
+    # From here on the address is the current one, so it receives the token.
+    return await _render(request, await _query_models(address, str(address)))
 
 
 @require_POST
 async def reset(request: HttpRequest) -> HttpResponse:
-    """Back to LMSTUDIO_BASE_URL. Nobody is asked."""
-    used = await _used()
+    """Delete the saved address. Does not connect to LM Studio."""
+    used = await _current_address()
     try:
         check_may_choose(request, logged_in=await _logged_in(request))
     except InvalidInput as error:
-        panel = Panel(used, str(used), error=error.message, wrong=True)
-        return await _shown(request, panel, status=REFUSED)
+        panel = LMStudioPanel(used, str(used), error=error.message, invalid=True)
+        return await _render(request, panel, status=REFUSED)
     default: Address = await sync_to_async(services.reset)()
-    return await _shown(request, Panel(default, str(default)))
+    return await _render(request, LMStudioPanel(default, str(default)))
 
 
 @require_GET
 async def models(request: HttpRequest) -> HttpResponse:
-    """Ask the address in use again; what is typed in the field stays there."""
-    used = await _used()
+    """List the models of the current address; keep the text of the field."""
+    used = await _current_address()
     typed = request.GET.get("baseUrl", "").strip() or str(used)
-    return await _shown(request, await _asked(used, typed))
+    return await _render(request, await _query_models(used, typed))
 
 
-async def _used() -> Address:
+async def _current_address() -> Address:
     address: Address = await sync_to_async(services.current)()
     return address
 
@@ -92,19 +99,21 @@ async def _logged_in(request: HttpRequest) -> bool:
     return (await request.auser()).is_authenticated
 
 
-async def _asked(address: Address, typed: str) -> Panel:
+async def _query_models(address: Address, typed: str) -> LMStudioPanel:
     try:
         token = config().lmstudio_api_token
-        return Panel(address, typed, models=await list_models(address, STATUS_SECONDS, token))
+        return LMStudioPanel(
+            address, typed, models=await list_models(address, STATUS_SECONDS, token)
+        )
     except Unavailable as error:
         message = error.message or "Unable to reach LM Studio"
-        return Panel(address, typed, error=message)
+        return LMStudioPanel(address, typed, error=message)
 
 
-async def _shown(request: HttpRequest, panel: Panel, status: int = 200) -> HttpResponse:
+async def _render(request: HttpRequest, panel: LMStudioPanel, status: int = 200) -> HttpResponse:
     part = "_server" if request.htmx else "page"  # type: ignore[attr-defined]
-    # The page's frame asks the database.
-    shown: HttpResponse = await sync_to_async(render)(
+    # The page's layout queries the database.
+    response: HttpResponse = await sync_to_async(render)(
         request, f"lmstudio/{part}.html", {"panel": panel}, status=status
     )
-    return shown
+    return response

@@ -1,7 +1,6 @@
-"""The websocket of LM Studio's SDK: without TLS, to the server itself, and bounded.
+"""The websocket of LM Studio's SDK: without TLS or proxy, and with limits on its size.
 
-The SDK opens websockets by itself, in a task of its own. What its messages may take together, and
-each of them, comes to that task by a context variable.
+The SDK opens websockets itself, in another task. A context variable passes the limits to that task.
 """
 
 from collections.abc import AsyncIterator, Generator, Iterator
@@ -23,35 +22,40 @@ from apps.core.replies import MAX_LIST
 
 @dataclass
 class Bounds:
-    """The bytes of a message and of all messages of one connection.
+    """Limits of one connection.
 
-    `refused` says what was too long, once something was: a clause for a person.
+    message: bytes of one message.
+    message_limit: that limit in words, with the name of its variable.
+    reply: bytes of all messages.
+    refused: what exceeded a limit, a clause for the user; "" before.
     """
 
     message: int
-    message_words: str
+    message_limit: str
     reply: int
     refused: str = ""
 
     @classmethod
     def of_answer(cls) -> "Bounds":
-        k = config()
-        words = f"{named('max_frame_bytes')} bytes"
-        return cls(k.max_frame_bytes, words, k.max_reply_bytes)
+        settings = config()
+        description = f"{named('max_frame_bytes')} bytes"
+        return cls(settings.max_frame_bytes, description, settings.max_reply_bytes)
 
     @classmethod
     def of_list(cls) -> "Bounds":
-        most = min(MAX_LIST, config().max_reply_bytes)
-        words = f"{most} bytes" if most == MAX_LIST else f"{named('max_reply_bytes')} bytes"
-        return cls(most, words, config().max_reply_bytes)
+        max_bytes = min(MAX_LIST, config().max_reply_bytes)
+        description = (
+            f"{max_bytes} bytes" if max_bytes == MAX_LIST else f"{named('max_reply_bytes')} bytes"
+        )
+        return cls(max_bytes, description, config().max_reply_bytes)
 
 
 _bounds: ContextVar[Bounds] = ContextVar("bounds")
 
 
 @contextmanager
-def bounded(bounds: Bounds) -> Iterator[None]:
-    """For websockets that are opened by tasks begun in the block."""
+def apply_bounds(bounds: Bounds) -> Iterator[None]:
+    """Apply limits to the websockets that tasks started in the block open."""
     token = _bounds.set(bounds)
     try:
         yield
@@ -60,7 +64,7 @@ def bounded(bounds: Bounds) -> Iterator[None]:
 
 
 class _Connection(Connection):
-    """Counts messages before anything puts their parts together."""
+    """Counts the bytes of messages before their fragments are joined."""
 
     def __init__(self, bounds: Bounds) -> None:
         super().__init__(ConnectionType.CLIENT)
@@ -78,15 +82,15 @@ class _Connection(Connection):
         self._message += length
         self._reply += length
         if self._message > self._bounds.message:
-            self._refuse(f"a message of more than {self._bounds.message_words}")
+            self._refuse(f"a message of more than {self._bounds.message_limit}")
         if self._reply > self._bounds.reply:
             self._refuse(f"a reply of more than {named('max_reply_bytes')} bytes")
         if part.message_finished:
             self._message = 0
 
-    def _refuse(self, what: str) -> None:
-        self._bounds.refused = what
-        # As if the server had hung up: the session closes, and whoever waits hears of it.
+    def _refuse(self, problem: str) -> None:
+        self._bounds.refused = problem
+        # As if the server had closed the connection: the session closes and waiting tasks fail.
         raise EndOfStream
 
 
@@ -98,12 +102,11 @@ class _Session(AsyncWebSocketSession):
 
 @asynccontextmanager
 async def websocket(url: str) -> AsyncIterator[AsyncWebSocketSession]:
-    """A websocket without TLS, to the server itself and through no proxy.
+    """Open a websocket without TLS and without a proxy.
 
-    The HTTP client that the SDK would take reads all certificates first, 50 ms in which this
-    process serves nobody.
+    The SDK's default HTTP client reads all certificates first, which blocks the process for 50 ms.
     """
     plain = httpx.AsyncClient(verify=False, trust_env=False)
-    session: type[AsyncWebSocketSession] = _Session
-    async with plain as client, aconnect_ws(url, client, session_class=session) as opened:
-        yield opened
+    session_class: type[AsyncWebSocketSession] = _Session
+    async with plain as client, aconnect_ws(url, client, session_class=session_class) as session:
+        yield session

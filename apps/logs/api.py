@@ -1,4 +1,4 @@
-"""`POST /logs`, `GET /logs` and `GET /logs/stream` (docs/contract.md §9)."""
+"""`POST /logs`, `GET /logs` and `GET /logs/stream` (contract.md §9)."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ from apps.logs.store import get_store
 from apps.logs.types import LogQuery
 
 
-class Entries(APIView):
-    """Entries in, one or many, all or none of them; entries out, by filters."""
+class EntriesView(APIView):
+    """POST stores one or several entries, all or none. GET returns entries that match filters."""
 
     def post(self, request: Request) -> JsonResponse:
         if len(request.body) > config().log_max_client_bytes:
@@ -24,23 +24,23 @@ class Entries(APIView):
         store = get_store()
         sequence = 0
         for entry in EntrySerializer.parse(request.data):
-            sequence = store.keep(entry, client=True)
+            sequence = store.add(entry, client=True)
         return JsonResponse({"status": "accepted", "sequence": sequence}, status=202)
 
     def get(self, request: Request) -> JsonResponse:
         query = LogQuery.read(request.GET)
-        found = get_store().select(query)
+        selection = get_store().select(query)
         body: dict[str, Any] = {
-            "items": [entry.data for entry in found.entries],
-            "lastSequence": found.last,
-            "hasMore": len(found.entries) == query.limit and found.entries[0].sequence > 1,
+            "items": [entry.data for entry in selection.entries],
+            "lastSequence": selection.last,
+            "hasMore": len(selection.entries) == query.limit and selection.entries[0].sequence > 1,
         }
         return JsonResponse(body)
 
 
 @require_GET
-async def follow(request: HttpRequest) -> StreamingHttpResponse:
-    """What there is, at most 200 entries after the one named, and then each as it comes."""
+async def stream_entries(request: HttpRequest) -> StreamingHttpResponse:
+    """Stream entries: first up to 200 stored ones after the given number, then new ones."""
     query = LogQuery.read(request.GET)
     after = stream.resume_point(request, query)
     return stream.response(stream.json_frames(get_store(), query, after))

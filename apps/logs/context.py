@@ -1,4 +1,4 @@
-"""Whose work a log line tells of: the request that began it, and the run that it belongs to."""
+"""The context of log entries: the id of the request that started the work, and facts of its run."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,13 +16,13 @@ run_facts: ContextVar[Mapping[str, Any]] = ContextVar("run_facts", default=_NONE
 
 
 def bind_log_context(**facts: Any) -> None:
-    """Every entry from here on, in this task or thread and in what it starts, has these facts."""
+    """Add facts to all later entries of this task or thread and of the tasks that it starts."""
     run_facts.set({**run_facts.get(), **facts})
 
 
 @contextmanager
 def log_context(request: str, **facts: Any) -> Iterator[None]:
-    """Entries of the block belong to a request that may have ended long ago, and have `facts`."""
+    """Log the entries of the block with this request id, which may have ended, and these facts."""
     tokens = request_id.set(request), run_facts.set(facts)
     try:
         yield
@@ -32,24 +32,24 @@ def log_context(request: str, **facts: Any) -> Iterator[None]:
 
 
 def with_context(work: Callable[P, T]) -> Callable[P, T]:
-    """`work` for another thread, whose entries are to say what this one's do."""
-    request, facts, above = request_id.get(), run_facts.get(), parent.get()
+    """Return `work` for another thread, with the log context and trace span of this one."""
+    request, facts, span = request_id.get(), run_facts.get(), parent.get()
 
-    def on_their_behalf(*args: P.args, **kwargs: P.kwargs) -> T:
-        token = parent.set(above)
+    def run_in_context(*args: P.args, **kwargs: P.kwargs) -> T:
+        token = parent.set(span)
         try:
             with log_context(request, **facts):
                 return work(*args, **kwargs)
         finally:
             parent.reset(token)
 
-    return on_their_behalf
+    return run_in_context
 
 
 def background_context() -> Context:
-    """A context for background work: empty but for the request id, the facts and the trace.
+    """Return a context for background work with only the request id, the facts and the span.
 
-    The rest of a request's context, such as its thread for sync code, ends with the request.
+    Other values of a request's context, such as its thread for sync code, end with the request.
     """
     context = Context()
     context.run(request_id.set, request_id.get())

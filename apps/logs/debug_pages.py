@@ -1,4 +1,4 @@
-"""What Django's debug pages show of the settings: nothing that is a secret of this installation."""
+"""Hide this installation's secrets on Django's debug pages."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from apps.logs.redaction import redacted
 
 
 class SecretFilter(SafeExceptionReporterFilter):
-    """Django's own hides settings by their names; passwords also stand inside addresses."""
+    """Django's filter hides settings by name; this one also redacts passwords inside URLs."""
 
     def cleanse_setting(self, key: int | str, value: Any) -> Any:
         cleansed = super().cleanse_setting(key, value)

@@ -20,6 +20,6 @@ def _invalid(error: CodeinfoError) -> dict[str, Any]:
 
 register_envelope("/logs", logs)
 register_envelope("/ui/logs", logs)
-# These routes have a small limit of their own for the body.
+# These routes limit the body to LOG_MAX_CLIENT_BYTES.
 register_route_status("/logs", "PAYLOAD_TOO_LARGE", 400)
 register_route_status("/ui/logs/entries", "PAYLOAD_TOO_LARGE", 400)

@@ -1,4 +1,4 @@
-"""The log file: opened, turned over at midnight, and read again after a restart."""
+"""The log file: write, rotate at midnight, and read the tail after a restart."""
 
 import json
 import logging
@@ -10,21 +10,21 @@ from typing import Any
 
 from apps.core.config import Config
 
-DAYS_KEPT = 14
-# What is read again at most: more lines than the buffer holds in any usual log.
+RETENTION_DAYS = 14
+# At most so many bytes are read after a restart: usually more lines than the buffer holds.
 TAIL_BYTES = 8 << 20
-# How a line that a browser sent is told from the server's own, whatever it says of itself.
-CLIENT_MARK = {"marker": "CLIENT_LOG"}
+# Marks the lines of clients in the file. A client cannot remove or forge it.
+CLIENT_MARKER = {"marker": "CLIENT_LOG"}
 
 
 class LogFile:
-    """Lines in, lines out. What goes wrong with the file never reaches those who log."""
+    """A log file of JSON lines. An OSError never reaches the caller; it is kept in `problem`."""
 
     def __init__(self, config: Config) -> None:
         self.path = config.log_file_path
         self.problem: OSError | None = None
-        # Whether the last line was cut off by a crash: the next must not continue it.
-        self._torn = False
+        # True if a crash truncated the last line: the next line must not continue it.
+        self._truncated = False
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -33,9 +33,9 @@ class LogFile:
         self._handler.handleError = self._failed  # type: ignore[method-assign]
 
     def write(self, line: str) -> None:
-        """One line, on disk when this returns."""
-        if self._torn:
-            self._torn, line = False, f"\n{line}"
+        """Append one line and flush it."""
+        if self._truncated:
+            self._truncated, line = False, f"\n{line}"
         try:
             self._handler.emit(logging.makeLogRecord({"msg": "%s", "args": (line,)}))
         except OSError as error:
@@ -46,38 +46,38 @@ class LogFile:
         self.problem = problem if isinstance(problem, OSError) else OSError(str(problem))
 
     def tail(self) -> list[dict[str, Any]]:
-        """The last entries, oldest first: of this file and of the one before it."""
-        left = TAIL_BYTES
-        found: list[bytes] = []
-        for path in (self.path, *_earlier(self.path)[:1]):
-            content, from_start = _end_of(path, left)
+        """Return the last entries of this file and the previous one, oldest first."""
+        remaining = TAIL_BYTES
+        collected: list[bytes] = []
+        for path in (self.path, *_rotated_files(self.path)[:1]):
+            content, from_start = _read_tail(path, remaining)
             lines = content.splitlines()
-            found = [*(lines if from_start else lines[1:]), *found]
-            left -= len(content)
+            collected = [*(lines if from_start else lines[1:]), *collected]
+            remaining -= len(content)
             if path == self.path:
-                self._torn = content[-1:] not in (b"\n", b"")
-        return list(_entries(found))
+                self._truncated = content[-1:] not in (b"\n", b"")
+        return list(_entries(collected))
 
     def close(self) -> None:
         self._handler.close()
 
 
 def _handler(path: Path, *, rotate: bool) -> logging.Handler:
-    """The file is opened by the first line, so that looking at the product leaves none."""
+    """Create a handler that opens the file with the first line, not before."""
     if rotate:
         return TimedRotatingFileHandler(
-            path, when="midnight", backupCount=DAYS_KEPT, encoding="utf-8", delay=True
+            path, when="midnight", backupCount=RETENTION_DAYS, encoding="utf-8", delay=True
         )
     return logging.FileHandler(path, encoding="utf-8", delay=True)
 
 
-def _earlier(path: Path) -> list[Path]:
-    """The files of earlier days, newest first; their names end in the date."""
+def _rotated_files(path: Path) -> list[Path]:
+    """Return the rotated files, newest first; their names end in the date."""
     return sorted(path.parent.glob(f"{path.name}.[0-9]*"), reverse=True)
 
 
-def _end_of(path: Path, size: int) -> tuple[bytes, bool]:
-    """The last `size` bytes of a file at most, and whether that is all of it."""
+def _read_tail(path: Path, size: int) -> tuple[bytes, bool]:
+    """Return at most the last `size` bytes of a file, and whether that is the whole file."""
     try:
         with path.open("rb") as file:
             start = max(0, path.stat().st_size - size)
@@ -88,17 +88,17 @@ def _end_of(path: Path, size: int) -> tuple[bytes, bool]:
 
 
 def _entries(lines: list[bytes]) -> Iterator[dict[str, Any]]:
-    """A line may be torn by a crash, or written by hand: it is left out."""
+    """Parse lines; skip those that a crash truncated or another program wrote."""
     for line in lines:
         try:
             entry = json.loads(line)
         except ValueError:
             continue
-        if _is_whole(entry):
-            yield {name: entry[name] for name in entry if name not in CLIENT_MARK}
+        if _is_entry(entry):
+            yield {name: entry[name] for name in entry if name not in CLIENT_MARKER}
 
 
-def _is_whole(entry: Any) -> bool:
+def _is_entry(entry: Any) -> bool:
     texts = ("level", "message", "timestamp", "source")
     return (
         isinstance(entry, dict)

@@ -1,4 +1,4 @@
-"""Entries in the shape of docs/contract.md §9: what of a record is kept, how a line is spelled."""
+"""Convert log records to entries (contract.md §9), and entries to lines."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
 
 
 def entry_of(record: logging.LogRecord) -> dict[str, Any]:
-    """A log record as a LogEntry. Structured facts come in `extra={"context": {...}}`."""
+    """Convert a record to a cleaned entry. `extra={"context": {...}}` adds structured facts."""
     moment = datetime.fromtimestamp(record.created, UTC)
     entry: dict[str, Any] = {
         "level": LEVELS.get(record.levelname, record.levelname.lower()),
@@ -33,18 +33,18 @@ def entry_of(record: logging.LogRecord) -> dict[str, Any]:
     return entry
 
 
-def spelled(entry: dict[str, Any]) -> str:
-    """An entry as one line of JSON, ASCII only: no text can begin a second line."""
+def to_json_line(entry: dict[str, Any]) -> str:
+    """Serialise an entry to one line of ASCII JSON, so that no text can start a second line."""
     return json.dumps(entry, allow_nan=False)
 
 
 class ConsoleFormatter(logging.Formatter):
-    """For the terminal: level, message and facts, as clean as they are kept."""
+    """Formats records for the console: level, message and facts, cleaned like stored entries."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry = entry_of(record)
         context = entry.get("context", {})
         traceback = context.pop("traceback", "")
-        facts = f" {spelled(context)}" if context else ""
+        facts = f" {to_json_line(context)}" if context else ""
         text = f"{entry['level'].upper()} {entry['message']}{facts}"
         return f"{text}\n{traceback}" if traceback else text

@@ -1,4 +1,4 @@
-"""A request id for every request and websocket, and one entry in the log when it has ended."""
+"""Give every request and websocket an id, and log one entry when it ends."""
 
 import logging
 import re
@@ -13,17 +13,17 @@ from django.http import HttpRequest, HttpResponse
 from apps.logs.context import request_id
 
 logger = logging.getLogger("codeinfo.requests")
-QUIET = ("/logs", "/ui/logs", "/health", "/metrics", "/static/")
-GOOD_ID = re.compile(r"^[A-Za-z0-9._:-]{1,64}$")
+UNLOGGED_PATHS = ("/logs", "/ui/logs", "/health", "/metrics", "/static/")
+VALID_ID = re.compile(r"^[A-Za-z0-9._:-]{1,64}$")
 
 
-def id_of(given: str) -> str:
-    """The caller's own id if it is well formed, else a new one."""
-    return given if GOOD_ID.match(given) else uuid.uuid4().hex
+def valid_or_new_id(header: str) -> str:
+    """Return the caller's id if it is well formed, else a new one."""
+    return header if VALID_ID.match(header) else uuid.uuid4().hex
 
 
 class RequestLogMiddleware:
-    """Takes over a caller's X-Request-Id if it is well formed, and answers with the one in use."""
+    """Uses the caller's X-Request-Id if it is well formed, and sends the id back."""
 
     async_capable = True
     sync_capable = False
@@ -33,50 +33,50 @@ class RequestLogMiddleware:
         markcoroutinefunction(self)
 
     async def __call__(self, request: HttpRequest) -> HttpResponse:
-        own = id_of(request.headers.get("X-Request-Id", ""))
-        token = request_id.set(own)
+        id = valid_or_new_id(request.headers.get("X-Request-Id", ""))
+        token = request_id.set(id)
         started = time.perf_counter()
         try:
             response = await self.get_response(request)
-            response["X-Request-Id"] = own
-            if not request.path.startswith(QUIET):
-                known = {"method": request.method, "path": request.path}
-                _log("request", started, **known, status=response.status_code)
+            response["X-Request-Id"] = id
+            if not request.path.startswith(UNLOGGED_PATHS):
+                facts = {"method": request.method, "path": request.path}
+                _log("request", started, **facts, status=response.status_code)
             return response
         finally:
             request_id.reset(token)
 
 
 class SocketLog:
-    """The same for websockets: an id as long as the connection, an entry when it has closed."""
+    """Gives a websocket an id for its lifetime, and logs one entry when it closes."""
 
     def __init__(self, app: Callable[..., Awaitable[Any]]) -> None:
         self.app = app
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        token = request_id.set(id_of(headers.get(b"x-request-id", "")))
+        token = request_id.set(valid_or_new_id(headers.get(b"x-request-id", "")))
         started = time.perf_counter()
         closed: dict[str, Any] = {}
 
-        async def heard() -> Any:
+        async def receive_logged() -> Any:
             message = await receive()
             if message["type"] == "websocket.disconnect":
                 closed.setdefault("code", message.get("code"))
             return message
 
-        async def said(message: dict[str, Any]) -> None:
+        async def send_logged(message: dict[str, Any]) -> None:
             if message["type"] == "websocket.close":
                 closed.setdefault("code", message.get("code") or 1000)
             await send(message)
 
         try:
-            await self.app(scope, heard, said)
+            await self.app(scope, receive_logged, send_logged)
         finally:
             _log("websocket", started, path=scope["path"], **closed)
             request_id.reset(token)
 
 
-def _log(what: str, started: float, **facts: Any) -> None:
+def _log(event: str, started: float, **facts: Any) -> None:
     milliseconds = round((time.perf_counter() - started) * 1000, 1)
-    logger.info(what, extra={"context": {**facts, "ms": milliseconds}})
+    logger.info(event, extra={"context": {**facts, "ms": milliseconds}})

@@ -1,4 +1,4 @@
-"""The living parts of the Logs page: page, htmx answer and stream render the same partials."""
+"""Data for the partials of the Logs page, which the page, htmx responses and the stream share."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,15 +10,20 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 
 from apps.logs.store import get_store
-from apps.logs.types import LEVELS, MOST, SOURCES, Entry, LogQuery
+from apps.logs.types import LEVELS, MAX_ENTRIES, SOURCES, LogEntry, LogQuery
 
-LONGEST_PREVIEW = 240
-LONGEST_JSON = 8_000
+MAX_PREVIEW = 240
+MAX_JSON = 8_000
 
 
 @dataclass(frozen=True)
-class Row:
-    """An entry as the page shows it. `preview` is its context on one line."""
+class EntryRow:
+    """An entry as the page shows it.
+
+    preview: the context on one line, at most MAX_PREVIEW characters.
+    json: the whole entry, indented, at most MAX_JSON characters.
+    moment: UTC.
+    """
 
     sequence: int
     level: str
@@ -31,33 +36,33 @@ class Row:
     request: str
 
     @classmethod
-    def of(cls, entry: Entry) -> "Row":
+    def of(cls, entry: LogEntry) -> "EntryRow":
         data = entry.data
         context = dict(data.get("context", {}))
         traceback = str(context.pop("traceback", ""))
-        shown = json.dumps({**data, "context": context}, indent=2, ensure_ascii=False)
+        text = json.dumps({**data, "context": context}, indent=2, ensure_ascii=False)
         return cls(
             sequence=entry.sequence,
             level=entry.level,
             source=entry.source,
             message=data["message"],
             moment=datetime.fromtimestamp(entry.moment / 1000, UTC),
-            # Ids are long and tell little: they come last.
-            preview=" · ".join(sorted(_facts(context), key=_is_id))[:LONGEST_PREVIEW],
-            json=shown if len(shown) <= LONGEST_JSON else f"{shown[:LONGEST_JSON]}\n…",
+            # Ids are long and rarely useful, so they come last.
+            preview=" · ".join(sorted(_facts(context), key=_is_id))[:MAX_PREVIEW],
+            json=text if len(text) <= MAX_JSON else f"{text[:MAX_JSON]}\n…",
             traceback=traceback,
             request=str(data.get("requestId", "")),
         )
 
     @property
     def clock(self) -> str:
-        """The time of day to the millisecond; UTC, until the browser knows better."""
+        """The time of day to the millisecond, in UTC; the browser converts it to local time."""
         return f"{self.moment:%H:%M:%S}.{self.moment.microsecond // 1000:03}"
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A filter that can be switched on and off."""
+class FilterOption:
+    """One value of a filter. `count` is the number of stored entries with it."""
 
     name: str
     on: bool
@@ -65,7 +70,7 @@ class Choice:
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
-    """All that the page and its parts draw from. Without a choice of levels all are chosen."""
+    """Return the template context of the page and its partials. No chosen level means all."""
     query = LogQuery.read(request.GET)
     store = get_store()
     live = request.GET.getlist("live")[-1:] != ["off"]
@@ -73,27 +78,29 @@ def context(request: HttpRequest) -> dict[str, Any]:
     return {
         "text": request.GET.get("text", "").strip(),
         "levels": [
-            Choice(name, not query.levels or name in query.levels, store.counts[name])
+            FilterOption(name, not query.levels or name in query.levels, store.counts[name])
             for name in LEVELS
         ],
-        "sources": [Choice(name, not query.sources or name in query.sources) for name in SOURCES],
+        "sources": [
+            FilterOption(name, not query.sources or name in query.sources) for name in SOURCES
+        ],
         "live": live,
         "filtered": bool(query.address),
         "stream_query": query.address,
         "page_address": f"/logs?{address}" if address else "/logs",
         "rows": rows(store.select(query).entries[::-1]),
-        "most": MOST,
+        "most": MAX_ENTRIES,
     }
 
 
-def rows(entries: list[Entry]) -> list[Row]:
-    return [Row.of(entry) for entry in entries]
+def rows(entries: list[LogEntry]) -> list[EntryRow]:
+    return [EntryRow.of(entry) for entry in entries]
 
 
-def draw(name: str, entries: list[Entry], *, filtered: bool = False) -> str:
-    """The HTML of an event of the page's stream."""
+def render_event(name: str, entries: list[LogEntry], *, filtered: bool = False) -> str:
+    """Render the HTML of a stream event: "all", "new" or "counts"."""
     if name == "counts":
-        levels = [Choice(level, True, get_store().counts[level]) for level in LEVELS]
+        levels = [FilterOption(level, True, get_store().counts[level]) for level in LEVELS]
         return render_to_string("logs/_counts.html", {"levels": levels})
     template = "logs/_table.html" if name == "all" else "logs/_rows.html"
     return render_to_string(template, {"rows": rows(entries), "filtered": filtered})

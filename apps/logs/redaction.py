@@ -1,7 +1,7 @@
-"""What no entry may hold: secrets, by the name they stand under, by their look, and our own.
+"""Redact secrets in log entries: by the name of their field, by their pattern, and our own.
 
-`clean` also makes control, ANSI and bidirectional characters visible, so that no text can forge a
-line, colour a terminal or read backwards, wherever an entry is shown.
+`clean` also escapes control, ANSI and bidirectional characters, so that no text can forge a line,
+colour a terminal or change the reading direction.
 """
 
 import math
@@ -19,16 +19,16 @@ from apps.core.config import Config, config
 from apps.core.surrogates import escaped
 
 REDACTED = "[redacted]"
-# A plural counts ("inputTokens"); a singular is one.
+# A plural is a count ("inputTokens"); a singular is a secret.
 SECRET_NAMES = re.compile(
     r"authorization|passw(or)?d|passphrase|token(?!s)|secret|credential|cookie|csrf|session_?id"
     r"|(api|access|private)[_-]?key",
     re.IGNORECASE,
 )
 _VALUE = r"""(?:[\[({][^\])}\n]{0,2000}|\\?"[^"\\\n]*\\?"|'[^'\n]*'|[^\s"'&,;\\]+)"""
-# What a text must hold, the pattern, what stands there instead. Each is linear: texts come from
-# anyone.
-LOOKS: tuple[tuple[str, Any, str], ...] = (
+# (substring that must occur, pattern, replacement). The patterns run in linear time, because texts
+# are untrusted.
+SECRET_PATTERNS: tuple[tuple[str, Any, str], ...] = (
     (
         "-----BEGIN",
         re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END|\Z)", re.S),
@@ -39,7 +39,7 @@ LOOKS: tuple[tuple[str, Any, str], ...] = (
     ("k-", re.compile(r"\b(?:sk|pk|rk)-[\w-]{6,}"), REDACTED),
     ("", re.compile(r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abposr]-|hf_)[\w-]{8,}"), REDACTED),
     ("IA", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), REDACTED),
-    # The web server's own words of a request that it gave up: what was asked is nobody's business.
+    # The web server logs the URI of an aborted request; its query may contain private data.
     ("uri=", re2.compile(r"(\buri=[^\s?>]*\?)[^\s>]+"), rf"\1{REDACTED}"),
     ("eyJ", re2.compile(r"\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*"), REDACTED),
     (
@@ -51,106 +51,109 @@ LOOKS: tuple[tuple[str, Any, str], ...] = (
         rf"\1{REDACTED}",
     ),
 )
-# A password of three letters would be redacted out of every other word.
-SHORTEST_SECRET = 6
-LONGEST_TEXT = 16_000
-DEEPEST = 100
-# Characters that move, hide or turn what stands around them, by Unicode's categories.
-UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# A shorter secret would also match inside ordinary words.
+MIN_SECRET_LENGTH = 6
+MAX_TEXT = 16_000
+MAX_DEPTH = 100
+# Unicode categories of characters that are invisible or affect the characters around them.
+INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def clean(value: Any, *, lines: bool = True, depth: int = 0) -> Any:
-    """A copy that may be kept and shown: JSON values only, redacted, visible, of bounded size.
+    """Return a copy that is safe to store and show: JSON values, redacted, escaped, bounded.
 
-    With `lines`, line feeds and tabs in texts stay as they are.
+    lines: keep line feeds and tabs in texts.
     """
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         return "…"
     if isinstance(value, dict):
         return {
-            clean_text(str(key)): _named(str(key), inner, depth) for key, inner in value.items()
+            clean_text(str(key)): _clean_item(str(key), inner, depth)
+            for key, inner in value.items()
         }
     if isinstance(value, list | tuple | set | frozenset):
         return [clean(inner, depth=depth + 1) for inner in value]
     return clean_text(str(value), lines=lines)
 
 
-def _named(name: str, value: Any, depth: int) -> Any:
+def _clean_item(name: str, value: Any, depth: int) -> Any:
     return REDACTED if SECRET_NAMES.search(name) else clean(value, depth=depth + 1)
 
 
 def clean_text(text: str, *, lines: bool = False) -> str:
-    """One text, redacted, visible, and cut where it is longer than anyone reads."""
-    # Cut twice: a secret that the first cut leaves half of is beyond the second.
-    shown = visible(redacted(text[: 2 * LONGEST_TEXT]), lines=lines)
-    if len(text) <= LONGEST_TEXT:
-        return shown
-    return f"{shown[:LONGEST_TEXT]}… ({len(text):,} characters)"
+    """Redact and escape a text, and cut it to MAX_TEXT characters."""
+    # Cut twice: a secret that the first cut splits lies beyond the second cut.
+    cleaned = visible(redacted(text[: 2 * MAX_TEXT]), lines=lines)
+    if len(text) <= MAX_TEXT:
+        return cleaned
+    return f"{cleaned[:MAX_TEXT]}… ({len(text):,} characters)"
 
 
 def redacted(text: str) -> str:
-    """The text without anything that looks like a secret, or is one of this installation's."""
+    """Replace everything that matches SECRET_PATTERNS or is a secret of this installation."""
     own = _own.pattern()
     if own is not None:
         text = own.sub(REDACTED, text)
     text = escaped(text)
-    for hint, look, instead in LOOKS:
+    for hint, pattern, replacement in SECRET_PATTERNS:
         if hint in text:
-            text = look.sub(instead, text)
+            text = pattern.sub(replacement, text)
     return text
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    """The text with unseen characters spelled as escapes, such as `\\u202e`."""
+    """Replace invisible characters by escapes such as `\\u202e`."""
     if text.isascii() and text.isprintable():
         return text
-    kept = "\n\t" if lines else ""
+    allowed = "\n\t" if lines else ""
     return "".join(
-        letter if letter in kept or unicodedata.category(letter) not in UNSEEN else _spelled(letter)
+        letter
+        if letter in allowed or unicodedata.category(letter) not in INVISIBLE_CATEGORIES
+        else _escape(letter)
         for letter in text
     )
 
 
 def on_one_line(text: str, longest: int = 1_000) -> str:
-    """Text of others for a console: visible, and cut where it is longer than anyone reads."""
+    """Return untrusted text for a console: escaped, at most `longest` characters."""
     return visible(text if len(text) <= longest else f"{text[:longest]}…")
 
 
-def _spelled(letter: str) -> str:
+def _escape(letter: str) -> str:
     return f"\\u{ord(letter):04x}" if ord(letter) <= 0xFFFF else f"\\U{ord(letter):08x}"
 
 
 class _OwnSecrets:
-    """The settings' secrets as one pattern, made anew when the settings are others."""
+    """The secrets in the settings as one pattern, rebuilt when the settings change."""
 
     def __init__(self) -> None:
-        self._of: Config | None = None
+        self._config: Config | None = None
         self._pattern: re.Pattern[str] | None = None
 
     def pattern(self) -> re.Pattern[str] | None:
-        known = config()
-        if known is not self._of:
+        current = config()
+        if current is not self._config:
             forms = {
-                form for secret in _secrets(known) for form in (secret, quote(secret, safe=""))
+                form for secret in _secrets(current) for form in (secret, quote(secret, safe=""))
             }
             longest_first = sorted(forms, key=len, reverse=True)
             self._pattern = re.compile("|".join(map(re.escape, longest_first))) if forms else None
-            self._of = known
+            self._config = current
         return self._pattern
 
 
-def _secrets(known: Config) -> Iterator[str]:
-    """Values of settings with telling names, passwords within addresses, and the secret key."""
-    texts = {field.name: getattr(known, field.name) for field in fields(known)}
+def _secrets(current: Config) -> Iterator[str]:
+    """Yield settings with names of secrets, passwords inside URLs, and SECRET_KEY."""
+    texts = {field.name: getattr(current, field.name) for field in fields(current)}
     for name, value in {**texts, "secret_key": settings.SECRET_KEY}.items():
         if not isinstance(value, str):
             continue
         secret = value if SECRET_NAMES.search(name) else urlsplit(value).password or ""
-        if len(secret) >= SHORTEST_SECRET:
+        if len(secret) >= MIN_SECRET_LENGTH:
             yield secret
 
 

@@ -1,4 +1,9 @@
-"""What programs send to `POST /logs`: checked whole, then cleaned as our own entries are."""
+"""The body of `POST /logs` (contract.md §9): validated as a whole, then cleaned like our entries.
+
+Three string fields differ on the wire: `RedactedStringField` here changes its text,
+`VerbatimStringField` (apps.conversations) stores it unchanged or rejects it, `UTF8StringField`
+(apps.ingest) trims it.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -12,8 +17,11 @@ from apps.logs.redaction import clean, clean_text
 from apps.logs.types import LEVELS, SOURCES
 
 
-class Text(serializers.Field[str, Any, str, Any]):
-    """A string, and nothing that could be made one; any characters."""
+class RedactedStringField(serializers.Field[str, Any, str, Any]):
+    """A string of any characters and length, also empty; numbers are not converted.
+
+    `clean_text` redacts secrets, escapes invisible characters and cuts it to 16,000 characters.
+    """
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -21,8 +29,8 @@ class Text(serializers.Field[str, Any, str, Any]):
         return clean_text(data)
 
 
-class Word(Text):
-    """One of a few strings."""
+class EnumField(RedactedStringField):
+    """One of the `allowed` strings."""
 
     def __init__(self, allowed: tuple[str, ...], **options: Any) -> None:
         super().__init__(**options)
@@ -34,8 +42,8 @@ class Word(Text):
         return str(data)
 
 
-class Moment(Text):
-    """An ISO time; one that names no zone is UTC."""
+class TimestampField(RedactedStringField):
+    """An ISO 8601 time, converted to UTC. A time without a zone is UTC."""
 
     def to_internal_value(self, data: Any) -> str:
         try:
@@ -47,8 +55,8 @@ class Moment(Text):
             raise serializers.ValidationError("must be an ISO time") from None
 
 
-class Facts(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
-    """An object of anything."""
+class ContextField(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
+    """An object of any JSON values, cleaned."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
@@ -58,23 +66,23 @@ class Facts(serializers.Field[dict[str, Any], Any, dict[str, Any], Any]):
 
 
 class EntrySerializer(serializers.Serializer[Any]):
-    """A LogEntry. Other keys are ignored; the sequence is ours to give."""
+    """A log entry. Unknown keys are ignored; the server assigns `sequence`."""
 
-    level = Word(LEVELS)
-    message = Text()
-    timestamp = Moment()
-    source = Word(SOURCES)  # type: ignore[assignment]
-    requestId = Text(required=False)
-    correlationId = Text(required=False)
-    userAgent = Text(required=False)
-    url = Text(required=False)
-    route = Text(required=False)
-    tags = serializers.ListField(child=Text(), required=False)
-    context = Facts(required=False)  # type: ignore[assignment]
+    level = EnumField(LEVELS)
+    message = RedactedStringField()
+    timestamp = TimestampField()
+    source = EnumField(SOURCES)  # type: ignore[assignment]
+    requestId = RedactedStringField(required=False)
+    correlationId = RedactedStringField(required=False)
+    userAgent = RedactedStringField(required=False)
+    url = RedactedStringField(required=False)
+    route = RedactedStringField(required=False)
+    tags = serializers.ListField(child=RedactedStringField(), required=False)
+    context = ContextField(required=False)  # type: ignore[assignment]
 
     @classmethod
     def parse(cls, body: Any) -> list[dict[str, Any]]:
-        """The entries of a body, which is one or a list. Raises InvalidInput if any is wrong."""
+        """Parse a body, one entry or a list. Raises InvalidInput if any entry is invalid."""
         entries = body if isinstance(body, list) else [body]
         serializer = cls(data=entries, many=True, allow_empty=False)
         if not serializer.is_valid():

@@ -1,8 +1,8 @@
-"""The entries of this process: a bounded buffer before the log file.
+"""The log entries of this process: a bounded buffer in front of the log file.
 
-Each entry has a number, one higher than the one before, also after a restart: the first entry or
-reader has the end of the log file read again. (A log file that was taken away begins anew at 1;
-readers see that from a number lower than the one they ask for.)
+Each entry has a sequence number, one higher than the last. Numbers continue after a restart: the
+first entry or reader reads the tail of the log file. If the file was removed, numbers start at 1
+again, which readers notice from a number lower than their own.
 """
 
 import logging
@@ -13,70 +13,73 @@ from typing import Any
 
 from apps.core.config import Config
 from apps.core.hub import hub
-from apps.logs.files import CLIENT_MARK, LogFile
-from apps.logs.formatting import entry_of, spelled
-from apps.logs.types import Entry, LogQuery, Selection
+from apps.logs.files import CLIENT_MARKER, LogFile
+from apps.logs.formatting import entry_of, to_json_line
+from apps.logs.types import LogEntry, LogQuery, Selection
 
 TOPIC = "logs"
-# The buffer is bounded in entries by LOG_BUFFER_MAX, and whatever their size by this.
-MOST_BYTES = 64 << 20
+# The buffer is limited to LOG_BUFFER_MAX entries and to this size.
+MAX_BYTES = 64 << 20
 
 
 class LogStore:
-    """Safe from any thread. Entries come cleaned (`formatting.entry_of`, `serializers`)."""
+    """Thread-safe. Callers clean entries first (`formatting.entry_of`, `serializers`).
 
-    def __init__(self, file: LogFile, most: int, most_bytes: int = MOST_BYTES) -> None:
+    counts: level → number of entries in the buffer.
+    """
+
+    def __init__(self, file: LogFile, max_entries: int, max_bytes: int = MAX_BYTES) -> None:
         self.file = file
         self.counts: Counter[str] = Counter()
-        self._most, self._most_bytes = most, most_bytes
-        self._entries: deque[Entry] = deque()
+        self._most, self._most_bytes = max_entries, max_bytes
+        self._entries: deque[LogEntry] = deque()
         self._bytes = 0
         self._last = 0
         self._resumed = False
         self._lock = threading.Lock()
 
-    def keep(self, entry: Mapping[str, Any], *, client: bool = False) -> int:
-        """Number an entry, keep it and write it to the file; its number."""
+    def add(self, entry: Mapping[str, Any], *, client: bool = False) -> int:
+        """Number an entry, buffer it and write it to the file. Returns its number."""
         with self._lock:
             self._resume()
             self._last += 1
             numbered = {**entry, "sequence": self._last}
-            line = spelled(numbered)
-            self._add(Entry.of(numbered, line))
-            self.file.write(spelled({**CLIENT_MARK, **numbered}) if client else line)
+            line = to_json_line(numbered)
+            self._add(LogEntry.of(numbered, line))
+            self.file.write(to_json_line({**CLIENT_MARKER, **numbered}) if client else line)
             number = self._last
         hub.notify_here(TOPIC)
         return number
 
     def select(self, query: LogQuery) -> Selection:
-        """The newest entries that match, `query.limit` at most."""
+        """Return the newest entries that match, at most `query.limit`."""
         with self._lock:
             self._resume()
             snapshot, last = list(self._entries), self._last
-        found: list[Entry] = []
+        matches: list[LogEntry] = []
         for entry in reversed(snapshot):
-            if entry.sequence <= query.after or len(found) == query.limit:
+            if entry.sequence <= query.after or len(matches) == query.limit:
                 break
             if query.matches(entry):
-                found.append(entry)
-        return Selection(found[::-1], last)
+                matches.append(entry)
+        return Selection(matches[::-1], last)
 
     def _resume(self) -> None:
-        """What an earlier process wrote comes back, with its numbers."""
+        """Load the entries of an earlier process, once."""
         if self._resumed:
             return
         self._resumed = True
         for entry in self.file.tail():
-            # Other processes, such as commands, may have numbered lines of their own.
+            # Other processes, such as commands, number their own lines.
             if entry["sequence"] <= self._last:
                 continue
             try:
-                self._add(Entry.of(entry, spelled(entry)))
+                self._add(LogEntry.of(entry, to_json_line(entry)))
             except ValueError:
-                continue  # written by another program: no time of ours, or no number of JSON's
+                continue  # written by another program: the time or a number is invalid
             self._last = entry["sequence"]
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: LogEntry) -> None:
         self._entries.append(entry)
         self.counts[entry.level] += 1
         self._bytes += entry.size
@@ -87,7 +90,7 @@ class LogStore:
 
 
 class StoreHandler(logging.Handler):
-    """Logging's way into the store."""
+    """A logging handler that adds records to the store."""
 
     def __init__(self, store: LogStore) -> None:
         super().__init__()
@@ -97,10 +100,10 @@ class StoreHandler(logging.Handler):
         try:
             entry = entry_of(record)
         except (TypeError, ValueError, KeyError, AttributeError):
-            # A message that does not fit its arguments is told on the console, as logging does.
+            # Report a message that does not match its arguments on the console, as logging does.
             self.handleError(record)
         else:
-            self.store.keep(entry)
+            self.store.add(entry)
 
     def close(self) -> None:
         self.store.file.close()
@@ -111,14 +114,14 @@ _store: LogStore | None = None
 
 
 def handler(config: Config) -> StoreHandler:
-    """For settings.LOGGING: makes the store of this process."""
+    """Create the store of this process and its handler. Called by settings.LOGGING."""
     global _store
     _store = LogStore(LogFile(config), config.log_buffer_max)
     return StoreHandler(_store)
 
 
 def get_store() -> LogStore:
-    """The store of this process."""
+    """Return the store of this process. Raises RuntimeError before logging is configured."""
     if _store is None:
         raise RuntimeError("logging is not configured yet")
     return _store

@@ -1,7 +1,7 @@
-"""The log as an event stream, for programs in JSON and for the page in HTML.
+"""The log as server-sent events (WHATWG HTML): JSON for programs, HTML for the page.
 
-A stream resumes after the number in Last-Event-ID, which browsers send by themselves when they
-come back. A number that is not reached yet is one of another log: the reader begins anew.
+A stream resumes after the number in Last-Event-ID, which browsers send when they reconnect. A
+number above the current one belongs to a removed log, so the stream starts from the beginning.
 """
 
 import asyncio
@@ -14,22 +14,22 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 from apps.core.hub import Subscription, hub
 from apps.logs.store import TOPIC, LogStore
-from apps.logs.types import MOST, Entry, LogQuery
+from apps.logs.types import MAX_ENTRIES, LogEntry, LogQuery
 
 HEARTBEAT_SECONDS = 15.0
 HEARTBEAT = ":\n\n"
-# How long the page's stream gathers: entries come in bursts, and a browser draws 60 times a second.
-GATHER_SECONDS = 0.25
+# The page's stream collects entries for this time, because entries come in bursts.
+BATCH_SECONDS = 0.25
 
-pause = asyncio.sleep  # by this name, so that a test can have a clock of its own
+pause = asyncio.sleep  # tests replace this name
 
-# HTML of an event of that name; the entries come newest first.
-Draw = Callable[[str, list[Entry]], str]
-NOTHING = LogQuery(after=sys.maxsize)
+# (event name, entries newest first) → HTML
+RenderEvent = Callable[[str, list[LogEntry]], str]
+MATCH_NOTHING = LogQuery(after=sys.maxsize)
 
 
 def resume_point(request: HttpRequest, query: LogQuery) -> int | None:
-    """The number after which to go on: of the header, else of the query; None: from the start."""
+    """Return the number to resume after: the header's, else the query's; None: the beginning."""
     header = request.headers.get("Last-Event-ID", "").strip()
     if header.isascii() and header.isdecimal() and len(header) < 19:
         return int(header)
@@ -42,46 +42,46 @@ def response(frames: AsyncIterator[str]) -> StreamingHttpResponse:
 
 
 async def json_frames(store: LogStore, query: LogQuery, after: int | None) -> AsyncIterator[str]:
-    """One event an entry. A reader so slow that the buffer has gone on misses what has left it."""
+    """Yield one event for each entry. A slow reader misses entries that leave the buffer."""
     yield HEARTBEAT
-    wanted = replace(query, after=_reached(store, after) or 0, limit=MOST)
+    remaining = replace(query, after=_valid_position(store, after) or 0, limit=MAX_ENTRIES)
     with hub.subscribe(TOPIC) as notices:
         while True:
-            found = store.select(wanted)
-            for entry in found.entries:
+            selection = store.select(remaining)
+            for entry in selection.entries:
                 yield f"id: {entry.sequence}\ndata: {entry.line}\n\n"
-            # From here on nothing is left out, however much there is at once.
-            wanted = replace(wanted, after=found.last, limit=sys.maxsize)
-            if not await _changed(notices):
+            # From here on no entry is skipped, however many come at once.
+            remaining = replace(remaining, after=selection.last, limit=sys.maxsize)
+            if not await _wait_for_entry(notices):
                 yield HEARTBEAT
 
 
 async def html_frames(
-    store: LogStore, query: LogQuery, after: int | None, draw: Draw
+    store: LogStore, query: LogQuery, after: int | None, render_event: RenderEvent
 ) -> AsyncIterator[str]:
-    """Events for the page: `all` replaces its list, `new` goes on top, `counts` tells how many
-    entries there are of each level."""
+    """Yield events for the page: `all` replaces the list, `new` adds rows on top, `counts` has the
+    number of entries of each level."""
     yield HEARTBEAT
-    last = _reached(store, after)
+    last = _valid_position(store, after)
     with hub.subscribe(TOPIC) as notices:
         while True:
-            found = store.select(replace(query, after=last or 0, limit=MOST))
-            name = "all" if last is None or len(found.entries) == MOST else "new"
-            if name == "all" or found.entries:
-                rows = await asyncio.to_thread(draw, name, found.entries[::-1])
-                yield _event(name, found.last, rows)
-            yield _event("counts", found.last, draw("counts", []))
-            last = found.last
-            while not await _changed(notices):
+            selection = store.select(replace(query, after=last or 0, limit=MAX_ENTRIES))
+            name = "all" if last is None or len(selection.entries) == MAX_ENTRIES else "new"
+            if name == "all" or selection.entries:
+                rows = await asyncio.to_thread(render_event, name, selection.entries[::-1])
+                yield _event(name, selection.last, rows)
+            yield _event("counts", selection.last, render_event("counts", []))
+            last = selection.last
+            while not await _wait_for_entry(notices):
                 yield HEARTBEAT
-            await pause(GATHER_SECONDS)
+            await pause(BATCH_SECONDS)
 
 
-def _reached(store: LogStore, after: int | None) -> int | None:
-    """`after`, unless this log has not come so far."""
+def _valid_position(store: LogStore, after: int | None) -> int | None:
+    """Return `after`, or None if it is above this log's last number."""
     if after is None:
         return None
-    return after if after <= store.select(NOTHING).last else None
+    return after if after <= store.select(MATCH_NOTHING).last else None
 
 
 def _event(name: str, number: int, text: str) -> str:
@@ -89,8 +89,8 @@ def _event(name: str, number: int, text: str) -> str:
     return f"event: {name}\nid: {number}\n{data}\n\n"
 
 
-async def _changed(notices: Subscription) -> bool:
-    """Whether there was an entry within the time of a heartbeat."""
+async def _wait_for_entry(notices: Subscription) -> bool:
+    """Wait for an entry. Return False after HEARTBEAT_SECONDS without one."""
     try:
         async with asyncio.timeout(HEARTBEAT_SECONDS), aclosing(notices.batches()) as changes:
             await anext(changes)

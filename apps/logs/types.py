@@ -1,4 +1,4 @@
-"""An entry as the buffer keeps it, and the question which entries are wanted."""
+"""A buffered log entry, and a query for entries."""
 
 import json
 from collections.abc import Mapping
@@ -13,23 +13,28 @@ from apps.core.errors import InvalidInput
 
 LEVELS = ("error", "warn", "info", "debug")
 SOURCES = ("server", "client")
-# What a page keeps, a stream replays, and `GET /logs` answers at most.
-MOST = 200
+# The maximum on a page, in a replay of a stream, and in a response of `GET /logs`.
+MAX_ENTRIES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of the log. `moment` is in milliseconds; `line` the whole entry as JSON."""
+class LogEntry:
+    """One line of the log.
+
+    moment: Unix time, milliseconds.
+    line: the whole entry as JSON.
+    search_text: message, context and ids in lower case.
+    """
 
     sequence: int
     level: str
     source: str
     moment: int
     line: str
-    haystack: str
+    search_text: str
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any], line: str) -> "Entry":
+    def of(cls, entry: Mapping[str, Any], line: str) -> "LogEntry":
         context = json.dumps(entry.get("context", {}), ensure_ascii=False)
         ids = (entry.get(name, "") for name in ("requestId", "correlationId"))
         moment = datetime.fromisoformat(entry["timestamp"]).timestamp()
@@ -39,22 +44,28 @@ class Entry:
             source=entry["source"],
             moment=round(moment * 1000),
             line=line,
-            haystack="\n".join((entry["message"], context, *ids)).lower(),
+            search_text="\n".join((entry["message"], context, *ids)).lower(),
         )
 
     @property
     def size(self) -> int:
-        return len(self.line) + len(self.haystack)
+        """Approximate memory, in characters."""
+        return len(self.line) + len(self.search_text)
 
     @property
     def data(self) -> dict[str, Any]:
+        """The entry in the shape of contract.md §9."""
         loaded: dict[str, Any] = json.loads(self.line)
         return loaded
 
 
 @dataclass(frozen=True)
 class LogQuery:
-    """Which entries; nothing given is no limit. `since` and `until` are in milliseconds."""
+    """Filters for entries; an empty filter matches everything.
+
+    since, until: Unix time, milliseconds, inclusive.
+    after: only entries with a higher number.
+    """
 
     levels: frozenset[str] = field(default_factory=frozenset)
     sources: frozenset[str] = field(default_factory=frozenset)
@@ -62,27 +73,27 @@ class LogQuery:
     since: int | None = None
     until: int | None = None
     after: int = 0
-    limit: int = MOST
+    limit: int = MAX_ENTRIES
 
     @classmethod
-    def read(cls, given: QueryDict) -> "LogQuery":
-        """From a query string (docs/contract.md §9). Raises InvalidInput for numbers that are none.
+    def read(cls, params: QueryDict) -> "LogQuery":
+        """Parse a query string (contract.md §9). Raises InvalidInput for an invalid number.
 
-        Levels and sources come comma separated or repeated; unknown ones are ignored.
+        Levels and sources are comma separated or repeated; unknown ones are ignored.
         """
         return cls(
-            levels=_known(given, "level", LEVELS),
-            sources=_known(given, "source", SOURCES),
-            text=given.get("text", "").strip().lower(),
-            since=_number(given, "since"),
-            until=_number(given, "until"),
-            after=max(0, _number(given, "sinceSequence") or 0),
-            limit=_clamped(_number(given, "limit")),
+            levels=_chosen(params, "level", LEVELS),
+            sources=_chosen(params, "source", SOURCES),
+            text=params.get("text", "").strip().lower(),
+            since=_number(params, "since"),
+            until=_number(params, "until"),
+            after=max(0, _number(params, "sinceSequence") or 0),
+            limit=_clamp_limit(_number(params, "limit")),
         )
 
     @property
     def address(self) -> str:
-        """The filters as a query string; empty where there are none."""
+        """The filters as a query string; "" without filters."""
         chosen = {
             "text": self.text,
             "level": ",".join(name for name in LEVELS if name in self.levels),
@@ -92,31 +103,32 @@ class LogQuery:
         }
         return urlencode({name: value for name, value in chosen.items() if value}, safe=",")
 
-    def matches(self, entry: Entry) -> bool:
+    def matches(self, entry: LogEntry) -> bool:
+        """Return True if the entry passes all filters, `after` and `limit` aside."""
         return (
             (not self.levels or entry.level in self.levels)
             and (not self.sources or entry.source in self.sources)
             and (self.since is None or entry.moment >= self.since)
             and (self.until is None or entry.moment <= self.until)
-            and self.text in entry.haystack
+            and self.text in entry.search_text
         )
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What was found, oldest first, in a log whose newest entry was number `last`."""
+    """The matching entries, oldest first, and the number of the log's newest entry."""
 
-    entries: list[Entry]
+    entries: list[LogEntry]
     last: int
 
 
-def _known(given: QueryDict, name: str, known: tuple[str, ...]) -> frozenset[str]:
-    asked = {word.strip().lower() for part in given.getlist(name) for word in part.split(",")}
-    return frozenset(asked & set(known))
+def _chosen(params: QueryDict, name: str, allowed: tuple[str, ...]) -> frozenset[str]:
+    values = {word.strip().lower() for part in params.getlist(name) for word in part.split(",")}
+    return frozenset(values & set(allowed))
 
 
-def _number(given: QueryDict, name: str) -> int | None:
-    text = given.get(name, "").strip()
+def _number(params: QueryDict, name: str) -> int | None:
+    text = params.get(name, "").strip()
     if not text:
         return None
     try:
@@ -125,5 +137,5 @@ def _number(given: QueryDict, name: str) -> int | None:
         raise InvalidInput(f"{name} must be a whole number.", code="INVALID_QUERY") from None
 
 
-def _clamped(limit: int | None) -> int:
-    return MOST if limit is None else min(MOST, max(1, limit))
+def _clamp_limit(limit: int | None) -> int:
+    return MAX_ENTRIES if limit is None else min(MAX_ENTRIES, max(1, limit))

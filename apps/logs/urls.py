@@ -1,15 +1,15 @@
-"""Addresses of this app."""
+"""Routes of the Logs page and API."""
 
 from django.urls import path
 
 from apps.core.rights import for_users
 from apps.logs import api, views
 
-# Every page reports its own errors, and programs theirs; staff alone reads them.
+# Every user's pages and programs may report errors; only staff may read them.
 urlpatterns = [
     *for_users([path("logs", views.logs, name="logs")], methods=("POST",)),
-    *for_users([path("ui/logs/entries", views.forwarded)]),
-    path("logs/stream", api.follow),
+    *for_users([path("ui/logs/entries", views.receive_page_entries)]),
+    path("logs/stream", api.stream_entries),
     path("ui/logs/list", views.listing),
     path("ui/logs/stream", views.live),
     path("ui/logs/sample", views.sample),

@@ -1,4 +1,4 @@
-"""The Logs page, its parts, and `/logs` itself, which is page and API in one."""
+"""The Logs page and its fragments; `/logs` serves both the page and the API."""
 
 from functools import partial
 
@@ -12,20 +12,20 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.core.access import is_page
 from apps.core.times import wire_time
 from apps.logs import panels, stream
-from apps.logs.api import Entries
+from apps.logs.api import EntriesView
 from apps.logs.context import request_id
 from apps.logs.redaction import clean_text
 from apps.logs.store import get_store
 from apps.logs.types import LogQuery
 
-_entries = Entries.as_view()
+_entries = EntriesView.as_view()
 
 
 @csrf_exempt
 def logs(request: HttpRequest) -> HttpResponseBase:
-    """`/logs`: a page to those who name text/html, the API to everyone else.
+    """Serve the page to clients that accept text/html, else the API.
 
-    The page is only ever read; what the API takes is guarded by `apps.core.access`.
+    The page is read-only; `apps.core.access` protects the API.
     """
     if is_page(request):
         response: HttpResponseBase = render(request, "logs/page.html", panels.context(request))
@@ -36,14 +36,14 @@ def logs(request: HttpRequest) -> HttpResponseBase:
 
 
 @require_POST
-def forwarded(request: HttpRequest) -> HttpResponseBase:
-    """What pages tell of themselves: as `POST /logs`, with the page's login and form token."""
+def receive_page_entries(request: HttpRequest) -> HttpResponseBase:
+    """Store entries of pages: like `POST /logs`, with the page's login and CSRF token."""
     return _entries(request)
 
 
 @require_GET
 def listing(request: HttpRequest) -> HttpResponse:
-    """Fragment: the list under its filters, which become the page's address."""
+    """Render the filtered list as a fragment; the filters become the page's address."""
     context = panels.context(request)
     response = render(request, "logs/_list.html", context)
     response["HX-Replace-Url"] = context["page_address"]
@@ -52,16 +52,16 @@ def listing(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 async def live(request: HttpRequest) -> StreamingHttpResponse:
-    """The same list, kept up to date."""
+    """Stream updates of the filtered list."""
     query = LogQuery.read(request.GET)
-    draw = partial(panels.draw, filtered=bool(query.address))
+    render_event = partial(panels.render_event, filtered=bool(query.address))
     after = stream.resume_point(request, LogQuery())
-    return stream.response(stream.html_frames(get_store(), query, after, draw))
+    return stream.response(stream.html_frames(get_store(), query, after, render_event))
 
 
 @require_POST
 def sample(request: HttpRequest) -> HttpResponse:
-    """One entry as a browser would send it, to see that all is well."""
+    """Store a sample entry, as a browser would send it."""
     entry = {
         "level": "info",
         "message": "Sample log",
@@ -72,5 +72,5 @@ def sample(request: HttpRequest) -> HttpResponse:
         "userAgent": clean_text(request.headers.get("User-Agent", "")),
         "context": {"sentBy": "Send sample log"},
     }
-    get_store().keep(entry, client=True)
+    get_store().add(entry, client=True)
     return HttpResponse(status=204, headers={"HX-Trigger": "logs-changed"})

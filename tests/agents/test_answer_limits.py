@@ -1,4 +1,4 @@
-"""What one answer may take, whichever provider makes it: text, thinking, calls, time."""
+"""Limits of one answer for any provider: text, reasoning, calls, time."""
 
 import asyncio
 import json
@@ -26,15 +26,18 @@ from apps.agents.messages import ToolCall, ToolResult, Usage
 from apps.agents.providers.base import ModelRequest
 from apps.core.types import JSON
 from apps.retrieval.tools import Tool
-from tests.agents.cast import Heard, Puppet, asked, found, hear, tool
+from tests.agents.fakes import RecordedAnswer, StubProvider, chat_request, found, record, tool
 
-Turn = Callable[..., None]
+Configure = Callable[..., None]
 LONG = "x" * 50_000
 
 
-def names_limit(heard: Heard, name: str, value: str) -> bool:
-    """Whether the answer failed, and its message names the limit."""
-    return heard.failure.code == "PROVIDER_ERROR" and f"{name} ({value})" in heard.failure.message
+def names_limit(recorded: RecordedAnswer, name: str, value: str) -> bool:
+    """Return True if the answer failed with a message that names the limit."""
+    return (
+        recorded.failure.code == "PROVIDER_ERROR"
+        and f"{name} ({value})" in recorded.failure.message
+    )
 
 
 def search(number: int = 1, **arguments: Any) -> ToolCallRequested:
@@ -44,35 +47,39 @@ def search(number: int = 1, **arguments: Any) -> ToolCallRequested:
 
 
 @pytest.mark.parametrize("piece", ["x", "é", "x" * 300, "x" * 2_000])
-async def test_an_answer_past_its_limit_fails_and_keeps_what_fits(
-    piece: str, configure: Turn
+async def test_an_answer_past_its_limit_fails_and_keeps_the_text_within_it(
+    piece: str, configure: Configure
 ) -> None:
     configure(max_answer_bytes=1_000)
-    puppet = Puppet([[TextDelta(piece)] * 2_000])
-    heard = await hear(puppet, asked("m"))
-    assert names_limit(heard, "CODEINFO_MAX_ANSWER_BYTES", "1000")
-    assert 0 < len(heard.text.encode()) <= 1_000
-    assert set(heard.text) == set(piece)
-    assert puppet.closed == 1
+    stub = StubProvider([[TextDelta(piece)] * 2_000])
+    recorded = await record(stub, chat_request("m"))
+    assert names_limit(recorded, "CODEINFO_MAX_ANSWER_BYTES", "1000")
+    assert 0 < len(recorded.text.encode()) <= 1_000
+    assert set(recorded.text) == set(piece)
+    assert stub.closed == 1
 
 
-async def test_the_text_of_all_rounds_counts(configure: Turn) -> None:
+async def test_the_text_of_all_rounds_counts(configure: Configure) -> None:
     configure(max_answer_bytes=1_000)
-    heard = await hear(Puppet([[TextDelta("x" * 400), search()]]), asked("m"))
-    assert names_limit(heard, "CODEINFO_MAX_ANSWER_BYTES", "1000")
-    assert len(heard.text) == 1_000
+    recorded = await record(StubProvider([[TextDelta("x" * 400), search()]]), chat_request("m"))
+    assert names_limit(recorded, "CODEINFO_MAX_ANSWER_BYTES", "1000")
+    assert len(recorded.text) == 1_000
 
 
-async def test_reasoning_past_its_limit_fails_and_keeps_what_fits(configure: Turn) -> None:
+async def test_reasoning_past_its_limit_fails_and_keeps_the_part_within_it(
+    configure: Configure,
+) -> None:
     configure(max_reasoning_bytes=1_000)
-    heard = await hear(Puppet([[TextDelta("Well."), *[ReasoningDelta("hm ")] * 2_000]]), asked("m"))
-    assert names_limit(heard, "CODEINFO_MAX_REASONING_BYTES", "1000")
-    assert heard.text == "Well."
-    assert 0 < len(heard.reasoning) <= 1_000
+    recorded = await record(
+        StubProvider([[TextDelta("Well."), *[ReasoningDelta("hm ")] * 2_000]]), chat_request("m")
+    )
+    assert names_limit(recorded, "CODEINFO_MAX_REASONING_BYTES", "1000")
+    assert recorded.text == "Well."
+    assert 0 < len(recorded.reasoning) <= 1_000
 
 
-class Endless(Puppet):
-    """Sends the events of its round again and again, as fast as it can."""
+class Endless(StubProvider):
+    """Repeats the events of its round without end or pause."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         try:
@@ -85,22 +92,22 @@ class Endless(Puppet):
 
 
 @pytest.mark.parametrize("event", [Heartbeat(), Warned("Reconnecting... 1/9"), TextDelta("")])
-async def test_events_that_say_nothing_do_not_keep_an_answer_alive_for_ever(
-    event: ModelEvent, configure: Turn
+async def test_events_without_content_do_not_extend_the_time_limit(
+    event: ModelEvent, configure: Configure
 ) -> None:
     configure(max_answer_seconds=0.2)
-    puppet = Endless([[event]])
+    stub = Endless([[event]])
     async with asyncio.timeout(60):
-        heard = await hear(puppet, asked("m"))
-    assert names_limit(heard, "CODEINFO_MAX_ANSWER_SECONDS", "0.2")
-    assert puppet.closed == 1
+        recorded = await record(stub, chat_request("m"))
+    assert names_limit(recorded, "CODEINFO_MAX_ANSWER_SECONDS", "0.2")
+    assert stub.closed == 1
 
 
-async def test_a_model_that_sends_without_a_pause_leaves_time_for_others(
-    configure: Turn,
+async def test_a_model_that_sends_without_a_pause_does_not_block_others(
+    configure: Configure,
 ) -> None:
     configure(max_answer_seconds=30.0)
-    endless = asyncio.create_task(hear(Endless([[Heartbeat()]]), asked("m")))
+    endless = asyncio.create_task(record(Endless([[Heartbeat()]]), chat_request("m")))
     for _ in range(20):
         await asyncio.sleep(0.001)
     assert not endless.done()
@@ -108,17 +115,17 @@ async def test_a_model_that_sends_without_a_pause_leaves_time_for_others(
     await asyncio.gather(endless, return_exceptions=True)
 
 
-async def test_a_warning_is_passed_on_a_hundred_times_at_most(configure: Turn) -> None:
+async def test_at_most_a_hundred_warnings_are_passed_on(configure: Configure) -> None:
     warnings = [Warned(f"Reconnecting... {n}/9999") for n in range(5_000)]
-    heard = await hear(Puppet([[*warnings, TextDelta("So.")]]), asked("m"))
-    assert sum(isinstance(event, Warned) for event in heard.events) == 100
-    assert isinstance(heard.end, TurnFinished)
+    recorded = await record(StubProvider([[*warnings, TextDelta("So.")]]), chat_request("m"))
+    assert sum(isinstance(event, Warned) for event in recorded.events) == 100
+    assert isinstance(recorded.end, TurnFinished)
 
 
 @contextmanager
 def stuck() -> Iterator[Tool]:
-    """A tool that does not come back before the end of the block. It must come back before the
-    event loop ends, which waits for its threads."""
+    """A tool that returns only at the end of the block. It must return before the event loop ends,
+    which waits for its threads."""
     release = threading.Event()
 
     def run(arguments: Mapping[str, Any]) -> JSON:
@@ -130,97 +137,105 @@ def stuck() -> Iterator[Tool]:
     release.set()
 
 
-async def test_the_time_of_an_answer_counts_while_its_tools_run(configure: Turn) -> None:
+async def test_the_time_limit_includes_the_time_of_tools(configure: Configure) -> None:
     configure(max_answer_seconds=0.2)
     with stuck() as tool:
         async with asyncio.timeout(50):
-            events = [event async for event in run(Puppet([[search()]]), asked("m", (tool,)), 5)]
-    heard = Heard(events)
-    assert names_limit(heard, "CODEINFO_MAX_ANSWER_SECONDS", "0.2")
+            events = [
+                event
+                async for event in run(StubProvider([[search()]]), chat_request("m", (tool,)), 5)
+            ]
+    recorded = RecordedAnswer(events)
+    assert names_limit(recorded, "CODEINFO_MAX_ANSWER_SECONDS", "0.2")
 
 
-async def test_the_time_of_an_answer_counts_while_the_model_is_silent(configure: Turn) -> None:
-    class Silent(Puppet):
+async def test_the_time_limit_includes_the_models_silence(configure: Configure) -> None:
+    class Silent(StubProvider):
         async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
             yield TextDelta("Half")
             await asyncio.Event().wait()
 
     configure(max_answer_seconds=0.2, idle_seconds=600.0)
     async with asyncio.timeout(60):
-        heard = await hear(Silent([[]]), asked("m"))
-    assert names_limit(heard, "CODEINFO_MAX_ANSWER_SECONDS", "0.2")
-    assert heard.text == "Half"
+        recorded = await record(Silent([[]]), chat_request("m"))
+    assert names_limit(recorded, "CODEINFO_MAX_ANSWER_SECONDS", "0.2")
+    assert recorded.text == "Half"
 
 
 @pytest.mark.parametrize("count", [17, 3_000])
-async def test_calls_beyond_the_limit_of_a_round_get_an_error_and_the_answer_goes_on(
+async def test_calls_beyond_the_limit_of_a_round_get_an_error_and_the_answer_continues(
     count: int,
 ) -> None:
     ran: list[JSON] = []
-    puppet = Puppet([[search(n) for n in range(count)], [TextDelta("Done.")]])
-    heard = await hear(puppet, asked("m", (tool("VectorSearch", found(), ran),)))
+    stub = StubProvider([[search(n) for n in range(count)], [TextDelta("Done.")]])
+    recorded = await record(stub, chat_request("m", (tool("VectorSearch", found(), ran),)))
     assert len(ran) == 16
-    assert [result.ok for result in heard.results[:18]] == [True] * 16 + [False] * min(
+    assert [result.ok for result in recorded.results[:18]] == [True] * 16 + [False] * min(
         2, count - 16
     )
-    refused = heard.results[16]
+    refused = recorded.results[16]
     assert refused.error_code == "TOOL_CALL_LIMIT"
     assert "CODEINFO_MAX_TOOL_CALLS (16)" in (refused.error_message or "")
-    assert (heard.text, heard.end.kind) == ("Done.", "finished")
-    sent = puppet.requests[1].messages
-    assert len(sent) < 200, "nothing sends thousands of refusals back to the model"
+    assert (recorded.text, recorded.end.kind) == ("Done.", "finished")
+    sent = stub.requests[1].messages
+    assert len(sent) < 200, "thousands of errors are not sent back to the model"
     assert "TOOL_CALL_LIMIT" in sent[2 + 1 + 16].text
 
 
-async def test_the_next_round_has_calls_again() -> None:
+async def test_the_call_limit_applies_to_each_round() -> None:
     ran: list[JSON] = []
     rounds = [[search(n) for n in range(10)]] * 3 + [[TextDelta("Done.")]]
-    heard = await hear(Puppet(rounds), asked("m", (tool("VectorSearch", found(), ran),)))
-    assert (len(ran), heard.end.kind) == (30, "finished")
+    recorded = await record(
+        StubProvider(rounds), chat_request("m", (tool("VectorSearch", found(), ran),))
+    )
+    assert (len(ran), recorded.end.kind) == (30, "finished")
 
 
-async def test_an_argument_beyond_the_limit_is_told_to_the_model_and_kept_short() -> None:
+async def test_too_long_arguments_are_reported_to_the_model_and_truncated() -> None:
     ran: list[JSON] = []
-    puppet = Puppet([[search(1, more=LONG), search(2)], [TextDelta("Done.")]])
-    heard = await hear(puppet, asked("m", (tool("VectorSearch", found(), ran),)))
+    stub = StubProvider([[search(1, more=LONG), search(2)], [TextDelta("Done.")]])
+    recorded = await record(stub, chat_request("m", (tool("VectorSearch", found(), ran),)))
     assert ran == [{"query": "retry"}]
-    first, second = heard.results
+    first, second = recorded.results
     assert first.error_code == "VALIDATION_FAILED"
     assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (first.error_message or "")
     assert second.ok
-    started = [event.call for event in heard.events if isinstance(event, ToolStarted)]
+    started = [event.call for event in recorded.events if isinstance(event, ToolStarted)]
     assert len(json.dumps(dict(started[0].arguments))) < 1_000
-    assert len(str(puppet.requests[1].messages)) < 10_000
-    assert (heard.text, heard.end.kind) == ("Done.", "finished")
+    assert len(str(stub.requests[1].messages)) < 10_000
+    assert (recorded.text, recorded.end.kind) == ("Done.", "finished")
 
 
 @pytest.mark.parametrize("part", ["name", "id"])
-async def test_the_name_and_the_id_of_a_call_are_kept_short(part: str) -> None:
+async def test_the_name_and_the_id_of_a_call_are_truncated(part: str) -> None:
     call = ToolCall(**({"id": "c1", "name": "VectorSearch"} | {part: LONG}))
-    puppet = Puppet([[ToolCallRequested(call)], [TextDelta("Done.")]])
-    heard = await hear(puppet, asked("m"))
-    assert len(str(heard.events)) < 10_000
-    assert len(str(puppet.requests[1].messages)) < 10_000
-    assert heard.end.kind == "finished"
+    stub = StubProvider([[ToolCallRequested(call)], [TextDelta("Done.")]])
+    recorded = await record(stub, chat_request("m"))
+    assert len(str(recorded.events)) < 10_000
+    assert len(str(stub.requests[1].messages)) < 10_000
+    assert recorded.end.kind == "finished"
 
 
-async def test_token_counts_that_cannot_be_right_are_left_out() -> None:
-    said = [TextDelta("So."), UsageReported(Usage(10**4_000, 10**4_000, 12))]
-    heard = await hear(Puppet([said]), asked("m"))
-    assert isinstance(heard.end, TurnFinished)
-    assert heard.end.usage == Usage(total_tokens=12)
+async def test_implausible_token_counts_are_dropped() -> None:
+    events = [TextDelta("So."), UsageReported(Usage(10**4_000, 10**4_000, 12))]
+    recorded = await record(StubProvider([events]), chat_request("m"))
+    assert isinstance(recorded.end, TurnFinished)
+    assert recorded.end.usage == Usage(total_tokens=12)
 
 
-async def test_calls_that_a_provider_runs_itself_are_counted_and_kept_short(
-    configure: Turn,
+async def test_calls_that_a_provider_runs_itself_are_counted_and_truncated(
+    configure: Configure,
 ) -> None:
     configure(max_tool_calls=2)
-    said: list[ModelEvent] = []
+    events: list[ModelEvent] = []
     for number in range(1_000):
         call = ToolCall(f"c{number}", "shell", {"command": LONG})
-        said += [ToolStarted(call), ToolFinished(ToolResult(call, {"aggregatedOutput": LONG * 20}))]
-    events = [event async for event in run(Puppet([said]), asked("m"), 3)]
-    heard = Heard(events)
-    assert names_limit(heard, "CODEINFO_MAX_TOOL_CALLS", "2")
-    assert len(heard.results) == 6
+        events += [
+            ToolStarted(call),
+            ToolFinished(ToolResult(call, {"aggregatedOutput": LONG * 20})),
+        ]
+    events = [event async for event in run(StubProvider([events]), chat_request("m"), 3)]
+    recorded = RecordedAnswer(events)
+    assert names_limit(recorded, "CODEINFO_MAX_TOOL_CALLS", "2")
+    assert len(recorded.results) == 6
     assert len(str(events)) < 2_000_000

@@ -1,4 +1,4 @@
-"""Search only: what it quotes is what the file holds, at the lines it names."""
+"""Search only: quotations have exactly the text of the cited lines."""
 
 import re
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from apps.agents.providers.builtin import ADVICE, MAX_LINES, BuiltinProvider, in
 from apps.agents.tools import toolset
 from apps.core.config import config
 from apps.core.types import JSON
-from tests.agents.cast import TOOLS, asked, found, hear, match, tool
+from tests.agents.fakes import TOOLS, chat_request, found, match, record, tool
 
 LINE = st.text(alphabet="ab `~#<>|\t*_[]é", max_size=12)
-Turn = Callable[..., None]
+Configure = Callable[..., None]
 
 
 def shown(markdown: str) -> tuple[str, str]:
-    """The reference and the quoted text, as a Markdown reader takes them."""
+    """Return the citation and the quoted text of rendered Markdown."""
     tokens = MarkdownIt().parse(markdown)
     codes = [c.content for t in tokens if t.children for c in t.children if c.type == "code_inline"]
     fences = [token.content for token in tokens if token.type == "fence"]
@@ -43,20 +43,22 @@ def test_a_passage_is_quoted_line_for_line(lines: list[str], start: int) -> None
 
 
 @pytest.mark.parametrize("size", [1, 5, 18, 19, 40])
-def test_a_passage_that_the_search_has_cut_is_quoted_up_to_its_last_whole_line(
-    size: int, configure: Turn
+def test_a_truncated_passage_is_quoted_up_to_its_last_complete_line(
+    size: int, configure: Configure
 ) -> None:
     configure(tool_chunk_max_chars=size)
     lines = ["first line", "second", "third"]
     reference, text = shown(quoted(match(chunk="\n".join(lines)[:size])))
     start, end = map(int, reference.rpartition(":")[2].split("-"))
-    told = lines[start - 12 : end - 11]
-    # Of a single line there may be a piece; of several, each is whole.
-    assert text == "\n".join(told) + "\n" or (len(told) == 1 and told[0].startswith(text[:-1]))
+    quoted_lines = lines[start - 12 : end - 11]
+    # A single line may be cut; of several, each is complete.
+    assert text == "\n".join(quoted_lines) + "\n" or (
+        len(quoted_lines) == 1 and quoted_lines[0].startswith(text[:-1])
+    )
 
 
 @given(st.text(alphabet="ab`/ .\n", min_size=1, max_size=12).filter(str.strip))
-def test_a_reference_reads_as_one_piece_of_code_whatever_the_name(name: str) -> None:
+def test_a_citation_is_one_code_span_for_any_name(name: str) -> None:
     tokens = MarkdownIt().parse("x" + inline(f"acme/{name}:1-2"))
     children = tokens[1].children or []
     assert [child.type for child in children] == ["text", "code_inline"]
@@ -72,43 +74,45 @@ def test_rows_without_lines_are_cited_by_path() -> None:
     assert shown(quoted(match(startLine=None, endLine=None)))[0] == "acme/src/net.py"
 
 
-async def test_the_question_itself_is_searched_for_and_in_a_follow_up_the_new_one() -> None:
+async def test_the_query_is_the_last_user_message() -> None:
     calls: list[JSON] = []
     tools = (tool("VectorSearch", found(match()), calls),)
-    said = [Message("user", "First?"), Message("assistant", "x"), Message("user", "Second?")]
-    await hear(BuiltinProvider(), ModelRequest("search", said, tools))
+    messages = [Message("user", "First?"), Message("assistant", "x"), Message("user", "Second?")]
+    await record(BuiltinProvider(), ModelRequest("search", messages, tools))
     assert calls == [{"query": "Second?"}]
 
 
 async def test_the_answer_arrives_in_pieces() -> None:
-    heard = await hear(BuiltinProvider(), asked("search"))
-    assert [event.kind for event in heard.events].count("text") == 3
+    recorded = await record(BuiltinProvider(), chat_request("search"))
+    assert [event.kind for event in recorded.events].count("text") == 3
 
 
-async def test_it_says_how_to_connect_a_model_unless_one_is_connected(configure: Turn) -> None:
-    heard = await hear(BuiltinProvider(), asked("search"))
-    assert "set `CODEINFO_OPENAI_BASE_URL`" in heard.text
+async def test_it_explains_how_to_connect_a_model_unless_one_is_connected(
+    configure: Configure,
+) -> None:
+    recorded = await record(BuiltinProvider(), chat_request("search"))
+    assert "set `CODEINFO_OPENAI_BASE_URL`" in recorded.text
     configure(openai_base_url="http://127.0.0.1:9/v1")
-    heard = await hear(BuiltinProvider(), asked("search"))
-    assert "CODEINFO_OPENAI_BASE_URL" not in heard.text
-    assert "Choose another provider" in heard.text
+    recorded = await record(BuiltinProvider(), chat_request("search"))
+    assert "CODEINFO_OPENAI_BASE_URL" not in recorded.text
+    assert "Choose another provider" in recorded.text
 
 
 @pytest.mark.parametrize("code", ADVICE)
-async def test_each_refusal_comes_with_what_to_do(code: str) -> None:
+async def test_each_error_comes_with_advice(code: str) -> None:
     call = ToolCall("c", "VectorSearch")
     result = ToolResult(call, error_code=code, error_message="raw")
-    said = [Message("user", "?"), Message("assistant", "", (call,))]
-    said.append(Message("tool", tool_result=result))
-    events = [e async for e in BuiltinProvider().stream(ModelRequest("search", said, TOOLS))]
+    messages = [Message("user", "?"), Message("assistant", "", (call,))]
+    messages.append(Message("tool", tool_result=result))
+    events = [e async for e in BuiltinProvider().stream(ModelRequest("search", messages, TOOLS))]
     assert "".join(e.text for e in events if e.kind == "text") == ADVICE[code]
 
 
-async def test_it_is_always_there() -> None:
+async def test_it_is_always_available() -> None:
     assert (await BuiltinProvider().availability()).available
     assert [model.key for model in await BuiltinProvider().models()] == ["search"]
 
 
-def test_it_asks_for_a_tool_that_there_is() -> None:
+def test_it_calls_a_tool_that_exists() -> None:
     assert "VectorSearch" in [tool.name for tool in toolset()]
     assert config().tool_chunk_max_chars > 0

@@ -1,4 +1,4 @@
-"""docs/agents.md: every key, file and word of an agent's folder, and examples that are right."""
+"""docs/agents.md documents every key, file and value of an agent's folder; its examples work."""
 
 import re
 
@@ -17,7 +17,7 @@ def snippet(language: str) -> str:
     return str(found)
 
 
-def test_the_table_of_keys_is_the_one_of_the_code() -> None:
+def test_the_documented_keys_match_the_code() -> None:
     assert list(config.KEYS) == ROWS
 
 
@@ -30,15 +30,15 @@ def test_the_table_of_keys_is_the_one_of_the_code() -> None:
         *("FORBIDDEN_TOOL", "FORBIDDEN_REPOSITORY"),
     ],
 )
-def test_every_word_is_told_of(word: str) -> None:
+def test_every_value_is_documented(word: str) -> None:
     assert f"`{word}`" in DOC
 
 
-def test_the_limits_are_those_of_the_code() -> None:
+def test_the_documented_limits_match_the_code() -> None:
     assert f"at most {folders.MAX_BYTES:,} bytes" in DOC
 
 
-def test_the_example_of_a_configuration_means_what_the_text_says() -> None:
+def test_the_documented_configuration_has_the_described_effect() -> None:
     read = config.parse(snippet("toml"))
     assert (read["provider"], read["model"]) == ("codex", "gpt-5.2")
     assert read["config"]["sandbox_mode"] == "workspace-write"
@@ -46,5 +46,5 @@ def test_the_example_of_a_configuration_means_what_the_text_says() -> None:
     assert read["warnings"] == ()
 
 
-def test_the_example_of_a_command_can_be_run() -> None:
+def test_the_documented_command_runs() -> None:
     assert len(commands.parse("example", snippet("json")).steps) == 2

@@ -1,4 +1,4 @@
-"""Fifty questions to a real index: whatever an answer quotes is in the file at those very lines."""
+"""Fifty queries on a real index: every quotation is in its file at the cited lines."""
 
 import re
 import shutil
@@ -17,7 +17,7 @@ from apps.agents.tools import toolset
 from apps.code.chunking import decode, lines_of
 from apps.core.config import BASE_DIR
 from apps.index.vectors.store import reset_store
-from tests.agents.cast import hear
+from tests.agents.fakes import record
 from tests.support.ingested import ingest
 
 pytestmark = pytest.mark.door
@@ -27,7 +27,7 @@ DEFINITION = re.compile(r"^\s*(?:def|class) ([A-Za-z]\w+)", re.MULTILINE)
 
 @pytest.fixture
 def repository(folder: Path, transactional_db: None) -> Iterator[Path]:
-    """A copy of a part of this project, ingested as "mine"."""
+    """Copy a part of this project and ingest it as "mine"."""
     reset_store()
     for name in ("apps/agents", "apps/retrieval", "docs"):
         shutil.copytree(BASE_DIR / name, folder / name, ignore=shutil.ignore_patterns("*.pyc"))
@@ -37,7 +37,7 @@ def repository(folder: Path, transactional_db: None) -> Iterator[Path]:
 
 
 def questions(repository: Path) -> list[str]:
-    """Fifty, about what the code defines."""
+    """Return fifty questions about definitions in the code."""
     sources = [path.read_text() for path in sorted(repository.rglob("*.py"))]
     names = sorted({name for source in sources for name in DEFINITION.findall(source)})
     step = len(names) // 50
@@ -45,7 +45,7 @@ def questions(repository: Path) -> list[str]:
 
 
 def quotations(markdown: str) -> Iterator[tuple[str, str]]:
-    """Each quoted block with the reference that stands above it."""
+    """Yield each quoted block with the citation above it."""
     reference = ""
     for token in MarkdownIt().parse(markdown):
         for child in token.children or ():
@@ -54,20 +54,20 @@ def quotations(markdown: str) -> Iterator[tuple[str, str]]:
             yield reference, token.content
 
 
-async def test_every_quotation_of_fifty_answers_is_in_the_file(repository: Path) -> None:
-    seen: set[str] = set()
-    asked = questions(repository)
-    assert len(asked) == 50
-    for question in asked:
+async def test_every_quotation_in_fifty_answers_is_in_its_file(repository: Path) -> None:
+    citations: set[str] = set()
+    queries = questions(repository)
+    assert len(queries) == 50
+    for question in queries:
         request = ModelRequest("search", (Message("user", question),), toolset())
-        heard = await hear(BuiltinProvider(), request)
-        assert isinstance(heard.end, TurnFinished)
-        quoted = list(quotations(heard.text))
+        recorded = await record(BuiltinProvider(), request)
+        assert isinstance(recorded.end, TurnFinished)
+        quoted = list(quotations(recorded.text))
         assert quoted, question
         for reference, text in quoted:
             check(repository, reference, text)
-            seen.add(reference)
-    assert len(seen) > 50
+            citations.add(reference)
+    assert len(citations) > 50
 
 
 def check(repository: Path, reference: str, text: str) -> None:
@@ -75,12 +75,12 @@ def check(repository: Path, reference: str, text: str) -> None:
     assert place, reference
     path, start, end = place.groups()
     lines = lines_of(decode((repository / path).read_bytes()))[int(start) - 1 : int(end)]
-    # A line longer than a chunk may be is quoted in part.
+    # A line longer than a chunk is quoted partly.
     assert text == "\n".join(lines) + "\n" or (len(lines) == 1 and text[:-1] in lines[0]), reference
 
 
-async def test_a_scoped_answer_keeps_to_its_repository(repository: Path) -> None:
+async def test_an_answer_limited_to_a_repository_cites_no_other(repository: Path) -> None:
     await sync_to_async(ingest)(repository / "docs", "papers")
     request = ModelRequest("search", (Message("user", "providers"),), toolset(("papers",)))
-    heard = await hear(BuiltinProvider(), request)
-    assert {match["repo"] for match in heard.results[0].payload["results"]} == {"papers"}
+    recorded = await record(BuiltinProvider(), request)
+    assert {match["repo"] for match in recorded.results[0].payload["results"]} == {"papers"}

@@ -1,9 +1,9 @@
-"""What of a conversation is sent: whole turns, paired, and no more than fits."""
+"""The history that is sent: complete turns, paired calls and results, within the limit."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.agents.history import LEAST_RESULT, fit, tidy, tool_message
+from apps.agents.history import MIN_RESULT_CHARS, fit, tidy, tool_message
 from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.quoting import CLOSING
 
@@ -19,15 +19,15 @@ def searched(id: str, size: int = 10) -> list[Message]:
     return [Message("assistant", "", (call,)), tool_message(ToolResult(call, "y" * size))]
 
 
-def test_what_fits_is_sent_as_it_is() -> None:
+def test_a_short_history_is_sent_unchanged() -> None:
     messages = [SYSTEM, *turn(1), *turn(2), Message("user", "now?")]
     assert fit(messages, 10_000) == messages
 
 
-def test_the_oldest_turns_are_left_out_first_and_whole() -> None:
+def test_the_oldest_turns_are_dropped_first_and_completely() -> None:
     messages = [SYSTEM, *turn(1), *turn(2), *turn(3), Message("user", "now?")]
-    kept = fit(messages, 120)
-    assert kept == [SYSTEM, *turn(3), Message("user", "now?")]
+    fitted = fit(messages, 120)
+    assert fitted == [SYSTEM, *turn(3), Message("user", "now?")]
 
 
 def test_the_last_turn_stays_even_if_it_is_too_long() -> None:
@@ -35,21 +35,21 @@ def test_the_last_turn_stays_even_if_it_is_too_long() -> None:
     assert fit([SYSTEM, *turn(1), last], 100) == [SYSTEM, last]
 
 
-def test_a_result_too_long_is_cut_and_says_so() -> None:
+def test_a_too_long_result_is_cut_with_a_note() -> None:
     messages = [Message("user", "now?"), *searched("a", 9_000), *searched("b", 300)]
-    kept = fit(messages, 5_000)
-    assert sum(len(message.text) for message in kept) < 5_200
-    assert "characters left out for want of room" in kept[2].text
-    assert kept[2].text.endswith(CLOSING)
-    assert kept[4] == messages[4], "what need not be cut is not"
+    fitted = fit(messages, 5_000)
+    assert sum(len(message.text) for message in fitted) < 5_200
+    assert "characters left out for want of room" in fitted[2].text
+    assert fitted[2].text.endswith(CLOSING)
+    assert fitted[4] == messages[4], "a result that fits is not cut"
 
 
 def test_a_result_is_never_cut_to_nothing() -> None:
-    kept = fit([Message("user", "now? " * 900), *searched("a", 9_000)], 1_000)
-    assert LEAST_RESULT <= len(kept[2].text) < LEAST_RESULT + 200
+    fitted = fit([Message("user", "now? " * 900), *searched("a", 9_000)], 1_000)
+    assert MIN_RESULT_CHARS <= len(fitted[2].text) < MIN_RESULT_CHARS + 200
 
 
-def test_what_a_stopped_turn_left_behind_is_made_whole() -> None:
+def test_the_history_of_a_stopped_turn_is_repaired() -> None:
     unanswered = Message("assistant", "", (ToolCall("a", "Read"),))
     orphan = searched("b")[1]
     messages = [Message("user", "one"), unanswered, Message("user", "two"), orphan, *turn(3)]
@@ -57,27 +57,27 @@ def test_what_a_stopped_turn_left_behind_is_made_whole() -> None:
         ("user", "one"),
         ("assistant", "a3"),
     ]
-    assert "two" in tidy(messages)[0].text, "nothing that the user said is lost"
+    assert "two" in tidy(messages)[0].text, "no message of the user is lost"
 
 
-def test_a_call_that_two_turns_share_the_id_of_keeps_its_own_result() -> None:
+def test_calls_of_two_turns_with_the_same_id_keep_their_results() -> None:
     first, second = searched("same", 3), searched("same", 5)
     messages = [Message("user", "one"), *first, Message("user", "two"), second[0]]
     assert tidy(messages)[1:3] == first
     assert len(tidy(messages)) == 4
 
 
-def test_a_result_without_text_is_told_in_the_usual_form() -> None:
-    assistant, told = searched("a")
-    bare = Message("tool", tool_result=told.tool_result)
-    assert tidy([Message("user", "?"), assistant, bare])[-1].text == told.text
+def test_a_result_without_text_is_quoted() -> None:
+    assistant, tool_reply = searched("a")
+    bare = Message("tool", tool_result=tool_reply.tool_result)
+    assert tidy([Message("user", "?"), assistant, bare])[-1].text == tool_reply.text
 
 
 KINDS = st.sampled_from(["user", "assistant", "search", "orphan", "unanswered", "system"])
 
 
 @given(st.lists(KINDS, max_size=12), st.integers(1, 2_000))
-def test_whatever_is_stored_what_is_sent_is_paired(kinds: list[str], room: int) -> None:
+def test_sent_messages_are_paired_for_any_stored_history(kinds: list[str], room: int) -> None:
     messages: list[Message] = []
     for n, kind in enumerate(kinds):
         pair = searched(f"c{n % 3}", 40)

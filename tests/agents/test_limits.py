@@ -1,4 +1,4 @@
-"""Tools within limits: those that an agent names, and the repositories that it may look into."""
+"""Limited tools: those that an agent names, for the repositories that it may search."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,23 +10,23 @@ from apps.agents.messages import ToolCall
 from apps.agents.tools import execute, toolset
 from apps.core.types import JSON
 from apps.retrieval.tools import Tool
-from tests.agents.cast import found, tool
+from tests.agents.fakes import found, tool
 
 ALLOWED = ("acme", "papers")
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[JSON]:
-    """What reaches the tools themselves; each answers as the real one of its name would."""
+    """Record the arguments that reach the tools; each returns what the real tool would."""
     reached: list[JSON] = []
     repos = [{"id": name} for name in (*ALLOWED, "secret")]
     answers: dict[str, Any] = {"ListIngestedRepositories": {"repos": repos, "lockedModelId": None}}
 
-    def recorded(real: Tool) -> Tool:
+    def record_calls(real: Tool) -> Tool:
         double = tool(real.name, answers.get(real.name, found()), reached)
         return replace(real, run=double.run)
 
-    monkeypatch.setattr(agent_tools, "TOOLS", tuple(map(recorded, agent_tools.TOOLS)))
+    monkeypatch.setattr(agent_tools, "TOOLS", tuple(map(record_calls, agent_tools.TOOLS)))
     return reached
 
 
@@ -34,12 +34,14 @@ def named(tools: tuple[Tool, ...], name: str) -> Tool:
     return next(tool for tool in tools if tool.name == name)
 
 
-def test_an_agent_has_the_tools_it_names_and_no_others() -> None:
+def test_an_agent_has_only_the_tools_that_it_names() -> None:
     assert [tool.name for tool in toolset(names=("VectorSearch",))] == ["VectorSearch"]
     assert toolset(names=()) == ()
 
 
-async def test_a_tool_it_does_not_name_is_refused_and_never_run(calls: list[JSON]) -> None:
+async def test_a_tool_that_an_agent_does_not_name_is_refused_and_never_run(
+    calls: list[JSON],
+) -> None:
     call = ToolCall("c", "FileOutline", {"repository": "acme", "path": "a.py"})
     result = await execute(call, toolset(names=("VectorSearch",)))
     assert result.error_code == "FORBIDDEN_TOOL"
@@ -54,7 +56,7 @@ def test_of_several_repositories_the_model_may_choose(calls: list[JSON]) -> None
 
 
 @pytest.mark.parametrize(
-    ("asked", "reaches"),
+    ("requested", "searched"),
     [
         ({}, ["acme", "papers"]),
         ({"repository": None}, ["acme", "papers"]),
@@ -64,18 +66,20 @@ def test_of_several_repositories_the_model_may_choose(calls: list[JSON]) -> None
     ],
 )
 async def test_a_search_reaches_no_other_repository(
-    calls: list[JSON], asked: JSON, reaches: Any
+    calls: list[JSON], requested: JSON, searched: Any
 ) -> None:
-    result = await execute(ToolCall("c", "VectorSearch", {"query": "x", **asked}), toolset(ALLOWED))
+    result = await execute(
+        ToolCall("c", "VectorSearch", {"query": "x", **requested}), toolset(ALLOWED)
+    )
     assert result.ok
-    assert [call["repository"] for call in calls] == [reaches]
+    assert [call["repository"] for call in calls] == [searched]
 
 
-@pytest.mark.parametrize("asked", ["secret", ["acme", "secret"]])
-async def test_another_repository_is_refused_with_those_that_may_be_searched(
-    calls: list[JSON], asked: Any
+@pytest.mark.parametrize("requested", ["secret", ["acme", "secret"]])
+async def test_another_repository_is_refused_with_the_list_of_allowed_ones(
+    calls: list[JSON], requested: Any
 ) -> None:
-    call = ToolCall("c", "VectorSearch", {"query": "x", "repository": asked})
+    call = ToolCall("c", "VectorSearch", {"query": "x", "repository": requested})
     result = await execute(call, toolset(ALLOWED))
     assert result.error_code == "FORBIDDEN_REPOSITORY"
     assert "'acme', 'papers'" in (result.error_message or "")

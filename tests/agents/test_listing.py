@@ -1,4 +1,4 @@
-"""What a server lists: remembered for a while, and told a while longer while it is asked anew."""
+"""The cache of a model list: fresh, stale during a refresh, expired."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,19 +8,24 @@ import pytest
 
 from apps.agents.providers import listing
 from apps.agents.providers.base import Model
-from apps.agents.providers.listing import FAILED_SECONDS, FRESH_SECONDS, STALE_SECONDS, Listing
+from apps.agents.providers.listing import (
+    FAILED_SECONDS,
+    FRESH_SECONDS,
+    STALE_SECONDS,
+    ModelListCache,
+)
 from apps.core.errors import Unavailable
 
 
-class Server:
-    """Answers in turn what it is given; `asked` counts the questions."""
+class ListServer:
+    """Returns the given lists in order; `requests` counts the requests."""
 
     def __init__(self, *answers: str | Unavailable) -> None:
         self.answers = list(answers)
-        self.asked = 0
+        self.requests = 0
 
     async def list(self, name: str) -> Sequence[Model]:
-        self.asked += 1
+        self.requests += 1
         await asyncio.sleep(0)
         answer = self.answers.pop(0)
         if isinstance(answer, Unavailable):
@@ -35,8 +40,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-async def keys(known: Listing[str], server: str = "here") -> list[str]:
-    return [model.key for model in await known.models(server)]
+async def keys(cache: ModelListCache[str], server: str = "here") -> list[str]:
+    return [model.key for model in await cache.models(server)]
 
 
 async def settled() -> None:
@@ -44,47 +49,47 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_many_who_ask_at_once_are_one_question(clock: SimpleNamespace) -> None:
-    server = Server("a")
-    known = Listing(server.list)
-    assert await asyncio.gather(*(keys(known) for _ in range(5))) == [["a"]] * 5
-    assert server.asked == 1
+async def test_concurrent_reads_make_one_request(clock: SimpleNamespace) -> None:
+    server = ListServer("a")
+    cache = ModelListCache(server.list)
+    assert await asyncio.gather(*(keys(cache) for _ in range(5))) == [["a"]] * 5
+    assert server.requests == 1
 
 
-async def test_an_old_list_is_told_at_once_while_the_server_is_asked(
+async def test_an_expired_list_is_returned_at_once_during_a_refresh(
     clock: SimpleNamespace,
 ) -> None:
-    server = Server("a", "b")
-    known = Listing(server.list)
-    await keys(known)
+    server = ListServer("a", "b")
+    cache = ModelListCache(server.list)
+    await keys(cache)
     clock.now += FRESH_SECONDS + 1
-    assert await keys(known) == ["a"]
+    assert await keys(cache) == ["a"]
     await settled()
-    assert (server.asked, await keys(known)) == (2, ["b"])
+    assert (server.requests, await keys(cache)) == (2, ["b"])
 
 
-async def test_a_very_old_list_is_not_told(clock: SimpleNamespace) -> None:
-    server = Server("a", "b")
-    known = Listing(server.list)
-    await keys(known)
+async def test_a_list_past_the_stale_period_is_not_returned(clock: SimpleNamespace) -> None:
+    server = ListServer("a", "b")
+    cache = ModelListCache(server.list)
+    await keys(cache)
     clock.now += FRESH_SECONDS + STALE_SECONDS + 1
-    assert await keys(known) == ["b"]
+    assert await keys(cache) == ["b"]
 
 
-async def test_another_server_is_asked_at_once(clock: SimpleNamespace) -> None:
-    known = Listing(Server("a", "b").list)
-    await keys(known)
-    assert await keys(known, "elsewhere") == ["b"]
+async def test_another_server_is_queried_at_once(clock: SimpleNamespace) -> None:
+    cache = ModelListCache(ListServer("a", "b").list)
+    await keys(cache)
+    assert await keys(cache, "elsewhere") == ["b"]
 
 
-async def test_a_failure_is_remembered_for_a_moment_and_never_told_when_old(
+async def test_a_failure_is_cached_briefly_and_never_returned_after_it_expires(
     clock: SimpleNamespace,
 ) -> None:
-    server = Server(Unavailable("gone"), "a")
-    known = Listing(server.list)
+    server = ListServer(Unavailable("gone"), "a")
+    cache = ModelListCache(server.list)
     for _ in range(2):
         with pytest.raises(Unavailable, match="gone"):
-            await keys(known)
-    assert server.asked == 1
+            await keys(cache)
+    assert server.requests == 1
     clock.now += FAILED_SECONDS + 1
-    assert await keys(known) == ["a"]
+    assert await keys(cache) == ["a"]

@@ -1,16 +1,15 @@
-"""An LM Studio that is not to be trusted: long messages, crowds of calls, odd values."""
+"""Limits for an untrusted LM Studio: long messages, many calls, invalid values."""
 
 from collections.abc import Callable
 
 import pytest
 
 from apps.agents.providers.lmstudio import LMStudioProvider
-from tests.agents.cast import TOOLS, asked, found, hear, tool
+from tests.agents.fakes import TOOLS, chat_request, found, record, tool
 from tests.stand_ins.lmstudio_scripts import (
-    Raw,
-    Script,
+    PredictionScript,
+    RawText,
     Send,
-    Stall,
     Step,
     call,
     end,
@@ -18,19 +17,22 @@ from tests.stand_ins.lmstudio_scripts import (
     say,
 )
 from tests.stand_ins.lmstudio_server import LMStudioStandIn
+from tests.stand_ins.openai_scripts import Stall
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
-Turn = Callable[..., None]
+Configure = Callable[..., None]
 
 
-async def test_a_message_past_its_limit_ends_the_answer_and_keeps_what_was_said(
+async def test_a_message_past_its_limit_ends_the_answer_and_keeps_the_text_so_far(
     lmstudio: LMStudioStandIn,
 ) -> None:
-    lmstudio.scripts["long"] = Script([[*say("Half"), fragment("x" * 2_000_000), Stall()]])
-    heard = await hear(LMStudioProvider(), asked("long"))
-    assert heard.text == "Half"
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_FRAME_BYTES (1000000)" in heard.failure.message
+    lmstudio.scripts["long"] = PredictionScript(
+        [[*say("Half"), fragment("x" * 2_000_000), Stall()]]
+    )
+    recorded = await record(LMStudioProvider(), chat_request("long"))
+    assert recorded.text == "Half"
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "CODEINFO_MAX_FRAME_BYTES (1000000)" in recorded.failure.message
 
 
 @pytest.mark.parametrize(
@@ -38,91 +40,97 @@ async def test_a_message_past_its_limit_ends_the_answer_and_keeps_what_was_said(
     [
         fragment("x" * 10_000, "reasoningEndTag"),
         Send({"type": "promptProcessingProgress", "progress": 0.5, "more": "x" * 10_000}),
-        Raw('{"type": "channelSend", "channelId": 99, "more": "' + "x" * 10_000 + '"}'),
+        RawText('{"type": "channelSend", "channelId": 99, "more": "' + "x" * 10_000 + '"}'),
     ],
     ids=["tags", "signs of life", "messages to nobody"],
 )
-async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_what_was_said(
-    step: Step, lmstudio: LMStudioStandIn, configure: Turn
+async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_the_text_so_far(
+    step: Step, lmstudio: LMStudioStandIn, configure: Configure
 ) -> None:
     configure(max_reply_bytes=500_000)
-    lmstudio.scripts["endless"] = Script([[*say("Half"), *[step] * 2_000, Stall()]])
-    heard = await hear(LMStudioProvider(), asked("endless"))
-    assert heard.text == "Half"
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_REPLY_BYTES (500000)" in heard.failure.message
+    lmstudio.scripts["endless"] = PredictionScript([[*say("Half"), *[step] * 2_000, Stall()]])
+    recorded = await record(LMStudioProvider(), chat_request("endless"))
+    assert recorded.text == "Half"
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "CODEINFO_MAX_REPLY_BYTES (500000)" in recorded.failure.message
 
 
 async def test_text_and_thinking_past_their_limits_end_the_answer(
-    lmstudio: LMStudioStandIn, configure: Turn
+    lmstudio: LMStudioStandIn, configure: Configure
 ) -> None:
     configure(max_answer_bytes=2_000, max_reasoning_bytes=1_000)
-    lmstudio.scripts["wordy"] = Script([[*say("word " * 2_000), Stall()]])
-    lmstudio.scripts["thinker"] = Script(
+    lmstudio.scripts["wordy"] = PredictionScript([[*say("word " * 2_000), Stall()]])
+    lmstudio.scripts["thinker"] = PredictionScript(
         [[*say("Well."), *say("hm " * 2_000, kind="reasoning"), Stall()]]
     )
-    wordy = await hear(LMStudioProvider(), asked("wordy"))
-    thinker = await hear(LMStudioProvider(), asked("thinker"))
+    wordy = await record(LMStudioProvider(), chat_request("wordy"))
+    thinker = await record(LMStudioProvider(), chat_request("thinker"))
     assert "CODEINFO_MAX_ANSWER_BYTES (2000)" in wordy.failure.message
     assert (len(wordy.text), thinker.text) == (2_000, "Well.")
     assert "CODEINFO_MAX_REASONING_BYTES (1000)" in thinker.failure.message
 
 
-async def test_a_crowd_of_calls_is_answered_with_errors_and_the_answer_goes_on(
+async def test_too_many_calls_get_errors_and_the_answer_continues(
     lmstudio: LMStudioStandIn,
 ) -> None:
     ran: list[dict[str, object]] = []
     crowd = [step for n in range(500) for step in call("VectorSearch", {}, f"{n}")]
-    lmstudio.scripts["crowd"] = Script([[*crowd, *end("toolCalls")], [*say("Done."), *end()]])
+    lmstudio.scripts["crowd"] = PredictionScript(
+        [[*crowd, *end("toolCalls")], [*say("Done."), *end()]]
+    )
     tools = (tool("VectorSearch", found(), ran),)
-    heard = await hear(LMStudioProvider(), asked("crowd", tools))
+    recorded = await record(LMStudioProvider(), chat_request("crowd", tools))
     assert len(ran) == 16
-    assert heard.results[16].error_code == "TOOL_CALL_LIMIT"
-    assert (heard.text, heard.end.kind) == ("Done.", "finished")
+    assert recorded.results[16].error_code == "TOOL_CALL_LIMIT"
+    assert (recorded.text, recorded.end.kind) == ("Done.", "finished")
 
 
-async def test_long_arguments_are_told_to_the_model_and_the_answer_goes_on(
+async def test_too_long_arguments_are_reported_to_the_model_and_the_answer_continues(
     lmstudio: LMStudioStandIn,
 ) -> None:
     long = call("VectorSearch", {"query": "x" * 100_000})[-1]
-    lmstudio.scripts["long"] = Script([[long, *end("toolCalls")], [*say("I see."), *end()]])
-    heard = await hear(LMStudioProvider(), asked("long"))
-    assert heard.results[0].error_code == "VALIDATION_FAILED"
-    assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (heard.results[0].error_message or "")
-    assert heard.text == "I see."
+    lmstudio.scripts["long"] = PredictionScript(
+        [[long, *end("toolCalls")], [*say("I see."), *end()]]
+    )
+    recorded = await record(LMStudioProvider(), chat_request("long"))
+    assert recorded.results[0].error_code == "VALIDATION_FAILED"
+    assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (recorded.results[0].error_message or "")
+    assert recorded.text == "I see."
     assert len(str(lmstudio.predictions[-1].request["history"])) < 20_000
 
 
-async def test_arguments_that_are_nested_too_deeply_are_told_to_the_model(
+async def test_too_deeply_nested_arguments_are_reported_to_the_model(
     lmstudio: LMStudioStandIn,
 ) -> None:
     deep: list[object] = []
     for _ in range(400):
         deep = [deep]
     nested = call("VectorSearch", {"query": deep})[-1]
-    lmstudio.scripts["deep"] = Script([[nested, *end("toolCalls")], [*say("I see."), *end()]])
-    heard = await hear(LMStudioProvider(), asked("deep", TOOLS))
-    assert "nested" in (heard.results[0].error_message or "")
-    assert heard.text == "I see."
+    lmstudio.scripts["deep"] = PredictionScript(
+        [[nested, *end("toolCalls")], [*say("I see."), *end()]]
+    )
+    recorded = await record(LMStudioProvider(), chat_request("deep", TOOLS))
+    assert "nested" in (recorded.results[0].error_message or "")
+    assert recorded.text == "I see."
 
 
 @pytest.mark.parametrize("value", [[["a"]], [[]], {"a": [[1], {"b": [[2]]}]}])
-async def test_lists_of_lists_which_the_sdk_refuses_do_not_end_the_answer(
-    value: object, lmstudio: LMStudioStandIn
-) -> None:
+async def test_nested_lists_do_not_end_the_answer(value: object, lmstudio: LMStudioStandIn) -> None:
     lists = call("VectorSearch", {"query": value})[-1]
-    lmstudio.scripts["lists"] = Script([[lists, *end("toolCalls")], [*say("I see."), *end()]])
-    heard = await hear(LMStudioProvider(), asked("lists"))
-    assert heard.text == "I see."
+    lmstudio.scripts["lists"] = PredictionScript(
+        [[lists, *end("toolCalls")], [*say("I see."), *end()]]
+    )
+    recorded = await record(LMStudioProvider(), chat_request("lists"))
+    assert recorded.text == "I see."
 
 
 @pytest.mark.parametrize(
     "odd", ["[" * 100_000, "1" * 5_000], ids=["open brackets", "a long number"]
 )
-async def test_json_that_cannot_be_read_is_a_provider_error(
-    odd: str, lmstudio: LMStudioStandIn
-) -> None:
-    lmstudio.scripts["odd"] = Script([[*say("Half"), Raw('{"type": ' + odd + "}"), Stall()]])
-    heard = await hear(LMStudioProvider(), asked("odd"))
-    assert heard.text == "Half"
-    assert heard.failure.code == "PROVIDER_ERROR"
+async def test_invalid_json_is_a_provider_error(odd: str, lmstudio: LMStudioStandIn) -> None:
+    lmstudio.scripts["odd"] = PredictionScript(
+        [[*say("Half"), RawText('{"type": ' + odd + "}"), Stall()]]
+    )
+    recorded = await record(LMStudioProvider(), chat_request("odd"))
+    assert recorded.text == "Half"
+    assert recorded.failure.code == "PROVIDER_ERROR"

@@ -1,4 +1,4 @@
-"""LM Studio as a provider: what it is asked, what is missing, and that leaving stops it."""
+"""The LM Studio provider: its requests, its errors, and that closing stops a generation."""
 
 import asyncio
 import json
@@ -20,11 +20,17 @@ from apps.core.errors import Unavailable
 from apps.core.types import JSON
 from apps.lmstudio import services
 from apps.lmstudio.types import EMBEDDING_TYPES
-from tests.agents.cast import QUESTION, TOOLS, asked, found, hear, match
+from tests.agents.fakes import QUESTION, TOOLS, chat_request, found, match, record
 from tests.ports import free_ports
-from tests.stand_ins.lmstudio_scripts import Cut, Script, Send, Stall, end, say, think
+from tests.stand_ins.lmstudio_scripts import (
+    PredictionScript,
+    Send,
+    end,
+    say,
+    think,
+)
 from tests.stand_ins.lmstudio_server import LMStudioStandIn, embedder, llm
-from tests.stand_ins.openai_scripts import PLAIN
+from tests.stand_ins.openai_scripts import PLAIN, Cut, Stall
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
@@ -36,7 +42,7 @@ def provider(lmstudio: LMStudioStandIn) -> LMStudioProvider:
 
 
 def wire(server: LMStudioStandIn) -> list[JSON]:
-    """The messages of the last prediction."""
+    """Return the messages of the last prediction."""
     history: list[JSON] = server.predictions[-1].request["history"]["messages"]
     return history
 
@@ -53,7 +59,7 @@ async def why(provider: LMStudioProvider) -> str:
     return str(state.reason)
 
 
-async def test_offers_every_model_that_can_chat(
+async def test_every_chat_model_is_listed(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     strange = {"type": "llm", "modelKey": "strange", "format": "pte"}
@@ -65,7 +71,7 @@ async def test_offers_every_model_that_can_chat(
     assert {"embedding", "vector"} == EMBEDDING_TYPES
 
 
-async def test_many_who_want_to_know_ask_once(
+async def test_concurrent_callers_share_one_request(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     states = await asyncio.gather(*(provider.availability() for _ in range(20)))
@@ -74,7 +80,7 @@ async def test_many_who_want_to_know_ask_once(
     assert lmstudio.calls == ["listDownloadedModels"]
 
 
-async def test_says_what_is_missing(
+async def test_the_reason_names_what_is_missing(
     provider: LMStudioProvider,
     lmstudio: LMStudioStandIn,
     configure: Callable[..., None],
@@ -88,42 +94,44 @@ async def test_says_what_is_missing(
     assert f"Nothing answers at {url}: start LM Studio's server" in await why(provider)
 
 
-async def test_a_token_is_handed_over_and_told_nobody(
+async def test_a_token_is_sent_to_the_server_and_never_shown(
     lmstudio: LMStudioStandIn, configure: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     configure(lmstudio_api_token=TOKEN)
     lmstudio.token = TOKEN
-    assert (await hear(LMStudioProvider(), asked("plain"))).text == PLAIN
-    lmstudio.scripts["tells"] = Script([[Send({"type": "error", "error": {"title": TOKEN}})]])
-    failure = (await hear(LMStudioProvider(), asked("tells"))).failure
+    assert (await record(LMStudioProvider(), chat_request("plain"))).text == PLAIN
+    lmstudio.scripts["tells"] = PredictionScript(
+        [[Send({"type": "error", "error": {"title": TOKEN}})]]
+    )
+    failure = (await record(LMStudioProvider(), chat_request("tells"))).failure
     lmstudio.token = TOKEN.replace("abcd", "dcba")
-    refused = (await hear(LMStudioProvider(), asked("plain"))).failure
+    refused = (await record(LMStudioProvider(), chat_request("plain"))).failure
     assert refused.message == "LM Studio refused the API token: check CODEINFO_LMSTUDIO_API_TOKEN."
     assert not refused.retryable
-    said = caplog.text + failure.message
-    assert not [secret for secret in (TOKEN, *TOKEN[6:].split(":")) if secret in said]
+    output = caplog.text + failure.message
+    assert not [secret for secret in (TOKEN, *TOKEN[6:].split(":")) if secret in output]
 
 
-async def test_nothing_of_what_is_said_is_logged(
+async def test_no_part_of_a_conversation_is_logged(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, caplog: pytest.LogCaptureFixture
 ) -> None:
     for model in ("plain", "fault-middle", "failed-call", "cut-middle", "stranger"):
-        await hear(provider, asked(model))
+        await record(provider, chat_request(model))
     assert {record.name.partition(".")[0] for record in caplog.records} == {"codeinfo"}
     assert QUESTION not in caplog.text
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_the_saved_address_is_the_one_that_answers(
+async def test_the_saved_address_is_used(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     configure(lmstudio_base_url="http://127.0.0.1:9")
     await asyncio.to_thread(services.save, Address.parse(lmstudio.url))
-    assert (await hear(provider, asked("plain"))).text == PLAIN
+    assert (await record(provider, chat_request("plain"))).text == PLAIN
 
 
-async def test_history_and_tools_as_lm_studio_has_them(
+async def test_history_and_tools_are_encoded_for_lm_studio(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     call = ToolCall("7", "VectorSearch", {"query": "x"})
@@ -135,7 +143,7 @@ async def test_history_and_tools_as_lm_studio_has_them(
         Message("assistant", "Yes."),
         Message("user", "Two?"),
     )
-    await hear(provider, ModelRequest("plain", messages, TOOLS))
+    await record(provider, ModelRequest("plain", messages, TOOLS))
     sent = wire(lmstudio)
     assert [message["role"] for message in sent] == [message.role for message in messages]
     assert sent[0] == {"role": "system", "content": [{"type": "text", "text": "Be brief."}]}
@@ -159,12 +167,12 @@ async def test_history_and_tools_as_lm_studio_has_them(
     assert tools["tools"][1]["function"]["parameters"] == TOOLS[1].parameters
 
 
-async def test_the_tools_of_the_product_are_handed_over_whole(
+async def test_the_products_tools_are_sent_completely(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
-    """Schemas may share their parts; the SDK would take that for a cycle."""
+    """The schemas share parts, which the SDK would take for a cycle."""
     tools = (*toolset(), *toolset(("acme", "other")))
-    await hear(provider, asked("plain", tools))
+    await record(provider, chat_request("plain", tools))
     sent = config(lmstudio)["llm.prediction.tools"]["tools"]
     assert [each["function"]["parameters"] for each in sent] == [t.parameters for t in tools]
 
@@ -172,34 +180,34 @@ async def test_the_tools_of_the_product_are_handed_over_whole(
 async def test_a_context_is_never_cut_silently(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
-    """Older turns are left out by us; what is too long all the same is an error, not a loss."""
+    """We drop older turns; a prompt that is still too long is an error and never loses text."""
     old = [Message(role, f"{role} " * 1000) for role in ("user", "assistant")]
     messages = (Message("system", "Be brief."), *old, Message("user", "Two?"))
-    await hear(provider, ModelRequest("small", messages, TOOLS))
+    await record(provider, ModelRequest("small", messages, TOOLS))
     assert [message["role"] for message in wire(lmstudio)] == ["system", "user"]
     assert config(lmstudio)["llm.prediction.contextOverflowPolicy"] == "stopAtLimit"
-    await hear(provider, ModelRequest("plain", messages, TOOLS))
+    await record(provider, ModelRequest("plain", messages, TOOLS))
     assert len(wire(lmstudio)) == 4
 
 
 async def test_tokens_are_counted(provider: LMStudioProvider, lmstudio: LMStudioStandIn) -> None:
-    events = [event async for event in provider.stream(asked("plain"))]
+    events = [event async for event in provider.stream(chat_request("plain"))]
     assert events[-1] == UsageReported(Usage(11, 7, 18))
 
 
 async def test_thinking_that_begins_and_ends_with_blank_lines(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
-    lmstudio.scripts["gaps"] = Script([[*think("\n\nhm\n"), *say("\n\nHello"), *end()]])
-    heard = await hear(provider, asked("gaps"))
-    assert (heard.text, heard.reasoning) == ("Hello", "hm\n")
+    lmstudio.scripts["gaps"] = PredictionScript([[*think("\n\nhm\n"), *say("\n\nHello"), *end()]])
+    recorded = await record(provider, chat_request("gaps"))
+    assert (recorded.text, recorded.reasoning) == ("Hello", "hm\n")
 
 
 @pytest.mark.filterwarnings("ignore::lmstudio.LMStudioUnknownMessageWarning")
-async def test_a_message_of_a_newer_version_is_passed_over(
+async def test_a_message_of_a_newer_version_is_ignored(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
-    assert (await hear(provider, asked("unknown-message"))).text == "Hello!"
+    assert (await record(provider, chat_request("unknown-message"))).text == "Hello!"
 
 
 ODD_FRAGMENTS: list[JSON] = [
@@ -221,58 +229,58 @@ ODD_FRAGMENTS: list[JSON] = [
     ],
     ids=json.dumps,
 )
-async def test_no_message_however_odd_is_a_bug(
+async def test_no_malformed_message_is_an_unhandled_error(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, message: JSON
 ) -> None:
-    lmstudio.scripts["odd"] = Script([[*say("Half an ans"), Send(message), Cut()]])
-    heard = await hear(provider, asked("odd"))
-    assert heard.text == "Half an ans"
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert heard.failure.retryable
+    lmstudio.scripts["odd"] = PredictionScript([[*say("Half an ans"), Send(message), Cut()]])
+    recorded = await record(provider, chat_request("odd"))
+    assert recorded.text == "Half an ans"
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert recorded.failure.retryable
 
 
 async def test_a_call_without_arguments_has_none(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     call = {"type": "function", "id": "1", "name": "VectorSearch"}
-    lmstudio.scripts["bare"] = Script(
+    lmstudio.scripts["bare"] = PredictionScript(
         [
             [Send({"type": "toolCallGenerationEnd", "toolCallRequest": call}), *end("toolCalls")],
             [*say("Done."), *end()],
         ]
     )
-    heard = await hear(provider, asked("bare"))
-    assert [result.call.arguments for result in heard.results] == [{}]
-    assert heard.text == "Done."
+    recorded = await record(provider, chat_request("bare"))
+    assert [result.call.arguments for result in recorded.results] == [{}]
+    assert recorded.text == "Done."
 
 
-async def test_a_server_that_dies_before_it_answers(
+async def test_a_server_that_ends_before_it_answers_is_an_error(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
-    lmstudio.scripts["dies"] = Script([[Cut()]])
-    failure = (await hear(provider, asked("dies"))).failure
+    lmstudio.scripts["dies"] = PredictionScript([[Cut()]])
+    failure = (await record(provider, chat_request("dies"))).failure
     assert failure.message == f"The connection to LM Studio at {lmstudio.url} failed or was cut."
     assert failure.retryable
 
 
-async def test_a_handshake_that_never_comes(
+async def test_a_missing_handshake_times_out(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("apps.lmstudio.sdk.CONNECT_SECONDS", 0.2)
     lmstudio.shakes_hands = False
     with pytest.raises(Unavailable, match="failed or was cut"):
-        [event async for event in provider.stream(asked("plain"))]
+        [event async for event in provider.stream(chat_request("plain"))]
 
 
 @pytest.mark.parametrize("way", ["close", "cancel"])
-async def test_leaving_stops_the_generation(
+async def test_closing_stops_the_generation(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, way: str
 ) -> None:
-    """The server is told, and hears the socket close: either stops it."""
-    lmstudio.scripts["forever"] = Script([[*say("Half an answer"), Stall()]])
+    """The server receives a cancel and the close of the socket; either stops the generation."""
+    lmstudio.scripts["forever"] = PredictionScript([[*say("Half an answer"), Stall()]])
 
     async def listen() -> None:
-        async with aclosing(run(provider, asked("forever"), 3)) as events:
+        async with aclosing(run(provider, chat_request("forever"), 3)) as events:
             while (await anext(events)).kind != "text":
                 pass
             if way == "cancel":
@@ -289,14 +297,14 @@ async def test_leaving_stops_the_generation(
     assert prediction.cancelled.is_set() or prediction.client_left.is_set()
 
 
-async def test_only_the_socket_that_is_needed_is_opened_and_without_certificates(
+async def test_one_socket_is_opened_and_no_certificates_are_read(
     provider: LMStudioProvider, lmstudio: LMStudioStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(*arguments: object, **more: object) -> None:
         raise AssertionError("certificates were read for a connection without TLS")
 
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", read)
-    await hear(provider, asked("plain"))
+    await record(provider, chat_request("plain"))
     assert lmstudio.opened == ["/llm"]
 
 
@@ -306,7 +314,7 @@ def environment_token(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-async def test_the_sdk_takes_no_token_from_the_environment(
+async def test_the_sdk_reads_no_token_from_the_environment(
     environment_token: None, provider: LMStudioProvider, lmstudio: LMStudioStandIn
 ) -> None:
     lmstudio.token = TOKEN

@@ -1,4 +1,4 @@
-"""Lists of models from servers that are not to be trusted: long, odd, slow."""
+"""Lists of models from untrusted servers: long, invalid, slow."""
 
 import asyncio
 import gzip
@@ -17,7 +17,7 @@ from tests.stand_ins.raw_server import RawStandIn, http
 
 pytestmark = pytest.mark.door
 
-Turn = Callable[..., None]
+Configure = Callable[..., None]
 
 
 def listing(*ids: object) -> bytes:
@@ -48,26 +48,26 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("reply", REFUSED)
-async def test_a_list_that_cannot_be_taken_is_said_so(reply: str, configure: Turn) -> None:
+async def test_an_unusable_list_is_reported(reply: str, configure: Configure) -> None:
     head, says = REFUSED[reply]
     with RawStandIn(head) as server:
         configure(openai_base_url=server.url)
         assert says in await refusal(OpenAIProvider())
 
 
-async def test_the_limit_on_replies_is_named(configure: Turn) -> None:
+async def test_the_limit_on_replies_is_named(configure: Configure) -> None:
     with RawStandIn(http(b"[" + b" " * 5_000)) as server:
         configure(openai_base_url=server.url, max_reply_bytes=2_000)
         assert "CODEINFO_MAX_REPLY_BYTES (2000)" in await refusal(OpenAIProvider())
 
 
-async def test_a_list_that_comes_drop_by_drop_is_given_up(configure: Turn) -> None:
+async def test_a_list_that_arrives_too_slowly_times_out(configure: Configure) -> None:
     with RawStandIn(http(b"["), b" ", 600, drips=0.1) as server:
         configure(openai_base_url=server.url)
         assert "does not answer in time" in await refusal(OpenAIProvider())
 
 
-async def test_models_that_no_page_could_name_are_left_out(configure: Turn) -> None:
+async def test_models_with_invalid_names_are_skipped(configure: Configure) -> None:
     ids = ["good", "x" * 300, "half \ud800", "nul \0", 7, None, *(f"m{n}" for n in range(5_000))]
     with RawStandIn(http(listing(*ids))) as server:
         configure(openai_base_url=server.url)
@@ -79,8 +79,8 @@ async def test_models_that_no_page_could_name_are_left_out(configure: Turn) -> N
 @pytest.mark.parametrize(
     "id", ["half \ud800", "nul \0", "x" * 100_000], ids=["half a character", "NUL", "long"]
 )
-async def test_the_page_and_the_api_stand_a_list_with_odd_names(
-    id: str, configure: Turn, async_client: AsyncClient, transactional_db: None
+async def test_the_page_and_the_api_accept_a_list_with_unusual_names(
+    id: str, configure: Configure, async_client: AsyncClient, transactional_db: None
 ) -> None:
     with RawStandIn(http(listing(id, "good"))) as server:
         configure(openai_base_url=server.url, chat_provider="openai")
@@ -91,7 +91,7 @@ async def test_the_page_and_the_api_stand_a_list_with_odd_names(
     assert len(page.content) < 50_000
 
 
-async def test_models_of_lm_studio_are_bounded_alike(lmstudio: LMStudioStandIn) -> None:
+async def test_the_number_of_lm_studio_models_is_limited(lmstudio: LMStudioStandIn) -> None:
     odd = llm("shown") | {"displayName": "y" * 100_000, "sizeBytes": 10**4_000}
     keys = ["x" * 300, "half \ud800", *(f"m{n}" for n in range(1_500))]
     lmstudio.models = [odd, *map(llm, keys)]
@@ -101,12 +101,12 @@ async def test_models_of_lm_studio_are_bounded_alike(lmstudio: LMStudioStandIn) 
     assert len(models[0].display_name) <= 200
 
 
-async def test_a_list_of_lm_studio_that_is_too_long_is_said_so(lmstudio: LMStudioStandIn) -> None:
+async def test_a_too_long_list_of_lm_studio_is_reported(lmstudio: LMStudioStandIn) -> None:
     lmstudio.listing = json.dumps({"pad": "x" * 9_000_000})
     assert "8000000 bytes" in await refusal(LMStudioProvider())
 
 
-async def test_the_status_page_stands_an_odd_lm_studio(
+async def test_the_status_page_accepts_malformed_model_entries(
     lmstudio: LMStudioStandIn, async_client: AsyncClient
 ) -> None:
     odd = llm("shown") | {"displayName": "y" * 100_000, "sizeBytes": 10**4_000}
@@ -122,8 +122,8 @@ async def test_the_status_page_stands_an_odd_lm_studio(
     [http(b"x" * 10_000_000), http(b"[" * 100_000), http(b"1" * 5_000)],
     ids=["long", "nested", "a long number"],
 )
-async def test_a_greeting_that_cannot_be_taken_is_no_lm_studio(
-    reply: bytes, configure: Turn, transactional_db: None
+async def test_an_invalid_greeting_is_not_lm_studio(
+    reply: bytes, configure: Configure, transactional_db: None
 ) -> None:
     with RawStandIn(reply) as server:
         configure(lmstudio_base_url=server.url)

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server that is not to be trusted: long lines, long answers, odd values."""
+"""Limits for an untrusted OpenAI-compatible server: long lines, long answers, invalid values."""
 
 import gzip
 import json
@@ -12,22 +12,22 @@ import pytest
 
 from apps.agents.events import ToolCallRequested
 from apps.agents.providers.openai import OpenAIProvider
-from apps.agents.providers.openai_frames import Round
-from tests.agents.cast import Heard, asked, hear
+from apps.agents.providers.openai_frames import CompletionDecoder
+from tests.agents.fakes import RecordedAnswer, chat_request, record
 from tests.stand_ins.openai_scripts import Raw, Script, call, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.stand_ins.raw_server import RawStandIn, http
 
 pytestmark = pytest.mark.door
 
-Turn = Callable[..., None]
+Configure = Callable[..., None]
 STREAM = "text/event-stream"
 HALF = b'data: {"choices": [{"delta": {"content": "Half"}}]}\n\n'
 
 
-async def answer(configure: Turn, server: RawStandIn) -> Heard:
+async def answer(configure: Configure, server: RawStandIn) -> RecordedAnswer:
     configure(openai_base_url=f"{server.url}/v1")
-    return await hear(OpenAIProvider(), asked("m"))
+    return await record(OpenAIProvider(), chat_request("m"))
 
 
 @pytest.mark.parametrize(
@@ -35,16 +35,16 @@ async def answer(configure: Turn, server: RawStandIn) -> Heard:
     [b"x" * 1_000, b"data: x\n", b": still here\n", b"event: x\r\n", b"data: x\r"],
     ids=["one line", "many lines of data", "comments", "other lines", "carriage returns"],
 )
-async def test_an_event_past_its_limit_ends_the_answer_and_keeps_what_was_said(
-    piece: bytes, configure: Turn
+async def test_an_event_past_its_limit_ends_the_answer_and_keeps_the_text_so_far(
+    piece: bytes, configure: Configure
 ) -> None:
     configure(max_frame_bytes=50_000)
     with RawStandIn(http(HALF, 200, STREAM), piece, 1_000_000) as server:
-        heard = await answer(configure, server)
+        recorded = await answer(configure, server)
         assert server.client_left.wait(30)
-    assert heard.text == "Half"
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_FRAME_BYTES (50000)" in heard.failure.message
+    assert recorded.text == "Half"
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "CODEINFO_MAX_FRAME_BYTES (50000)" in recorded.failure.message
 
 
 @pytest.mark.parametrize(
@@ -52,28 +52,28 @@ async def test_an_event_past_its_limit_ends_the_answer_and_keeps_what_was_said(
     [b"data: {}\n\n", b": still here\n\n", b"data: {}\r\n\r\n", b"\n"],
     ids=["empty frames", "comments", "carriage returns", "blank lines"],
 )
-async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_what_was_said(
-    event: bytes, configure: Turn
+async def test_a_reply_past_its_limit_ends_the_answer_and_keeps_the_text_so_far(
+    event: bytes, configure: Configure
 ) -> None:
     configure(max_frame_bytes=50_000, max_reply_bytes=500_000)
     with RawStandIn(http(HALF, 200, STREAM), event * 1_000, 1_000_000) as server:
-        heard = await answer(configure, server)
+        recorded = await answer(configure, server)
         assert server.client_left.wait(30)
-    assert heard.text == "Half"
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert "CODEINFO_MAX_REPLY_BYTES (500000)" in heard.failure.message
+    assert recorded.text == "Half"
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "CODEINFO_MAX_REPLY_BYTES (500000)" in recorded.failure.message
 
 
 @pytest.mark.parametrize("ends", [b"\n\n", b"\r\n\r\n", b"\r\r"])
-async def test_events_within_the_limit_are_all_heard_wherever_they_are_split(
-    ends: bytes, configure: Turn
+async def test_events_within_the_limit_are_all_received_wherever_they_are_split(
+    ends: bytes, configure: Configure
 ) -> None:
     configure(max_frame_bytes=1_000)
     frame = b'data: {"choices": [{"delta": {"content": "%b"}}]}' % (b"x" * 900) + ends
     done = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}' + ends
     with RawStandIn(http(frame * 200 + done, 200, STREAM)) as server:
-        heard = await answer(configure, server)
-    assert (len(heard.text), heard.end.kind) == (180_000, "finished")
+        recorded = await answer(configure, server)
+    assert (len(recorded.text), recorded.end.kind) == (180_000, "finished")
 
 
 MEMORY = """
@@ -84,20 +84,20 @@ django.setup()
 from dataclasses import replace
 from django.conf import settings
 from apps.agents.providers.openai import OpenAIProvider
-from tests.agents.cast import asked, hear
-def ask(url):
+from tests.agents.fakes import chat_request, record
+def measure(url):
     settings.CONFIG = replace(settings.CONFIG, openai_base_url=url)
-    return asyncio.run(hear(OpenAIProvider(), asked("m")))
-ask(sys.argv[1])
+    return asyncio.run(record(OpenAIProvider(), chat_request("m")))
+measure(sys.argv[1])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-heard = ask(sys.argv[2])
+recorded = measure(sys.argv[2])
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-print(grown // 1024, len(heard.text), heard.failure.message)
+print(grown // 1024, len(recorded.text), recorded.failure.message)
 """
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_a_line_of_200_mb_is_not_kept_in_memory(status: int) -> None:
+def test_a_line_of_200_mb_is_not_held_in_memory(status: int) -> None:
     with (
         RawStandIn(http(HALF, 200, STREAM)) as short,
         RawStandIn(http(HALF, status, STREAM), b"x" * 65_536, 3_200) as long,
@@ -110,34 +110,32 @@ def test_a_line_of_200_mb_is_not_kept_in_memory(status: int) -> None:
             timeout=120,
             check=True,
         )
-    grown, said, message = done.stdout.strip().split(" ", 2)
+    grown, size, message = done.stdout.strip().split(" ", 2)
     assert int(grown) < 60, "megabytes"
-    assert int(said) == (4 if status == 200 else 0)
+    assert int(size) == (4 if status == 200 else 0)
     assert "CODEINFO_MAX_FRAME_BYTES (1000000)" in message or status == 500
 
 
 @pytest.mark.parametrize("status", [200, 401, 500])
-async def test_a_compressed_answer_is_refused_before_it_is_unpacked(
-    status: int, configure: Turn
+async def test_a_compressed_answer_is_refused_before_decompression(
+    status: int, configure: Configure
 ) -> None:
     bomb = gzip.compress(b"\0" * 300_000_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with RawStandIn(http(bomb, status, STREAM, "Content-Encoding: gzip")) as server:
-        heard = await answer(configure, server)
+        recorded = await answer(configure, server)
         assert b"accept-encoding: identity" in server.requests[0].lower()
-    assert "compressed" in heard.failure.message
+    assert "compressed" in recorded.failure.message
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
 @pytest.mark.parametrize("charset", ["zlib", "bz2", "idna", "punycode", "utf-7", "nonsense"])
-async def test_the_charset_of_an_error_is_not_the_servers_to_choose(
-    charset: str, configure: Turn
-) -> None:
+async def test_the_charset_of_an_error_body_is_ignored(charset: str, configure: Configure) -> None:
     body = json.dumps({"error": {"message": "no room left"}}).encode()
     with RawStandIn(http(body, 500, f"application/json; charset={charset}")) as server:
-        heard = await answer(configure, server)
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert "no room left" in heard.failure.message
+        recorded = await answer(configure, server)
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "no room left" in recorded.failure.message
 
 
 @pytest.mark.parametrize(
@@ -145,18 +143,16 @@ async def test_the_charset_of_an_error_is_not_the_servers_to_choose(
     ["[" * 100_000, "[" * 900 + "]" * 900, "1" * 5_000, '{"usage": {"prompt_tokens": 1e999}}'],
     ids=["open brackets", "many levels", "a long number", "an infinite number"],
 )
-async def test_json_that_cannot_be_read_is_a_provider_error(
-    value: str, server: OpenAIStandIn
-) -> None:
+async def test_invalid_json_is_a_provider_error(value: str, server: OpenAIStandIn) -> None:
     frame = f'data: {{"choices": [], "usage": {{"prompt_tokens": {value}}}}}\n\n'
     server.scripts["odd"] = Script([[*say("Half"), Raw(frame.encode()), *say("!"), *end()]])
-    heard = await hear(OpenAIProvider(), asked("odd"))
-    assert heard.text.startswith("Half")
-    assert heard.end.kind == "finished" or heard.failure.code == "PROVIDER_ERROR"
+    recorded = await record(OpenAIProvider(), chat_request("odd"))
+    assert recorded.text.startswith("Half")
+    assert recorded.end.kind == "finished" or recorded.failure.code == "PROVIDER_ERROR"
 
 
 def calls_of(frames: list[dict[str, Any]]) -> list[Any]:
-    made = Round()
+    made = CompletionDecoder()
     for frame in frames:
         made.feed({"choices": [{"delta": frame}]})
     made.feed({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
@@ -167,7 +163,7 @@ def piece(**parts: Any) -> dict[str, Any]:
     return {"tool_calls": [parts]}
 
 
-def test_a_crowd_of_calls_is_not_kept() -> None:
+def test_calls_beyond_the_limit_are_dropped() -> None:
     frames = [
         piece(index=n, id=f"c{n}", function={"name": "f", "arguments": "{}"}) for n in range(20_000)
     ]
@@ -176,7 +172,7 @@ def test_a_crowd_of_calls_is_not_kept() -> None:
     assert [call.id for call in calls[:17]] == [f"c{n}" for n in range(17)]
 
 
-def test_arguments_in_endless_pieces_are_cut_and_marked() -> None:
+def test_arguments_in_endless_fragments_are_cut_and_marked() -> None:
     first = piece(index=0, id="c", function={"name": "f", "arguments": '{"query": "'})
     frames = [first, *[piece(index=0, function={"arguments": "x" * 10_000})] * 5_000]
     (made,) = calls_of(frames)
@@ -184,14 +180,14 @@ def test_arguments_in_endless_pieces_are_cut_and_marked() -> None:
     assert len(str(made.arguments)) < 1_000
 
 
-def test_a_name_in_endless_pieces_is_cut() -> None:
+def test_a_name_in_endless_fragments_is_cut() -> None:
     frames = [piece(index=0, id="i" * 10_000, function={"name": f"{n:04}"}) for n in range(9_000)]
     (made,) = calls_of(frames)
     assert max(len(made.name), len(made.id)) < 300
 
 
 @pytest.mark.parametrize("depth", [70, 400, 900, 10_000])
-def test_arguments_that_are_nested_too_deeply_are_told_to_the_model(depth: int) -> None:
+def test_too_deeply_nested_arguments_are_reported_to_the_model(depth: int) -> None:
     arguments = '{"query": ' + "[" * depth + "]" * depth + "}"
     frames = [piece(index=0, id="c", function={"name": "f", "arguments": arguments})]
     (made,) = calls_of(frames)
@@ -199,13 +195,13 @@ def test_arguments_that_are_nested_too_deeply_are_told_to_the_model(depth: int) 
     assert made.arguments == {}
 
 
-async def test_long_arguments_are_told_to_the_model_and_the_answer_goes_on(
+async def test_too_long_arguments_are_reported_to_the_model_and_the_answer_continues(
     server: OpenAIStandIn,
 ) -> None:
     long = [*call("VectorSearch", {"query": "x" * 100_000}), *end("tool_calls")]
     server.scripts["wordy"] = Script([long, [*say("I see."), *end()]])
-    heard = await hear(OpenAIProvider(), asked("wordy"))
-    assert heard.results[0].error_code == "VALIDATION_FAILED"
-    assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (heard.results[0].error_message or "")
-    assert heard.text == "I see."
+    recorded = await record(OpenAIProvider(), chat_request("wordy"))
+    assert recorded.results[0].error_code == "VALIDATION_FAILED"
+    assert "CODEINFO_MAX_TOOL_ARGUMENT_BYTES (32000)" in (recorded.results[0].error_message or "")
+    assert recorded.text == "I see."
     assert len(json.dumps(server.chats[-1].body["messages"])) < 10_000

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server: whether it can be used, what is missing, what it is sent."""
+"""The provider for OpenAI-compatible servers: availability, errors and requests."""
 
 import asyncio
 import socket
@@ -12,14 +12,14 @@ from apps.agents.messages import Message, ToolCall, ToolResult
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.openai import OpenAIProvider
 from apps.core.errors import Unavailable
-from tests.agents.cast import asked, hear
+from tests.agents.fakes import chat_request, record
 from tests.stand_ins.openai_scripts import Delta, Script, Stall, Status, end, say
 from tests.stand_ins.openai_server import EMBEDDING_MODEL, OpenAIStandIn, frame
 
 pytestmark = pytest.mark.door
 
 SECRET = "sk-canary-4711"
-Turn = Callable[..., None]
+Configure = Callable[..., None]
 
 
 async def reason() -> str:
@@ -29,7 +29,7 @@ async def reason() -> str:
     return available.reason or ""
 
 
-async def test_it_offers_the_models_that_can_chat(server: OpenAIStandIn) -> None:
+async def test_it_lists_the_chat_models(server: OpenAIStandIn) -> None:
     server.models = ["llama-3", EMBEDDING_MODEL, "nomic-embed-text", "whisper-1", "BAAI/bge-m3"]
     server.models += ["gte-qwen2", "qwen3-reranker", "all-MiniLM-L6-v2", "qwen3-coder"]
     keys = [model.key for model in await OpenAIProvider().models()]
@@ -43,14 +43,14 @@ async def test_it_is_available_when_the_server_answers(server: OpenAIStandIn) ->
     assert available.reason is None
 
 
-async def test_the_server_is_not_asked_again_at_once(server: OpenAIStandIn) -> None:
+async def test_the_model_list_is_cached(server: OpenAIStandIn) -> None:
     provider = OpenAIProvider()
     await provider.availability()
     await provider.models()
     assert len(server.exchanges) == 1
 
 
-async def test_a_crowd_shares_one_question_to_the_server(server: OpenAIStandIn) -> None:
+async def test_many_callers_share_one_request_to_the_server(server: OpenAIStandIn) -> None:
     provider = OpenAIProvider()
     leaving = asyncio.create_task(provider.availability())
     crowd = asyncio.gather(*(provider.models() for _ in range(50)))
@@ -60,7 +60,7 @@ async def test_a_crowd_shares_one_question_to_the_server(server: OpenAIStandIn) 
     assert len(server.exchanges) == 1
 
 
-async def test_another_server_is_asked_anew(server: OpenAIStandIn, configure: Turn) -> None:
+async def test_another_server_is_queried_again(server: OpenAIStandIn, configure: Configure) -> None:
     provider = OpenAIProvider()
     await provider.models()
     with OpenAIStandIn() as other:
@@ -69,22 +69,22 @@ async def test_another_server_is_asked_anew(server: OpenAIStandIn, configure: Tu
         assert [model.key for model in await provider.models()] == ["other"]
 
 
-async def test_without_an_address_it_says_what_to_set() -> None:
+async def test_without_an_address_the_reason_names_the_variable() -> None:
     assert "Set CODEINFO_OPENAI_BASE_URL" in await reason()
 
 
-async def test_it_says_when_nothing_answers(configure: Turn) -> None:
+async def test_a_server_that_is_not_running_is_reported(configure: Configure) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     configure(openai_base_url=f"http://user:{SECRET}@127.0.0.1:{port}/v1")
     assert await reason() == f"Nothing answers at http://127.0.0.1:{port}."
-    heard = await hear(OpenAIProvider(), asked("m"))
-    assert SECRET not in heard.failure.message
-    assert heard.failure.retryable
+    recorded = await record(OpenAIProvider(), chat_request("m"))
+    assert SECRET not in recorded.failure.message
+    assert recorded.failure.retryable
 
 
-async def test_it_says_when_the_key_is_missing_or_wrong(configure: Turn) -> None:
+async def test_a_missing_or_wrong_key_is_reported(configure: Configure) -> None:
     with OpenAIStandIn(key="right") as server:
         configure(openai_base_url=server.url)
         assert "set CODEINFO_OPENAI_API_KEY" in await reason()
@@ -95,75 +95,77 @@ async def test_it_says_when_the_key_is_missing_or_wrong(configure: Turn) -> None
 
 
 @pytest.mark.parametrize("key", ["schlüssel", "a\nb"])
-async def test_a_key_that_cannot_be_one_is_said_so(key: str, configure: Turn) -> None:
+async def test_an_invalid_key_is_reported(key: str, configure: Configure) -> None:
     configure(openai_base_url="http://127.0.0.1:9/v1", openai_api_key=key)
     assert "CODEINFO_OPENAI_API_KEY" in await reason()
 
 
-async def test_an_address_without_v1_is_suspected(server: OpenAIStandIn, configure: Turn) -> None:
+async def test_an_address_without_v1_is_suspected(
+    server: OpenAIStandIn, configure: Configure
+) -> None:
     configure(openai_base_url=server.url.removesuffix("/v1"))
     assert "end in /v1?" in await reason()
 
 
-async def test_a_server_without_chat_models_says_so(server: OpenAIStandIn) -> None:
+async def test_a_server_without_chat_models_is_reported(server: OpenAIStandIn) -> None:
     server.models = [EMBEDDING_MODEL]
     assert "offers no chat model" in await reason()
 
 
-async def test_something_else_on_that_port_is_no_server(configure: Turn) -> None:
+async def test_another_service_on_the_port_is_reported(configure: Configure) -> None:
     with OpenAIStandIn() as server:
         configure(openai_base_url=server.url.replace("/v1", "/elsewhere"))
         assert "no list of models there" in await reason()
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 429, 500])
-async def test_the_key_is_nowhere_in_what_is_said_or_logged(
-    code: int, server: OpenAIStandIn, configure: Turn, caplog: pytest.LogCaptureFixture
+async def test_the_key_is_never_shown_or_logged(
+    code: int, server: OpenAIStandIn, configure: Configure, caplog: pytest.LogCaptureFixture
 ) -> None:
     configure(openai_api_key=SECRET)
     server.scripts["echo"] = Script([[Status(code, f"Your key {SECRET} is no good.")]])
     with caplog.at_level("DEBUG"):
         assert await OpenAIProvider().models()
-        heard = await hear(OpenAIProvider(), asked("echo"))
+        recorded = await record(OpenAIProvider(), chat_request("echo"))
     assert server.chats[0].headers["authorization"] == f"Bearer {SECRET}"
-    assert SECRET not in heard.failure.message
+    assert SECRET not in recorded.failure.message
     assert caplog.records
     assert SECRET not in "".join(str(vars(record)) for record in caplog.records)
 
 
-async def test_a_long_error_is_cut_and_put_on_one_line(server: OpenAIStandIn) -> None:
+async def test_a_long_error_is_truncated_and_put_on_one_line(server: OpenAIStandIn) -> None:
     server.scripts["wordy"] = Script([[Status(500, "word\n" * 500)]])
-    heard = await hear(OpenAIProvider(), asked("wordy"))
-    assert len(heard.failure.message) < 400
-    assert "\n" not in heard.failure.message
+    recorded = await record(OpenAIProvider(), chat_request("wordy"))
+    assert len(recorded.failure.message) < 400
+    assert "\n" not in recorded.failure.message
 
 
-async def test_no_quota_is_not_worth_another_try(server: OpenAIStandIn) -> None:
+async def test_an_exceeded_quota_is_not_retryable(server: OpenAIStandIn) -> None:
     server.scripts["poor"] = Script([[Status(429, error="insufficient_quota")]])
-    heard = await hear(OpenAIProvider(), asked("poor"))
-    assert "no quota left" in heard.failure.message
-    assert not heard.failure.retryable
+    recorded = await record(OpenAIProvider(), chat_request("poor"))
+    assert "no quota left" in recorded.failure.message
+    assert not recorded.failure.retryable
 
 
 async def test_a_redirect_is_not_followed(server: OpenAIStandIn) -> None:
     with OpenAIStandIn() as elsewhere:
         to = ("Location", f"{elsewhere.url}/chat/completions")
         server.scripts["moved"] = Script([[Status(307, "moved", (to,))]])
-        heard = await hear(OpenAIProvider(), asked("moved"))
-        assert heard.failure.retryable is False
+        recorded = await record(OpenAIProvider(), chat_request("moved"))
+        assert recorded.failure.retryable is False
         assert elsewhere.exchanges == []
 
 
-async def test_nothing_is_asked_twice_after_a_failure(server: OpenAIStandIn) -> None:
-    await hear(OpenAIProvider(), asked("status-500"))
+async def test_a_failed_request_is_not_repeated(server: OpenAIStandIn) -> None:
+    await record(OpenAIProvider(), chat_request("status-500"))
     assert len(server.chats) == 1
 
 
-async def test_token_counts_are_asked_for_once_where_they_are_refused(
+async def test_refused_token_counts_are_requested_once(
     server: OpenAIStandIn,
 ) -> None:
     for _ in range(2):
-        assert (await hear(OpenAIProvider(), asked("no-usage"))).text == "Hello!"
+        assert (await record(OpenAIProvider(), chat_request("no-usage"))).text == "Hello!"
     asked_for = ["stream_options" in exchange.body for exchange in server.chats]
     assert asked_for == [True, False, False]
 
@@ -183,8 +185,8 @@ async def test_a_conversation_is_sent_with_its_tools_and_results(server: OpenAIS
         Message("assistant", "Here."),
         Message("user", "Second?"),
     )
-    request = ModelRequest("plain", history, asked("plain").tools)
-    await hear(OpenAIProvider(), request)
+    request = ModelRequest("plain", history, chat_request("plain").tools)
+    await record(OpenAIProvider(), request)
     function = {"name": "VectorSearch", "arguments": '{"query": "retry"}'}
     assert sent(server) == [
         {"role": "system", "content": "Be brief."},
@@ -206,44 +208,44 @@ async def test_a_conversation_is_sent_with_its_tools_and_results(server: OpenAIS
     assert names == ["ListIngestedRepositories", "VectorSearch"]
 
 
-async def test_a_long_history_is_cut_to_what_the_server_may_take(
-    server: OpenAIStandIn, configure: Turn
+async def test_a_long_history_is_cut_to_the_configured_context(
+    server: OpenAIStandIn, configure: Configure
 ) -> None:
     configure(openai_context=1_000)
     old = [Message("user", "old? " * 100), Message("assistant", "old. " * 100)]
     request = ModelRequest("plain", (Message("system", "s"), *old, Message("user", "new?")))
-    await hear(OpenAIProvider(), request)
+    await record(OpenAIProvider(), request)
     assert [message["content"] for message in sent(server)] == ["s", "new?"]
 
 
-async def test_without_tools_none_are_mentioned(server: OpenAIStandIn) -> None:
-    await hear(OpenAIProvider(), asked("plain", ()))
+async def test_without_tools_the_body_has_no_tools(server: OpenAIStandIn) -> None:
+    await record(OpenAIProvider(), chat_request("plain", ()))
     assert "tools" not in server.chats[-1].body
 
 
-async def test_a_model_that_thinks_unseen_is_given_the_longer_time(
-    server: OpenAIStandIn, configure: Turn
+async def test_a_frame_without_content_starts_the_idle_timeout(
+    server: OpenAIStandIn, configure: Configure
 ) -> None:
-    """Frames that show nothing count: only silence on the wire uses up the patience."""
+    """Frames without content also count as events; after one, the idle timeout applies."""
     configure(first_byte_seconds=600.0, idle_seconds=0.2)
     server.scripts["thinker"] = Script([[Delta({"role": "assistant", "content": ""}), Stall()]])
-    heard = await hear(OpenAIProvider(), asked("thinker"))
-    assert heard.failure.code == "PROVIDER_TIMEOUT"
+    recorded = await record(OpenAIProvider(), chat_request("thinker"))
+    assert recorded.failure.code == "PROVIDER_TIMEOUT"
 
 
-async def test_models_raises_what_availability_says(configure: Turn) -> None:
+async def test_models_raises_the_reason_of_availability(configure: Configure) -> None:
     with pytest.raises(Unavailable) as raised:
         await OpenAIProvider().models()
     assert raised.value.code == "PROVIDER_UNAVAILABLE"
     assert raised.value.retryable is False
 
 
-async def test_a_hang_up_after_the_end_does_no_harm(server: OpenAIStandIn) -> None:
+async def test_a_closed_connection_after_the_end_is_no_error(server: OpenAIStandIn) -> None:
     script = Script([[*say("Hello!"), *end()]])
     whole = sum(len(piece) for piece in _frames(script))
     server.scripts["brusque"] = Script(script.rounds, cut_after=whole - 1)
-    heard = await hear(OpenAIProvider(), asked("brusque"))
-    assert heard.end.kind == "finished"
+    recorded = await record(OpenAIProvider(), chat_request("brusque"))
+    assert recorded.end.kind == "finished"
 
 
 def _frames(script: Script) -> list[bytes]:
@@ -252,12 +254,12 @@ def _frames(script: Script) -> list[bytes]:
     return [frame(step, "brusque") for step in steps]
 
 
-async def test_a_name_and_password_in_the_address_go_with_every_request(
-    configure: Turn,
+async def test_credentials_in_the_address_are_sent_with_every_request(
+    configure: Configure,
 ) -> None:
     with OpenAIStandIn() as server:
         configure(openai_base_url=server.url.replace("://", "://me:p%40ss@"))
-        await hear(OpenAIProvider(), asked("plain"))
+        await record(OpenAIProvider(), chat_request("plain"))
         await OpenAIProvider().models()
         basic = "Basic " + b64encode(b"me:p@ss").decode()
         paths = [(e.path, e.headers["authorization"]) for e in server.exchanges]

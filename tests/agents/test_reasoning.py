@@ -1,4 +1,4 @@
-"""Thinking between markers is told apart from text, however the stream is cut."""
+"""Separation of reasoning and text, for any fragments of the stream."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ HARMONY_FINAL = "<|start|>assistant<|channel|>final<|message|>"
 
 
 def parsed(*pieces: str) -> tuple[str, str]:
-    """(text, thinking) of a round that arrives in these pieces."""
+    """Return (text, reasoning) of a round that arrives in these fragments."""
     parser = MarkerParser()
     deltas = [delta for piece in pieces for delta in parser.feed(piece)] + parser.flush()
     text = "".join(d.text for d in deltas if isinstance(d, TextDelta))
@@ -20,7 +20,7 @@ def parsed(*pieces: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("said", "text", "thinking"),
+    ("source", "text", "thinking"),
     [
         ("Hello", "Hello", ""),
         ("<think>hm</think>Hello", "Hello", "hm"),
@@ -36,15 +36,15 @@ def parsed(*pieces: str) -> tuple[str, str]:
         ("  indented", "  indented", ""),
     ],
 )
-def test_each_side_gets_its_own(said: str, text: str, thinking: str) -> None:
-    assert parsed(said) == (text, thinking)
+def test_reasoning_and_text_are_separated(source: str, text: str, thinking: str) -> None:
+    assert parsed(source) == (text, thinking)
 
 
 @pytest.mark.parametrize("marker", MARKERS)
 def test_a_marker_split_at_any_position_never_leaks(marker: str) -> None:
-    said = f"before {marker}after"
-    for position in range(len(said) + 1):
-        text, thinking = parsed(said[:position], said[position:])
+    source = f"before {marker}after"
+    for position in range(len(source) + 1):
+        text, thinking = parsed(source[:position], source[position:])
         assert text + thinking == "before after", position
 
 
@@ -57,30 +57,30 @@ PIECES = st.one_of(
 
 
 @given(st.lists(PIECES, max_size=12).map("".join), st.data())
-def test_where_the_text_is_cut_makes_no_difference(said: str, data: st.DataObject) -> None:
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=8)))
-    edges = [0, *cuts, len(said)]
-    pieces = [said[a:b] for a, b in zip(edges, edges[1:], strict=False)]
-    assert parsed(*pieces) == parsed(said) == parsed(*said)
+def test_fragment_boundaries_make_no_difference(source: str, data: st.DataObject) -> None:
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(source)), max_size=8)))
+    edges = [0, *cuts, len(source)]
+    pieces = [source[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    assert parsed(*pieces) == parsed(source) == parsed(*source)
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))
-def test_no_whole_marker_of_the_text_survives_as_it_was(said: str) -> None:
-    text, thinking = parsed(said)
-    # What is left may form a new marker where one was taken out; it never holds more characters.
-    assert len(text) + len(thinking) <= len(said)
-    if not any(marker in said for marker in MARKERS):
-        assert (text, thinking) == (said, "")
+def test_no_complete_marker_is_emitted(source: str) -> None:
+    text, thinking = parsed(source)
+    # The remaining text may form a new marker where one was removed; it never gets longer.
+    assert len(text) + len(thinking) <= len(source)
+    if not any(marker in source for marker in MARKERS):
+        assert (text, thinking) == (source, "")
 
 
-def test_text_is_told_at_once_unless_it_may_become_a_marker() -> None:
+def test_text_is_emitted_at_once_unless_it_may_become_a_marker() -> None:
     parser = MarkerParser()
     assert parser.feed("Hello, wor") == [TextDelta("Hello, wor")]
     assert parser.feed("ld <thi") == [TextDelta("ld ")]
     assert parser.feed("rd") == [TextDelta("<third")]
 
 
-def test_thinking_from_its_own_field_is_followed_by_text() -> None:
+def test_reasoning_from_a_separate_field_is_followed_by_text() -> None:
     parser = MarkerParser()
-    said = [*parser.feed("<think>a"), *parser.reasoning("b"), *parser.feed("X"), *parser.flush()]
-    assert said == [ReasoningDelta("a"), ReasoningDelta("b"), TextDelta("X")]
+    source = [*parser.feed("<think>a"), *parser.reasoning("b"), *parser.feed("X"), *parser.flush()]
+    assert source == [ReasoningDelta("a"), ReasoningDelta("b"), TextDelta("X")]

@@ -1,4 +1,4 @@
-"""Which providers there are and which one a page begins with."""
+"""The registry of providers, and the one that pages preselect."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ def test_each_provider_is_found_by_its_id() -> None:
     assert all(get_provider(id).id == id for id in providers())
 
 
-def test_an_unknown_provider_is_refused_with_those_there_are() -> None:
+def test_an_unknown_provider_is_refused_with_the_list_of_providers() -> None:
     with pytest.raises(
         InvalidInput, match='provider must be one of: "openai", "lmstudio", "codex", "builtin"'
     ) as raised:
@@ -33,7 +33,7 @@ async def test_a_server_that_answers_is_preferred(server: OpenAIStandIn) -> None
     assert await preselected() == "openai"
 
 
-async def test_the_configured_provider_is_preselected_even_if_it_is_away(
+async def test_the_configured_provider_is_preselected_even_if_it_is_unavailable(
     configure: Callable[..., None], server: OpenAIStandIn
 ) -> None:
     configure(chat_provider="builtin")
@@ -42,7 +42,7 @@ async def test_the_configured_provider_is_preselected_even_if_it_is_away(
     assert await preselected() == "openai"
 
 
-async def test_every_unavailable_provider_says_why() -> None:
+async def test_every_unavailable_provider_gives_a_reason() -> None:
     for provider in providers().values():
         available = await provider.availability()
         assert available.available or available.reason

@@ -1,4 +1,4 @@
-"""What an answer leaves behind, whoever gave it: the turn that is stored is the turn shown."""
+"""The stored turn equals the shown turn, for every provider."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,11 +13,11 @@ from apps.conversations.renderers import sse
 from apps.conversations.renderers.json import RunFrames
 from apps.conversations.stream import RunLog, live_runs
 from apps.conversations.types import StartTurn
-from tests.agents.cast import QUESTION
+from tests.agents.fakes import QUESTION
 from tests.agents.rigs import RIGS
-from tests.agents.rigs.base import Play, Rig, Stage
+from tests.agents.rigs.base import Backend, Rig, Scenario
+from tests.agents.test_conformance import backend as backend
 from tests.agents.test_conformance import cases, each_rig
-from tests.agents.test_conformance import stage as stage
 from tests.support.chat import ended
 from tests.support.chat import nothing_left_running as nothing_left_running
 
@@ -28,13 +28,13 @@ STATUS = {"finished": "ok", "PROVIDER_ERROR": "failed", "PROVIDER_TIMEOUT": "fai
 
 @pytest.fixture(autouse=True)
 def tools_of_the_cast(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    play = request.node.callspec.params.get("play")
-    offered = play.offered if play else RIGS[0].plays[0].offered
-    monkeypatch.setattr(runner, "toolset", lambda *limits: offered)
+    scenario = request.node.callspec.params.get("scenario")
+    tools_offered = scenario.tools_offered if scenario else RIGS[0].scenarios[0].tools_offered
+    monkeypatch.setattr(runner, "toolset", lambda *limits: tools_offered)
 
 
-async def begun(rig: Rig, play: Play) -> RunLog:
-    return await runner.start(StartTurn("c1", QUESTION, rig.provider, play.model))
+async def begun(rig: Rig, scenario: Scenario) -> RunLog:
+    return await runner.start(StartTurn("c1", QUESTION, rig.provider, scenario.model))
 
 
 async def stored(log: RunLog) -> Turn:
@@ -42,17 +42,17 @@ async def stored(log: RunLog) -> Turn:
 
 
 @cases(
-    lambda rig, play: (
-        (not rig.slow or play.end == "finished" or play.text)
-        # Many tokens are many tokens, whoever says them.
-        and (play.scene != "10,000 tokens" or rig.provider == "openai")
+    lambda rig, scenario: (
+        (not rig.slow or scenario.end == "finished" or scenario.text)
+        # One provider with many tokens is enough.
+        and (scenario.kind != "10,000 tokens" or rig.provider == "openai")
     )
 )
-async def test_a_turn_is_stored_as_it_was_shown(rig: Rig, stage: Stage, play: Play) -> None:
-    log = await begun(rig, play)
+async def test_a_turn_is_stored_as_shown(rig: Rig, backend: Backend, scenario: Scenario) -> None:
+    log = await begun(rig, scenario)
     await ended(log)
     turn = await stored(log)
-    assert turn.status == STATUS[play.end]
+    assert turn.status == STATUS[scenario.end]
     assert turn.parts == log.transcript.parts
     shown = [envelope.event for envelope in log.envelopes]
     assert [type(event) for event in shown if isinstance(event, Terminal)] == [type(shown[-1])]
@@ -63,15 +63,17 @@ async def test_a_turn_is_stored_as_it_was_shown(rig: Rig, stage: Stage, play: Pl
 
 
 def assert_wires_agree(log: RunLog, turn: Turn) -> None:
-    """Both wires have told the same text, in order, and ended once."""
+    """Assert that both event streams have the same text, in order, and one end."""
     frames = list(RunFrames(log).events(log.envelopes))
     deltas = [f["delta"] for f in frames if f["type"] == "assistant_delta"]
     finals = [f["status"] for f in frames if f["type"] == "turn_final"]
     assert ("".join(deltas), finals) == (content(turn.parts), [turn.status])
-    told = [m for e in log.envelopes for m in sse.messages(e.event, log.transcript)]
-    tokens = [m["content"] for m in told if m["type"] == "token"]
+    messages = [m for e in log.envelopes for m in sse.messages(e.event, log.transcript)]
+    tokens = [m["content"] for m in messages if m["type"] == "token"]
     assert "".join(tokens) == content(turn.parts)
-    assert [m["type"] for m in told].count("error" if turn.status == "failed" else "complete") == 1
+    assert [m["type"] for m in messages].count(
+        "error" if turn.status == "failed" else "complete"
+    ) == 1
 
 
 def joined(events: Sequence[Any], kind: type[TextDelta] | type[ReasoningDelta]) -> str:
@@ -82,13 +84,13 @@ def tools(parts: Sequence[Part]) -> list[str]:
     return [part["callId"] for part in parts if part["type"] == "tool"]
 
 
-@each_rig(lambda rig: "silence in the middle" not in rig.lacks)
-async def test_a_turn_that_is_stopped_is_stored_up_to_there(rig: Rig, stage: Stage) -> None:
-    """Stopped after each of its events, and once all of them are there."""
-    play, count = rig.play("silence in the middle"), 0
+@each_rig(lambda rig: "silence in the middle" not in rig.not_applicable)
+async def test_a_stopped_turn_is_stored_up_to_the_stop(rig: Rig, backend: Backend) -> None:
+    """Stop an answer after each of its events."""
+    scenario, count = rig.scenario("silence in the middle"), 0
     whole = False
     while not whole:
-        log = await begun(rig, play)
+        log = await begun(rig, scenario)
         count += 1
         await log.wait(count - 1)
         runner.stop(log)
@@ -96,7 +98,7 @@ async def test_a_turn_that_is_stopped_is_stored_up_to_there(rig: Rig, stage: Sta
         turn = await stored(log)
         assert isinstance(log.end, TurnStopped)
         assert (turn.status, turn.parts) == ("stopped", log.transcript.parts)
-        assert str(play.text).startswith(content(turn.parts))
-        assert stage.idle()
-        whole = content(turn.parts) == play.text
+        assert str(scenario.text).startswith(content(turn.parts))
+        assert backend.idle()
+        whole = content(turn.parts) == scenario.text
     assert live_runs.all() == []

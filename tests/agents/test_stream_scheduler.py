@@ -1,4 +1,4 @@
-"""Who asks goes first, and many answers speak in larger pieces; by a clock that the test moves."""
+"""Pauses between bursts: for new requests and under load; the test moves the clock."""
 
 import asyncio
 from contextlib import ExitStack
@@ -8,25 +8,25 @@ import pytest
 
 from apps.agents import stream_scheduler as module
 from apps.agents.stream_scheduler import (
-    FEW,
-    HEAD_START_SECONDS,
-    LATE_TIMES,
-    MOST_REST_SECONDS,
-    PIECE_SECONDS,
-    REST_SECONDS,
-    WAKES,
+    BURST_SECONDS,
+    DELAY_FACTOR,
+    DELAY_WINDOW,
+    MAX_PAUSE_SECONDS,
+    MAX_UNPACED_STREAMS,
+    PAUSE_SECONDS,
+    PRIORITY_SECONDS,
     StreamScheduler,
 )
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """`slept` are the rests that were taken, each ended `late`; time passes by them alone."""
-    clock = SimpleNamespace(now=100.0, slept=[], late=0.0)
+    """Record pauses in `pauses`; each ends `late` seconds late. Only pauses take time."""
+    clock = SimpleNamespace(now=100.0, pauses=[], late=0.0)
 
     async def sleep(seconds: float) -> None:
         if seconds:
-            clock.slept.append(seconds)
+            clock.pauses.append(seconds)
         clock.now += seconds + clock.late
 
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
@@ -34,65 +34,75 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-def test_an_answer_alone_never_rests(clock: SimpleNamespace) -> None:
-    stream_scheduler = StreamScheduler()
-    stream_scheduler.ask("c1")
-    with stream_scheduler.answer("c1") as voice:
-        asyncio.run(voice.throttle())
-    assert clock.slept == []
+def test_a_single_stream_never_pauses(clock: SimpleNamespace) -> None:
+    scheduler = StreamScheduler()
+    scheduler.prioritise("c1")
+    with scheduler.stream("c1") as stream:
+        asyncio.run(stream.throttle())
+    assert clock.pauses == []
 
 
-def test_an_answer_steps_aside_once_for_another_question(clock: SimpleNamespace) -> None:
-    stream_scheduler = StreamScheduler()
-    with stream_scheduler.answer("c1") as voice:
-        stream_scheduler.ask("c2")
-        asyncio.run(voice.throttle())
+def test_a_stream_pauses_once_for_the_request_of_another_conversation(
+    clock: SimpleNamespace,
+) -> None:
+    scheduler = StreamScheduler()
+    with scheduler.stream("c1") as stream:
+        scheduler.prioritise("c2")
+        asyncio.run(stream.throttle())
         clock.now += 1
-        asyncio.run(voice.throttle())
-    assert clock.slept == [pytest.approx(HEAD_START_SECONDS)]
+        asyncio.run(stream.throttle())
+    assert clock.pauses == [pytest.approx(PRIORITY_SECONDS)]
 
 
 @pytest.mark.parametrize(
-    ("answers", "rest"),
-    [(FEW, 0), (FEW + 1, (FEW + 1) * REST_SECONDS), (1_000, MOST_REST_SECONDS)],
+    ("count", "pause"),
+    [
+        (MAX_UNPACED_STREAMS, 0),
+        (MAX_UNPACED_STREAMS + 1, (MAX_UNPACED_STREAMS + 1) * PAUSE_SECONDS),
+        (1_000, MAX_PAUSE_SECONDS),
+    ],
 )
-def test_the_more_answers_the_longer_each_rests(
-    answers: int, rest: float, clock: SimpleNamespace
+def test_pauses_grow_with_the_number_of_streams(
+    count: int, pause: float, clock: SimpleNamespace
 ) -> None:
-    stream_scheduler = StreamScheduler()
-    with ExitStack() as under_way:
-        for number in range(answers):
-            under_way.enter_context(stream_scheduler.answer(f"c{number}"))
-        assert stream_scheduler.rest("c0") <= rest
-        assert stream_scheduler.rest("c0") == pytest.approx(rest) or rest == 0
-    assert stream_scheduler.rest("c0") <= 0
+    scheduler = StreamScheduler()
+    with ExitStack() as running:
+        for number in range(count):
+            running.enter_context(scheduler.stream(f"c{number}"))
+        assert scheduler.pause_seconds("c0") <= pause
+        assert scheduler.pause_seconds("c0") == pytest.approx(pause) or pause == 0
+    assert scheduler.pause_seconds("c0") <= 0
 
 
-def test_the_later_they_wake_the_longer_they_rest(clock: SimpleNamespace) -> None:
-    stream_scheduler = StreamScheduler()
-    with ExitStack() as under_way:
-        voices = [under_way.enter_context(stream_scheduler.answer(f"c{n}")) for n in range(FEW + 1)]
-        least = len(voices) * REST_SECONDS
-        for clock.late in (0.01, 1.0, 0.0):
-            for _ in range(10 * WAKES):
-                asyncio.run(voices[0].throttle())
-                clock.now += 2 * PIECE_SECONDS
-        rests = clock.slept[:: 10 * WAKES]
-        assert rests == [
-            pytest.approx(rest, rel=1e-3)
-            for rest in (least, least + 0.01 * LATE_TIMES, MOST_REST_SECONDS)
+def test_pauses_grow_with_the_delay_of_timers(clock: SimpleNamespace) -> None:
+    scheduler = StreamScheduler()
+    with ExitStack() as running:
+        streams = [
+            running.enter_context(scheduler.stream(f"c{n}")) for n in range(MAX_UNPACED_STREAMS + 1)
         ]
-        assert stream_scheduler.rest("c0") == pytest.approx(least, rel=0.1)
+        minimum = len(streams) * PAUSE_SECONDS
+        for clock.late in (0.01, 1.0, 0.0):
+            for _ in range(10 * DELAY_WINDOW):
+                asyncio.run(streams[0].throttle())
+                clock.now += 2 * BURST_SECONDS
+        pauses = clock.pauses[:: 10 * DELAY_WINDOW]
+        assert pauses == [
+            pytest.approx(pause, rel=1e-3)
+            for pause in (minimum, minimum + 0.01 * DELAY_FACTOR, MAX_PAUSE_SECONDS)
+        ]
+        assert scheduler.pause_seconds("c0") == pytest.approx(minimum, rel=0.1)
 
 
-def test_what_had_gathered_is_told_as_one_piece(clock: SimpleNamespace) -> None:
-    stream_scheduler = StreamScheduler()
-    with ExitStack() as under_way:
-        voices = [under_way.enter_context(stream_scheduler.answer(f"c{n}")) for n in range(FEW + 1)]
+def test_events_that_were_buffered_during_a_pause_form_one_burst(clock: SimpleNamespace) -> None:
+    scheduler = StreamScheduler()
+    with ExitStack() as running:
+        streams = [
+            running.enter_context(scheduler.stream(f"c{n}")) for n in range(MAX_UNPACED_STREAMS + 1)
+        ]
         for _ in range(5):
-            asyncio.run(voices[0].throttle())
-            clock.now += PIECE_SECONDS / 10
-        assert len(clock.slept) == 1
-        clock.now += PIECE_SECONDS
-        asyncio.run(voices[0].throttle())
-        assert len(clock.slept) == 2
+            asyncio.run(streams[0].throttle())
+            clock.now += BURST_SECONDS / 10
+        assert len(clock.pauses) == 1
+        clock.now += BURST_SECONDS
+        asyncio.run(streams[0].throttle())
+        assert len(clock.pauses) == 2

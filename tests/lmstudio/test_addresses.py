@@ -1,4 +1,4 @@
-"""The one parser of addresses that a person may type (apps/core/addresses.py)."""
+"""The parser of addresses that a user types (apps/core/addresses.py)."""
 
 import socket
 from typing import Any
@@ -48,7 +48,7 @@ def test_link_local_and_metadata_addresses_are_refused_however_they_are_written(
 
 
 @pytest.mark.parametrize("text", NONSENSE)
-def test_what_is_no_address_of_a_server_is_refused(text: str) -> None:
+def test_an_address_that_is_not_a_servers_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be an address such as"):
         Address.parse(text)
 
@@ -68,14 +68,14 @@ def test_what_is_no_address_of_a_server_is_refused(text: str) -> None:
         ("http://bücher.example", "http://xn--bcher-kva.example"),
     ],
 )
-def test_what_leads_to_a_server_has_one_spelling(text: str, expected: str) -> None:
+def test_equivalent_addresses_are_normalised(text: str, expected: str) -> None:
     address = Address.parse(text)
     assert str(address) == expected
     assert Address.parse(expected) == address
 
 
 def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> Address:
-    """An address whose name leads to these."""
+    """Return an address whose name resolves to these."""
 
     def getaddrinfo(host: str, port: int, *rest: Any, **more: Any) -> list[Any]:
         kinds = [socket.AF_INET6 if ":" in one else socket.AF_INET for one in addresses]
@@ -95,19 +95,19 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> Address:
         ("fe80::1%eth0",),
     ],
 )
-async def test_a_name_that_leads_there_is_refused_when_it_is_used(
+async def test_a_name_that_resolves_to_a_forbidden_address_is_refused(
     monkeypatch: pytest.MonkeyPatch, addresses: tuple[str, ...]
 ) -> None:
     with pytest.raises(ValueError, match="must not lead to a link-local"):
         await resolving(monkeypatch, *addresses).resolve()
 
 
-async def test_a_name_is_replaced_by_where_it_leads_now(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_is_replaced_by_its_resolved_address(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(await resolving(monkeypatch, "::1", "127.0.0.1").resolve()) == "127.0.0.1"
     assert str(await resolving(monkeypatch, "::1").resolve()) == "::1"
 
 
-async def test_a_name_that_leads_nowhere_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_that_does_not_resolve_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def getaddrinfo(*name: Any, **more: Any) -> None:
         raise socket.gaierror("no such name")
 

@@ -20,7 +20,7 @@ HTMX = {"HX-Request": "true"}
 def press(
     client: Client, action: str, code: int = 200, *, typed: str = "", here: bool = True
 ) -> str:
-    """What a button of the page brings: reset, or check with what is in the field."""
+    """Return the response to a button: reset, or check with the text of the field."""
     address = "127.0.0.1" if here else "192.168.1.9"
     response = client.post(
         f"/ui/lmstudio/{action}", {"baseUrl": typed}, headers=HTMX, REMOTE_ADDR=address
@@ -29,7 +29,9 @@ def press(
     return unescape(response.content.decode())
 
 
-def test_nobody_is_asked_until_a_button_is_pressed(client: Client, server: LMStudioStandIn) -> None:
+def test_the_page_makes_no_request_until_a_button_is_pressed(
+    client: Client, server: LMStudioStandIn
+) -> None:
     page = client.get("/lmstudio").content.decode()
     assert "Idle" in page
     assert f"Default: {server.url}" in page
@@ -37,7 +39,7 @@ def test_nobody_is_asked_until_a_button_is_pressed(client: Client, server: LMStu
     assert server.requests == []
 
 
-def test_check_status_uses_the_field_and_keeps_it(
+def test_check_status_saves_the_address_of_the_field(
     client: Client, server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     configure(lmstudio_base_url="http://127.0.0.1:9")
@@ -51,9 +53,7 @@ def test_check_status_uses_the_field_and_keeps_it(
     assert SavedAddress.objects.count() == 1
 
 
-def test_what_a_server_calls_its_models_is_only_text(
-    client: Client, server: LMStudioStandIn
-) -> None:
+def test_model_names_are_escaped(client: Client, server: LMStudioStandIn) -> None:
     server.models = [{"type": "<i>", "modelKey": "<b>bold</b>", "displayName": "<script>"}]
     response = client.get("/ui/lmstudio/models", headers=HTMX)
     assert b"<b>" not in response.content
@@ -61,7 +61,9 @@ def test_what_a_server_calls_its_models_is_only_text(
     assert b"<i>" not in response.content
 
 
-def test_reset_goes_back_to_the_variable(client: Client, server: LMStudioStandIn) -> None:
+def test_reset_restores_the_address_of_the_variable(
+    client: Client, server: LMStudioStandIn
+) -> None:
     services.save(Address.parse("http://127.0.0.1:9"))
     shown = press(client, "reset")
     assert "Idle" in shown
@@ -69,7 +71,7 @@ def test_reset_goes_back_to_the_variable(client: Client, server: LMStudioStandIn
     assert services.current() == services.default()
 
 
-def test_refresh_asks_the_address_in_use_and_leaves_the_field(
+def test_refresh_queries_the_current_address_and_keeps_the_field(
     client: Client, server: LMStudioStandIn
 ) -> None:
     query = {"baseUrl": "http://127.0.0.1:9"}
@@ -78,14 +80,14 @@ def test_refresh_asks_the_address_in_use_and_leaves_the_field(
     assert 'value="http://127.0.0.1:9"' in shown
 
 
-def test_no_models_is_said(client: Client, server: LMStudioStandIn) -> None:
+def test_an_empty_list_is_reported(client: Client, server: LMStudioStandIn) -> None:
     server.models = []
     shown = client.get("/ui/lmstudio/models", headers=HTMX).content.decode()
     assert "(0 models)" in shown
     assert "No models reported by LM Studio." in shown
 
 
-def test_an_address_that_cannot_be_is_refused_and_nothing_kept(client: Client) -> None:
+def test_an_invalid_address_is_refused_and_not_saved(client: Client) -> None:
     shown = press(client, "check", 422, typed="http://169.254.169.254")
     assert "must not lead to a link-local" in shown
     assert 'value="http://169.254.169.254"' in shown
@@ -94,14 +96,14 @@ def test_an_address_that_cannot_be_is_refused_and_nothing_kept(client: Client) -
     assert not SavedAddress.objects.exists()
 
 
-def test_an_address_where_nobody_answers_is_kept_and_told(client: Client) -> None:
+def test_an_address_that_does_not_answer_is_saved_and_reported(client: Client) -> None:
     shown = press(client, "check", typed="http://127.0.0.1:9")
     assert "Nothing answers at http://127.0.0.1:9" in shown
     assert "autofocus" in shown
     assert "aria-invalid" not in shown
 
 
-def test_an_anonymous_visitor_from_elsewhere_changes_nothing(
+def test_an_anonymous_remote_client_changes_nothing(
     client: Client, server: LMStudioStandIn
 ) -> None:
     services.save(Address.parse(server.url))
@@ -109,16 +111,16 @@ def test_an_anonymous_visitor_from_elsewhere_changes_nothing(
     assert "Log in to use another address" in press(client, "check", 422, typed=other, here=False)
     assert "Log in to use another address" in press(client, "reset", 422, here=False)
     assert services.current() == Address.parse(server.url)
-    # To look is allowed.
+    # Reading is allowed.
     assert "Connected to" in press(client, "check", typed=server.url, here=False)
 
 
-def test_somebody_known_may_change_it_from_anywhere(client: Client) -> None:
+def test_a_logged_in_user_may_change_it_from_anywhere(client: Client) -> None:
     client.force_login(User.objects.create_user("ada"))
     assert "Idle" in press(client, "reset", here=False)
 
 
-def test_without_javascript_the_same_forms_answer_with_the_page(
+def test_without_javascript_the_same_forms_return_the_page(
     client: Client, server: LMStudioStandIn
 ) -> None:
     response = client.post("/ui/lmstudio/check", {"baseUrl": server.url})
@@ -126,7 +128,7 @@ def test_without_javascript_the_same_forms_answer_with_the_page(
     assert b"Connected to" in response.content
 
 
-def test_while_the_database_is_away_the_variable_counts(
+def test_without_a_database_the_variable_is_used(
     server: LMStudioStandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services.save(Address.parse("http://127.0.0.1:9"))

@@ -1,4 +1,4 @@
-"""GET /lmstudio/status, and what of LM Studio is told where it cannot be used."""
+"""`/lmstudio/status`: the models, and the errors when LM Studio cannot be used."""
 
 import socket
 from collections.abc import Callable
@@ -18,7 +18,7 @@ TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
 
 
 def ask(client: Client, headers: dict[str, str] | None = None, **query: str) -> Any:
-    """The address in use is asked with GET, any other with POST."""
+    """Query the current address with GET, any other with POST."""
     if not query:
         return client.get("/lmstudio/status", headers=headers)
     return client.post("/lmstudio/status", query, content_type="application/json", headers=headers)
@@ -38,7 +38,7 @@ def refusal(client: Client, code: int, **query: str) -> str:
     return str(body["error"])
 
 
-def test_tells_every_downloaded_model(client: Client, server: LMStudioStandIn) -> None:
+def test_every_downloaded_model_is_listed(client: Client, server: LMStudioStandIn) -> None:
     body = status(client, 200)
     assert (body["status"], body["baseUrl"]) == ("ok", server.url)
     by_key = {model["modelKey"]: model for model in body["models"]}
@@ -48,7 +48,7 @@ def test_tells_every_downloaded_model(client: Client, server: LMStudioStandIn) -
     assert by_key[EMBEDDER] == embedder(EMBEDDER) | nothing
 
 
-def test_one_strange_model_never_hides_the_others(client: Client, server: LMStudioStandIn) -> None:
+def test_one_unknown_model_never_hides_the_others(client: Client, server: LMStudioStandIn) -> None:
     strange = {"type": "hologram", "modelKey": "strange", "format": "pte", "sizeBytes": "big"}
     server.models = [strange, {"type": "llm"}, "what", None, llm("plain")]  # type: ignore[list-item]
     first, second = status(client, 200)["models"]
@@ -58,17 +58,17 @@ def test_one_strange_model_never_hides_the_others(client: Client, server: LMStud
     assert second == llm("plain")
 
 
-def test_a_list_longer_than_a_frame(client: Client, server: LMStudioStandIn) -> None:
+def test_a_list_may_be_longer_than_a_frame(client: Client, server: LMStudioStandIn) -> None:
     server.models = [llm(f"model-{number}") for number in range(1000)]
     assert len(status(client, 200)["models"]) == 1000
 
 
-def test_only_the_socket_that_is_needed_is_opened(client: Client, server: LMStudioStandIn) -> None:
+def test_only_one_socket_is_opened(client: Client, server: LMStudioStandIn) -> None:
     status(client, 200)
     assert server.opened == ["/system"]
 
 
-def test_the_saved_address_comes_first_and_a_named_one_before_it(
+def test_a_requested_address_precedes_the_saved_one(
     client: Client, server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     services.save(Address.parse(server.url))
@@ -83,7 +83,7 @@ def test_the_saved_address_comes_first_and_a_named_one_before_it(
 @pytest.mark.parametrize(
     "text", ["ftp://h", "localhost:1234", "http://169.254.169.254", "http://u:p@h"]
 )
-def test_an_address_that_cannot_be_is_400(client: Client, text: str) -> None:
+def test_an_invalid_address_is_400(client: Client, text: str) -> None:
     body = status(client, 400, baseUrl=text)
     assert body == {"status": "error", "baseUrl": text, "error": "Invalid baseUrl"}
 
@@ -91,7 +91,7 @@ def test_an_address_that_cannot_be_is_400(client: Client, text: str) -> None:
 @pytest.mark.parametrize(
     "headers", [{"REMOTE_ADDR": "192.168.1.9"}, {"HTTP_X_FORWARDED_FOR": "192.168.1.9"}]
 )
-def test_an_anonymous_visitor_from_elsewhere_names_no_address(
+def test_an_anonymous_remote_client_may_not_choose_an_address(
     client: Client,
     server: LMStudioStandIn,
     headers: dict[str, str],
@@ -113,10 +113,10 @@ def asking(url: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "headers", [{}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "image"}]
 )
-def test_a_page_elsewhere_cannot_have_the_token_sent_to_it(
+def test_a_foreign_page_cannot_obtain_the_token(
     client: Client, headers: dict[str, str], configure: Callable[..., None]
 ) -> None:
-    """Without any script, a page may put an address of ours into an <img>."""
+    """Even without a script, any website may put our address into an <img>."""
     configure(lmstudio_api_token=TOKEN)
     with LMStudioStandIn() as attacker:
         answer = client.get("/lmstudio/status", {"baseUrl": attacker.url}, headers=headers)
@@ -124,7 +124,7 @@ def test_a_page_elsewhere_cannot_have_the_token_sent_to_it(
         assert (attacker.requests, attacker.opened) == ([], [])
 
 
-def test_the_token_goes_to_the_address_in_use_alone(
+def test_the_token_is_sent_only_to_the_current_address(
     client: Client, server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     configure(lmstudio_api_token=TOKEN)
@@ -139,7 +139,7 @@ def test_the_token_goes_to_the_address_in_use_alone(
     assert server.handshakes == [TOKEN]
 
 
-def test_nobody_there(client: Client) -> None:
+def test_a_server_that_is_not_running(client: Client) -> None:
     url = f"http://127.0.0.1:{free_ports(1)}"
     assert refusal(client, 502, baseUrl=url) == (
         f"Nothing answers at {url}: start LM Studio's server, or change the address on the "
@@ -147,7 +147,7 @@ def test_nobody_there(client: Client) -> None:
     )
 
 
-def test_a_name_that_nobody_has(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_does_not_resolve(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def getaddrinfo(*name: Any, **more: Any) -> None:
         raise socket.gaierror("no such name")
 
@@ -157,13 +157,13 @@ def test_a_name_that_nobody_has(client: Client, monkeypatch: pytest.MonkeyPatch)
     )
 
 
-def test_a_server_that_says_nothing(client: Client) -> None:
+def test_a_silent_server(client: Client) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         assert f"{url} does not answer in time" in refusal(client, 502, baseUrl=url)
 
 
-def test_something_else(client: Client, server: LMStudioStandIn) -> None:
+def test_another_service(client: Client, server: LMStudioStandIn) -> None:
     with OpenAIStandIn() as other:
         url = other.url.removesuffix("/v1")
         assert "Something else than LM Studio answers" in refusal(client, 502, baseUrl=url)
@@ -178,11 +178,11 @@ def test_a_redirect_is_not_followed(client: Client, server: LMStudioStandIn) -> 
         assert other.requests == []
 
 
-def test_an_address_with_tls_is_told_to_be_of_no_use(client: Client) -> None:
+def test_an_https_address_is_refused_with_the_reason(client: Client) -> None:
     assert "speaks no TLS" in refusal(client, 502, baseUrl="https://127.0.0.1:1234")
 
 
-def test_a_token_that_is_asked_for(
+def test_a_server_that_requires_a_token(
     client: Client, server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     server.token = TOKEN
@@ -196,7 +196,7 @@ def test_a_token_that_is_asked_for(
 
 
 @pytest.mark.parametrize("answer", ["null", '"models"', '{"models": 1}'])
-def test_a_listing_that_is_none_has_no_models(
+def test_a_list_of_the_wrong_type_has_no_models(
     client: Client, server: LMStudioStandIn, answer: str
 ) -> None:
     server.listing = f'{{"type": "rpcResult", "callId": 1, "result": {answer}}}'
@@ -212,8 +212,6 @@ def test_a_listing_that_is_none_has_no_models(
         ('{"type": "rpcError", "callId": 1, "error": {"title": "Out of disk"}}', "Out of disk"),
     ],
 )
-def test_a_frame_that_makes_no_sense(
-    client: Client, server: LMStudioStandIn, frame: str, error: str
-) -> None:
+def test_a_malformed_frame(client: Client, server: LMStudioStandIn, frame: str, error: str) -> None:
     server.listing = frame
     assert error in refusal(client, 502)

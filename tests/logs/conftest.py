@@ -1,4 +1,4 @@
-"""Fixtures of the log's tests: a store with a file of its own, in place of the process's."""
+"""Fixtures of the log tests: a store with a separate file replaces the process's."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -18,13 +18,13 @@ MakeStore = Callable[..., LogStore]
 
 @pytest.fixture
 def make_store(tmp_path: Path) -> Iterator[MakeStore]:
-    """make_store(): a store over the same file each time, as a process after a restart has it."""
+    """Create stores on the same file, as a restarted process does."""
     made: list[LogStore] = []
 
-    def make(most: int = 5_000, **options: Any) -> LogStore:
+    def make(max_entries: int = 5_000, **options: Any) -> LogStore:
         path = options.pop("path", tmp_path / "logs" / "server.log")
         config = replace(settings.CONFIG, log_file_path=path)
-        made.append(LogStore(LogFile(config), most, **options))
+        made.append(LogStore(LogFile(config), max_entries, **options))
         return made[-1]
 
     yield make
@@ -34,7 +34,7 @@ def make_store(tmp_path: Path) -> Iterator[MakeStore]:
 
 @pytest.fixture
 def store(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> LogStore:
-    """The store behind the API and the page, with nothing in it but what the test puts there."""
+    """The store of the API and the page, with only the entries of the test."""
     made = make_store()
     monkeypatch.setattr(store_module, "_store", made)
     return made
@@ -42,7 +42,7 @@ def store(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> LogStore:
 
 @pytest.fixture
 def logged(store: LogStore) -> Iterator[LogStore]:
-    """`store`, and this process's own log goes there too: look for what your test made."""
+    """`store`, which also receives this process's log."""
     handler = StoreHandler(store)
     logging.getLogger().addHandler(handler)
     yield store
@@ -51,5 +51,5 @@ def logged(store: LogStore) -> Iterator[LogStore]:
 
 @pytest.fixture
 def handler(store: LogStore) -> StoreHandler:
-    """For a logger of the test: its records go to `store`."""
+    """A handler that adds records to `store`."""
     return StoreHandler(store)

@@ -1,4 +1,4 @@
-"""`POST /logs` and `GET /logs` at their door (docs/contract.md §9)."""
+"""`POST /logs` and `GET /logs` over HTTP (contract.md §9)."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def items(client: Client, query: str = "") -> list[dict[str, Any]]:
     return found
 
 
-def test_one_entry_is_accepted_and_read_again(client: Client, store: LogStore) -> None:
+def test_one_entry_is_accepted_and_returned(client: Client, store: LogStore) -> None:
     more = {"correlationId": "c", "userAgent": "u", "url": "/x", "route": "/x", "tags": ["t"]}
     answer = post(client, {**RIGHT, **more, "context": {"a": 1}, "other": 1}, x_request_id="r-1")
     assert (answer.status_code, answer.json()) == (202, {"status": "accepted", "sequence": 1})
@@ -35,7 +35,7 @@ def test_one_entry_is_accepted_and_read_again(client: Client, store: LogStore) -
     assert client.get("/logs").json() == {"items": [expected], "lastSequence": 1, "hasMore": False}
 
 
-def test_a_batch_gets_one_number_after_the_other(client: Client, store: LogStore) -> None:
+def test_a_batch_gets_consecutive_numbers(client: Client, store: LogStore) -> None:
     answer = post(client, [{**RIGHT, "message": str(n), "requestId": "own"} for n in range(3)])
     assert answer.json()["sequence"] == 3
     assert [(e["sequence"], e["message"], e["requestId"]) for e in items(client)] == [
@@ -61,16 +61,14 @@ WRONG: list[Any] = [
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=range(len(WRONG)))
-def test_a_wrong_entry_is_refused_and_the_batch_with_it(
-    client: Client, store: LogStore, wrong: Any
-) -> None:
+def test_an_invalid_entry_refuses_its_batch(client: Client, store: LogStore, wrong: Any) -> None:
     for body in (wrong, [RIGHT, wrong]) if not isinstance(wrong, str) else (wrong,):
         answer = post(client, body)
         assert (answer.status_code, answer.json()) == (400, {"error": "invalid log entry"})
     assert items(client) == []
 
 
-def test_a_body_over_the_cap_is_refused(client: Client, store: LogStore) -> None:
+def test_a_body_over_the_limit_is_refused(client: Client, store: LogStore) -> None:
     answer = post(client, {**RIGHT, "message": "x" * 32_768})
     assert (answer.status_code, answer.json()) == (400, {"error": "payload too large"})
     assert post(client, {**RIGHT, "message": "x" * 32_000}).status_code == 202
@@ -83,7 +81,7 @@ def test_another_method_is_405(client: Client, method: str) -> None:
     assert (answer.status_code, answer.json()["code"]) == (405, "METHOD_NOT_ALLOWED")
 
 
-def test_more_is_told_of_when_a_full_page_does_not_begin_at_one(
+def test_has_more_is_true_if_a_full_page_does_not_start_at_one(
     client: Client, store: LogStore
 ) -> None:
     post(client, [RIGHT] * 3)
@@ -92,12 +90,12 @@ def test_more_is_told_of_when_a_full_page_does_not_begin_at_one(
     assert client.get("/logs?limit=4").json()["hasMore"] is False
 
 
-def test_a_query_that_cannot_be_right_is_refused(client: Client, store: LogStore) -> None:
+def test_an_invalid_query_is_refused(client: Client, store: LogStore) -> None:
     answer = client.get("/logs?limit=" + "9" * 5_000)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_QUERY")
 
 
-def test_secrets_go_before_anything_is_kept(client: Client, store: LogStore) -> None:
+def test_secrets_are_redacted_before_an_entry_is_stored(client: Client, store: LogStore) -> None:
     facts = {"Password": "canary", "nested": [{"Authorization": "canary"}]}
     entry = {
         **RIGHT,
@@ -112,7 +110,7 @@ def test_secrets_go_before_anything_is_kept(client: Client, store: LogStore) -> 
 
 
 @pytest.mark.django_db
-def test_logs_is_a_page_to_those_who_name_html_and_json_to_others(
+def test_logs_is_a_page_for_html_clients_and_json_for_others(
     client: Client, store: LogStore
 ) -> None:
     post(client, {**RIGHT, "message": "<b>clicked</b>"})
@@ -144,7 +142,7 @@ def test_requests_for_logs_and_health_leave_no_entry(client: Client, logged: Log
 
 
 @pytest.mark.django_db
-def test_pages_forward_with_their_own_token_only(
+def test_pages_forward_only_with_their_csrf_token(
     store: LogStore, configure: Callable[..., None]
 ) -> None:
     configure(api_token="needed-by-programs")
@@ -163,7 +161,7 @@ def test_pages_forward_with_their_own_token_only(
 
 
 @pytest.mark.django_db
-def test_pages_are_told_whether_and_how_much_to_forward(
+def test_pages_contain_the_forwarding_settings(
     client: Client, configure: Callable[..., None]
 ) -> None:
     configure(client_log_bytes=5_000)

@@ -1,4 +1,4 @@
-"""Log lines: one entry each, redacted, and impossible to forge."""
+"""Log lines: one entry each, redacted, and not forgeable."""
 
 import json
 import logging
@@ -9,8 +9,8 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from apps.logs.formatting import ConsoleFormatter, entry_of, spelled
-from apps.logs.redaction import LONGEST_TEXT, clean
+from apps.logs.formatting import ConsoleFormatter, entry_of, to_json_line
+from apps.logs.redaction import MAX_TEXT, clean
 
 
 def record(message: str, *args: object, **context: object) -> logging.LogRecord:
@@ -21,7 +21,7 @@ def record(message: str, *args: object, **context: object) -> logging.LogRecord:
 
 
 def line(message: str, *args: object, **context: object) -> str:
-    return spelled(entry_of(record(message, *args, **context)))
+    return to_json_line(entry_of(record(message, *args, **context)))
 
 
 def test_an_entry_has_the_shape_of_the_contract() -> None:
@@ -53,7 +53,7 @@ def test_no_text_can_forge_or_hide_a_line(evil: str, shown: str) -> None:
     assert "\x1b" not in ConsoleFormatter().format(record(evil, x=evil))
 
 
-# What is kept of a value, whatever it stands in. The canary is what must go.
+# (value, its redacted form). The canary must disappear.
 SECRETS = [
     {"Authorization": "canary"},
     {"headers": {"X-API-Key": "canary", "Cookie": "sessionid=canary"}},
@@ -75,13 +75,13 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("value", SECRETS, ids=range(len(SECRETS)))
-def test_secrets_are_redacted_however_deep(value: object) -> None:
+def test_secrets_are_redacted_at_any_depth(value: object) -> None:
     for written in (line("x", it=value), line("%s", value), line("x", a=[{"b": (str(value),)}])):
         assert "canary" not in written
         assert "[redacted]" in written
 
 
-def test_secrets_of_this_installation_are_redacted_wherever_they_stand(
+def test_secrets_of_this_installation_are_redacted_everywhere(
     configure: Callable[..., None],
 ) -> None:
     configure(
@@ -89,13 +89,13 @@ def test_secrets_of_this_installation_are_redacted_wherever_they_stand(
         mcp_token="other-word",
         database_url="postgres://u:in-the-url@h/d",
     )
-    said = f"a plain+word a%20plain%2Bword other-word in-the-url {settings.SECRET_KEY}"
-    assert json.loads(line(said))["message"] == " ".join(["[redacted]"] * 5)
+    text = f"a plain+word a%20plain%2Bword other-word in-the-url {settings.SECRET_KEY}"
+    assert json.loads(line(text))["message"] == " ".join(["[redacted]"] * 5)
     configure(openai_api_key="", mcp_token="", database_url="")
     assert "other-word" in line("other-word")
 
 
-def test_what_only_looks_like_a_secret_stays() -> None:
+def test_text_that_only_resembles_a_secret_is_kept() -> None:
     facts = {"inputTokens": 12, "tokens": [1, 2], "limit": 5, "model": "m", "none": None}
     assert clean(facts) == facts
     for text in ("The tokens: 5 in, 6 out", "risk-free", "http://host:5010/path@x", "a@b.example"):
@@ -107,7 +107,7 @@ def test_an_entry_is_always_json_of_bounded_size() -> None:
     for _ in range(500):
         deep = [deep]
     entry = json.loads(line("x" * 100_000, nan=float("nan"), deep=deep, it={1, 2}, e=ValueError()))
-    assert len(entry["message"]) < LONGEST_TEXT + 100
+    assert len(entry["message"]) < MAX_TEXT + 100
     assert entry["message"].endswith("(100,000 characters)")
     assert entry["context"]["nan"] == "nan"
 
@@ -119,13 +119,13 @@ def test_a_traceback_keeps_its_lines_and_loses_its_secrets() -> None:
         failed = record("broke")
 
         failed.exc_info = sys.exc_info()
-    told = entry_of(failed)["context"]["traceback"]
-    assert "\n" in told and "canary" not in told and "\x1b" not in told
+    traceback = entry_of(failed)["context"]["traceback"]
+    assert "\n" in traceback and "canary" not in traceback and "\x1b" not in traceback
     assert "ValueError" in ConsoleFormatter().format(failed)
 
 
 @pytest.mark.django_db
-def test_every_answer_carries_a_request_id_and_takes_over_a_good_one(client: Client) -> None:
+def test_every_response_has_a_request_id_and_uses_a_valid_one_of_the_caller(client: Client) -> None:
     assert client.get("/version", headers={"x-request-id": "abc-1"})["X-Request-Id"] == "abc-1"
     own = client.get("/version", headers={"x-request-id": "bad id\x01"})["X-Request-Id"]
     assert len(own) == 32

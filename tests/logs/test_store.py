@@ -1,4 +1,4 @@
-"""The buffer and its file: numbers that only rise, a bound, and what a restart leaves."""
+"""The buffer and its file: increasing numbers, limits and restarts."""
 
 import json
 import logging
@@ -26,52 +26,54 @@ def messages(store: LogStore, query: str = "") -> list[str]:
     ]
 
 
-def test_numbers_begin_at_one_and_rise_by_one(make_store: MakeStore) -> None:
+def test_numbers_start_at_one_and_increase_by_one(make_store: MakeStore) -> None:
     store = make_store()
-    assert [store.keep(entry()) for _ in range(3)] == [1, 2, 3]
+    assert [store.add(entry()) for _ in range(3)] == [1, 2, 3]
 
 
-def test_the_oldest_give_way(make_store: MakeStore) -> None:
-    store = make_store(most=3)
+def test_the_oldest_entries_leave_the_buffer(make_store: MakeStore) -> None:
+    store = make_store(max_entries=3)
     for number in range(10):
-        store.keep(entry(str(number)))
+        store.add(entry(str(number)))
     assert messages(store) == ["7", "8", "9"]
     assert store.counts["info"] == 3
 
 
-def test_the_buffer_is_bounded_in_bytes_too(make_store: MakeStore) -> None:
-    store = make_store(most_bytes=10_000)
+def test_the_buffer_is_also_limited_in_bytes(make_store: MakeStore) -> None:
+    store = make_store(max_bytes=10_000)
     for number in range(50):
-        store.keep(entry(str(number), context={"much": "x" * 1_000}))
+        store.add(entry(str(number), context={"much": "x" * 1_000}))
     assert 1 < len(messages(store)) < 6
     assert messages(store)[-1] == "49"
 
 
-def test_after_a_restart_the_numbers_go_on_and_the_last_entries_are_there(
+def test_numbers_and_entries_continue_after_a_restart(
     make_store: MakeStore,
 ) -> None:
     first = make_store()
     for number in range(5):
-        first.keep(entry(str(number), context={"runId": "r-1"}), client=number == 4)
-    second = make_store(most=3)
-    assert second.keep(entry("after")) == 6
+        first.add(entry(str(number), context={"runId": "r-1"}), client=number == 4)
+    second = make_store(max_entries=3)
+    assert second.add(entry("after")) == 6
     assert messages(second) == ["3", "4", "after"]
     assert second.select(LogQuery(text="r-1")).entries[-1].data == entry(
         "4", context={"runId": "r-1"}, sequence=5
     )
 
 
-def test_after_midnight_too(make_store: MakeStore, tmp_path: Path) -> None:
-    make_store().keep(entry("yesterday"))
+def test_numbers_and_entries_continue_after_a_rotation(
+    make_store: MakeStore, tmp_path: Path
+) -> None:
+    make_store().add(entry("yesterday"))
     log = tmp_path / "logs" / "server.log"
     log.rename(log.with_name("server.log.2026-01-01"))
     store = make_store()
-    assert store.keep(entry("today")) == 2
+    assert store.add(entry("today")) == 2
     assert messages(store) == ["yesterday", "today"]
 
 
-def test_torn_and_foreign_lines_are_left_out(make_store: MakeStore, tmp_path: Path) -> None:
-    make_store().keep(entry("whole"))
+def test_truncated_and_foreign_lines_are_skipped(make_store: MakeStore, tmp_path: Path) -> None:
+    make_store().add(entry("whole"))
     with (tmp_path / "logs" / "server.log").open("a") as file:
         file.write('not json\n[]\n{"sequence": 7}\n{"sequence": "8"}\n')
         file.write(json.dumps(entry("no time", timestamp="noon", sequence=9)) + "\n")
@@ -79,34 +81,36 @@ def test_torn_and_foreign_lines_are_left_out(make_store: MakeStore, tmp_path: Pa
         file.write(json.dumps(entry("torn", sequence=10))[:-20])
     store = make_store()
     assert messages(store) == ["whole"]
-    assert store.keep(entry("next")) == 2
+    assert store.add(entry("next")) == 2
     assert messages(make_store()) == ["whole", "next"]
 
 
-def test_the_file_marks_what_browsers_sent(make_store: MakeStore, tmp_path: Path) -> None:
+def test_the_file_marks_the_entries_of_clients(make_store: MakeStore, tmp_path: Path) -> None:
     store = make_store()
-    store.keep(entry("ours"))
-    store.keep(entry("theirs"), client=True)
+    store.add(entry("ours"))
+    store.add(entry("theirs"), client=True)
     lines = (tmp_path / "logs" / "server.log").read_text().splitlines()
     assert [json.loads(each).get("marker") for each in lines] == [None, "CLIENT_LOG"]
 
 
-def test_a_file_that_cannot_be_written_costs_nobody_an_answer(
+def test_a_file_that_cannot_be_written_fails_no_request(
     make_store: MakeStore, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     store = make_store(path=tmp_path / "file" / "server.log")
-    assert store.keep(entry()) == 1
+    assert store.add(entry()) == 1
     assert messages(store) == ["hello"]
     assert store.file.problem is not None
 
 
-def test_many_threads_get_a_number_each(make_store: MakeStore, tmp_path: Path) -> None:
+def test_each_entry_of_many_threads_gets_a_unique_number(
+    make_store: MakeStore, tmp_path: Path
+) -> None:
     store = make_store()
     numbers: list[int] = []
 
     def write() -> None:
-        numbers.extend(store.keep(entry()) for _ in range(50))
+        numbers.extend(store.add(entry()) for _ in range(50))
 
     threads = [threading.Thread(target=write) for _ in range(4)]
     for thread in threads:
@@ -118,7 +122,7 @@ def test_many_threads_get_a_number_each(make_store: MakeStore, tmp_path: Path) -
     assert [json.loads(line)["sequence"] for line in lines] == list(range(1, 201))
 
 
-def test_a_record_that_does_not_fit_its_arguments_is_not_raised(
+def test_a_record_that_does_not_match_its_arguments_raises_nothing(
     handler: StoreHandler, store: LogStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     handler.handle(logging.makeLogRecord({"msg": "%d", "args": ("x",)}))
@@ -158,14 +162,14 @@ MIXED = (
         ("limit=9999&level=info", "Started"),
     ],
 )
-def test_filters(make_store: MakeStore, query: str, expected: str) -> None:
+def test_filters_select_entries(make_store: MakeStore, query: str, expected: str) -> None:
     store = make_store()
     for each in MIXED:
-        store.keep(each)
+        store.add(each)
     assert " ".join(messages(store, query)) == expected
 
 
 @pytest.mark.parametrize("query", ["limit=many", "since=now", "sinceSequence=1.5", "until=1e3"])
-def test_a_number_that_is_none_is_refused(query: str) -> None:
+def test_an_invalid_number_is_refused(query: str) -> None:
     with pytest.raises(InvalidInput, match=query.partition("=")[0]):
         LogQuery.read(QueryDict(query))

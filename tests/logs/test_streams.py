@@ -1,4 +1,4 @@
-"""`/logs/stream` and the page's stream: what is replayed, what follows, and the signs of life."""
+"""`/logs/stream` and the page's stream: replay, new entries and heartbeats."""
 
 import asyncio
 import json
@@ -20,11 +20,11 @@ PATIENCE = 30
 
 def fill(store: LogStore, count: int, level: str = "info") -> None:
     for number in range(count):
-        store.keep(entry(f"entry {number}", level=level))
+        store.add(entry(f"entry {number}", level=level))
 
 
 class Reader:
-    """The frames of a stream, one after the other."""
+    """Reads the frames of a stream in order."""
 
     def __init__(self, frames: AsyncIterator[str]) -> None:
         self.frames = frames
@@ -39,11 +39,11 @@ class Reader:
 
 
 def reading(store: LogStore, query: str = "", after: int | None = None) -> Any:
-    asked = LogQuery.read(QueryDict(query))
-    return aclosing(stream.json_frames(store, asked, after))  # type: ignore[type-var]
+    log_query = LogQuery.read(QueryDict(query))
+    return aclosing(stream.json_frames(store, log_query, after))  # type: ignore[type-var]
 
 
-async def test_it_begins_with_a_sign_of_life_and_the_last_200(store: LogStore) -> None:
+async def test_a_stream_starts_with_a_heartbeat_and_the_last_200_entries(store: LogStore) -> None:
     fill(store, 230)
     async with reading(store) as frames:
         reader = Reader(frames)
@@ -51,13 +51,13 @@ async def test_it_begins_with_a_sign_of_life_and_the_last_200(store: LogStore) -
         assert await reader.numbers(200) == list(range(31, 231))
 
 
-async def test_each_entry_comes_as_it_is_written_in_json(store: LogStore) -> None:
+async def test_each_new_entry_is_sent_as_json(store: LogStore) -> None:
     async with reading(store) as frames:
         reader = Reader(frames)
         await reader.frame()
         waiting = asyncio.ensure_future(reader.frame())
         await asyncio.sleep(0)
-        store.keep(entry("live", context={"a": "b\nc"}))
+        store.add(entry("live", context={"a": "b\nc"}))
         number, data = (await waiting).removesuffix("\n\n").split("\n")
         assert number == "id: 1"
         assert json.loads(data.removeprefix("data: ")) == entry(
@@ -65,9 +65,9 @@ async def test_each_entry_comes_as_it_is_written_in_json(store: LogStore) -> Non
         )
 
 
-async def test_filters_hold_for_what_is_replayed_and_for_what_follows(store: LogStore) -> None:
+async def test_filters_apply_to_stored_and_new_entries(store: LogStore) -> None:
     fill(store, 3)
-    store.keep(entry("bad", level="error"))
+    store.add(entry("bad", level="error"))
     async with reading(store, "level=error") as frames:
         reader = Reader(frames)
         await reader.frame()
@@ -75,11 +75,11 @@ async def test_filters_hold_for_what_is_replayed_and_for_what_follows(store: Log
         waiting = asyncio.ensure_future(reader.numbers(1))
         await asyncio.sleep(0)
         fill(store, 2)
-        store.keep(entry("bad", level="error"))
+        store.add(entry("bad", level="error"))
         assert await waiting == [7]
 
 
-async def test_a_burst_is_whole(store: LogStore) -> None:
+async def test_no_entry_of_a_burst_is_skipped(store: LogStore) -> None:
     async with reading(store) as frames:
         reader = Reader(frames)
         await reader.frame()
@@ -89,7 +89,7 @@ async def test_a_burst_is_whole(store: LogStore) -> None:
         assert await waiting + await reader.numbers(499) == list(range(1, 501))
 
 
-async def test_a_silent_stream_gives_signs_of_life(
+async def test_a_silent_stream_sends_heartbeats(
     store: LogStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.01)
@@ -111,13 +111,13 @@ async def test_a_silent_stream_gives_signs_of_life(
         ("", "", None),
     ],
 )
-def test_the_header_wins_over_the_query(header: str, query: str, expected: int | None) -> None:
+def test_the_header_precedes_the_query(header: str, query: str, expected: int | None) -> None:
     request = RequestFactory().get("/logs/stream", headers={"last-event-id": header})
-    asked = LogQuery.read(QueryDict(query))
-    assert stream.resume_point(request, asked) == expected
+    log_query = LogQuery.read(QueryDict(query))
+    assert stream.resume_point(request, log_query) == expected
 
 
-async def test_a_reader_that_comes_back_gets_what_it_missed(store: LogStore) -> None:
+async def test_a_reconnecting_reader_gets_the_entries_it_missed(store: LogStore) -> None:
     fill(store, 10)
     async with reading(store, after=7) as frames:
         reader = Reader(frames)
@@ -125,7 +125,7 @@ async def test_a_reader_that_comes_back_gets_what_it_missed(store: LogStore) -> 
         assert await reader.numbers(3) == [8, 9, 10]
 
 
-async def test_a_reader_of_an_earlier_log_begins_anew(store: LogStore) -> None:
+async def test_a_reader_of_an_earlier_log_starts_from_the_beginning(store: LogStore) -> None:
     fill(store, 2)
     async with reading(store, after=5_000) as frames:
         reader = Reader(frames)
@@ -149,9 +149,9 @@ class TestThePage:
         monkeypatch.setattr(stream, "pause", lambda seconds: asyncio.sleep(0))
 
     def reading(self, store: LogStore, after: int | None = None) -> Any:
-        return aclosing(stream.html_frames(store, LogQuery(), after, panels.draw))  # type: ignore[type-var]
+        return aclosing(stream.html_frames(store, LogQuery(), after, panels.render_event))  # type: ignore[type-var]
 
-    async def test_first_the_whole_list_and_then_what_is_new(self, store: LogStore) -> None:
+    async def test_the_page_gets_the_whole_list_and_then_new_entries(self, store: LogStore) -> None:
         fill(store, 3)
         async with self.reading(store) as frames:
             reader = Reader(frames)
@@ -162,12 +162,14 @@ class TestThePage:
             assert "log-count-info" in await reader.frame()
             waiting = asyncio.ensure_future(reader.frame())
             await asyncio.sleep(0)
-            store.keep(entry("fresh"))
+            store.add(entry("fresh"))
             new = await waiting
             assert new.startswith("event: new\nid: 4\n")
             assert "log-4" in new and "log-3" not in new
 
-    async def test_who_comes_back_gets_what_it_missed_alone(self, store: LogStore) -> None:
+    async def test_a_reconnecting_page_gets_only_the_entries_it_missed(
+        self, store: LogStore
+    ) -> None:
         fill(store, 9)
         async with self.reading(store, after=7) as frames:
             reader = Reader(frames)
@@ -176,7 +178,7 @@ class TestThePage:
             assert new.startswith("event: new\nid: 9\n")
             assert "log-8" in new and "log-7" not in new
 
-    async def test_who_missed_too_much_or_reads_another_log_gets_the_list(
+    async def test_a_page_that_missed_too_much_or_reads_another_log_gets_the_list(
         self, store: LogStore
     ) -> None:
         fill(store, 250)

@@ -1,4 +1,4 @@
-"""These need a model that `make test-model` installs; `make test` has none."""
+"""These tests need a model that `make test-model` installs; `make test` does not run them."""
 
 from importlib.util import find_spec
 

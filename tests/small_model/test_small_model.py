@@ -1,6 +1,6 @@
 """A real language model, SmolLM2 with 135M parameters, behind the OpenAI-compatible provider.
 
-What it says is its own affair: these look at how it comes. It calls no tools.
+The tests check how its answers stream, not what they say. It calls no tools.
 """
 
 import importlib
@@ -17,7 +17,7 @@ from apps.agents.loop import run
 from apps.agents.messages import Message
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.openai import OpenAIProvider
-from tests.agents.cast import hear
+from tests.agents.fakes import record
 
 CONTEXT_TOKENS = 1024
 QUESTION = (Message("user", "Count from one to ten."),)
@@ -31,15 +31,15 @@ def weights() -> str:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """Served by llama.cpp in a thread of this process, on a free port of loopback."""
+    """Serve it with llama.cpp in a thread of this process, on a free loopback port."""
     xllamacpp = importlib.import_module("xllamacpp")
-    wanted = xllamacpp.CommonParams()
-    wanted.model.path = weights()
-    wanted.model_alias = {"smollm2"}
-    wanted.n_ctx, wanted.n_parallel = CONTEXT_TOKENS, 1
-    # More threads wait for each other on a machine that does something else, too.
-    wanted.cpuparams.n_threads, wanted.cpuparams.poll = 1, 0
-    server = xllamacpp.Server(wanted)
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = weights()
+    parameters.model_alias = {"smollm2"}
+    parameters.n_ctx, parameters.n_parallel = CONTEXT_TOKENS, 1
+    # More threads wait for each other on a busy machine.
+    parameters.cpuparams.n_threads, parameters.cpuparams.poll = 1, 0
+    server = xllamacpp.Server(parameters)
     yield f"{server.listening_address}/v1"
 
 
@@ -54,38 +54,38 @@ async def request(provider: OpenAIProvider, *messages: Message) -> ModelRequest:
     return ModelRequest(model.key, messages or QUESTION)
 
 
-async def test_its_words_come_one_by_one_and_are_counted(provider: OpenAIProvider) -> None:
+async def test_tokens_stream_one_by_one_and_are_counted(provider: OpenAIProvider) -> None:
     assert (await provider.availability()).available
-    heard = await hear(provider, await request(provider))
-    assert isinstance(heard.end, TurnFinished), heard.end
-    assert len([event for event in heard.events if isinstance(event, TextDelta)]) > 3
-    usage = heard.end.usage
+    recorded = await record(provider, await request(provider))
+    assert isinstance(recorded.end, TurnFinished), recorded.end
+    assert len([event for event in recorded.events if isinstance(event, TextDelta)]) > 3
+    usage = recorded.end.usage
     assert usage is not None
     assert usage.input_tokens and usage.output_tokens
-    assert heard.end.timing.tokens_per_second
+    assert recorded.end.timing.tokens_per_second
 
 
-async def test_stop_makes_room_for_the_next_question(provider: OpenAIProvider) -> None:
-    """It has one place: an answer that went on would keep the next one waiting."""
+async def test_stop_frees_the_model_for_the_next_question(provider: OpenAIProvider) -> None:
+    """The server has one slot: an answer that continued would block the next one."""
     long = await request(provider, Message("user", "Tell a very long story about the sea."))
     async with aclosing(run(provider, long, 1)) as events:
         async for event in events:
             if isinstance(event, TextDelta):
                 break
-    heard = await hear(provider, await request(provider))
-    assert isinstance(heard.end, TurnFinished), heard.end
+    recorded = await record(provider, await request(provider))
+    assert isinstance(recorded.end, TurnFinished), recorded.end
 
 
-async def test_a_conversation_goes_on(provider: OpenAIProvider) -> None:
+async def test_a_conversation_continues(provider: OpenAIProvider) -> None:
     first = await request(provider)
-    answer = await hear(provider, first)
+    answer = await record(provider, first)
     more = (*QUESTION, Message("assistant", answer.text), Message("user", "And from ten to one?"))
-    heard = await hear(provider, replace(first, messages=more))
-    assert isinstance(heard.end, TurnFinished), heard.end
+    recorded = await record(provider, replace(first, messages=more))
+    assert isinstance(recorded.end, TurnFinished), recorded.end
 
 
-async def test_what_does_not_fit_its_context_fails_and_says_so(provider: OpenAIProvider) -> None:
+async def test_a_prompt_past_the_context_fails_with_a_reason(provider: OpenAIProvider) -> None:
     too_long = Message("user", "word " * 2 * CONTEXT_TOKENS)
-    heard = await hear(provider, await request(provider, too_long))
-    assert heard.failure.code == "PROVIDER_ERROR"
-    assert "context" in heard.failure.message
+    recorded = await record(provider, await request(provider, too_long))
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert "context" in recorded.failure.message

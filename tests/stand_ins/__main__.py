@@ -1,7 +1,7 @@
-"""All scripted providers at once, to try every page by hand without an account (`make stand-ins`).
+"""Run all scripted providers, to try every page by hand without an account (`make stand-ins`).
 
-It prints the environment to start codeinfo with, and serves until it is interrupted. One more
-stand-in is one more line of `main`, and the variables that lead to it.
+It prints the environment variables for codeinfo and serves until it is interrupted. To add a
+stand-in, add it and its variables to `main`.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""A little OpenAI-compatible embedding server on a real socket, told what to answer.
+"""A small OpenAI-compatible embedding server on a real socket, driven by scripts.
 
     with EmbeddingsServer() as server:
         server.script.append(Reply(429, {"error": "slow down"}, {"Retry-After": "0"}))
 
-Scripted replies go out first, in order; after them each text gets a vector made of its letters.
+It sends scripted replies first, in order. After them each text gets a vector of its characters.
 """
 
 import json
@@ -20,7 +20,7 @@ VectorOf = Callable[[str], list[float]]
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer: `body` is sent as JSON, or as it is where it is bytes."""
+    """One response: `body` is sent as JSON, or unchanged if it is bytes."""
 
     status: int = 200
     body: Any = None
@@ -35,7 +35,7 @@ class Request:
 
 
 def vector_of(text: str) -> list[float]:
-    """The same text, the same numbers; never all zero."""
+    """Return a deterministic vector, shape (DIMENSION,), never all zero."""
     counts = [1.0] * DIMENSION
     for character in text:
         counts[ord(character) % DIMENSION] += 1
@@ -43,7 +43,7 @@ def vector_of(text: str) -> list[float]:
 
 
 def answer_to(texts: list[str], vector_of: VectorOf = vector_of) -> dict[str, Any]:
-    """As servers do; and as they may, not in the order of the texts."""
+    """Return a response body. Its entries are not in the order of the texts, which is allowed."""
     data = [{"index": place, "embedding": vector_of(text)} for place, text in enumerate(texts)]
     return {"object": "list", "data": data[::-1]}
 
@@ -67,7 +67,7 @@ class EmbeddingsServer:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def texts(self) -> list[list[str]]:
-        """What was asked for, one list a request."""
+        """The texts of the embedding requests, one list for each."""
         return [each.body["input"] for each in self.requests if each.path == "/v1/embeddings"]
 
     def reply_to(self, request: Request) -> Reply:
@@ -109,7 +109,7 @@ class EmbeddingsServer:
 
 def _handler_for(server: EmbeddingsServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        # One connection a request, so that closing the server has no idle one to wait for.
+        # One connection for each request, so that closing the server waits for none.
         protocol_version = "HTTP/1.0"
 
         def do_GET(self) -> None:
@@ -132,7 +132,7 @@ def _handler_for(server: EmbeddingsServer) -> type[BaseHTTPRequestHandler]:
                 self.end_headers()
                 self.wfile.write(content)
             except ConnectionError:
-                return  # the client has hung up, as some tests have it
+                return  # the client has disconnected, as some tests do
 
         def log_message(self, format: str, *args: Any) -> None:
             """Quiet."""

@@ -1,8 +1,8 @@
-"""What the stand-in of LM Studio says: one script for each model key.
+"""The scripts of the LM Studio stand-in: one for each model key.
 
-A script is a list of rounds, one for each prediction of an answer; the last round answers all
-further ones. A round is a list of steps, or a function from the request (the `creationParameter` of
-the prediction) to one. Plain names are in SCRIPTS, names with a number (`cut-4`) in NUMBERED.
+A script is a list of rounds, one for each prediction of an answer; the last round repeats. A round
+is a list of steps, or a function from the request (the `creationParameter` of the prediction) to
+one. SCRIPTS has plain names, NUMBERED has names with a number (`cut-4`).
 """
 
 import json
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from apps.core.types import JSON
-from tests.stand_ins.openai_scripts import PLAIN, THOUGHT
+from tests.stand_ins.openai_scripts import PLAIN, THOUGHT, Cut, Stall
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Send:
 
 @dataclass(frozen=True)
 class Fault:
-    """The channel's own error, which ends it. `code` is what the SDK tells errors apart by."""
+    """An error that ends the channel. The SDK distinguishes errors by `code`."""
 
     title: str = "The model has crashed without additional information."
     code: str = ""
@@ -32,34 +32,29 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Raw:
-    """This text as a frame of its own, whatever it is."""
+class RawText:
+    """This text as one frame, unchanged."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Close:
-    """The channel is closed, with or without a success before."""
+    """The channel is closed, possibly without a success message before."""
 
 
-@dataclass(frozen=True)
-class Stall:
-    """Nothing more, until the client cancels or goes away."""
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The connection is dropped."""
-
-
-Step = Send | Fault | Raw | Close | Stall | Cut
+Step = Send | Fault | RawText | Close | Stall | Cut
 Round = Sequence[Step] | Callable[[JSON], Sequence[Step]]
 
 
 @dataclass(frozen=True)
-class Script:
-    """`loads`: progress that loading the model tells first. `cut_after`: frames before a cut."""
+class PredictionScript:
+    """A script.
+
+    loads: progress values that are reported before the model is loaded.
+    cut_after: drop the connection after so many messages.
+    context: the model's context length in tokens.
+    """
 
     rounds: Sequence[Round]
     loads: Sequence[float] = ()
@@ -73,12 +68,12 @@ def fragment(text: str, kind: str = "none", wait: float = 0.0) -> Send:
 
 
 def say(text: str, size: int = 6, every: float = 0.0, kind: str = "none") -> list[Step]:
-    """`text` in fragments of `size` characters."""
+    """Return `text` in fragments of `size` characters."""
     return [fragment(text[i : i + size], kind, every) for i in range(0, len(text), size)]
 
 
 def think(text: str, every: float = 0.0) -> list[Step]:
-    """Thinking as LM Studio tells it apart itself: fragments between those of the two tags."""
+    """Return reasoning as LM Studio labels it: fragments between those of the two tags."""
     return [
         fragment("<think>", "reasoningStartTag"),
         *say(text, every=every, kind="reasoning"),
@@ -87,7 +82,7 @@ def think(text: str, every: float = 0.0) -> list[Step]:
 
 
 def call(name: str, arguments: JSON, id: str = "365173441") -> list[Step]:
-    """A tool call as it is told: its beginning, its name, its arguments in pieces, the whole."""
+    """Return the messages of a tool call: start, name, argument fragments, the complete call."""
     text = json.dumps(arguments)
     piece = "toolCallGenerationArgumentFragmentGenerated"
     request = {"type": "function", "id": id, "name": name, "arguments": arguments}
@@ -100,7 +95,7 @@ def call(name: str, arguments: JSON, id: str = "365173441") -> list[Step]:
 
 
 def end(reason: str = "eosFound", prompt: int = 11, predicted: int = 7) -> list[Step]:
-    """The success that ends a prediction; the server adds the model to it."""
+    """Return the success message that ends a prediction; the server adds the model."""
     stats = {
         "stopReason": reason,
         "tokensPerSecond": 42.5,
@@ -112,7 +107,7 @@ def end(reason: str = "eosFound", prompt: int = 11, predicted: int = 7) -> list[
 
 
 def texts_of(request: JSON, role: str) -> list[str]:
-    """What those in a role have said, or tools returned, oldest first."""
+    """Return the texts of a role, tool results included, oldest first."""
     parts = [
         part
         for message in request["history"]["messages"]
@@ -154,11 +149,13 @@ def harmony(thought: str, text: str) -> str:
 
 NOT_FOUND = Fault("Cannot find a model", "generic.noModelMatchingQuery", "No model matches.")
 
-SCRIPTS: dict[str, Script] = {
-    "plain": Script([[*say(PLAIN), *end()]]),
-    "slow": Script([[*say(" ".join(f"word{n}" for n in range(120)), every=0.05), *end()]]),
+SCRIPTS: dict[str, PredictionScript] = {
+    "plain": PredictionScript([[*say(PLAIN), *end()]]),
+    "slow": PredictionScript(
+        [[*say(" ".join(f"word{n}" for n in range(120)), every=0.05), *end()]]
+    ),
     # 6 s and more at pace 1: loading, thinking, one search, an answer that uses it
-    "slow-tool": Script(
+    "slow-tool": PredictionScript(
         [
             lambda request: [
                 Send({"type": "promptProcessingProgress", "progress": 0.0}, 0.2),
@@ -171,12 +168,12 @@ SCRIPTS: dict[str, Script] = {
         ],
         loads=(0.25, 0.5, 1.0),
     ),
-    "tool": Script([search, answer_from_tools()]),
-    "reasoning": Script([[*think(THOUGHT), *say("Hello!"), *end()]]),
-    "think": Script([[*say(f"<think>{THOUGHT}</think>Hello!", 1), *end()]]),
-    "think-open": Script([[*say(f"<think>{THOUGHT}", 4), *end()]]),
-    "harmony": Script([[*say(harmony(THOUGHT, "Hello!"), 3), *end()]]),
-    "two-tools": Script(
+    "tool": PredictionScript([search, answer_from_tools()]),
+    "reasoning": PredictionScript([[*think(THOUGHT), *say("Hello!"), *end()]]),
+    "think": PredictionScript([[*say(f"<think>{THOUGHT}</think>Hello!", 1), *end()]]),
+    "think-open": PredictionScript([[*say(f"<think>{THOUGHT}", 4), *end()]]),
+    "harmony": PredictionScript([[*say(harmony(THOUGHT, "Hello!"), 3), *end()]]),
+    "two-tools": PredictionScript(
         [
             lambda request: [
                 *call("ListIngestedRepositories", {}, "1"),
@@ -186,54 +183,56 @@ SCRIPTS: dict[str, Script] = {
             answer_from_tools(),
         ]
     ),
-    "unknown-tool": Script(
+    "unknown-tool": PredictionScript(
         [
             [*call("DeleteEverything", {"sure": True}), *end("toolCalls")],
             [*say("There is no such tool."), *end()],
         ]
     ),
-    "failed-call": Script(
+    "failed-call": PredictionScript(
         [[*say("Half an ans"), Send({"type": "toolCallGenerationFailed", "error": {}}), *end()]]
     ),
-    "endless-tools": Script([search]),
-    "empty": Script([end()]),
-    "loads": Script([[*say("Hello!"), *end()]], loads=(0.0, 0.5, 1.0)),
-    "small": Script([answer_from_tools()], context=2_048),
-    "stall": Script([[Stall()]]),
-    "stall-middle": Script([[*say("Half an ans"), Stall()]]),
-    "malformed": Script([[*say("Half an ans"), Raw('{"type": "channelSe')]]),
-    "stranger": Script([[*say("Half an ans"), Raw('{"type": "whatever"}')]]),
-    "unknown-message": Script([[*say("Hel"), Send({"type": "newThing"}), *say("lo!"), *end()]]),
-    "fault": Script([[Fault()]]),
-    "fault-middle": Script([[*say("Half an ans"), Fault()]]),
-    "error-middle": Script(
+    "endless-tools": PredictionScript([search]),
+    "empty": PredictionScript([end()]),
+    "loads": PredictionScript([[*say("Hello!"), *end()]], loads=(0.0, 0.5, 1.0)),
+    "small": PredictionScript([answer_from_tools()], context=2_048),
+    "stall": PredictionScript([[Stall()]]),
+    "stall-middle": PredictionScript([[*say("Half an ans"), Stall()]]),
+    "malformed": PredictionScript([[*say("Half an ans"), RawText('{"type": "channelSe')]]),
+    "stranger": PredictionScript([[*say("Half an ans"), RawText('{"type": "whatever"}')]]),
+    "unknown-message": PredictionScript(
+        [[*say("Hel"), Send({"type": "newThing"}), *say("lo!"), *end()]]
+    ),
+    "fault": PredictionScript([[Fault()]]),
+    "fault-middle": PredictionScript([[*say("Half an ans"), Fault()]]),
+    "error-middle": PredictionScript(
         [[*say("Half an ans"), Send({"type": "error", "error": {"title": "Out of memory"}})]]
     ),
-    "cut-middle": Script([[*say("Half an ans"), Cut()]]),
-    "closed-early": Script([[*say("Half an ans"), Close()]]),
-    "length": Script([[*say("Half an ans"), *end("maxPredictedTokensReached")]]),
-    "context-full": Script([[*say("Half an ans"), *end("contextLengthReached")]]),
-    "unloaded": Script([[*say("Half an ans"), *end("modelUnloaded")]]),
-    "failed": Script([[*say("Half an ans"), *end("failed")]]),
-    "stopped": Script([[*say("Half an ans"), *end("userStopped")]]),
+    "cut-middle": PredictionScript([[*say("Half an ans"), Cut()]]),
+    "closed-early": PredictionScript([[*say("Half an ans"), Close()]]),
+    "length": PredictionScript([[*say("Half an ans"), *end("maxPredictedTokensReached")]]),
+    "context-full": PredictionScript([[*say("Half an ans"), *end("contextLengthReached")]]),
+    "unloaded": PredictionScript([[*say("Half an ans"), *end("modelUnloaded")]]),
+    "failed": PredictionScript([[*say("Half an ans"), *end("failed")]]),
+    "stopped": PredictionScript([[*say("Half an ans"), *end("userStopped")]]),
 }
 
 
-def _cut(number: int) -> Script:
-    return Script(SCRIPTS["plain"].rounds, cut_after=number)
+def _cut(number: int) -> PredictionScript:
+    return PredictionScript(SCRIPTS["plain"].rounds, cut_after=number)
 
 
-def _tokens(number: int) -> Script:
-    return Script([[*(fragment(f"{n} ") for n in range(number)), *end()]])
+def _tokens(number: int) -> PredictionScript:
+    return PredictionScript([[*(fragment(f"{n} ") for n in range(number)), *end()]])
 
 
-NUMBERED: dict[str, Callable[[int], Script]] = {
+NUMBERED: dict[str, Callable[[int], PredictionScript]] = {
     "cut": _cut,  # cut-4: "plain", dropped after 4 frames
     "tokens": _tokens,  # tokens-10000: so many fragments, "0 1 2 …"
 }
 
 
-def script_for(model: str, more: dict[str, Script]) -> Script | None:
+def script_for(model: str, more: dict[str, PredictionScript]) -> PredictionScript | None:
     """The script of a model: one of `more`, of SCRIPTS or of NUMBERED."""
     if model in more or model in SCRIPTS:
         return more.get(model) or SCRIPTS[model]
@@ -241,13 +240,13 @@ def script_for(model: str, more: dict[str, Script]) -> Script | None:
     return NUMBERED[name](int(number)) if name in NUMBERED and number.isdigit() else None
 
 
-def steps_of(script: Script, request: JSON) -> Iterable[Step]:
+def steps_of(script: PredictionScript, request: JSON) -> Iterable[Step]:
     """The steps of the round that this request opens."""
-    asked = 0
+    rounds_done = 0
     for message in request["history"]["messages"]:
         if message["role"] == "user":
-            asked = 0
+            rounds_done = 0
         elif any(part["type"] == "toolCallRequest" for part in message["content"]):
-            asked += 1
-    chosen = script.rounds[min(asked, len(script.rounds) - 1)]
+            rounds_done += 1
+    chosen = script.rounds[min(rounds_done, len(script.rounds) - 1)]
     return chosen(request) if callable(chosen) else chosen

@@ -1,17 +1,18 @@
-"""A stand-in for LM Studio, on a real socket, that follows a script.
+"""A stand-in for LM Studio on a real socket, driven by scripts.
 
     with LMStudioStandIn() as server:
-        ...                                    # the address is server.url; ask model "tool", …
-        server.predictions[-1].request         # what it was sent
-        server.predictions[-1].ended.wait(30)  # then `.cancelled` and `.client_left` tell how
+        ...                                    # the address is server.url; request model "tool", …
+        server.predictions[-1].request         # the creationParameter of the last prediction
+        server.predictions[-1].ended.wait(30)  # then see `.cancelled` and `.client_left`
 
-The script is chosen by the model's key: those of `lmstudio_scripts.SCRIPTS` and `NUMBERED`, and
-those that a test adds to `server.scripts`. How it is paced and held is told in
-`tests.stand_ins.server`. By hand: `make stand-ins`.
+The model's key selects the script: one of `lmstudio_scripts.SCRIPTS` and `NUMBERED`, or one that a
+test adds to `server.scripts`. `tests.stand_ins.server` describes pacing and holding. By hand:
+`make stand-ins`.
 
-It speaks what the app speaks to its SDK: the HTTP probe GET /lmstudio-greeting, and on five
-websockets JSON frames, a handshake first, then calls (rpcCall) and channels (channelCreate). Over
-REST it has GET /v1/models and POST /v1/embeddings. With a `token` it asks for it at both doors.
+It implements the protocol between LM Studio and its SDK: the HTTP request GET /lmstudio-greeting,
+and five websockets with JSON frames: a handshake, then calls (rpcCall) and channels
+(channelCreate). The REST API has GET /v1/models and POST /v1/embeddings. With a `token`, both
+require it.
 """
 
 import asyncio
@@ -23,23 +24,22 @@ from typing import Any
 
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, BytesMessage, CloseConnection, Ping, Request
-from wsproto.events import TextMessage as Text
+from wsproto.events import TextMessage as WebsocketText
 
 from apps.core.types import JSON
 from tests.stand_ins.lmstudio_scripts import (
     NOT_FOUND,
     SCRIPTS,
     Close,
-    Cut,
     Fault,
-    Raw,
-    Script,
+    PredictionScript,
+    RawText,
     Send,
-    Stall,
     Step,
     script_for,
     steps_of,
 )
+from tests.stand_ins.openai_scripts import Cut, Stall
 from tests.stand_ins.openai_server import embed, embeddings
 from tests.stand_ins.server import Hangup, StandIn
 
@@ -48,7 +48,7 @@ EMBEDDER = "text-embedding-standin"
 
 
 def llm(key: str) -> JSON:
-    """One downloaded language model, as listDownloadedModels tells it."""
+    """Return a downloaded language model, an entry of listDownloadedModels."""
     return {
         "type": "llm",
         "modelKey": key,
@@ -78,7 +78,13 @@ def embedder(key: str) -> JSON:
 
 @dataclass(eq=False)
 class Prediction:
-    """One prediction, and how far it got."""
+    """One prediction.
+
+    frames: the number of messages sent.
+    cancelled: set when the client cancels.
+    client_left: set when the client disconnects before the end.
+    ended: set at the end in any case.
+    """
 
     request: JSON
     frames: int = 0
@@ -88,15 +94,19 @@ class Prediction:
 
 
 class LMStudioStandIn(StandIn):
-    """`models` is what is downloaded; `listing`, where set, the frame that is answered instead.
+    """The server.
 
-    `greets` and `shakes_hands` switch off what comes before; `redirects_to` sends the probe away.
+    models: the downloaded models.
+    listing: a raw frame to send instead of the list of models.
+    greets, shakes_hands: False leaves out the greeting or the handshake.
+    redirects_to: redirects all HTTP requests.
+    opened: the namespaces of the opened websockets.
     """
 
     def __init__(self, *, port: int = 0, pace: float = 0.0, token: str = "") -> None:
         super().__init__(port=port, pace=pace)
         self.token = token
-        self.scripts: dict[str, Script] = {}
+        self.scripts: dict[str, PredictionScript] = {}
         self.models = [*(llm(key) for key in SCRIPTS), embedder(EMBEDDER)]
         self.listing = ""
         self.redirects_to = ""
@@ -120,7 +130,7 @@ class LMStudioStandIn(StandIn):
         headers = {name.strip().lower(): value.strip() for name, value in pairs}
         if headers.get("upgrade", "").lower() == "websocket" and path in NAMESPACES:
             self.opened.append(path)
-            await Socket(self, reader, writer).serve(head)
+            await LMStudioSocket(self, reader, writer).serve(head)
             return
         data = await reader.readexactly(int(headers.get("content-length", 0)))
         body = json.loads(data) if data else None
@@ -136,7 +146,7 @@ class LMStudioStandIn(StandIn):
         await writer.drain()
 
     def rest(self, method: str, path: str, headers: dict[str, str], body: Any) -> tuple[int, Any]:
-        """Status and body of the answer to a plain request."""
+        """Return status and body for an HTTP request."""
         if self.redirects_to:
             return 307, {}
         if (method, path) == ("GET", "/lmstudio-greeting"):
@@ -152,12 +162,12 @@ class LMStudioStandIn(StandIn):
             case _:
                 return 404, {"error": f"Unexpected endpoint or method. ({method} {path})"}
 
-    def script(self, key: str) -> Script | None:
+    def script(self, key: str) -> PredictionScript | None:
         return script_for(key, self.scripts)
 
 
-class Socket:
-    """One websocket: its handshake, its calls and its channels."""
+class LMStudioSocket:
+    """Serves one websocket: its handshake, calls and channels."""
 
     def __init__(
         self, server: LMStudioStandIn, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -165,7 +175,7 @@ class Socket:
         self.server, self.reader, self.writer = server, reader, writer
         self.wire = WSConnection(ConnectionType.SERVER)
         self.channels: dict[int, tuple[Prediction, asyncio.Task[None]]] = {}
-        self.known = False
+        self.authenticated = False
 
     async def serve(self, head: bytes) -> None:
         data, partial = head, ""
@@ -176,7 +186,7 @@ class Socket:
                     match event:
                         case Request():
                             await self.write(self.wire.send(AcceptConnection()))
-                        case Text(data=text, message_finished=finished):
+                        case WebsocketText(data=text, message_finished=finished):
                             partial += text
                             if finished:
                                 await self.receive(json.loads(partial))
@@ -193,7 +203,7 @@ class Socket:
             await self.leave()
 
     async def leave(self) -> None:
-        """The client has gone: LM Studio aborts what it had asked for."""
+        """Abort the predictions of a client that has disconnected, as LM Studio does."""
         for prediction, task in list(self.channels.values()):
             if not prediction.ended.is_set():
                 prediction.client_left.set()
@@ -207,11 +217,11 @@ class Socket:
 
     async def send(self, message: JSON | str) -> None:
         text = message if isinstance(message, str) else json.dumps(message)
-        await self.write(self.wire.send(Text(text)))
+        await self.write(self.wire.send(WebsocketText(text)))
 
     async def receive(self, message: JSON) -> None:
         match message:
-            case {"authVersion": 1} if not self.known:
+            case {"authVersion": 1} if not self.authenticated:
                 await self.shake_hands(message)
             case {"type": "rpcCall", "callId": id, "endpoint": endpoint}:
                 await self.reply(id, endpoint, message.get("parameter"))
@@ -227,12 +237,12 @@ class Socket:
     async def shake_hands(self, message: JSON) -> None:
         if not self.server.shakes_hands:
             return
-        given = f"sk-lm-{message['clientIdentifier']}:{message['clientPasskey']}"
-        self.server.handshakes.append(given)
-        self.known = not self.server.token or given == self.server.token
+        token = f"sk-lm-{message['clientIdentifier']}:{message['clientPasskey']}"
+        self.server.handshakes.append(token)
+        self.authenticated = not self.server.token or token == self.server.token
         refusal: JSON = {"success": False, "error": {"title": "Invalid API token"}}
-        await self.send({"success": True} if self.known else refusal)
-        if not self.known:
+        await self.send({"success": True} if self.authenticated else refusal)
+        if not self.authenticated:
             raise Hangup
 
     async def reply(self, id: int, endpoint: str, parameter: Any) -> None:
@@ -253,7 +263,7 @@ class Socket:
         await self.send({"type": "rpcResult", "callId": id, "result": answers[endpoint]()})
 
     def instance(self, key: str) -> JSON:
-        """The model as it is loaded."""
+        """Return the description of a loaded model."""
         script = self.server.script(key)
         context = script.context if script else 2048
         return llm(key) | {
@@ -268,16 +278,18 @@ class Socket:
             await self.fail(id, NOT_FOUND)
             return
         if not script.loads:
-            await self.tell(id, {"type": "alreadyLoaded", "info": self.instance(key)})
+            await self.send_on_channel(id, {"type": "alreadyLoaded", "info": self.instance(key)})
         else:
-            await self.tell(id, {"type": "startLoading", "identifier": key, "info": llm(key)})
+            await self.send_on_channel(
+                id, {"type": "startLoading", "identifier": key, "info": llm(key)}
+            )
             for progress in script.loads:
                 await self.server.pause(0.3)
-                await self.tell(id, {"type": "loadProgress", "progress": progress})
-            await self.tell(id, {"type": "loadSuccess", "info": self.instance(key)})
+                await self.send_on_channel(id, {"type": "loadProgress", "progress": progress})
+            await self.send_on_channel(id, {"type": "loadSuccess", "info": self.instance(key)})
         await self.send({"type": "channelClose", "channelId": id})
 
-    async def tell(self, id: int, message: JSON) -> None:
+    async def send_on_channel(self, id: int, message: JSON) -> None:
         await self.send({"type": "channelSend", "channelId": id, "message": message})
 
     async def fail(self, id: int, fault: Fault) -> None:
@@ -299,10 +311,10 @@ class Socket:
         for step in steps_of(script, prediction.request):
             if script.cut_after is not None and prediction.frames >= script.cut_after:
                 self.cut()
-            await self.take(id, key, step, prediction)
+            await self.perform(id, key, step, prediction)
         prediction.ended.set()
 
-    async def take(self, id: int, key: str, step: Step, prediction: Prediction) -> None:
+    async def perform(self, id: int, key: str, step: Step, prediction: Prediction) -> None:
         match step:
             case Stall():
                 await asyncio.Event().wait()
@@ -310,23 +322,23 @@ class Socket:
                 self.cut()
             case Close():
                 await self.send({"type": "channelClose", "channelId": id})
-            case Raw(text=text):
+            case RawText(text=text):
                 await self.send(text)
             case Fault():
                 await self.fail(id, step)
             case Send(message=message, wait=wait):
                 await self.server.pause(wait)
                 await self.server.gate()
-                await self.tell(id, self.whole(key, message))
+                await self.send_on_channel(id, self.complete(key, message))
                 prediction.frames += 1
 
     def cut(self) -> None:
-        # Without a word of goodbye, as a process dies that is killed.
+        # Without a closing handshake, as when the process is killed.
         self.writer.transport.abort()
         raise Hangup
 
-    def whole(self, key: str, message: JSON) -> JSON:
-        """A success says which model has spoken, and how it was set."""
+    def complete(self, key: str, message: JSON) -> JSON:
+        """Add the model and its configuration to a success message."""
         if message["type"] != "success":
             return message
         nothing: JSON = {"fields": []}
@@ -343,6 +355,6 @@ class Socket:
         await asyncio.gather(task, return_exceptions=True)
         key = prediction.request["modelSpecifier"]["query"]["identifier"]
         stats = {"type": "success", "stats": {"stopReason": "userStopped"}}
-        await self.tell(id, self.whole(key, stats))
+        await self.send_on_channel(id, self.complete(key, stats))
         await self.send({"type": "channelClose", "channelId": id})
         prediction.ended.set()

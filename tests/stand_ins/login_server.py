@@ -1,6 +1,6 @@
-"""A stand-in for OpenAI's page that gives out codes to log in with. Nobody ever enters them.
+"""A stand-in for OpenAI's device login. It issues codes that no user ever enters.
 
-Codex takes its address from CODEX_APP_SERVER_LOGIN_ISSUER.
+CODEX_APP_SERVER_LOGIN_ISSUER configures its address in Codex.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ class LoginStandIn(StandIn):
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        given = head.split(" ", 2)[1].endswith("/usercode")
-        body = json.dumps(CODE if given else {}).encode()
-        status = "200 OK" if given else "403 Not yet"
+        is_code_request = head.split(" ", 2)[1].endswith("/usercode")
+        body = json.dumps(CODE if is_code_request else {}).encode()
+        status = "200 OK" if is_code_request else "403 Not yet"
         writer.write(
             f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nConnection: close\r\n"
             f"Content-Length: {len(body)}\r\n\r\n".encode()

@@ -1,7 +1,7 @@
-"""A stand-in for `/mcp` that serves a test's own tools, for an agent that calls them by itself.
+"""A stand-in for `/mcp` with a test's tools, for an agent that calls tools itself.
 
-It answers in JSON what `/mcp?tool=…` answers, failures included; that the real endpoint does so is
-shown where the product itself is served (tests/agents/codex/test_product.py).
+It returns the same JSON as `/mcp?tool=…`, errors included. tests/agents/codex/test_product.py tests
+the real endpoint.
 """
 
 import json
@@ -17,11 +17,11 @@ from apps.retrieval.tools import Tool
 
 
 class MCPStandIn:
-    """A context manager. `tools` may be changed while it runs; `asked` are the queries it saw."""
+    """A context manager. `tools` may change while it runs; `queries` are those of the requests."""
 
     def __init__(self) -> None:
         self.tools: Sequence[Tool] = ()
-        self.asked: list[dict[str, list[str]]] = []
+        self.queries: list[dict[str, list[str]]] = []
         self.tokens: set[str] = set()
         handler = type("Handler", (_Handler,), {"server_of": self})
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -79,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server_of.asked.append(parse_qs(urlsplit(self.path).query))
+        self.server_of.queries.append(parse_qs(urlsplit(self.path).query))
         self.server_of.tokens.add(self.headers.get("Authorization", ""))
         if "id" not in body:
             self._send(202, b"")
@@ -96,4 +96,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: what a test is asked for is in `asked`."""
+        """Log nothing."""

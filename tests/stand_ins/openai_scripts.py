@@ -1,8 +1,8 @@
-"""What the stand-in of an OpenAI-compatible server says: one script for each model name.
+"""The scripts of the OpenAI-compatible stand-in: one for each model name.
 
-A script is a list of rounds, one for each request of an answer; the last round answers all further
-ones. A round is a list of steps, or a function from the request's body to one. Plain names are in
-SCRIPTS, names with a number (`cut-40`, `status-429`) in NUMBERED.
+A script is a list of rounds, one for each request of an answer; the last round repeats. A round is
+a list of steps, or a function from the request's body to one. SCRIPTS has plain names, NUMBERED has
+names with a number (`cut-40`, `status-429`).
 """
 
 import json
@@ -28,7 +28,7 @@ class Finish:
 
 @dataclass(frozen=True)
 class Usage:
-    """The usage frame, sent only to a client that asked for it (`stream_options`)."""
+    """The usage frame, sent only if the request has `stream_options`."""
 
     prompt: int = 11
     completion: int = 7
@@ -36,14 +36,14 @@ class Usage:
 
 @dataclass(frozen=True)
 class Raw:
-    """These bytes as they are, in the middle of the stream."""
+    """These bytes, unchanged, in the stream."""
 
     data: bytes
 
 
 @dataclass(frozen=True)
 class Status:
-    """Not a stream at all but this HTTP answer. Only as the first step."""
+    """This HTTP response instead of a stream. Only as the first step."""
 
     code: int
     message: str = "scripted failure"
@@ -60,7 +60,7 @@ class ErrorFrame:
 
 @dataclass(frozen=True)
 class Stall:
-    """Nothing more, until the client goes away."""
+    """No more frames until the client disconnects."""
 
 
 @dataclass(frozen=True)
@@ -74,24 +74,26 @@ Round = Sequence[Step] | Callable[[JSON], Sequence[Step]]
 
 @dataclass(frozen=True)
 class Script:
-    """`cut_after`: the connection is dropped after so many bytes of the first round's body.
+    """A script.
 
-    `quiet`: the body has no framing, so that a cut looks to HTTP like its end.
+    cut_after: drop the connection after so many bytes of the body.
+    quiet: send the body without chunked encoding, so that a cut looks like its end.
+    refuses: request fields that are answered with 400.
     """
 
     rounds: Sequence[Round]
     cut_after: int | None = None
     quiet: bool = False
-    refuses: Sequence[str] = field(default=())  # request fields answered with 400
+    refuses: Sequence[str] = field(default=())
 
 
 def say(text: str, size: int = 6, every: float = 0.0, key: str = "content") -> list[Step]:
-    """`text` in pieces of `size` characters."""
+    """Return `text` in deltas of `size` characters."""
     return [Delta({key: text[i : i + size]}, every) for i in range(0, len(text), size)]
 
 
 def call(name: str, arguments: JSON | str, id: str = "call_1", index: int = 0) -> list[Step]:
-    """A tool call the way OpenAI streams it: id and name first, then the arguments in pieces."""
+    """Return a tool call as OpenAI streams it: id and name, then the arguments in fragments."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     head = {"index": index, "id": id, "type": "function"}
     pieces = [text[i : i + 5] for i in range(0, len(text), 5)]
@@ -106,13 +108,13 @@ def end(reason: str = "stop") -> list[Step]:
 
 
 def question(request: JSON) -> str:
-    """The last thing the user said."""
+    """Return the last user message."""
     texts = [m["content"] for m in request["messages"] if m["role"] == "user"]
     return str(texts[-1]) if texts else ""
 
 
 def tool_texts(request: JSON) -> list[str]:
-    """What the tools answered since the user last spoke."""
+    """Return the tool results after the last user message."""
     texts: list[str] = []
     for message in request["messages"]:
         if message["role"] == "user":
@@ -126,7 +128,7 @@ CITATION = re.compile(r'"citation":\s*"([^"]+)"')
 
 
 def cited(request: JSON) -> list[str]:
-    """The citations (`repo/path:1-2`) in the tools' answers."""
+    """Return the citations, `repo/path:1-2`, in the tool results."""
     return CITATION.findall("\n".join(tool_texts(request)))
 
 
@@ -135,7 +137,7 @@ def search(request: JSON) -> list[Step]:
 
 
 def answer_from_tools(every: float = 0.0) -> Callable[[JSON], list[Step]]:
-    """An answer that shows what the tool found, in about 6 s when every=0.05."""
+    """Return an answer with the results of the tool; it takes about 6 s with every=0.05."""
 
     def answer(request: JSON) -> list[Step]:
         where = ", ".join(f"`{ref}`" for ref in cited(request)[:3]) or "no place at all"
@@ -247,11 +249,11 @@ def script_for(model: str, more: dict[str, Script]) -> Script | None:
 
 def steps_of(script: Script, request: JSON) -> Iterable[Step]:
     """The steps of the round that this request opens."""
-    asked = 0
+    rounds_done = 0
     for message in request["messages"]:
         if message["role"] == "user":
-            asked = 0
+            rounds_done = 0
         elif message["role"] == "assistant" and message.get("tool_calls"):
-            asked += 1
-    chosen = script.rounds[min(asked, len(script.rounds) - 1)]
+            rounds_done += 1
+    chosen = script.rounds[min(rounds_done, len(script.rounds) - 1)]
     return chosen(request) if callable(chosen) else chosen

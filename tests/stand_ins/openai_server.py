@@ -1,24 +1,24 @@
-"""A stand-in for any OpenAI-compatible server, on a real socket, that follows a script.
+"""A stand-in for an OpenAI-compatible server on a real socket, driven by scripts.
 
 In a test:
 
-    with OpenAIStandIn() as server:            # pace 0: as fast as it can
+    with OpenAIStandIn() as server:            # pace 0: no waits
         configure(openai_base_url=server.url)
-        ...                                    # ask model "tool", "think", "cut-40", …
-        server.exchanges[-1].body              # what it was sent
-        server.exchanges[-1].client_left.wait(5)   # True once the client hung up before the end
+        ...                                    # request model "tool", "think", "cut-40", …
+        server.exchanges[-1].body              # the body of the last request
+        server.exchanges[-1].client_left.wait(5)   # True if the client closed before the end
 
-The script is chosen by the model's name: those of `openai_scripts.SCRIPTS` and `NUMBERED`, and
-those that a test adds: `server.scripts["mine"] = Script([[*say("Hi"), *end()]])`. How it is paced
-and held is told in `tests.stand_ins.server`.
+The model's name selects the script: one of `openai_scripts.SCRIPTS` and `NUMBERED`, or one that a
+test adds: `server.scripts["mine"] = Script([[*say("Hi"), *end()]])`. `tests.stand_ins.server`
+describes pacing and holding.
 
 By hand, and for browser tests:
 
     python -m tests.stand_ins.openai_server --port 9099 --pace 1
     CODEINFO_OPENAI_BASE_URL=http://127.0.0.1:9099/v1 make run
 
-It answers GET /v1/models, POST /v1/chat/completions (streamed), POST /v1/embeddings, and for the
-driver of a process elsewhere GET /control (what it was sent) and POST /control {"pace": 0.1}.
+It answers GET /v1/models, POST /v1/chat/completions (streamed) and POST /v1/embeddings. To control
+it from another process, use GET /control (the requests) and POST /control {"pace": 0.1}.
 """
 
 import argparse
@@ -58,8 +58,13 @@ DIMENSION = 64
 
 
 @dataclass(eq=False)
-class Exchange:
-    """One request, and how far its answer got."""
+class RecordedRequest:
+    """One request.
+
+    frames: the number of frames sent.
+    client_left: set when the client closes before the end.
+    done: set when the response has ended.
+    """
 
     method: str
     path: str
@@ -71,32 +76,32 @@ class Exchange:
 
 
 class OpenAIStandIn(StandIn):
-    """The server; see `StandIn` for how it is held and paced."""
+    """The server. With a `key`, requests without it get 401."""
 
     def __init__(self, *, port: int = 0, pace: float = 0.0, key: str = "") -> None:
         super().__init__(port=port, pace=pace)
         self.key = key
         self.scripts: dict[str, Script] = {}
         self.models = [*SCRIPTS, EMBEDDING_MODEL]
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[RecordedRequest] = []
 
     @property
     def url(self) -> str:
         return f"http://{self.address}/v1"
 
     @property
-    def chats(self) -> list[Exchange]:
-        """The requests for an answer, in order."""
+    def chats(self) -> list[RecordedRequest]:
+        """The requests for chat completions, in order."""
         return [item for item in self.exchanges if item.path == "/v1/chat/completions"]
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await Answer(self, reader, writer).give()
+        await ScriptedResponse(self, reader, writer).serve()
 
 
-class Answer:
-    """One connection: one request and its answer."""
+class ScriptedResponse:
+    """Serves one connection: one request and its response."""
 
-    # What ends a stream that was not cut.
+    # The end of a complete stream.
     last = b"data: [DONE]\n\n"
 
     def __init__(
@@ -106,21 +111,21 @@ class Answer:
         self.cut_after: int | None = None
         self.chunked = True
 
-    async def give(self) -> None:
+    async def serve(self) -> None:
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, path, _ = head[0].split(" ", 2)
         pairs = (line.split(":", 1) for line in head[1:] if line)
         headers = {name.strip().lower(): value.strip() for name, value in pairs}
         data = await self.reader.readexactly(int(headers.get("content-length", 0)))
         body = json.loads(data) if data else None
-        self.exchange = Exchange(method, path.partition("?")[0], headers, body)
+        self.exchange = RecordedRequest(method, path.partition("?")[0], headers, body)
         if self.exchange.path == "/control":
             await self.control()
             return
         self.server.exchanges.append(self.exchange)
-        given = headers.get("authorization", "").removeprefix("Bearer ")
-        if self.server.key and given != self.server.key:
-            await self.refuse(Status(401, f"Incorrect API key provided: {given}"))
+        key = headers.get("authorization", "").removeprefix("Bearer ")
+        if self.server.key and key != self.server.key:
+            await self.refuse(Status(401, f"Incorrect API key provided: {key}"))
         else:
             await self.route(method, body)
 
@@ -139,11 +144,11 @@ class Answer:
     async def control(self) -> None:
         if self.exchange.method == "POST":
             self.server.pace = float(self.exchange.body["pace"])
-        seen = [
+        exchanges = [
             {"path": e.path, "body": e.body, "frames": e.frames, "left": e.client_left.is_set()}
             for e in self.server.exchanges
         ]
-        await self.send(200, {"pace": self.server.pace, "exchanges": seen})
+        await self.send(200, {"pace": self.server.pace, "exchanges": exchanges})
 
     async def refuse(self, status: Status) -> None:
         code = status.error or str(status.code)
@@ -179,7 +184,7 @@ class Answer:
             await self.stream_until_left(steps)
 
     def steps_of(self, script: Script, body: JSON) -> Iterable[Step]:
-        """The steps of the round that a request opens."""
+        """Return the steps of the round that a request starts."""
         return steps_of(script, body)
 
     def frame(self, step: Step, body: JSON) -> bytes:
@@ -233,7 +238,7 @@ class Answer:
 
 
 def frame(step: Step, model: str) -> bytes:
-    """A step as one server-sent event."""
+    """Encode a step as a server-sent event."""
     chunk: JSON = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": model}
     match step:
         case Raw(data=data):
@@ -257,7 +262,7 @@ def frame(step: Step, model: str) -> bytes:
 
 
 def embed(text: str) -> list[float]:
-    """A unit vector from the words of a text: texts that share words are near each other."""
+    """Return a unit vector, shape (DIMENSION,): texts that share words have a high cosine."""
     vector = [0.0] * DIMENSION
     for word in text.lower().split() or [""]:
         digest = hashlib.sha256(word.encode()).digest()

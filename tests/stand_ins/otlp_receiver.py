@@ -1,4 +1,4 @@
-"""A receiver of traces as the OpenTelemetry collector is one: OTLP over HTTP, protobuf."""
+"""A receiver of traces, like the OpenTelemetry collector: OTLP over HTTP, protobuf."""
 
 import gzip
 import threading
@@ -17,7 +17,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 @dataclass
 class Receiver:
-    """What has come: the spans, and all that was sent beside them as text."""
+    """The received spans and services, and everything received as text."""
 
     url: str
     spans: list[Span] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """On a free port until the block ends."""
+    """Run a receiver on a free port until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -60,7 +60,7 @@ def receiving() -> Iterator[Receiver]:
             self.wfile.write(answer)
 
         def log_message(self, *args: object) -> None:
-            """Nothing: the test says what came."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         receiver = Receiver(f"http://127.0.0.1:{server.server_port}")

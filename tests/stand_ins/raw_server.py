@@ -1,7 +1,7 @@
-"""A server that answers every request with the same bytes, however wrong, long or slow.
+"""A server that answers every request with the same bytes, which may be invalid, long or slow.
 
-with RawStandIn(http(body=b"{")) as server:                # one answer as it stands
-with RawStandIn(http(), b"x" * 65_536, times=3_000) as …   # 200 MB, without holding them
+with RawStandIn(http(body=b"{")) as server:                # one response, sent unchanged
+with RawStandIn(http(), b"x" * 65_536, times=3_000) as …   # 200 MB, not held in memory
 """
 
 import asyncio
@@ -11,13 +11,13 @@ from tests.stand_ins.server import StandIn
 
 
 def http(body: bytes = b"", status: int = 200, kind: str = "application/json", *more: str) -> bytes:
-    """An HTTP answer whose body ends with the connection; `more` are headers as they stand."""
+    """Return an HTTP response whose body ends with the connection; `more` are header lines."""
     headers = [f"HTTP/1.1 {status} Scripted", f"Content-Type: {kind}", *more, "Connection: close"]
     return "\r\n".join([*headers, "", ""]).encode("latin-1") + body
 
 
 class RawStandIn(StandIn):
-    """`head`, then `piece` so many times; with `drips` it waits so many seconds before each."""
+    """Sends `head`, then `piece` `times` times, each after `drips` seconds."""
 
     def __init__(self, head: bytes, piece: bytes = b"", times: int = 0, drips: float = 0.0) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""What the stand-in of the Responses API says: one script for each model name.
+"""The scripts of the Responses API stand-in: one for each model name.
 
-Made of the same pieces as `openai_scripts`, with whole events of the Responses wire between them.
-A round is chosen by how many of the calls that the rounds before it made are answered.
+They use the steps of `openai_scripts` and events of the Responses API. The number of answered calls
+in the request selects the round.
 """
 
 import json
@@ -47,7 +47,7 @@ def pieces(text: str, size: int) -> list[str]:
 
 
 def say(text: str, size: int = 6, every: float = 0.0, phase: str | None = None) -> list[Step]:
-    """A message, streamed in pieces of `size` characters."""
+    """Return a message in deltas of `size` characters."""
     id = f"msg_{next(_numbers)}"
     item: JSON = {"type": "message", "role": "assistant", "id": id, "content": []}
     item |= {"phase": phase} if phase else {}
@@ -60,7 +60,7 @@ def say(text: str, size: int = 6, every: float = 0.0, phase: str | None = None) 
 
 
 def think(*texts: str, every: float = 0.0) -> list[Step]:
-    """A summary of reasoning, in as many parts."""
+    """Return a reasoning summary with one part for each text."""
     id = f"rs_{next(_numbers)}"
     steps: list[Step] = [_added({"type": "reasoning", "id": id, "summary": []})]
     for index, text in enumerate(texts):
@@ -75,7 +75,7 @@ def think(*texts: str, every: float = 0.0) -> list[Step]:
 
 
 def call(name: str, arguments: JSON | str, id: str = "") -> list[Step]:
-    """A call to a tool of our MCP server. Codex takes it by namespace only."""
+    """Return a call of a tool of our MCP server, which Codex finds by its namespace."""
     number = next(_numbers)
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     item = {
@@ -114,20 +114,20 @@ def _done(item: JSON) -> Event:
 
 
 def since_question(request: JSON) -> list[JSON]:
-    """What came after the user last spoke."""
+    """Return the items after the last user message."""
     items: list[JSON] = request["input"]
-    asked = [n for n, item in enumerate(items) if item.get("role") == "user"]
-    return items[asked[-1] + 1 :] if asked else items
+    user_positions = [n for n, item in enumerate(items) if item.get("role") == "user"]
+    return items[user_positions[-1] + 1 :] if user_positions else items
 
 
 def question(request: JSON) -> str:
-    """The last thing the user said."""
+    """Return the last user message."""
     texts = [item["content"] for item in request["input"] if item.get("role") == "user"]
     return "".join(part.get("text", "") for part in texts[-1]) if texts else ""
 
 
 def tool_texts(request: JSON) -> list[str]:
-    """What the tools answered since the user last spoke."""
+    """Return the tool results after the last user message."""
     outputs = [i["output"] for i in since_question(request) if i["type"] == "function_call_output"]
     return [
         o if isinstance(o, str) else "\n".join(part.get("text", "") for part in o) for o in outputs
@@ -142,7 +142,7 @@ PLACE = re.compile(
 
 
 def cited(request: JSON) -> list[str]:
-    """`repo/path:1-2` of each passage in the tools' answers."""
+    """Return the citations, `repo/path:1-2`, in the tool results."""
     found = PLACE.findall("\n".join(tool_texts(request)))
     return [f"{repo}/{path}:{start}-{end}" for repo, path, start, end in found]
 

@@ -4,19 +4,19 @@ In a test:
 
     with ResponsesStandIn() as server:
         write_config(home, server.url)         # a CODEX_HOME that points there
-        ...                                    # ask model "tool", "think", "stall", …
-        server.asked[-1].body                  # what Codex sent
+        ...                                    # request model "tool", "think", "stall", …
+        server.requests[-1].body               # the body that Codex sent
 
-It answers POST /v1/responses after the script of the model's name (`responses_scripts`), and 426 to
-an upgrade to a websocket, after which Codex falls back on POST. Holding, pacing and /control are
-those of `openai_server`.
+The model's name selects the script for POST /v1/responses (`responses_scripts`). A websocket
+upgrade gets 426, after which Codex falls back to POST. Holding, pacing and /control work as in
+`openai_server`.
 
 By hand:
 
     python -m tests.stand_ins.responses_server --home /tmp/codex --port 9098
     CODEINFO_CODEX_HOME=/tmp/codex make run
 
-There Codex offers its own models, and every one of them plays "slow-tool".
+There Codex lists its own models, and each runs the script "slow-tool".
 """
 
 import argparse
@@ -31,7 +31,7 @@ from typing import Any
 from apps.core.types import JSON
 from tests.stand_ins import responses_scripts
 from tests.stand_ins.openai_scripts import Raw, Script, Status, Step
-from tests.stand_ins.openai_server import Answer, Exchange, OpenAIStandIn
+from tests.stand_ins.openai_server import OpenAIStandIn, RecordedRequest, ScriptedResponse
 from tests.stand_ins.responses_scripts import Event
 
 PATH = "/v1/responses"
@@ -86,19 +86,19 @@ def write_login(home: Path, url: str) -> None:
 
 
 class ResponsesStandIn(OpenAIStandIn):
-    """The server, in a thread of its own; a context manager."""
+    """The server; see `StandIn`."""
 
     @property
-    def asked(self) -> list[Exchange]:
-        """The requests for an answer, in order."""
+    def requests(self) -> list[RecordedRequest]:
+        """The requests for responses, in order."""
         return [item for item in self.exchanges if item.path == PATH and item.body]
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await ResponsesAnswer(self, reader, writer).give()
+        await ScriptedCodexResponse(self, reader, writer).serve()
 
 
-class ResponsesAnswer(Answer):
-    """One connection: one request and its answer."""
+class ScriptedCodexResponse(ScriptedResponse):
+    """Serves one connection: one request and its response."""
 
     last = b""
 

@@ -1,8 +1,8 @@
-"""What the stand-ins share: a server on a thread of its own, that may be paced, held and stepped.
+"""The base of the stand-ins: a server in a thread, whose speed and progress a test controls.
 
-A wait in a script lasts its seconds times `pace` (0: none, 1: as written), which may be changed
-while it runs; `hold()` makes it stop before each frame until `step(n)` lets n more through, so that
-a test decides how far an answer has come.
+A wait in a script lasts its seconds times `pace` (0: none, 1: as written), which may change while
+the server runs. After `hold()` the server stops before each frame until `step(n)` releases n
+frames.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from typing import Self
 
 
 class Hangup(Exception):
-    """The script drops the connection."""
+    """Raised by a script to drop the connection."""
 
 
 class StandIn(ABC):
-    """A context manager: the server runs inside the block, on a free port unless one is named."""
+    """A context manager: the server runs inside the block, on a free port by default."""
 
     def __init__(self, *, port: int = 0, pace: float = 0.0) -> None:
         self.pace = pace
@@ -28,14 +28,14 @@ class StandIn(ABC):
 
     @abstractmethod
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection; it is closed when this returns or raises Hangup."""
+        """Called for each connection, which is closed when this returns or raises Hangup."""
 
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
     def hold(self) -> None:
-        """Send no frame of an answer until `step` lets it through."""
+        """Send no further frame until `step` releases it."""
         self._gate = asyncio.Semaphore(0)
 
     def step(self, frames: int = 1) -> None:
@@ -44,7 +44,7 @@ class StandIn(ABC):
             self._loop.call_soon_threadsafe(self._gate.release)
 
     def release(self) -> None:
-        """Let everything through again."""
+        """Release all frames."""
         gate, self._gate = self._gate, None
         if gate is not None:
             for _ in range(10_000):
@@ -84,11 +84,11 @@ class StandIn(ABC):
             writer.close()
 
     async def gate(self) -> None:
-        """Wait until a held server may send one more frame."""
+        """Wait until the server may send a frame."""
         if self._gate is not None:
             await self._gate.acquire()
 
     async def pause(self, seconds: float) -> None:
-        """A wait that the script asks for, at this server's pace."""
+        """Wait for `seconds` of the script, times `pace`."""
         if seconds * self.pace > 0:
             await asyncio.sleep(seconds * self.pace)

@@ -1,4 +1,4 @@
-"""What a provider is: something that lists its models and streams one round of an answer."""
+"""The Provider protocol: list models and stream one round of an answer."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,12 @@ from apps.retrieval.tools import Tool
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a provider can be used now; `reason` says in a sentence what is missing."""
+    """Whether a provider can be used now (contract.md §2.1).
+
+    available: requests can be answered.
+    tools_available: its tools work.
+    reason: a sentence that names what is missing, for the user.
+    """
 
     available: bool
     tools_available: bool = True
@@ -21,9 +26,12 @@ class Availability:
 
 @dataclass(frozen=True)
 class Model:
-    """One model that a provider offers (`type` is "llm", "codex" or "search").
+    """One model of a provider.
 
-    `efforts` are the degrees of reasoning that it can be asked for, where there is a choice.
+    key: the id that requests name.
+    display_name: the name that pages show.
+    type: "llm", "codex", "search" or the server's own type.
+    efforts: the reasoning efforts that the model accepts; empty if there is no choice.
     """
 
     key: str
@@ -34,12 +42,21 @@ class Model:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """One round: the conversation so far, oldest first, and the tools the model may call.
+    """The input of one round.
 
-    A system message, where there is one, comes first and with every request; a provider that keeps
-    the conversation itself says it when a thread begins. The rest is for providers whose tools are
-    not ours to run: `repositories` names the only roots that may be searched (empty: all), `home`
-    is a home of an agent's own, `folder` the working folder, `config` goes to it as it stands.
+    model: a `Model.key`.
+    messages: the conversation, oldest first. A system message comes first in every request; a
+        provider that stores the conversation itself sends it only when a thread begins.
+    tools: the tools that the model may call.
+    flags: provider options from the request body (contract.md §2.2).
+    conversation_id: identifies the conversation to the stream scheduler.
+
+    The other fields are for providers that run tools themselves:
+
+    repositories: the only repositories that may be searched; empty: all.
+    home: the provider's home folder for an agent; None: the chat's.
+    folder: the working folder.
+    config: settings passed to the provider unchanged.
     """
 
     model: str
@@ -54,28 +71,28 @@ class ModelRequest:
 
 
 class Provider(Protocol):
-    """A source of models. Its methods run in the event loop, several calls at once.
+    """A source of models. Its methods run in the event loop, concurrently.
 
-    `models` and `stream` raise Unavailable (retryable or not) and InvalidInput.
+    `models` and `stream` raise Unavailable, with `retryable` set, and InvalidInput.
     """
 
     @property
     def id(self) -> str:
-        """The wire name ("lmstudio")."""
+        """Called when a provider is looked up. Returns its wire name ("lmstudio")."""
 
     @property
     def label(self) -> str:
-        """The name that pages show ("LM Studio")."""
+        """Called when a page names the provider. Returns its display name ("LM Studio")."""
 
     @property
     def system_prompt(self) -> str:
-        """Called once a turn, for its first message, unless an agent brings a prompt."""
+        """Called once for each turn, unless an agent has a prompt. Returns the first message."""
 
     async def availability(self) -> Availability:
-        """Called when the providers are listed. Never raises; returns within seconds."""
+        """Called when providers are listed or preselected. Never raises; returns in seconds."""
 
     async def models(self) -> Sequence[Model]:
-        """Called when a page or a client lists the models. Returns the best model first."""
+        """Called when a page or a client lists models. Returns the preferred model first."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Called once for each round of a turn. Closing the generator stops the generation."""
+        """Called for each round of a turn. Closing the generator must stop the generation."""

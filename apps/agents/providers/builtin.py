@@ -1,7 +1,7 @@
-"""Search only: no language model. It searches once and quotes the best passages, word for word.
+"""The "Search only" provider: searches once and quotes the best passages, without a language model.
 
-It goes the way of every provider: a round that asks for VectorSearch, a round that answers from the
-result. So with nothing else installed a question takes the same path as with a model.
+It runs through the same loop as any provider: the first round calls VectorSearch, the second
+answers from the result. So the complete path works without a model installed.
 """
 
 import re
@@ -34,7 +34,7 @@ NOT_FOUND = (
     "No passage matches this question. Try the words that the code itself would use: the name of a "
     "function or class, a setting, the text of an error message."
 )
-# Error code of the search → what to do about it.
+# Error code of the search → advice for the user.
 ADVICE = {
     "INGEST_REQUIRED": (
         "Nothing has been ingested yet, so there is nothing to search. Choose a folder on the "
@@ -46,7 +46,7 @@ ADVICE = {
     ),
     "EMBED_MODEL_MISSING": (
         "The repositories were ingested with an embedding model that cannot be loaded now, so they "
-        "cannot be searched. Connect it again, or ingest them anew with another one on the "
+        "cannot be searched. Connect it again, or ingest them again with another one on the "
         "[Ingest page](/ingest)."
     ),
     "CHROMA_UNAVAILABLE": (
@@ -61,7 +61,7 @@ ADVICE = {
 
 
 class BuiltinProvider:
-    """The provider that is always there."""
+    """The provider that is always available."""
 
     id = "builtin"
     label = "Search only"
@@ -84,7 +84,7 @@ class BuiltinProvider:
 
 
 def answer(result: ToolResult) -> Iterator[str]:
-    """The answer in Markdown, a passage at a time."""
+    """Yield the answer in Markdown, one passage at a time."""
     if not result.ok:
         yield ADVICE.get(result.error_code or "", f"The search failed: {result.error_message}")
         return
@@ -104,45 +104,45 @@ def answer(result: ToolResult) -> Iterator[str]:
 
 
 def reference(match: JSON) -> str:
-    """`repo/path:start-end` of a whole match."""
+    """Return the citation of a whole match, `repo/path:start-end`."""
     return place(match["repo"], match["relPath"], match.get("startLine"), match.get("endLine"))
 
 
 def quoted(match: JSON) -> str:
-    """A match as its reference and a fence that holds exactly the lines the reference names."""
+    """Return a match as its citation and a code fence with exactly the cited lines."""
     lines, whole = quotable(match["chunk"].split("\n"), match)
     start = match.get("startLine")
     end = match.get("endLine") if whole or start is None else start + len(lines) - 1
     text = "\n".join(lines)
     fence = "`" * max(3, _longest_run(text) + 1)
     language = re.sub(r"[^\w+#.-]", "", match.get("language") or "").lower()
-    where = inline(place(match["repo"], match["relPath"], start, end))
-    more = (
+    citation = inline(place(match["repo"], match["relPath"], start, end))
+    note = (
         ""
         if whole
         else f" (the first {len(lines)} lines)"
         if len(lines) > 1
         else " (its beginning)"
     )
-    return f"{where}{more}\n\n{fence}{language}\n{text}\n{fence}"
+    return f"{citation}{note}\n\n{fence}{language}\n{text}\n{fence}"
 
 
 def quotable(lines: list[str], match: JSON) -> tuple[list[str], bool]:
-    """The lines to quote and whether they are the whole passage.
+    """Return the lines to quote (at most MAX_LINES) and whether they are the whole passage.
 
-    Where the search has cut the text to its cap, the last line may be a piece of one: left out.
+    Drops the last line if the search has cut the text, because that line may be incomplete.
     """
     start, end = match.get("startLine"), match.get("endLine")
-    cut = len(match["chunk"]) >= config().tool_chunk_max_chars
+    truncated = len(match["chunk"]) >= config().tool_chunk_max_chars
     if start is not None and end is not None:
-        cut = cut or len(lines) < end - start + 1
-    if cut and len(lines) > 1:
+        truncated = truncated or len(lines) < end - start + 1
+    if truncated and len(lines) > 1:
         lines = lines[:-1]
-    return lines[:MAX_LINES], not cut and len(lines) <= MAX_LINES
+    return lines[:MAX_LINES], not truncated and len(lines) <= MAX_LINES
 
 
 def inline(text: str) -> str:
-    """Markdown's inline code, whatever backticks the text holds."""
+    """Return Markdown inline code, with enough backticks for those in the text."""
     ticks = "`" * (_longest_run(text) + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{ticks}{pad}{' '.join(text.splitlines())}{pad}{ticks}"

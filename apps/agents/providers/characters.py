@@ -1,4 +1,4 @@
-"""Text from servers that cut and mangle it: whole characters, and none that cannot be kept."""
+"""Clean text from servers: split surrogate pairs, lone surrogates and NUL characters."""
 
 from typing import Any
 
@@ -6,12 +6,13 @@ from apps.core.surrogates import joined
 
 
 class Characters:
-    """Whole characters from pieces that may end in half of one (a lone UTF-16 surrogate)."""
+    """Joins surrogate pairs that are split between two fragments of a stream."""
 
     def __init__(self) -> None:
         self._half = ""
 
     def feed(self, text: str) -> str:
+        """Return the clean text; buffers a high surrogate at the end."""
         text, self._half = self._half + text, ""
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._half = text[:-1], text[-1]
@@ -19,18 +20,18 @@ class Characters:
 
 
 def clean(text: str) -> str:
-    """Text that UTF-8 and every database can hold: surrogates joined or replaced, no NUL."""
+    """Return text that UTF-8 and every database can store: no lone surrogates, no NUL."""
     return joined(text).replace("\x00", "")
 
 
-def cleaned(value: Any) -> Any:
-    """A JSON value with every text of it clean; not a deep one (`apps.core.limits.is_deep`)."""
+def clean_json(value: Any) -> Any:
+    """Clean every string of a JSON value. Recursive: check `apps.core.limits.is_deep` first."""
     match value:
         case str():
             return clean(value)
         case list():
-            return [cleaned(item) for item in value]
+            return [clean_json(item) for item in value]
         case dict():
-            return {clean(key): cleaned(item) for key, item in value.items()}
+            return {clean(key): clean_json(item) for key, item in value.items()}
         case _:
             return value

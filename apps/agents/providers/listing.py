@@ -1,4 +1,4 @@
-"""What a server lists, asked for at most once in a while however many want to know."""
+"""A cache of a server's model list, with a stale-while-revalidate period (as in RFC 5861)."""
 
 import asyncio
 import time
@@ -9,72 +9,77 @@ from typing import Generic, TypeVar
 from apps.agents.providers.base import Availability, Model
 from apps.core.errors import Unavailable
 
-# How long a listing counts. What failed is asked again soon: somebody may just be starting it.
+# How long a list and a failure stay fresh. A failure expires soon: the server may be starting.
 FRESH_SECONDS = 30.0
 FAILED_SECONDS = 2.0
-# How long one that no longer counts is still told to who asks, while the server is asked anew: a
-# question to a model begins with the answer of this, and need not wait for a list.
+# How long an expired list is still returned while a refresh runs. Every turn reads the list first
+# and must not wait for it.
 STALE_SECONDS = 60.0
 
-Server = TypeVar("Server", bound=Hashable)
+ServerT = TypeVar("ServerT", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class _Listing(Generic[Server]):
-    server: Server
-    until: float
+class _CacheEntry(Generic[ServerT]):
+    """`expires` is a `time.monotonic()` value; `problem` is set if the request failed."""
+
+    server: ServerT
+    expires: float
     models: Sequence[Model] = ()
     problem: Unavailable | None = None
 
-    def tells(self, server: Server, stale: float = 0.0) -> bool:
-        """Whether it may be told of this server now."""
-        return self.server == server and time.monotonic() <= self.until + stale
+    def is_valid(self, server: ServerT, grace: float = 0.0) -> bool:
+        """Return True if the entry is of this server and expired at most `grace` seconds ago."""
+        return self.server == server and time.monotonic() <= self.expires + grace
 
 
-class Listing(Generic[Server]):
-    """The models of the server that is configured now; another server is asked at once."""
+class ModelListCache(Generic[ServerT]):
+    """Caches the list of one server. A different server is queried at once.
 
-    def __init__(self, ask: Callable[[Server], Awaitable[Sequence[Model]]]) -> None:
-        self._ask = ask
-        self._known: _Listing[Server] | None = None
-        self._asking: tuple[Server, asyncio.Task[_Listing[Server]]] | None = None
+    Concurrent callers share one request.
+    """
 
-    async def models(self, server: Server) -> Sequence[Model]:
-        """Raises Unavailable, a remembered one too."""
-        known = self._known
-        if known is None or not known.tells(server):
-            asked = self._asked(server)
-            if known is None or known.problem or not known.tells(server, STALE_SECONDS):
-                # Not torn when one of those who wait leaves: the others go on.
-                known = await asyncio.shield(asked)
-        if known.problem:
-            raise known.problem
-        return known.models
+    def __init__(self, fetch: Callable[[ServerT], Awaitable[Sequence[Model]]]) -> None:
+        self._fetch = fetch
+        self._cached: _CacheEntry[ServerT] | None = None
+        self._pending: tuple[ServerT, asyncio.Task[_CacheEntry[ServerT]]] | None = None
 
-    def _asked(self, server: Server) -> "asyncio.Task[_Listing[Server]]":
-        """The server being asked; those who come meanwhile share its answer, however many."""
-        if self._asking is not None:
-            asked, task = self._asking
-            here = task.get_loop() is asyncio.get_running_loop()
-            if here and asked == server and not task.done():
+    async def models(self, server: ServerT) -> Sequence[Model]:
+        """Return the models, best first. Raises Unavailable, possibly a cached one."""
+        cached = self._cached
+        if cached is None or not cached.is_valid(server):
+            refresh = self._refresh_task(server)
+            if cached is None or cached.problem or not cached.is_valid(server, STALE_SECONDS):
+                # Shielded, because other callers may wait for the same task.
+                cached = await asyncio.shield(refresh)
+        if cached.problem:
+            raise cached.problem
+        return cached.models
+
+    def _refresh_task(self, server: ServerT) -> "asyncio.Task[_CacheEntry[ServerT]]":
+        """Return the running refresh of this server, or start one."""
+        if self._pending is not None:
+            pending, task = self._pending
+            same_loop = task.get_loop() is asyncio.get_running_loop()
+            if same_loop and pending == server and not task.done():
                 return task
-        task = asyncio.create_task(self._listed(server))
-        self._asking = server, task
+        task = asyncio.create_task(self._refresh(server))
+        self._pending = server, task
         return task
 
-    async def _listed(self, server: Server) -> _Listing[Server]:
+    async def _refresh(self, server: ServerT) -> _CacheEntry[ServerT]:
         try:
-            models = await self._ask(server)
+            models = await self._fetch(server)
         except Unavailable as problem:
-            listing = _Listing(server, time.monotonic() + FAILED_SECONDS, problem=problem)
+            entry = _CacheEntry(server, time.monotonic() + FAILED_SECONDS, problem=problem)
         else:
-            listing = _Listing(server, time.monotonic() + FRESH_SECONDS, models)
-        self._known = listing
-        return listing
+            entry = _CacheEntry(server, time.monotonic() + FRESH_SECONDS, models)
+        self._cached = entry
+        return entry
 
 
-async def available(models: Awaitable[Sequence[Model]]) -> Availability:
-    """Whether models can be listed, and if not why not."""
+async def availability_of(models: Awaitable[Sequence[Model]]) -> Availability:
+    """Return available if `models` can be listed, else the reason why not. Never raises."""
     try:
         await models
     except Unavailable as error:

@@ -1,12 +1,12 @@
-"""What a model in LM Studio says, folded into ModelEvents."""
+"""Decode LM Studio's prediction events into ModelEvents."""
 
 from collections.abc import Sequence
 from uuid import uuid4
 
 from apps.agents.events import Heartbeat, ModelEvent, ToolCallRequested, UsageReported
-from apps.agents.limits import kept_short, most_calls
+from apps.agents.limits import max_recorded_calls, truncate_call
 from apps.agents.messages import ToolCall, Usage
-from apps.agents.providers.calls import checked
+from apps.agents.providers.calls import with_arguments
 from apps.agents.providers.characters import Characters, clean
 from apps.agents.reasoning import MarkerParser
 from apps.lmstudio.types import (
@@ -17,9 +17,9 @@ from apps.lmstudio.types import (
     ToolCallReceived,
 )
 
-BEGIN, END = "<think>", "</think>"
+REASONING_START, REASONING_END = "<think>", "</think>"
 
-# Why an answer that has ended is not whole.
+# Stop reason of the LM Studio SDK → why the answer is incomplete.
 UNFINISHED = {
     "userStopped": "The answer was stopped in LM Studio.",
     "modelUnloaded": "The model was unloaded before the answer was complete.",
@@ -33,56 +33,58 @@ UNFINISHED = {
 }
 
 
-class Round:
-    """One round's answer. `feed` it all that is heard, then `end` it, then ask what is `wrong`."""
+class PredictionDecoder:
+    """Decodes one round: `feed` each event, call `end`, then read `problem`."""
 
     def __init__(self) -> None:
         self._parser = MarkerParser()
         self._characters = Characters()
         self._thinking = False
         self._calls: list[ToolCall] = []
-        self._ended: PredictionEnd | None = None
+        self._prediction_end: PredictionEnd | None = None
 
-    def feed(self, heard: PredictionEvent) -> Sequence[ModelEvent]:
-        match heard:
+    def feed(self, event: PredictionEvent) -> Sequence[ModelEvent]:
+        match event:
             case TextFragment():
-                return self._said(heard)
+                return self._decode_fragment(event)
             case ToolCallReceived():
-                if len(self._calls) < most_calls():
-                    self._calls.append(_call(heard))
+                if len(self._calls) < max_recorded_calls():
+                    self._calls.append(_call(event))
                 return [Heartbeat()]
             case ModelLoading():
                 return [Heartbeat()]
             case PredictionEnd():
-                self._ended = heard
-                usage = Usage(heard.prompt, heard.predicted, heard.total)
+                self._prediction_end = event
+                usage = Usage(event.prompt, event.predicted, event.total)
                 return [] if usage == Usage() else [UsageReported(usage)]
 
-    def _said(self, said: TextFragment) -> Sequence[ModelEvent]:
-        """Models whose thinking LM Studio does not know put markers into their text; where it does,
-        the fragments say so, and markers are put between them: one parser for both."""
-        if said.kind not in ("none", "reasoning"):
-            # The tag itself, in the model's own spelling.
+    def _decode_fragment(self, fragment: TextFragment) -> Sequence[ModelEvent]:
+        """Decode text. LM Studio labels the reasoning of models that it knows; other models write
+        markers. Labels are converted to markers, so that one parser handles both."""
+        if fragment.kind not in ("none", "reasoning"):
+            # The model's own reasoning tag.
             return [Heartbeat()]
-        thinking = said.kind == "reasoning"
-        marker = "" if thinking == self._thinking else BEGIN if thinking else END
+        thinking = fragment.kind == "reasoning"
+        marker = (
+            "" if thinking == self._thinking else REASONING_START if thinking else REASONING_END
+        )
         self._thinking = thinking
-        text = self._characters.feed(said.text)
+        text = self._characters.feed(fragment.text)
         return self._parser.feed(marker + text) or [Heartbeat()]
 
     def end(self) -> Sequence[ModelEvent]:
-        """What was held back and, if the round came to its end, the calls."""
+        """Return the buffered text and, if the round is complete, its calls."""
         events: list[ModelEvent] = [*self._parser.flush()]
-        if self._ended and not self.wrong:
+        if self._prediction_end and not self.problem:
             events += [ToolCallRequested(call) for call in self._calls]
         return events
 
     @property
-    def wrong(self) -> str | None:
-        """In a sentence, why the answer is not whole."""
-        return UNFINISHED.get(self._ended.reason) if self._ended else None
+    def problem(self) -> str | None:
+        """A sentence that says why the answer is incomplete, or None."""
+        return UNFINISHED.get(self._prediction_end.reason) if self._prediction_end else None
 
 
-def _call(asked: ToolCallReceived) -> ToolCall:
-    id, name = clean(asked.id or "") or f"call_{uuid4().hex[:24]}", clean(asked.name)
-    return kept_short(checked(ToolCall(id, name), asked.arguments))
+def _call(received: ToolCallReceived) -> ToolCall:
+    id, name = clean(received.id or "") or f"call_{uuid4().hex[:24]}", clean(received.name)
+    return truncate_call(with_arguments(ToolCall(id, name), received.arguments))

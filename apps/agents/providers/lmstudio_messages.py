@@ -1,4 +1,4 @@
-"""Messages and tools in LM Studio's shapes, no longer than the model's context."""
+"""Encode messages and tools for the LM Studio SDK, fitted to the model's context."""
 
 import json
 from typing import Any, assert_never
@@ -8,23 +8,28 @@ from apps.agents.messages import Message, ToolCall
 from apps.agents.providers.base import ModelRequest
 from apps.core.config import config
 from apps.core.types import JSON
-from apps.lmstudio.types import Question
+from apps.lmstudio.types import PredictionRequest
 from apps.retrieval.tools import Tool
 
-# Code takes about three characters a token; prose more, which is on the safe side.
+# Code has about three characters a token; prose has more, so this is conservative.
 CHARS_PER_TOKEN = 3
-# Of a context, what is kept for the answer: a quarter, and no more tokens than this.
+# A quarter of the context is reserved for the answer, but at most so many tokens.
 MAX_ANSWER_TOKENS = 4_096
 
 
-def question(request: ModelRequest, context: int | None) -> Question:
-    """What to ask a model whose context has so many tokens; older turns are left out first."""
+def prediction_request(request: ModelRequest, context: int | None) -> PredictionRequest:
+    """Encode a request for a model with `context` tokens (None: unknown).
+
+    Drops older turns first; the limit is also CODEINFO_OPENAI_CONTEXT_CHARS.
+    """
     tools = [_tool(tool) for tool in request.tools]
-    room = config().openai_context
+    max_chars = config().openai_context
     if context is not None:
         tokens = context - min(context // 4, MAX_ANSWER_TOKENS)
-        room = min(room, tokens * CHARS_PER_TOKEN - len(json.dumps(tools)))
-    return Question([_message(message) for message in fit(request.messages, room)], tools)
+        max_chars = min(max_chars, tokens * CHARS_PER_TOKEN - len(json.dumps(tools)))
+    return PredictionRequest(
+        [_message(message) for message in fit(request.messages, max_chars)], tools
+    )
 
 
 def _message(message: Message) -> JSON:
@@ -32,7 +37,7 @@ def _message(message: Message) -> JSON:
         case "system" | "user":
             return {"role": message.role, "content": [_text(message.text)]}
         case "assistant":
-            # The SDK insists on a text before the calls, be it empty.
+            # The SDK requires a text before the calls, even an empty one.
             calls = map(_call, message.tool_calls)
             return {"role": "assistant", "content": [_text(message.text), *calls]}
         case "tool":
@@ -59,7 +64,7 @@ def _call(call: ToolCall) -> JSON:
 
 
 def _sendable(value: Any) -> Any:
-    """Arguments as the SDK takes them: it refuses lists of lists; inner ones become text."""
+    """Encode inner lists as JSON text: the SDK rejects lists of lists."""
     match value:
         case dict():
             return {key: _sendable(item) for key, item in value.items()}

@@ -1,7 +1,7 @@
-"""Any OpenAI-compatible server: what it is, whether it answers, and its models.
+"""The provider for OpenAI-compatible servers (Chat Completions, `GET /models`).
 
-Set by CODEINFO_OPENAI_BASE_URL and CODEINFO_OPENAI_API_KEY. The SDK, slow to import, is needed for
-streaming only (`openai_stream`).
+CODEINFO_OPENAI_BASE_URL and CODEINFO_OPENAI_API_KEY configure it. Only streaming needs the SDK,
+which is slow to import (`openai_stream`).
 """
 
 import asyncio
@@ -16,8 +16,8 @@ import httpx
 from apps.agents.events import ModelEvent
 from apps.agents.prompts import SYSTEM_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
-from apps.agents.providers.listing import Listing, available
-from apps.agents.providers.openai_server import Server, certificates, unavailable
+from apps.agents.providers.listing import ModelListCache, availability_of
+from apps.agents.providers.openai_server import OpenAIServer, ssl_context, unavailable
 from apps.core import replies
 from apps.core.heap import settled
 from apps.core.limits import MAX_MODELS, MAX_NAME, is_name
@@ -25,60 +25,60 @@ from apps.core.replies import ReplyRefused
 
 LIST_SECONDS = 2.5
 
-# Servers list whatever they serve and rarely say what it is for; most names tell.
-NO_CHAT = re.compile(
+# Servers list all their models and rarely give a type; most names of other models match this.
+NON_CHAT_NAMES = re.compile(
     r"embed|rerank|moderation|whisper|transcribe|dall-e|(^|[/_-])(bge|gte|e5|minilm|tts|sora)([-_.]|$)",
     re.IGNORECASE,
 )
-NO_CHAT_TYPES = frozenset({"embedding", "embeddings", "vector", "rerank", "reranker"})
+NON_CHAT_TYPES = frozenset({"embedding", "embeddings", "vector", "rerank", "reranker"})
 
 
-Streamer = Callable[[Server, ModelRequest], AsyncGenerator[ModelEvent, None]]
+Streamer = Callable[[OpenAIServer, ModelRequest], AsyncGenerator[ModelEvent, None]]
 
 
 class OpenAIProvider:
-    """Chat Completions with tools, streamed."""
+    """Streams Chat Completions with tools."""
 
     id = "openai"
     label = "OpenAI-compatible server"
     system_prompt = SYSTEM_PROMPT
 
     def __init__(self) -> None:
-        self._listing = Listing(_list)
+        self._models = ModelListCache(_list)
         self._streamer: Streamer | None = None
 
     async def availability(self) -> Availability:
-        return await available(self.models())
+        return await availability_of(self.models())
 
     async def models(self) -> Sequence[Model]:
-        """Raises Unavailable whose message says what is missing. Asked at most every 30 s."""
-        return await self._listing.models(Server.configured())
+        """List the models, cached for 30 s. Raises Unavailable that says what is missing."""
+        return await self._models.models(OpenAIServer.configured())
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         if self._streamer is None:
-            # In a thread, so that other answers do not wait while the SDK is imported.
+            # In a thread, so that the import does not block other answers.
             self._streamer = await asyncio.to_thread(_import_streamer)
-        async with aclosing(self._streamer(Server.configured(), request)) as events:
+        async with aclosing(self._streamer(OpenAIServer.configured(), request)) as events:
             async for event in events:
                 yield event
 
 
 def _import_streamer() -> Streamer:
-    # Takes a second or two the first time, and only answers need it.
+    # The first import takes one to two seconds.
     from apps.agents.providers.openai_stream import stream  # noqa: PLC0415
 
     settled()
     return stream
 
 
-async def _list(server: Server) -> tuple[Model, ...]:
+async def _list(server: OpenAIServer) -> tuple[Model, ...]:
     try:
         async with (
             asyncio.timeout(LIST_SECONDS),
-            replies.client(timeout=None, headers=server.headers, verify=certificates()) as client,
+            replies.client(timeout=None, headers=server.headers, verify=ssl_context()) as client,
         ):
-            whole = {replies.MAX_BYTES: replies.MAX_LIST}
-            response = await client.get(f"{server.base_url}/models", extensions=whole)
+            extensions = {replies.MAX_BYTES: replies.MAX_LIST}
+            response = await client.get(f"{server.base_url}/models", extensions=extensions)
         answer = response.json() if response.is_success else None
     except (TimeoutError, httpx.TimeoutException):
         raise unavailable(f"{server.origin} does not answer in time.", retryable=True) from None
@@ -90,14 +90,14 @@ async def _list(server: Server) -> tuple[Model, ...]:
         raise unavailable(f"{server.origin} does not answer like an OpenAI server.") from None
     if not response.is_success:
         raise unavailable(_refusal(response.status_code, server), retryable=True)
-    chatting = (entry for entry in _entries(answer) if _chats(entry))
+    chatting = (entry for entry in _entries(answer) if _is_chat_model(entry))
     models = tuple(map(_model, islice(chatting, MAX_MODELS)))
     if not models:
         raise unavailable(f"{server.origin} offers no chat model.", retryable=True)
     return models
 
 
-def _refusal(status: int, server: Server) -> str:
+def _refusal(status: int, server: OpenAIServer) -> str:
     match status:
         case 401 | 403 if server.api_key:
             return f"{server.origin} refused the key: check CODEINFO_OPENAI_API_KEY."
@@ -110,14 +110,14 @@ def _refusal(status: int, server: Server) -> str:
 
 
 def _entries(answer: Any) -> list[Mapping[str, Any]]:
-    """The entries of `{"data": [...]}`, or of a bare list as some servers send it."""
+    """Return the entries of `{"data": [...]}`, or of a bare list, which some servers send."""
     data = answer.get("data") if isinstance(answer, dict) else answer
     entries = data if isinstance(data, list) else []
     return [entry for entry in entries if isinstance(entry, dict) and is_name(entry.get("id"))]
 
 
-def _chats(entry: Mapping[str, Any]) -> bool:
-    return str(entry.get("type"))[:MAX_NAME] not in NO_CHAT_TYPES and not NO_CHAT.search(
+def _is_chat_model(entry: Mapping[str, Any]) -> bool:
+    return str(entry.get("type"))[:MAX_NAME] not in NON_CHAT_TYPES and not NON_CHAT_NAMES.search(
         entry["id"]
     )
 

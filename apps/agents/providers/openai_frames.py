@@ -1,7 +1,7 @@
-"""The frames of a streamed chat completion, folded into ModelEvents.
+"""Decode `chat.completion.chunk` frames (OpenAI API, Chat Completions, streaming) into ModelEvents.
 
-Servers differ in everything that the format leaves open and in some that it does not: nothing here
-trusts a frame to have the right shape.
+Servers differ where the format is open and sometimes where it is not, so every field of a frame is
+validated.
 """
 
 import json
@@ -15,25 +15,25 @@ from apps.agents.events import (
     ToolCallRequested,
     UsageReported,
 )
-from apps.agents.limits import most_calls, too_long
+from apps.agents.limits import max_recorded_calls, reject_long_arguments
 from apps.agents.messages import ToolCall, Usage
-from apps.agents.providers.calls import checked
+from apps.agents.providers.calls import with_arguments
 from apps.agents.providers.characters import Characters, clean
 from apps.agents.reasoning import MarkerParser
 from apps.core.config import config
 from apps.core.limits import MAX_NAME, size
 from apps.core.types import JSON
 
-# Why an answer that has ended is not whole.
+# Finish reason → why the answer is incomplete.
 UNFINISHED = {
     "length": "The model reached its output limit before the answer was complete.",
     "content_filter": "The server's content filter withheld the rest of the answer.",
 }
-CUT = "The connection was cut before the answer was complete."
+CONNECTION_LOST = "The connection was cut before the answer was complete."
 
 
-class Round:
-    """One request's answer. `feed` it each frame, then `end` it, then ask what is `wrong`."""
+class CompletionDecoder:
+    """Decodes one round: `feed` each frame, call `end`, then read `problem`."""
 
     def __init__(self) -> None:
         self._parser = MarkerParser()
@@ -43,7 +43,7 @@ class Round:
 
     def feed(self, frame: Any) -> list[ModelEvent]:
         frame = _dict(frame)
-        # Told at once: an answer that is stopped has no end to tell it at.
+        # Reported at once: a stopped answer never reaches `end`.
         reported = frame.get("usage")
         usage = _usage(_dict(reported)) if reported else None
         choices = frame.get("choices")
@@ -53,42 +53,46 @@ class Round:
         delta = _dict(choice.get("delta"))
         for call in _dicts(delta.get("tool_calls")):
             self._calls.feed(call)
-        events = self._said(delta)
+        events = self._decode_delta(delta)
         return [*events, UsageReported(usage)] if usage else events
 
-    def _said(self, delta: JSON) -> list[ModelEvent]:
+    def _decode_delta(self, delta: JSON) -> list[ModelEvent]:
         events: list[ModelEvent] = []
-        # Some servers send the same thinking under both names.
-        thinking = _plain(delta.get("reasoning_content")) or _plain(delta.get("reasoning"))
-        thinking += "".join(_plain(part.get("thinking")) for part in _dicts(delta.get("content")))
+        # Some servers send the same reasoning under both names.
+        thinking = _as_text(delta.get("reasoning_content")) or _as_text(delta.get("reasoning"))
+        thinking += "".join(_as_text(part.get("thinking")) for part in _dicts(delta.get("content")))
         if thinking := self._thinking.feed(thinking):
             events += self._parser.reasoning(thinking)
-        if text := self._text.feed(_plain(delta.get("content")) or _plain(delta.get("refusal"))):
+        if text := self._text.feed(
+            _as_text(delta.get("content")) or _as_text(delta.get("refusal"))
+        ):
             events += self._parser.feed(text)
         return events
 
     def end(self) -> list[ModelEvent]:
-        """What was held back and, if the round came to its end, the calls."""
+        """Return the buffered text and, if the round is complete, its calls."""
         events: list[ModelEvent] = [*self._parser.flush()]
-        if not self.wrong:
+        if not self.problem:
             events += [ToolCallRequested(call) for call in self._calls.calls()]
         return events
 
     @property
-    def wrong(self) -> str | None:
-        """In a sentence, why the answer is not whole."""
-        return UNFINISHED.get(self.finish_reason) if self.finish_reason else CUT
+    def problem(self) -> str | None:
+        """A sentence that says why the answer is incomplete, or None."""
+        return UNFINISHED.get(self.finish_reason) if self.finish_reason else CONNECTION_LOST
 
 
 @dataclass
 class _Call:
+    """A call under assembly. `size` counts all argument bytes, also those dropped."""
+
     id: str = ""
     name: str = ""
     pieces: list[str] = field(default_factory=list)
     size: int = 0
 
     def add(self, arguments: str) -> None:
-        """More of the arguments; what goes beyond the limit is dropped, and only counted."""
+        """Append a fragment of the arguments; beyond the limit, only count it."""
         if arguments and self.size <= config().max_tool_argument_bytes:
             self.pieces.append(arguments)
         self.size += size(arguments)
@@ -96,11 +100,11 @@ class _Call:
 
 @dataclass
 class CallAssembler:
-    """Tool calls from their pieces.
+    """Assembles tool calls from their fragments.
 
-    A piece belongs to the call of its index; without one, to the call of its id; without either, to
-    the last call. Another id under a known index is another call: some servers number all calls 0.
-    Of calls beyond all that a round may have nothing is kept.
+    A fragment belongs to the call with its index; without an index, to the call with its id;
+    without both, to the last call. A different id under the same index starts another call, because
+    some servers number all calls 0. Calls beyond `max_recorded_calls` are dropped.
     """
 
     _calls: list[_Call] = field(default_factory=list)
@@ -108,38 +112,40 @@ class CallAssembler:
 
     def feed(self, piece: JSON) -> None:
         function = _dict(piece.get("function"))
-        name, arguments = _plain(function.get("name")), function.get("arguments")
-        call = self._call_of(piece.get("index"), _plain(piece.get("id"))[:MAX_NAME], name)
+        name, arguments = _as_text(function.get("name")), function.get("arguments")
+        call = self._find_call(piece.get("index"), _as_text(piece.get("id"))[:MAX_NAME], name)
         if call is None:
             return
-        # A name may come in pieces, or whole with every piece.
+        # A name may come in fragments, or complete in every fragment.
         call.name = (call.name + (name if name != call.name else ""))[:MAX_NAME]
-        # One that has its arguments as an object sends them whole.
-        call.add(json.dumps(arguments) if isinstance(arguments, dict) else _plain(arguments))
+        # A server that sends arguments as an object sends them complete.
+        call.add(json.dumps(arguments) if isinstance(arguments, dict) else _as_text(arguments))
 
-    def _call_of(self, index: Any, id: str, name: str) -> _Call | None:
-        known = (
-            self._by_index.get(index) if isinstance(index, int) else self._without_index(id, name)
+    def _find_call(self, index: Any, id: str, name: str) -> _Call | None:
+        call = (
+            self._by_index.get(index)
+            if isinstance(index, int)
+            else self._call_without_index(id, name)
         )
-        if known is None or (id and known.id and known.id != id):
-            if len(self._calls) >= most_calls():
+        if call is None or (id and call.id and call.id != id):
+            if len(self._calls) >= max_recorded_calls():
                 return None
-            known = _Call()
-            self._calls.append(known)
+            call = _Call()
+            self._calls.append(call)
         if isinstance(index, int):
-            self._by_index[index] = known
-        known.id = known.id or id
-        return known
+            self._by_index[index] = call
+        call.id = call.id or id
+        return call
 
-    def _without_index(self, id: str, name: str) -> _Call | None:
+    def _call_without_index(self, id: str, name: str) -> _Call | None:
         if id:
             return next((call for call in self._calls if call.id == id), None)
         last = self._calls[-1] if self._calls else None
-        begins_anew = last is not None and bool(name and last.name and last.pieces)
-        return None if begins_anew else last
+        starts_new_call = last is not None and bool(name and last.name and last.pieces)
+        return None if starts_new_call else last
 
     def calls(self) -> list[ToolCall]:
-        """The calls in order, each with its arguments or with what is wrong with them."""
+        """Return the calls in order, each with its arguments or with `error` set."""
         return [_read(call) for call in self._calls]
 
 
@@ -147,22 +153,24 @@ def _read(call: _Call) -> ToolCall:
     id, name = clean(call.id) or f"call_{uuid4().hex[:24]}", clean(call.name)
     text = "".join(call.pieces)
     if call.size > config().max_tool_argument_bytes:
-        return too_long(ToolCall(id, name), clean(text))
+        return reject_long_arguments(ToolCall(id, name), clean(text))
     try:
-        arguments = json.loads(text.strip() or "{}", parse_constant=_no_number, parse_float=_finite)
+        arguments = json.loads(
+            text.strip() or "{}", parse_constant=_reject_constant, parse_float=_finite_float
+        )
     except (ValueError, RecursionError) as error:
         return ToolCall(id, name, error=f"The arguments are not valid JSON: {error}")
-    return checked(ToolCall(id, name), arguments)
+    return with_arguments(ToolCall(id, name), arguments)
 
 
-def _no_number(text: str) -> NoReturn:
+def _reject_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no JSON value")
 
 
-def _finite(text: str) -> float:
-    """1e999 is valid JSON, and infinite: no database keeps it."""
+def _finite_float(text: str) -> float:
+    """Reject 1e999: it is valid JSON but infinite, which no database stores."""
     number = float(text)
-    return number if math.isfinite(number) else _no_number(text)
+    return number if math.isfinite(number) else _reject_constant(text)
 
 
 def _usage(usage: JSON) -> Usage | None:
@@ -189,8 +197,8 @@ def _dicts(value: Any) -> list[JSON]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _plain(value: Any) -> str:
-    """A text, or the texts of a list of content parts."""
+def _as_text(value: Any) -> str:
+    """Return a string, or the joined texts of a list of content parts; "" for anything else."""
     if isinstance(value, list):
-        return "".join(_plain(part.get("text")) for part in _dicts(value))
+        return "".join(_as_text(part.get("text")) for part in _dicts(value))
     return value if isinstance(value, str) else ""

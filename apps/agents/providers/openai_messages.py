@@ -1,4 +1,4 @@
-"""Messages and tools in the shape of Chat Completions."""
+"""Encode messages and tools for Chat Completions."""
 
 import json
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from apps.retrieval.tools import Tool
 
 
 def body_of(request: ModelRequest) -> JSON:
-    """The request's body, its history cut to CODEINFO_OPENAI_CONTEXT_CHARS."""
+    """Return the request body, its history fitted to CODEINFO_OPENAI_CONTEXT_CHARS."""
     messages = fit(request.messages, config().openai_context)
     body: JSON = {
         "model": request.model,

@@ -1,4 +1,4 @@
-"""Where the OpenAI-compatible server is and how it is asked, as the settings say."""
+"""The configured OpenAI-compatible server: address, key, TLS."""
 
 import ssl
 from dataclasses import dataclass
@@ -16,21 +16,25 @@ BAD_KEY = "CODEINFO_OPENAI_API_KEY holds characters that no key has."
 
 
 @cache
-def certificates() -> ssl.SSLContext:
-    """Those of the machine. Reading them takes 40 ms: once, not for each request."""
+def ssl_context() -> ssl.SSLContext:
+    """Load the system's certificates. This takes 40 ms, so the context is cached."""
     return ssl.create_default_context()
 
 
 @dataclass(frozen=True)
-class Server:
-    """Where to ask, and with which key. Only `origin` may be shown or logged."""
+class OpenAIServer:
+    """An address and its key. Show and log only `origin`.
+
+    base_url: may contain a user name and a password.
+    api_key: empty if there is none.
+    """
 
     base_url: str
     api_key: str
 
     @classmethod
-    def configured(cls) -> "Server":
-        """Raises Unavailable (not retryable) that says which variable is missing or wrong."""
+    def configured(cls) -> "OpenAIServer":
+        """Read the settings. Raises Unavailable (not retryable) that names a wrong variable."""
         k = config()
         if not k.openai_base_url:
             raise unavailable(NOT_SET)
@@ -40,18 +44,19 @@ class Server:
 
     @property
     def origin(self) -> str:
+        """Scheme, host and port, without credentials."""
         parts = urlsplit(self.bare_url)
         return f"{parts.scheme}://{parts.netloc}"
 
     @property
     def bare_url(self) -> str:
-        """The address without the name and the password that it may hold."""
+        """The address without its user name and password."""
         parts = urlsplit(self.base_url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
     @property
-    def basic(self) -> tuple[str, str] | None:
-        """That name and password."""
+    def basic_auth(self) -> tuple[str, str] | None:
+        """The address's user name and password, for HTTP Basic authentication; None without."""
         parts = urlsplit(self.base_url)
         if not parts.username:
             return None
@@ -63,5 +68,5 @@ class Server:
 
 
 def unavailable(reason: str, *, retryable: bool = False) -> Unavailable:
-    """The error of this provider, with a reason that a person can act on."""
+    """Return the provider's error; `reason` is a sentence that tells the user what to do."""
     return Unavailable(reason, code="PROVIDER_UNAVAILABLE", retryable=retryable)

@@ -1,4 +1,4 @@
-"""One round over the wire, through the OpenAI SDK: the only module that imports it."""
+"""Stream one round through the OpenAI SDK. No other module imports the SDK."""
 
 from collections.abc import AsyncGenerator
 
@@ -8,9 +8,9 @@ import openai
 from apps.agents.events import Heartbeat, ModelEvent
 from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.characters import clean
-from apps.agents.providers.openai_frames import Round
+from apps.agents.providers.openai_frames import CompletionDecoder
 from apps.agents.providers.openai_messages import body_of
-from apps.agents.providers.openai_server import Server, certificates
+from apps.agents.providers.openai_server import OpenAIServer, ssl_context
 from apps.core.errors import Unavailable
 from apps.core.replies import UNPACKED, CountedStream, EventCounter, ReplyRefused, counted
 from apps.core.types import JSON
@@ -19,52 +19,52 @@ Frames = openai.AsyncStream[object]
 
 CONNECT_SECONDS = 10.0
 MAX_QUOTED_ERROR = 300
-# Servers that answered 400 because they were asked for token counts; not asked again.
+# Servers that answered 400 or 422 to `stream_options`; later requests omit it.
 _without_usage: set[str] = set()
-# What comes of a server that sends something else than events in JSON: also numbers of more digits
-# than Python reads, and more levels.
-NONSENSE = (ValueError, RecursionError)
+# Raised for frames that are not JSON, or have too long numbers or too many levels for Python.
+DECODE_ERRORS = (ValueError, RecursionError)
 
 
 class _Stream(CountedStream, httpx2.AsyncByteStream):
-    """The SDK's HTTP library is another one than ours."""
+    """A counted stream for httpx2, which the SDK uses instead of httpx."""
 
 
-async def stream(server: Server, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-    """ModelEvents as they come. Raises Unavailable in the words of `_failure`.
+async def stream(server: OpenAIServer, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+    """Yield ModelEvents as they arrive. Raises Unavailable (see `_failure`).
 
-    What has been said before an error is said all the same, and nothing is asked twice: a retry
-    would double tokens, so it is for the user to choose.
+    Yields all text received before an error. Never retries: a retry would cost tokens twice, so the
+    user decides.
     """
-    round_ = Round()
+    decoder = CompletionDecoder()
     failure: Exception | None = None
     async with _client(server) as client:
         try:
             async with await _open(client, server, body_of(request)) as frames:
                 async for frame in frames:
-                    for event in round_.feed(frame) or (Heartbeat(),):
+                    for event in decoder.feed(frame) or (Heartbeat(),):
                         yield event
-        except (openai.OpenAIError, ReplyRefused, *NONSENSE) as error:
+        except (openai.OpenAIError, ReplyRefused, *DECODE_ERRORS) as error:
             failure = error
-        for event in round_.end():
+        for event in decoder.end():
             yield event
-    # After its finish reason a round is whole, whatever becomes of the connection.
-    if failure and not round_.finish_reason:
+    # A round is complete once it has a finish reason, even if the connection then fails.
+    if failure and not decoder.finish_reason:
         raise _failure(failure, server, request.model) from failure
-    if round_.wrong:
-        raise Unavailable(round_.wrong, code="PROVIDER_ERROR")
+    if decoder.problem:
+        raise Unavailable(decoder.problem, code="PROVIDER_ERROR")
 
 
-def _client(server: Server) -> openai.AsyncOpenAI:
-    """A client of its own for each round, so that closing it stops the generation.
+def _client(server: OpenAIServer) -> openai.AsyncOpenAI:
+    """Create a client for one round; closing it stops the generation.
 
-    Never follows a redirect, which would carry the key elsewhere. Silence is timed by the loop.
+    Follows no redirects, which would send the key to another host. Has no read timeout, because the
+    loop limits silence.
     """
-    # aiohttp's parser is in C: a token costs half of what it does with the SDK's default.
+    # aiohttp's parser is written in C and halves the cost of a token.
     http = openai.DefaultAioHttpClient(
-        verify=certificates(),
+        verify=ssl_context(),
         follow_redirects=False,
-        auth=server.basic,
+        auth=server.basic_auth,
         event_hooks={"response": [counted(lambda response: EventCounter(), _Stream)]},
     )
     return openai.AsyncOpenAI(
@@ -77,8 +77,8 @@ def _client(server: Server) -> openai.AsyncOpenAI:
     )
 
 
-async def _open(client: openai.AsyncOpenAI, server: Server, body: JSON) -> Frames:
-    """Ask; once more without token counts where the server does not know how to give them."""
+async def _open(client: openai.AsyncOpenAI, server: OpenAIServer, body: JSON) -> Frames:
+    """Send the request; repeat it without `stream_options` if the server rejects that."""
     if server.base_url in _without_usage:
         del body["stream_options"]
     try:
@@ -92,21 +92,21 @@ async def _open(client: openai.AsyncOpenAI, server: Server, body: JSON) -> Frame
 
 
 async def _post(client: openai.AsyncOpenAI, body: JSON) -> Frames:
-    # Frames as they are: the SDK's typed chunks cost ten times as much and lack the reasoning.
+    # Raw frames: the SDK's typed chunks cost ten times as much and lack the reasoning fields.
     return await client.post(
         "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=Frames
     )
 
 
-def _failure(error: Exception, server: Server, model: str) -> Unavailable:
-    """What went wrong in a sentence for a person, and whether asking again may help."""
+def _failure(error: Exception, server: OpenAIServer, model: str) -> Unavailable:
+    """Translate an error of the SDK to a sentence for the user, with `retryable` set."""
     match error:
         case ReplyRefused():
             return _error(f"The server {error}.", retryable=True)
         case openai.APITimeoutError():
             return _error(f"{server.origin} cannot be reached.", retryable=True)
         case openai.APIStatusError(status_code=status):
-            return _refused(status, error, server, model)
+            return _status_error(status, error, server, model)
         case openai.APIConnectionError():
             return _error(f"The connection to {server.origin} failed or was cut.", retryable=True)
         case openai.APIError():
@@ -115,31 +115,33 @@ def _failure(error: Exception, server: Server, model: str) -> Unavailable:
             return _error("The server sent something that is not an event.", retryable=True)
 
 
-def _refused(status: int, error: openai.APIStatusError, server: Server, model: str) -> Unavailable:
-    said = _quoted(error, server)
+def _status_error(
+    status: int, error: openai.APIStatusError, server: OpenAIServer, model: str
+) -> Unavailable:
+    quote = _quoted(error, server)
     match status:
         case 401 | 403 if server.api_key:
             return _error("The server refused the key: check CODEINFO_OPENAI_API_KEY.")
         case 401 | 403:
             return _error("The server asks for a key: set CODEINFO_OPENAI_API_KEY.")
         case 404:
-            return _error(f"The server has no model {model!r}, or the address is wrong: {said}")
+            return _error(f"The server has no model {model!r}, or the address is wrong: {quote}")
         case 429 if error.code == "insufficient_quota":
             return _error("The account behind the key has no quota left.")
         case 429:
-            return _error(f"The server takes no more requests now: {said}", retryable=True)
+            return _error(f"The server takes no more requests now: {quote}", retryable=True)
         case _ if status >= 500:
-            return _error(f"The server failed ({status}): {said}", retryable=True)
+            return _error(f"The server failed ({status}): {quote}", retryable=True)
         case _:
-            return _error(f"The server refused the request ({status}): {said}")
+            return _error(f"The server refused the request ({status}): {quote}")
 
 
 def _error(message: str, *, retryable: bool = False) -> Unavailable:
     return Unavailable(message, code="PROVIDER_ERROR", retryable=retryable)
 
 
-def _quoted(error: openai.APIError, server: Server) -> str:
-    """The server's own words: short, on one line, and without the key should it repeat it."""
+def _quoted(error: openai.APIError, server: OpenAIServer) -> str:
+    """Return the server's message: shortened, on one line, and without the key."""
     body = error.body if isinstance(error.body, dict) else {}
     words = body.get("message")
     text = " ".join(clean(words if isinstance(words, str) else error.message).split())

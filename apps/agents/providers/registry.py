@@ -1,4 +1,4 @@
-"""Which providers there are. Adding one is a line in `_all`."""
+"""The registry of providers. To add one, add it to `_all`."""
 
 from functools import cache
 
@@ -13,30 +13,30 @@ from apps.core.errors import InvalidInput
 
 @cache
 def _all() -> tuple[Provider, ...]:
-    """In the order in which pages prefer them (docs/decisions.md C6)."""
+    """All providers, in the order of preference (docs/decisions.md C6)."""
     return (OpenAIProvider(), LMStudioProvider(), CodexProvider(), BuiltinProvider())
 
 
 def providers() -> dict[str, Provider]:
-    """All providers by id, whether they can be used now or not."""
+    """Return all providers by id, available or not."""
     return {provider.id: provider for provider in _all()}
 
 
 def get_provider(id: str) -> Provider:
-    """Raises InvalidInput (UNSUPPORTED_PROVIDER) for an unknown id."""
-    known = providers()
-    if id not in known:
-        names = ", ".join(f'"{name}"' for name in known)
+    """Return a provider. Raises InvalidInput (UNSUPPORTED_PROVIDER) for an unknown id."""
+    all_providers = providers()
+    if id not in all_providers:
+        names = ", ".join(f'"{name}"' for name in all_providers)
         raise InvalidInput(f"provider must be one of: {names}", code="UNSUPPORTED_PROVIDER")
-    return known[id]
+    return all_providers[id]
 
 
 async def preselected() -> str:
-    """The provider that pages begin with: the configured one, else the first that is available."""
-    known = providers()
-    if config().chat_provider in known:
+    """Return the id of the configured provider, else of the first available one."""
+    all_providers = providers()
+    if config().chat_provider in all_providers:
         return config().chat_provider
-    for id, provider in known.items():
+    for id, provider in all_providers.items():
         if (await provider.availability()).available:
             return id
     return "builtin"

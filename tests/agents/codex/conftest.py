@@ -3,23 +3,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.rigs.codex import CodexWorld, codex_world
+from tests.agents.rigs.codex import CodexBackend, run_codex_backend
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodexWorld]:
-    """Codex of this module's own, which its tests may break."""
-    with codex_world(tmp_path_factory.mktemp("codex")) as world:
-        yield world
+def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodexBackend]:
+    """A separate Codex for this module, which its tests may break."""
+    with run_codex_backend(tmp_path_factory.mktemp("codex")) as backend:
+        yield backend
 
 
 @pytest.fixture
-def codex(world: CodexWorld, configure: Callable[..., None], tmp_path: Path) -> CodexWorld:
-    """Set as the Codex to use."""
+def codex(backend: CodexBackend, configure: Callable[..., None], tmp_path: Path) -> CodexBackend:
+    """The separate Codex, configured as the current one."""
     configure(
         mcp_force_codex="",
-        codex_home=world.home,
+        codex_home=backend.home,
         codex_workdir=tmp_path / "work",
-        mcp_url=world.mcp.url,
+        mcp_url=backend.mcp.url,
     )
-    return world
+    return backend

@@ -1,4 +1,4 @@
-"""Whether Codex can be used, and the reasons that are given where it cannot."""
+"""Availability of Codex, the reasons when it is unavailable, and login."""
 
 import json
 import stat
@@ -10,7 +10,7 @@ import pytest
 from apps.agents.providers.codex import home, provider, server
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.core.config import config
-from tests.agents.rigs.codex import CodexWorld
+from tests.agents.rigs.codex import CodexBackend
 from tests.stand_ins.login_server import LoginStandIn
 from tests.stand_ins.responses_server import KEY, write_login
 
@@ -21,7 +21,7 @@ PROVIDER = CodexProvider()
 
 @pytest.fixture
 def empty(configure: Callable[..., None], tmp_path: Path) -> Iterator[Path]:
-    """A home in which there is nothing yet, on a host where nobody is logged in."""
+    """An empty home, on a host without a login."""
     configure(
         mcp_force_codex="",
         codex_home=tmp_path / "codex",
@@ -40,19 +40,19 @@ async def reason() -> str:
     return state.reason or ""
 
 
-async def test_nobody_is_logged_in(empty: Path) -> None:
+async def test_without_a_login_codex_is_unavailable(empty: Path) -> None:
     assert await reason() == f"Codex is not logged in (Missing auth.json in {empty})."
     assert "analytics" in (empty / "config.toml").read_text()
 
 
-async def test_a_login_from_outside_is_noticed(codex: CodexWorld, empty: Path) -> None:
+async def test_a_login_outside_codeinfo_is_noticed(codex: CodexBackend, empty: Path) -> None:
     assert "not logged in" in await reason()
     write_login(empty, codex.api.url)
     assert (await PROVIDER.availability()).available
 
 
-async def test_a_login_of_the_host_is_copied_for_its_owner_only(
-    codex: CodexWorld, empty: Path
+async def test_a_login_of_the_host_is_copied_with_mode_0600(
+    codex: CodexBackend, empty: Path
 ) -> None:
     write_login(config().host_codex_home, codex.api.url)
     state = await PROVIDER.availability()
@@ -65,7 +65,7 @@ async def test_a_login_of_the_host_is_copied_for_its_owner_only(
     )
 
 
-def test_what_is_in_a_home_is_never_written_over(empty: Path) -> None:
+def test_files_in_a_home_are_never_overwritten(empty: Path) -> None:
     empty.mkdir(parents=True)
     for name in (home.AUTH, home.CONFIG):
         (empty / name).write_text("mine")
@@ -75,7 +75,7 @@ def test_what_is_in_a_home_is_never_written_over(empty: Path) -> None:
     assert (empty / home.AUTH).read_text() == (empty / home.CONFIG).read_text() == "mine"
 
 
-def test_an_agents_home_is_given_the_login_of_the_chat(empty: Path) -> None:
+def test_an_agents_home_gets_the_login_of_the_chat(empty: Path) -> None:
     empty.mkdir(parents=True)
     (empty / home.AUTH).write_text("{}")
     home.prepare(empty / "agents" / "reviewer")
@@ -84,7 +84,7 @@ def test_an_agents_home_is_given_the_login_of_the_chat(empty: Path) -> None:
 
 
 async def test_without_our_own_endpoint_it_has_no_tools(
-    codex: CodexWorld, configure: Callable[..., None]
+    codex: CodexBackend, configure: Callable[..., None]
 ) -> None:
     assert (await PROVIDER.availability()).tools_available
     configure(mcp_url="http://127.0.0.1:9/mcp")
@@ -94,15 +94,15 @@ async def test_without_our_own_endpoint_it_has_no_tools(
 
 
 async def test_the_token_of_our_endpoint_is_sent_to_it(
-    codex: CodexWorld, configure: Callable[..., None]
+    codex: CodexBackend, configure: Callable[..., None]
 ) -> None:
     configure(mcp_token="let-me-in")
     assert (await PROVIDER.availability()).tools_available
     assert "Bearer let-me-in" in codex.mcp.tokens
 
 
-async def test_an_extra_that_is_not_installed_says_how_to(
-    codex: CodexWorld, monkeypatch: pytest.MonkeyPatch
+async def test_a_missing_sdk_is_reported_with_the_command_that_installs_it(
+    codex: CodexBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(provider, "PACKAGES", ("openai_codex", "no_such_package"))
     assert provider.INSTALL in await reason()
@@ -114,7 +114,9 @@ async def test_turned_off_it_is_never_started(empty: Path, configure: Callable[.
     assert server.server_at(empty)._client is None
 
 
-async def test_its_own_models_are_listed_with_their_efforts(codex: CodexWorld, empty: Path) -> None:
+async def test_its_own_models_are_listed_with_their_efforts(
+    codex: CodexBackend, empty: Path
+) -> None:
     write_login(empty, codex.api.url)
     models = await PROVIDER.models()
     assert len({model.key for model in models}) == len(models) > 1
@@ -122,7 +124,9 @@ async def test_its_own_models_are_listed_with_their_efforts(codex: CodexWorld, e
     assert {model.type for model in models} == {"codex"}
 
 
-async def test_a_code_to_log_in_with(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_login_returns_a_url_and_a_code(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with LoginStandIn() as openai:
         monkeypatch.setenv("CODEX_APP_SERVER_LOGIN_ISSUER", openai.url)
         login = await PROVIDER.with_accounts(lambda accounts: accounts.begin_login())
@@ -133,7 +137,7 @@ async def test_a_code_to_log_in_with(empty: Path, monkeypatch: pytest.MonkeyPatc
         assert "not logged in" in await reason()
 
 
-async def test_a_login_that_cannot_be_begun_says_why(
+async def test_a_login_that_cannot_start_gives_a_reason(
     empty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CODEX_APP_SERVER_LOGIN_ISSUER", "http://127.0.0.1:9")

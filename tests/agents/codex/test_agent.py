@@ -1,4 +1,4 @@
-"""An agent on the real Codex: asked over HTTP, answered through the runner, within its limits."""
+"""An agent on the real Codex: a request over HTTP, run by the runner, within its limits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -14,8 +14,8 @@ from apps.agents.providers.codex.server import server_at
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
 from apps.core.config import config
-from tests.agents.cast import TOOLS
-from tests.agents.rigs.codex import FOUND, CodexWorld
+from tests.agents.fakes import TOOLS
+from tests.agents.rigs.codex import FOUND, CodexBackend
 from tests.stand_ins.responses_server import CONFIG
 from tests.support.agents import make_agent
 from tests.support.chat import ended
@@ -33,17 +33,17 @@ async def nothing_left(transactional_db: None) -> AsyncIterator[None]:
 
 
 @pytest.fixture
-def keeper(codex: CodexWorld, tmp_path: Path, configure: Callable[..., None]) -> CodexWorld:
-    """An agent whose own settings lead to the stand-in, on its script "tool"."""
+def keeper(codex: CodexBackend, tmp_path: Path, configure: Callable[..., None]) -> CodexBackend:
+    """An agent whose settings name the stand-in and its script "tool"."""
     configure(agents_home=tmp_path / "agents")
     settings = CONFIG.format(url=codex.api.url, retries=0).replace('"plain"', '"tool"')
     make_agent(tmp_path / "agents", NAME, settings + LIMITS, prompt="Keep watch.")
-    codex.offer(TOOLS)
+    codex.set_tools(TOOLS)
     return codex
 
 
 async def instruct(client: AsyncClient, folder: Path, text: str) -> Turn:
-    """The answer to an instruction in conversation c1."""
+    """Return the response to an instruction in conversation c1."""
     body = {"instruction": text, "conversationId": "c1", "working_folder": str(folder)}
     address = f"/agents/{NAME}/run"
     answer = await client.post(address, body, content_type="application/json")
@@ -55,28 +55,28 @@ async def instruct(client: AsyncClient, folder: Path, text: str) -> Turn:
 
 
 async def test_codex_answers_with_the_agents_prompt_settings_and_limits_only(
-    keeper: CodexWorld, async_client: AsyncClient, tmp_path: Path
+    keeper: CodexBackend, async_client: AsyncClient, tmp_path: Path
 ) -> None:
     try:
         first = await instruct(async_client, tmp_path, "Where?")
         assert (first.status, first.error) == ("ok", None)
         assert FOUND in "".join(part["text"] for part in first.parts if part["type"] == "text")
         assert first.model == "tool"
-        sent = keeper.api.asked[-1].body
-        told = str(sent["input"])
-        assert "Keep watch." in told
-        assert AGENT_RULES[:60] in told
+        sent = keeper.api.requests[-1].body
+        input_text = str(sent["input"])
+        assert "Keep watch." in input_text
+        assert AGENT_RULES[:60] in input_text
         tools = str(sent["tools"])
         assert "VectorSearch" in tools
         assert "shell" not in tools
         assert "exec_command" not in tools
-        assert "read-only" in told
-        assert str(tmp_path) in told
-        assert keeper.mcp.asked[-1] == {"tool": ["VectorSearch"], "repository": ["acme"]}
+        assert "read-only" in input_text
+        assert str(tmp_path) in input_text
+        assert keeper.mcp.queries[-1] == {"tool": ["VectorSearch"], "repository": ["acme"]}
         thread = (await Conversation.objects.aget()).flags["threadId"]
         await instruct(async_client, tmp_path, "And then?")
         assert (await Conversation.objects.aget()).flags["threadId"] == thread
-        assert "Where?" in str(keeper.api.asked[-1].body["input"])
+        assert "Where?" in str(keeper.api.requests[-1].body["input"])
         home = config().data_dir / "codex" / "agents" / NAME
         assert (home / "sessions").is_dir()
         assert not list((tmp_path / "agents" / NAME).glob("sessions"))

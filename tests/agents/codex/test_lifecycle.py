@@ -1,4 +1,4 @@
-"""Codex' process, threads and turns over time: resumed, lost, stopped, quiet, killed."""
+"""The lifecycle of Codex's process, threads and turns: resumed, lost, stopped, silent, killed."""
 
 import asyncio
 import os
@@ -17,8 +17,8 @@ from apps.agents.providers.base import ModelRequest
 from apps.agents.providers.codex.provider import CodexProvider
 from apps.agents.providers.codex.server import server_at
 from apps.core import programs
-from tests.agents.cast import TOOLS, asked, hear
-from tests.agents.rigs.codex import CodexWorld
+from tests.agents.fakes import TOOLS, chat_request, record
+from tests.agents.rigs.codex import CodexBackend
 from tests.stand_ins.responses_scripts import HALF
 from tests.stand_ins.responses_server import write_config
 
@@ -28,26 +28,26 @@ PROVIDER = CodexProvider()
 
 
 def on_thread(thread_id: str, model: str, **flags: Any) -> ModelRequest:
-    return replace(asked(model), flags={"threadId": thread_id, **flags})
+    return replace(chat_request(model), flags={"threadId": thread_id, **flags})
 
 
 async def thread_of(model: str) -> str:
-    """A thread in which one question has been answered."""
-    heard = await hear(PROVIDER, asked(model))
-    assert isinstance(heard.end, TurnFinished), heard.end
-    return next(e.thread_id for e in heard.events if isinstance(e, ThreadNamed))
+    """Return the id of a thread with one answered message."""
+    recorded = await record(PROVIDER, chat_request(model))
+    assert isinstance(recorded.end, TurnFinished), recorded.end
+    return next(e.thread_id for e in recorded.events if isinstance(e, ThreadNamed))
 
 
-def said_to(codex: CodexWorld) -> list[str]:
-    """What the last request to the API holds of the conversation, by role."""
+def input_lines(codex: CodexBackend) -> list[str]:
+    """Return the items of the last request to the API as "role: text" lines."""
     texts = []
-    for item in codex.api.asked[-1].body["input"]:
+    for item in codex.api.requests[-1].body["input"]:
         for part in item.get("content") or ():
             texts.append(f"{item.get('role')}: {part['text'][:40]}")
     return texts
 
 
-def pid_of(codex: CodexWorld) -> int:
+def pid_of(codex: CodexBackend) -> int:
     client = server_at(codex.home)._client
     assert client is not None
     assert client._proc is not None
@@ -62,47 +62,51 @@ def status_of(pid: int) -> str:
     return Path(f"/proc/{pid}/status").read_text()
 
 
-def kill(codex: CodexWorld) -> None:
+def kill(codex: CodexBackend) -> None:
     os.kill(pid_of(codex), signal.SIGKILL)
 
 
 async def until_half(events: Any) -> list[ChatEvent]:
-    heard: list[ChatEvent] = []
-    while "".join(e.text for e in heard if isinstance(e, TextDelta)) != HALF:
-        heard.append(await anext(events))
-    return heard
+    recorded: list[ChatEvent] = []
+    while "".join(e.text for e in recorded if isinstance(e, TextDelta)) != HALF:
+        recorded.append(await anext(events))
+    return recorded
 
 
-async def test_what_codex_writes_has_the_permissions_that_the_user_chose(
-    codex: CodexWorld, monkeypatch: pytest.MonkeyPatch
+async def test_files_of_codex_have_the_permissions_of_the_users_umask(
+    codex: CodexBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs, "user_umask", 0o023)
     await thread_of("plain")
     assert "Umask:\t0023\n" in status_of(pid_of(codex))
 
 
-async def test_a_thread_goes_on_where_it_was_and_hears_only_what_is_new(codex: CodexWorld) -> None:
+async def test_a_resumed_thread_receives_only_the_new_message(
+    codex: CodexBackend,
+) -> None:
     thread = await thread_of("plain")
-    heard = await hear(PROVIDER, on_thread(thread, "think"))
-    assert [e.thread_id for e in heard.events if isinstance(e, ThreadNamed)] == [thread]
-    said = said_to(codex)
-    assert [line for line in said if line.startswith("assistant")] == [
+    recorded = await record(PROVIDER, on_thread(thread, "think"))
+    assert [e.thread_id for e in recorded.events if isinstance(e, ThreadNamed)] == [thread]
+    lines = input_lines(codex)
+    assert [line for line in lines if line.startswith("assistant")] == [
         "assistant: Hello, this is a plain answer.\n\n- one\n- "
     ]
-    assert sum("Where is the retry?" in line for line in said) == 2
-    assert sum("You are CodeInfo" in line for line in said) == 1, "told once, by the thread itself"
+    assert sum("Where is the retry?" in line for line in lines) == 2
+    assert sum("You are CodeInfo" in line for line in lines) == 1, (
+        "sent once, when the thread starts"
+    )
 
 
-async def test_a_thread_goes_on_after_a_restart_of_its_process(codex: CodexWorld) -> None:
+async def test_a_thread_resumes_after_a_restart_of_its_process(codex: CodexBackend) -> None:
     thread = await thread_of("plain")
     kill(codex)
-    heard = await hear(PROVIDER, on_thread(thread, "plain"))
-    assert isinstance(heard.end, TurnFinished)
-    assert heard.events[1] == ThreadNamed(thread)
+    recorded = await record(PROVIDER, on_thread(thread, "plain"))
+    assert isinstance(recorded.end, TurnFinished)
+    assert recorded.events[1] == ThreadNamed(thread)
 
 
 async def test_our_secrets_do_not_reach_its_process(
-    codex: CodexWorld, monkeypatch: pytest.MonkeyPatch
+    codex: CodexBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server_at(codex.home).close()
     for name in ("CODEINFO_LMSTUDIO_API_TOKEN", "CELERY_BROKER_URL", "MONGO_URI"):
@@ -113,91 +117,91 @@ async def test_our_secrets_do_not_reach_its_process(
     assert b"canary" not in environment
 
 
-def has_web_search(codex: CodexWorld) -> bool:
-    return "web_search" in [tool["type"] for tool in codex.api.asked[-1].body["tools"]]
+def has_web_search(codex: CodexBackend) -> bool:
+    return "web_search" in [tool["type"] for tool in codex.api.requests[-1].body["tools"]]
 
 
-async def test_other_flags_hold_from_the_next_question_on(codex: CodexWorld) -> None:
+async def test_changed_flags_apply_from_the_next_turn(codex: CodexBackend) -> None:
     thread = await thread_of("plain")
     flags = {"modelReasoningEffort": "low", "webSearchEnabled": True, "sandboxMode": "read-only"}
-    await hear(PROVIDER, on_thread(thread, "plain", **flags))
-    assert codex.api.asked[-1].body["reasoning"]["effort"] == "low"
+    await record(PROVIDER, on_thread(thread, "plain", **flags))
+    assert codex.api.requests[-1].body["reasoning"]["effort"] == "low"
     assert has_web_search(codex)
-    await hear(PROVIDER, on_thread(thread, "plain"))
-    assert codex.api.asked[-1].body["reasoning"]["effort"] == "high"
+    await record(PROVIDER, on_thread(thread, "plain"))
+    assert codex.api.requests[-1].body["reasoning"]["effort"] == "high"
     assert not has_web_search(codex)
 
 
-async def test_a_thread_starts_without_web_search_and_without_network(codex: CodexWorld) -> None:
+async def test_a_thread_starts_without_web_search_and_without_network(codex: CodexBackend) -> None:
     await thread_of("plain")
     assert not has_web_search(codex)
-    assert "Network access is restricted" in str(codex.api.asked[-1].body["input"])
+    assert "Network access is restricted" in str(codex.api.requests[-1].body["input"])
 
 
-async def test_flags_that_a_conversation_stored_stay_in_force(codex: CodexWorld) -> None:
+async def test_flags_stored_with_a_conversation_still_apply(codex: CodexBackend) -> None:
     stored = {"webSearchEnabled": True, "networkAccessEnabled": True}
-    await hear(PROVIDER, replace(asked("plain"), flags=stored))
+    await record(PROVIDER, replace(chat_request("plain"), flags=stored))
     assert has_web_search(codex)
-    assert "Network access is enabled" in str(codex.api.asked[-1].body["input"])
+    assert "Network access is enabled" in str(codex.api.requests[-1].body["input"])
 
 
-async def test_the_tools_it_has_are_ours_and_nothing_that_touches_this_machine(
-    codex: CodexWorld,
+async def test_codex_has_our_tools_and_none_that_access_this_host(
+    codex: CodexBackend,
 ) -> None:
-    codex.offer(TOOLS)
-    await hear(PROVIDER, replace(asked("plain"), repositories=("acme", "beta")))
-    tools = codex.api.asked[-1].body["tools"]
+    codex.set_tools(TOOLS)
+    await record(PROVIDER, replace(chat_request("plain"), repositories=("acme", "beta")))
+    tools = codex.api.requests[-1].body["tools"]
     named = {tool.get("name") for tool in tools}
     own = next(tool for tool in tools if tool.get("name") == "mcp__codeinfo")
     assert {one["name"] for one in own["tools"]} == {tool.name for tool in TOOLS}
     assert not named & {"shell", "exec_command", "apply_patch", "view_image", "spawn_agent"}
-    assert codex.mcp.asked[-1] == {
+    assert codex.mcp.queries[-1] == {
         "tool": [tool.name for tool in TOOLS],
         "repository": ["acme", "beta"],
     }
 
 
-async def test_an_agent_brings_its_own_home_and_settings(codex: CodexWorld, tmp_path: Path) -> None:
+async def test_an_agent_has_its_own_home_and_settings(codex: CodexBackend, tmp_path: Path) -> None:
     home, folder = codex.home / "agents" / "reviewer", tmp_path / "work"
     folder.mkdir(exist_ok=True)
     own = {"model": "plain", "model_reasoning_effort": "low", "features.shell_tool": False}
-    request = replace(asked("", ()), home=home, folder=folder, config=own)
-    heard = await hear(PROVIDER, request)
+    request = replace(chat_request("", ()), home=home, folder=folder, config=own)
+    recorded = await record(PROVIDER, request)
     server_at(home).close()
-    assert isinstance(heard.end, TurnFinished)
-    body = codex.api.asked[-1].body
+    assert isinstance(recorded.end, TurnFinished)
+    body = codex.api.requests[-1].body
     assert (body["model"], body["reasoning"]["effort"]) == ("plain", "low")
     assert f"<cwd>{folder}</cwd>" in str(body["input"])
     assert not has_web_search(codex), "an agent that does not mention web search has none"
 
 
 @pytest.mark.parametrize("lost", ["01a201f2-88f0-7d03-bb67-a2be8c66926b", "nonsense"])
-async def test_a_thread_that_is_gone_begins_anew_and_says_so(codex: CodexWorld, lost: str) -> None:
-    heard = await hear(PROVIDER, on_thread(lost, "plain"))
-    named = next(e for e in heard.events if isinstance(e, ThreadNamed))
+async def test_a_missing_thread_is_replaced_with_a_warning(codex: CodexBackend, lost: str) -> None:
+    recorded = await record(PROVIDER, on_thread(lost, "plain"))
+    named = next(e for e in recorded.events if isinstance(e, ThreadNamed))
     assert named.thread_id != lost
-    assert any("begins anew" in e.message for e in heard.events if isinstance(e, Warned))
-    assert isinstance(heard.end, TurnFinished)
+    assert any("starts a new thread" in e.message for e in recorded.events if isinstance(e, Warned))
+    assert isinstance(recorded.end, TurnFinished)
 
 
-async def test_a_process_killed_in_the_middle_keeps_what_was_said_and_starts_again(
-    codex: CodexWorld,
+async def test_a_killed_process_keeps_the_text_so_far_and_restarts(
+    codex: CodexBackend,
 ) -> None:
-    async with aclosing(run(PROVIDER, asked("stall-middle"), 5)) as events:
+    async with aclosing(run(PROVIDER, chat_request("stall-middle"), 5)) as events:
         await until_half(events)
         kill(codex)
         rest = [event async for event in events]
     assert isinstance(rest[-1], TurnFailed)
     assert (rest[-1].code, rest[-1].retryable) == ("PROVIDER_ERROR", True)
-    assert isinstance((await hear(PROVIDER, asked("plain"))).end, TurnFinished)
+    assert isinstance((await record(PROVIDER, chat_request("plain"))).end, TurnFinished)
 
 
-async def test_stop_is_not_kept_waiting_by_answers_that_are_silent(codex: CodexWorld) -> None:
-    """More of them than an event loop has threads to wait in."""
-    streams = [run(PROVIDER, asked("stall-middle"), 5) for _ in range(8)]
+async def test_stop_does_not_wait_for_silent_answers(codex: CodexBackend) -> None:
+    """With more silent answers than the event loop's executor has threads."""
+    streams = [run(PROVIDER, chat_request("stall-middle"), 5) for _ in range(8)]
     for events in streams:
         await until_half(events)
-    exchanges = codex.api.asked[-len(streams) :]
+    exchanges = codex.api.requests[-len(streams) :]
     await streams[-1].aclose()
     assert exchanges[-1].client_left.wait(30)
     assert not any(exchange.client_left.is_set() for exchange in exchanges[:-1])
@@ -205,25 +209,25 @@ async def test_stop_is_not_kept_waiting_by_answers_that_are_silent(codex: CodexW
     assert all(exchange.client_left.wait(30) for exchange in exchanges)
 
 
-async def test_a_retry_of_codex_own_is_a_warning_and_no_failure(
-    codex: CodexWorld, configure: Callable[..., None], tmp_path: Any
+async def test_a_retry_by_codex_is_a_warning_and_not_a_failure(
+    codex: CodexBackend, configure: Callable[..., None], tmp_path: Any
 ) -> None:
     home = tmp_path / "patient"
     write_config(home, codex.api.url, retries=1)
     configure(codex_home=home)
     try:
-        heard = await hear(PROVIDER, asked("cut-middle"))
+        recorded = await record(PROVIDER, chat_request("cut-middle"))
     finally:
         server_at(home).close()
-    warned = [e.message for e in heard.events if isinstance(e, Warned)]
+    warned = [e.message for e in recorded.events if isinstance(e, Warned)]
     assert len(warned) == 1
     assert "1/1" in warned[0]
-    assert isinstance(heard.end, TurnFailed)
-    assert heard.text.startswith(HALF)
+    assert isinstance(recorded.end, TurnFailed)
+    assert recorded.text.startswith(HALF)
 
 
-async def test_settings_that_codex_cannot_read_are_named(
-    codex: CodexWorld, configure: Callable[..., None], tmp_path: Any
+async def test_invalid_codex_settings_are_reported_with_their_position(
+    codex: CodexBackend, configure: Callable[..., None], tmp_path: Any
 ) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "config.toml").write_text("model = [")

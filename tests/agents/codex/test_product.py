@@ -1,4 +1,4 @@
-"""The served product, the real Codex binary and our own `/mcp` between them."""
+"""The product on a real server, the real Codex binary and our `/mcp` endpoint."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def api() -> Iterator[ResponsesStandIn]:
 
 @pytest.fixture(scope="module")
 def product(api: ResponsesStandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """With one repository, `acme`, ingested."""
+    """The product with one ingested repository, `acme`."""
     folder = tmp_path_factory.mktemp("codex-product")
     write_config(folder / "codex", api.url)
     config = {
@@ -61,10 +61,10 @@ def ingest(product: Product, folder: dict[str, str]) -> None:
 
 
 def ask(product: Product, conversation: str, model: str = "tool") -> list[dict[str, Any]]:
-    given = {"provider": "codex", "model": model, "message": "Where is the retry?"}
+    body = {"provider": "codex", "model": model, "message": "Where is the retry?"}
     response = httpx.post(
         f"{product.url}/chat",
-        json={**given, "conversationId": conversation},
+        json={**body, "conversationId": conversation},
         headers={"Accept": "text/event-stream"},
         timeout=PATIENCE,
     )
@@ -72,7 +72,7 @@ def ask(product: Product, conversation: str, model: str = "tool") -> list[dict[s
     return [json.loads(line.removeprefix("data: ")) for line in lines]
 
 
-def test_codex_searches_by_itself_and_its_answer_cites_what_it_found(
+def test_codex_searches_and_its_answer_cites_the_results(
     product: Product, api: ResponsesStandIn
 ) -> None:
     frames = ask(product, "c1")
@@ -103,7 +103,7 @@ def test_the_next_question_goes_to_the_same_thread(product: Product, api: Respon
     assert flags["approvalPolicy"] == "on-failure", "kept as it was chosen"
 
 
-def test_what_a_tool_refuses_is_told_to_the_model_and_shown(
+def test_a_tools_error_is_sent_to_the_model_and_shown(
     product: Product, api: ResponsesStandIn
 ) -> None:
     api.scripts["wrong"] = lost_repository()
@@ -111,7 +111,7 @@ def test_what_a_tool_refuses_is_told_to_the_model_and_shown(
     refused = next(frame for frame in frames if frame["type"] == "tool-result")
     assert refused["stage"] == "error"
     assert refused["errorTrimmed"]["code"] == "REPO_NOT_FOUND"
-    assert "REPO_NOT_FOUND" in json.dumps(api.asked[-1].body["input"])
+    assert "REPO_NOT_FOUND" in json.dumps(api.requests[-1].body["input"])
 
 
 def lost_repository() -> Script:
@@ -119,7 +119,7 @@ def lost_repository() -> Script:
     return Script([[*search, *end()], [*say("It is not there."), *end()]])
 
 
-def test_codebase_question_is_answered_by_codex_as_the_knobs_say(
+def test_codebase_question_uses_codex_with_the_configured_options(
     product: Product, api: ResponsesStandIn
 ) -> None:
     params = {"name": "codebase_question", "arguments": {"question": "Where is the retry?"}}
@@ -129,9 +129,9 @@ def test_codebase_question_is_answered_by_codex_as_the_knobs_say(
         headers={"Authorization": "Bearer let-me-in"},
         timeout=PATIENCE,
     ).json()
-    told = json.loads(answer["result"]["content"][0]["text"])
-    assert told["segments"] == [{"type": "answer", "text": "It is in `acme/src/net.py:1-7`."}]
-    body = api.asked[-1].body
+    payload = json.loads(answer["result"]["content"][0]["text"])
+    assert payload["segments"] == [{"type": "answer", "text": "It is in `acme/src/net.py:1-7`."}]
+    body = api.requests[-1].body
     assert (body["model"], body["reasoning"]["effort"]) == ("tool", "low")
     assert "web_search" not in [tool["type"] for tool in body["tools"]]
     assert "Network access is restricted" in json.dumps(body["input"])

@@ -1,4 +1,4 @@
-"""What Codex notifies of and the stand-in cannot make it do, as events."""
+"""Translation of notifications that the stand-in cannot cause."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from apps.agents.events import ModelEvent, ToolFinished, ToolStarted, UsageReported, Warned
 from apps.agents.messages import Usage
 from apps.agents.providers.codex.failures import LOGIN_AGAIN, quoted, turn_failure
-from apps.agents.providers.codex.translation import Translation
+from apps.agents.providers.codex.translation import TurnTranslator
 from apps.core.errors import Unavailable
 
 COMMAND = {"type": "commandExecution", "id": "1", "command": "ls", "cwd": "/w"}
@@ -15,9 +15,11 @@ OTHERS = {"type": "mcpToolCall", "id": "2", "server": "docs", "tool": "look", "a
 FOREIGN = {"content": [{"type": "text", "text": "found"}]}
 
 
-def events(*told: tuple[str, dict[str, Any]]) -> list[ModelEvent]:
-    translation = Translation()
-    return [event for method, payload in told for event in translation.feed(method, payload)]
+def events(*notifications: tuple[str, dict[str, Any]]) -> list[ModelEvent]:
+    translator = TurnTranslator()
+    return [
+        event for method, payload in notifications for event in translator.feed(method, payload)
+    ]
 
 
 def item(method: str, **item: Any) -> tuple[str, dict[str, Any]]:
@@ -33,7 +35,7 @@ def item(method: str, **item: Any) -> tuple[str, dict[str, Any]]:
         ({"type": "fileChange", "id": "4"}, {"changes": [{"path": "p"}]}, "apply_patch", "p"),
     ],
 )
-def test_whatever_codex_does_by_itself_is_a_tool_row(
+def test_every_action_of_codex_is_a_tool_row(
     begun: dict[str, Any], more: dict[str, Any], name: str, payload: str
 ) -> None:
     done = {**begun, **more, "status": "completed", "durationMs": 1500}
@@ -51,13 +53,13 @@ def test_whatever_codex_does_by_itself_is_a_tool_row(
 
 
 @pytest.mark.parametrize("status", ["failed", "declined"])
-def test_a_command_that_fails_says_so(status: str) -> None:
+def test_a_failed_command_is_an_error(status: str) -> None:
     finished = events(item("started", **COMMAND), item("completed", **COMMAND, status=status))[-1]
     assert isinstance(finished, ToolFinished)
     assert finished.result.error_message == f"The call was {status}."
 
 
-def test_an_error_without_a_result_is_told_without_its_trace() -> None:
+def test_an_error_without_a_result_is_shown_without_its_trace() -> None:
     error = {"message": "no such host\nStack backtrace:\n 0: main"}
     finished = events(item("completed", **OTHERS, status="failed", error=error))[-1]
     assert isinstance(finished, ToolFinished)
@@ -68,29 +70,31 @@ def test_an_error_without_a_result_is_told_without_its_trace() -> None:
 
 
 def test_calls_that_are_open_at_the_end_are_closed_before_it() -> None:
-    translation = Translation()
+    translator = TurnTranslator()
     for method, payload in (item("started", **COMMAND), item("started", **OTHERS)):
-        list(translation.feed(method, payload))
-    told = []
+        list(translator.feed(method, payload))
+    received = []
     with pytest.raises(Unavailable):
-        for event in translation.feed("turn/completed", {"turn": {"status": "failed"}}):
-            told.append(event)
-    assert [e.result.error_code for e in told if isinstance(e, ToolFinished)] == ["CANCELLED"] * 2
+        for event in translator.feed("turn/completed", {"turn": {"status": "failed"}}):
+            received.append(event)
+    assert [e.result.error_code for e in received if isinstance(e, ToolFinished)] == [
+        "CANCELLED"
+    ] * 2
 
 
-def test_tokens_are_counted_once_however_often_they_are_told() -> None:
-    def told(total: int, last: int) -> tuple[str, dict[str, Any]]:
+def test_a_repeated_usage_report_is_counted_once() -> None:
+    def usage_report(total: int, last: int) -> tuple[str, dict[str, Any]]:
         usage = {
             "total": {"totalTokens": total},
             "last": {"inputTokens": last, "totalTokens": last},
         }
         return "thread/tokenUsage/updated", {"tokenUsage": usage}
 
-    last = events(told(100, 10), told(100, 10), told(105, 5))[-1]
+    last = events(usage_report(100, 10), usage_report(100, 10), usage_report(105, 5))[-1]
     assert last == UsageReported(Usage(15, 0, 15, 0))
 
 
-def test_only_what_will_be_tried_again_is_a_warning() -> None:
+def test_only_an_error_that_codex_retries_is_a_warning() -> None:
     error = {"error": {"message": "Reconnecting... 1/3"}}
     (warned,) = events(("error", {**error, "willRetry": True}))
     assert warned == Warned("Reconnecting... 1/3")
@@ -110,13 +114,13 @@ def test_only_what_will_be_tried_again_is_a_warning() -> None:
         (None, True),
     ],
 )
-def test_which_failures_may_be_tried_again(info: Any, retryable: bool) -> None:
+def test_retryable_failures(info: Any, retryable: bool) -> None:
     failure = turn_failure({"message": "no", "codexErrorInfo": info})
     assert failure.retryable is retryable
     assert (failure.message == LOGIN_AGAIN) is ("401" in str(info) or info == "unauthorized")
 
 
 def test_keys_are_not_repeated() -> None:
-    said = quoted("Incorrect API key provided: sk-proj-abcdefgh123. \x1b[31mBye\x1b[0m")
-    assert "abcdefgh" not in said
-    assert said.endswith("Bye")
+    message = quoted("Incorrect API key provided: sk-proj-abcdefgh123. \x1b[31mBye\x1b[0m")
+    assert "abcdefgh" not in message
+    assert message.endswith("Bye")

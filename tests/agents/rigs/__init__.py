@@ -1,4 +1,4 @@
-"""Each provider with the stage it plays on, in the order of the registry."""
+"""The rig of each provider, in the order of the registry."""
 
 from tests.agents.rigs import builtin, codex, lmstudio, openai
 from tests.agents.rigs.base import Rig

@@ -1,29 +1,29 @@
-"""What a provider must offer to join the conformance suite (test_conformance.py).
+"""The scenarios of the conformance suite (test_conformance.py), and how a provider joins it.
 
-A provider joins by a module beside this one with a `RIG`, and its name in `RIGS` (`__init__.py`). A
-rig is
+To add a provider, create a module beside this one with a `RIG`, and add its name to `RIGS`
+(`__init__.py`). A Rig has:
 
-    provider   its id in the registry
-    stage      the name of a fixture (in conftest.py) that starts the provider's stand-in, sets the
-               settings that lead to it, and gives a `Stage`. It may be shared by many tests.
-    plays      what the provider is made to do and all that must come of it: at least one Play for
-               each of SCENES (`Play.scene` begins with the scene's name: "thinking in a field")
-    lacks      scene → why this provider cannot play it, for those of SCENES that have no Play
-    markers    whether its models may write their thinking between markers, in the text
-    cuts       rows of models that say PLAIN over a connection that is cut: the first before a word
-               of it, each one later than the one before, the last one behind the end
-    slow       an answer takes so long to begin that only one play is left at each of its events
-    in_turn    the tools of a round run one after the other; else their results come as they end
+    provider        its id in the registry
+    backend         the name of a fixture (in conftest.py) that starts the provider's stand-in,
+                    configures it and returns a `Backend`; it may be shared by many tests
+    scenarios       what the provider does and the expected answer: at least one Scenario of each of
+                    KINDS (`Scenario.kind` begins with the kind: "thinking in a field")
+    not_applicable  kind → why this provider has no Scenario of it
+    markers         whether its models may write reasoning between markers in the text
+    cuts            lists of models that send PLAIN over a connection that is cut: the first before
+                    any text, each later than the one before, the last after the end
+    slow            an answer takes so long to start that only one scenario is closed at each event
+    in_turn         the tools of a round run in order; otherwise results come as they finish
 
-and a stage
+A Backend has:
 
-    offer      makes these tools the ones that the next answers may use. For a provider that is not
-               handed its tools with the request; others inherit the default
-    saying     makes up a model that says these pieces of text, each in a frame of its own
-    idle       whether the stand-in makes no answer any more; waits up to 30 s for that to be so
+    set_tools       sets the tools of the next answers, for a provider that does not get them with
+                    the request; other backends inherit the default
+    add_text_model  adds a model that sends these pieces of text, each in one frame; returns its key
+    idle            whether the stand-in has ended all answers; waits up to 30 s
 
-The model of a Play is the script that the stand-in plays. The question is `cast.QUESTION`, the
-tools are `cast.TOOLS` unless the play offers others.
+The model of a Scenario is the script that the stand-in runs. The message is `fakes.QUESTION`; the
+tools are `fakes.TOOLS` unless the scenario has others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,12 +32,12 @@ from typing import Literal
 
 from apps.agents.providers.base import ModelRequest
 from apps.retrieval.tools import Tool
-from tests.agents.cast import TOOLS, asked
+from tests.agents.fakes import TOOLS, chat_request
 
-# A text that is said before silence or an error comes, so that it is kept.
+# The text before silence or an error, which must be kept.
 HALF = "Half an ans"
 
-SCENES = (
+KINDS = (
     "text",
     "thinking",
     "one tool",
@@ -61,34 +61,37 @@ SEARCHED: Calls = (("VectorSearch", None),)
 
 
 @dataclass(frozen=True)
-class Play:
-    """What a provider is made to do, and all that must come of it.
+class Scenario:
+    """What a provider does, and the expected answer.
 
-    `text` is the whole visible text, or a tuple of pieces that occur in this order. `tools` has
-    the error code of each call, None where it went well.
+    kind: begins with one of KINDS.
+    model: the script of the stand-in.
+    text: the whole visible text, or pieces that occur in this order.
+    tools: name and error code of each call; None: success.
+    end: "finished", or the code of the failure, with `retryable`.
     """
 
-    scene: str
+    kind: str
     model: str
     text: str | tuple[str, ...] = ""
     reasoning: str = ""
     tools: Calls = ()
     end: End = "finished"
     retryable: bool = True
-    offered: Sequence[Tool] = TOOLS
+    tools_offered: Sequence[Tool] = TOOLS
 
     @property
     def request(self) -> ModelRequest:
-        return asked(self.model, self.offered)
+        return chat_request(self.model, self.tools_offered)
 
 
-class Stage:
-    """The defaults are those of a provider that asks no server and is handed its tools."""
+class Backend:
+    """The defaults are for a provider without a server that gets its tools with the request."""
 
-    def offer(self, tools: Sequence[Tool]) -> None:
+    def set_tools(self, tools: Sequence[Tool]) -> None:
         pass
 
-    def saying(self, pieces: Sequence[str]) -> str:
+    def add_text_model(self, pieces: Sequence[str]) -> str:
         raise NotImplementedError
 
     def idle(self) -> bool:
@@ -98,14 +101,14 @@ class Stage:
 @dataclass(frozen=True)
 class Rig:
     provider: str
-    stage: str
-    plays: Sequence[Play]
-    lacks: Mapping[str, str] = field(default_factory=dict)
+    backend: str
+    scenarios: Sequence[Scenario]
+    not_applicable: Mapping[str, str] = field(default_factory=dict)
     markers: bool = True
     cuts: Sequence[Sequence[str]] = ()
     slow: bool = False
     in_turn: bool = True
 
-    def play(self, scene: str) -> Play:
-        """The first play of a scene."""
-        return next(play for play in self.plays if play.scene.startswith(scene))
+    def scenario(self, kind: str) -> Scenario:
+        """Return the first scenario of a kind."""
+        return next(scenario for scenario in self.scenarios if scenario.kind.startswith(kind))

@@ -1,18 +1,22 @@
-"""Search only: no server and no model, so nothing that can be cut or fall silent."""
+"""Search only: no server and no model, so no cut connections and no silence."""
 
 from collections.abc import Sequence
 
 from apps.core.errors import NotFound, Unavailable
 from apps.retrieval.tools import Tool
-from tests.agents.cast import NOTHING_INGESTED, TOOLS, found, match, tool
-from tests.agents.rigs.base import Play, Rig
+from tests.agents.fakes import NOTHING_INGESTED, TOOLS, found, match, tool
+from tests.agents.rigs.base import Rig, Scenario
 
 NO_SERVER = "it asks no server"
 
 
-def searched(scene: str, offered: Sequence[Tool], *text: str, code: str | None = None) -> Play:
-    """It always searches once."""
-    return Play(scene, "search", text, tools=(("VectorSearch", code),), offered=offered)
+def searched(
+    kind: str, tools_offered: Sequence[Tool], *text: str, code: str | None = None
+) -> Scenario:
+    """Return a scenario with the one search that this provider makes."""
+    return Scenario(
+        kind, "search", text, tools=(("VectorSearch", code),), tools_offered=tools_offered
+    )
 
 
 def searching(payload: object) -> tuple[Tool, ...]:
@@ -21,8 +25,8 @@ def searching(payload: object) -> tuple[Tool, ...]:
 
 RIG = Rig(
     provider="builtin",
-    stage="builtin_stage",
-    plays=(
+    backend="builtin_backend",
+    scenarios=(
         searched(
             "text: one passage",
             TOOLS,
@@ -66,7 +70,7 @@ RIG = Rig(
         searched("no tools", (), "The search failed", code="FORBIDDEN_TOOL"),
     ),
     markers=False,
-    lacks={
+    not_applicable={
         "thinking": "it has no model that thinks",
         "several tools": "it searches once",
         "an unknown tool": "it asks for one that it knows",

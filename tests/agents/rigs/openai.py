@@ -1,21 +1,21 @@
-"""Any OpenAI-compatible server: the real SDK on a real socket, before a scripted stand-in."""
+"""OpenAI-compatible servers: the real SDK on a real socket with a scripted stand-in."""
 
 from collections.abc import Sequence
 from itertools import chain
 
-from tests.agents.rigs.base import ERROR, HALF, Play, Rig, Stage
-from tests.agents.rigs.shared import PLAYS
+from tests.agents.rigs.base import ERROR, HALF, Backend, Rig, Scenario
+from tests.agents.rigs.shared import SHARED_SCENARIOS
 from tests.stand_ins.openai_scripts import THOUGHT, Script, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 
 
-class OpenAIStage(Stage):
+class OpenAIBackend(Backend):
     def __init__(self, server: OpenAIStandIn) -> None:
         self.server = server
 
-    def saying(self, pieces: Sequence[str]) -> str:
-        said = chain.from_iterable(say(piece, len(piece)) for piece in pieces if piece)
-        self.server.scripts["made up"] = Script([[*said, *end()]])
+    def add_text_model(self, pieces: Sequence[str]) -> str:
+        deltas = chain.from_iterable(say(piece, len(piece)) for piece in pieces if piece)
+        self.server.scripts["made up"] = Script([[*deltas, *end()]])
         return "made up"
 
     def idle(self) -> bool:
@@ -24,28 +24,28 @@ class OpenAIStage(Stage):
 
 RIG = Rig(
     provider="openai",
-    stage="openai_stage",
-    plays=(
-        *PLAYS,
-        Play("thinking in a field", "reasoning", "Hello!", reasoning=THOUGHT),
-        Play("thinking in another field", "reasoning-field", "Hello!", reasoning=THOUGHT),
-        Play(
+    backend="openai_backend",
+    scenarios=(
+        *SHARED_SCENARIOS,
+        Scenario("thinking in a field", "reasoning", "Hello!", reasoning=THOUGHT),
+        Scenario("thinking in another field", "reasoning-field", "Hello!", reasoning=THOUGHT),
+        Scenario(
             "arguments that are not JSON",
             "bad-arguments",
             "My arguments were wrong.",
             tools=(("VectorSearch", "VALIDATION_FAILED"),),
         ),
-        Play("no token counts", "no-usage", "Hello!"),
-        Play("an error before: a server error", "status-500", end=ERROR),
-        Play("an error before: too many requests", "status-429", end=ERROR),
-        Play("an error before: a refused key", "status-401", end=ERROR, retryable=False),
-        Play("an error before: a forbidden model", "status-403", end=ERROR, retryable=False),
-        Play("an error before: an unknown model", "nobody", end=ERROR, retryable=False),
-        Play("an error before: a refused request", "status-400", end=ERROR, retryable=False),
-        Play("an error before: a redirect", "status-307", end=ERROR, retryable=False),
-        Play("an error in the middle", "error-middle", HALF, end=ERROR),
-        Play("a malformed frame", "malformed", HALF, end=ERROR),
-        Play("a content filter", "filtered", HALF, end=ERROR),
+        Scenario("no token counts", "no-usage", "Hello!"),
+        Scenario("an error before: a server error", "status-500", end=ERROR),
+        Scenario("an error before: too many requests", "status-429", end=ERROR),
+        Scenario("an error before: a refused key", "status-401", end=ERROR, retryable=False),
+        Scenario("an error before: a forbidden model", "status-403", end=ERROR, retryable=False),
+        Scenario("an error before: an unknown model", "nobody", end=ERROR, retryable=False),
+        Scenario("an error before: a refused request", "status-400", end=ERROR, retryable=False),
+        Scenario("an error before: a redirect", "status-307", end=ERROR, retryable=False),
+        Scenario("an error in the middle", "error-middle", HALF, end=ERROR),
+        Scenario("a malformed frame", "malformed", HALF, end=ERROR),
+        Scenario("a content filter", "filtered", HALF, end=ERROR),
     ),
     cuts=[[f"{how}-{at}" for at in range(0, 1800, 75)] for how in ("cut", "quiet-cut")],
 )

@@ -1,20 +1,22 @@
-"""Codex: OpenAI's agent, which runs as a process of its own and keeps its conversations itself.
+"""The Codex provider. Codex is OpenAI's agent; it runs as a separate process and stores its
+conversations itself (contract.md §8).
 
-    provider      what the rest sees: availability, models, one answer as ModelEvents
-    options       a request → what a thread and a turn of Codex are told        (pure)
+    provider      the Provider: availability, models, one answer as ModelEvents
+    options       ModelRequest → parameters of a thread and a turn              (pure)
     translation   notifications of Codex → ModelEvents                          (pure)
-    failures      its errors → ours                                             (pure)
-    flags         what a user may choose, with labels and defaults              (pure)
-    turn          one turn, in a thread of its own; `wire` is what it tells
-    session       what the provider needs of the SDK, imported on first use
-    background    blocking work, each in a thread of its own
-    process       how its program is started, and read in bounded lines
-    server        the process for each Codex home: started, asked, started again, ended
+    failures      errors of Codex → Unavailable                                 (pure)
+    flags         the options of a user, with labels and defaults               (pure)
+    turn          one turn, in its own thread
+    wire          the items that a turn yields
+    session       the entry points that need the SDK, imported on first use
+    background    run blocking work in a new thread
+    process       start the program and read bounded lines
+    server        the process for each Codex home: start, call, restart, close
     home          the folder of settings and credentials
-    account       who is logged in; logging in with a code
-    probe         whether our own MCP endpoint, which Codex searches through, answers
+    account       login state; login with a device code
+    probe         check the MCP endpoint through which Codex searches
 
-The SDK is an optional extra, imported on first use, in a thread. It blocks, and a turn may be
-silent for minutes, so every turn and every request to it has a thread of its own: no pool can run
-dry, and Stop is never in a queue behind silent turns.
+The SDK (`openai_codex`) is an optional dependency, imported in a thread on first use. It blocks,
+and a turn may be silent for minutes. So every turn and every request runs in a new thread: no pool
+can be exhausted, and Stop never waits behind silent turns.
 """

@@ -1,4 +1,4 @@
-"""Who is logged in to Codex, and logging in with a code. Everything here blocks."""
+"""The login state of a Codex home, and login with a device code. All functions block."""
 
 import logging
 import threading
@@ -10,14 +10,14 @@ from openai_codex.errors import CodexError
 from openai_codex.types import AccountLoginCompletedNotification
 
 from apps.agents.providers.codex import home as homes
-from apps.agents.providers.codex.failures import quoted, refused
-from apps.agents.providers.codex.server import AppServer, settings_of
+from apps.agents.providers.codex.failures import quoted, request_failed
+from apps.agents.providers.codex.server import AppServer, effective_config
 from apps.core.errors import Unavailable
 from apps.core.limits import label
 
 log = logging.getLogger("codeinfo.agents")
 
-# How long an account counts; a home whose files change is asked again at once.
+# Lifetime of the cached account. A change of the home's files invalidates it at once.
 FRESH_SECONDS = 30.0
 NOT_LOGGED_IN = "Codex is not logged in"
 MAX_URL = 2_000
@@ -26,7 +26,7 @@ NO_CODE = "The login could not be begun"
 
 @dataclass(frozen=True)
 class Account:
-    """Whether Codex can be used as it is set up; `reason` says in a sentence what is missing."""
+    """Whether Codex can be used. `reason` is a sentence that says what is missing."""
 
     usable: bool
     reason: str = ""
@@ -34,7 +34,13 @@ class Account:
 
 @dataclass(frozen=True)
 class Login:
-    """A login under way or over: the user opens `url` and enters `code` there."""
+    """A login with a device code.
+
+    id: Codex's id of the login.
+    url, code: the user opens `url` and enters `code`.
+    state: "waiting" until the user has finished or Codex stops waiting.
+    error: why it failed.
+    """
 
     id: str
     url: str
@@ -44,52 +50,52 @@ class Login:
 
 
 class Accounts:
-    """The account of one home, and the one login that may be under way."""
+    """The account of one home, and its current login, at most one."""
 
     def __init__(self, server: AppServer) -> None:
         self._server = server
         self._lock = threading.Lock()
-        self._known: tuple[Account, tuple[int, ...], float] | None = None
+        self._cached: tuple[Account, tuple[int, ...], float] | None = None
         self.login: Login | None = None
 
     def read(self) -> Account:
-        """Raises Unavailable where Codex does not start or cannot tell."""
+        """Return the account, cached. Raises Unavailable if Codex does not start or fails."""
         with self._lock:
             signature = homes.signature(self._server.home)
-            if self._known is not None:
-                account, seen, until = self._known
-                if seen == signature and time.monotonic() < until:
+            if self._cached is not None:
+                account, cached_signature, until = self._cached
+                if cached_signature == signature and time.monotonic() < until:
                     return account
-            account = self._ask()
+            account = self._fetch()
             if not account.usable and self._server.stale:
-                # Somebody logged in from outside, which a running process does not notice.
+                # The user logged in outside codeinfo; a running process does not notice that.
                 self._server.close()
-                account = self._ask()
+                account = self._fetch()
             signature = homes.signature(self._server.home)
-            self._known = account, signature, time.monotonic() + FRESH_SECONDS
+            self._cached = account, signature, time.monotonic() + FRESH_SECONDS
             return account
 
     def forget(self) -> None:
-        """Ask anew next time."""
-        self._known = None
+        """Clear the cache."""
+        self._cached = None
 
-    def _ask(self) -> Account:
+    def _fetch(self) -> Account:
         try:
-            # With settings that it cannot read Codex would go on as if there were none.
-            self._server.ask(settings_of)
-            answer = self._server.ask(lambda client: client.account_read({}))
+            # Codex ignores settings that it cannot parse; reading them raises an error instead.
+            self._server.call(effective_config)
+            answer = self._server.call(lambda client: client.account_read({}))
         except CodexError as error:
-            raise refused(error) from error
+            raise request_failed(error) from error
         if answer.account is not None or not answer.requires_openai_auth:
             return Account(usable=True)
         missing = homes.missing(self._server.home)
         return Account(usable=False, reason=f"{NOT_LOGGED_IN}{f' ({missing})' if missing else ''}.")
 
     def begin_login(self) -> Login:
-        """A new login with a code; one that is under way is ended. Raises Unavailable."""
+        """Start a login with a device code; cancel a current one. Raises Unavailable."""
         self.cancel_login()
         try:
-            started = self._server.ask(
+            started = self._server.call(
                 lambda client: client.account_login_start({"type": "chatgptDeviceCode"})
             ).root
         except CodexError as error:
@@ -103,24 +109,25 @@ class Accounts:
         return login
 
     def cancel_login(self) -> None:
+        """Cancel the current login, if any."""
         login, self.login = self.login, None
         if login is None or login.state != "waiting":
             return
         try:
-            self._server.ask(lambda client: client.account_login_cancel(login.id))
+            self._server.call(lambda client: client.account_login_cancel(login.id))
         except CodexError as error:
             log.debug("Codex had no login to cancel: %s", error)
 
     def _wait(self, login: Login) -> None:
-        """Until the user has entered the code, or Codex gives up waiting for it."""
+        """Wait until the user has entered the code or Codex stops waiting."""
         try:
-            ended = self._server.ask(lambda client: client.wait_for_login_completed(login.id))
+            completed = self._server.call(lambda client: client.wait_for_login_completed(login.id))
         except (CodexError, Unavailable, OSError, RuntimeError) as error:
-            ended = AccountLoginCompletedNotification(success=False, error=str(error))
+            completed = AccountLoginCompletedNotification(success=False, error=str(error))
         self.forget()
         if self.login is not login:
             return
-        if ended.success:
+        if completed.success:
             self.login = replace(login, state="done")
         else:
-            self.login = replace(login, state="failed", error=quoted(ended.error))
+            self.login = replace(login, state="failed", error=quoted(completed.error))

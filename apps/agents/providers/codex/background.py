@@ -1,4 +1,4 @@
-"""Blocking work off the event loop, each in a thread of its own."""
+"""Run blocking work in a new thread for each call."""
 
 import asyncio
 import threading
@@ -9,34 +9,35 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-async def in_thread(work: Callable[[], T]) -> T:
-    """What `work` returns or raises; if the waiter is cancelled it runs on to its end, unheard.
+async def run_in_thread(work: Callable[[], T]) -> T:
+    """Return what `work` returns, or raise what it raises.
 
-    Not the loop's executor: Codex may be silent for minutes, and a pool of waiting threads would
-    keep others, such as the one that stops an answer, from starting.
+    If the caller is cancelled, `work` runs to its end and its result is dropped. The loop's
+    executor is not used: Codex may be silent for minutes, and an exhausted pool would delay other
+    work, such as stopping an answer.
     """
     loop = asyncio.get_running_loop()
-    report: _Report[T] = _Report(loop, loop.create_future())
+    result: _FutureResult[T] = _FutureResult(loop, loop.create_future())
 
     def run() -> None:
-        with report:
-            report.value = work()
+        with result:
+            result.value = work()
 
     threading.Thread(target=run, name="codex", daemon=True).start()
-    return await report.future
+    return await result.future
 
 
-def tell(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> None:
-    """Call `what` in the loop, if that is still there."""
+def call_in_loop(loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
+    """Schedule `callback` in the loop; do nothing if the loop is closed."""
     try:
-        loop.call_soon_threadsafe(what)
+        loop.call_soon_threadsafe(callback)
     except RuntimeError:
-        # The loop has been closed: nobody waits any more.
+        # The loop is closed, so no task waits.
         return
 
 
-class _Report(Generic[T]):
-    """Passes on how a thread's work ended, by value or by error."""
+class _FutureResult(Generic[T]):
+    """Sets a future to the value or the exception of a block that runs in a thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]") -> None:
         self.loop, self.future = loop, future
@@ -51,10 +52,10 @@ class _Report(Generic[T]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        tell(self.loop, lambda: self._settle(error))
+        call_in_loop(self.loop, lambda: self._resolve(error))
         return True
 
-    def _settle(self, error: BaseException | None) -> None:
+    def _resolve(self, error: BaseException | None) -> None:
         if self.future.done():
             return
         if error is None:

@@ -1,4 +1,4 @@
-"""Codex' errors as ours: a sentence for a person, and whether asking again may help."""
+"""Translate errors of Codex to Unavailable: a sentence for the user, with `retryable` set."""
 
 import re
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from apps.core.types import JSON
 MAX_QUOTED = 300
 LOGIN_AGAIN = "Codex' login was refused or has run out: log in to Codex again."
 
-# Codex' own word → our sentence (None: Codex' sentence), and whether asking again may help.
-KNOWN: dict[str, tuple[str | None, bool]] = {
+# `codexErrorInfo` → our sentence (None: quote Codex) and whether a retry may help.
+ERROR_INFO: dict[str, tuple[str | None, bool]] = {
     "unauthorized": (LOGIN_AGAIN, False),
     "usageLimitExceeded": (None, False),
     "sessionBudgetExceeded": (None, False),
@@ -26,19 +26,20 @@ FINAL_STATUS = frozenset({400, 403, 404, 422})
 
 
 def turn_failure(error: JSON) -> Unavailable:
-    """The end of a turn that failed; `error` is `{message, codexErrorInfo}`."""
+    """Return the error of a failed turn; `error` is `{message, codexErrorInfo}`."""
     info = error.get("codexErrorInfo")
     if isinstance(info, str):
-        words, retryable = KNOWN.get(info, (None, True))
+        sentence, retryable = ERROR_INFO.get(info, (None, True))
     else:
         status = _status(info)
-        words = LOGIN_AGAIN if status == 401 else None
+        sentence = LOGIN_AGAIN if status == 401 else None
         retryable = status != 401 and status not in FINAL_STATUS
-    said = words or f"Codex failed: {quoted(error.get('message'))}"
-    return Unavailable(said, code="PROVIDER_ERROR", retryable=retryable)
+    message = sentence or f"Codex failed: {quoted(error.get('message'))}"
+    return Unavailable(message, code="PROVIDER_ERROR", retryable=retryable)
 
 
 def process_lost() -> Unavailable:
+    """Return the error of a turn whose process ended."""
     return Unavailable(
         "Codex' process ended in the middle of the answer. It starts again with the next question.",
         code="PROVIDER_ERROR",
@@ -46,18 +47,23 @@ def process_lost() -> Unavailable:
     )
 
 
-def too_long(error: Exception) -> Unavailable:
+def line_too_long(error: Exception) -> Unavailable:
+    """Return the error of a turn with a message past the limit."""
     return Unavailable(str(error), code="PROVIDER_ERROR", retryable=True)
 
 
 def interrupted() -> Unavailable:
+    """Return the error of a turn that Codex ended early."""
     return Unavailable("Codex broke the answer off.", code="PROVIDER_ERROR", retryable=True)
 
 
 def not_started(error: Exception) -> Unavailable:
-    """Codex itself says why, at the end of what it wrote: mostly its config.toml."""
-    said = str(error).partition("stderr_tail=")[2] or str(error)
-    lines = [line for line in said.splitlines() if line.strip()]
+    """Return the error of a process that did not start.
+
+    Quotes the end of its standard error, which usually names a problem in config.toml.
+    """
+    message = str(error).partition("stderr_tail=")[2] or str(error)
+    lines = [line for line in message.splitlines() if line.strip()]
     return Unavailable(
         f"Codex does not start: {quoted(' '.join(lines[-3:]))}",
         code="PROVIDER_UNAVAILABLE",
@@ -65,14 +71,14 @@ def not_started(error: Exception) -> Unavailable:
     )
 
 
-def refused(error: Exception) -> Unavailable:
-    """A request that Codex refused or could not answer."""
+def request_failed(error: Exception) -> Unavailable:
+    """Return the error of a request that Codex rejected."""
     message = getattr(error, "message", None) or str(error)
     return Unavailable(f"Codex refused: {quoted(message)}", code="PROVIDER_ERROR", retryable=True)
 
 
 def quoted(message: object) -> str:
-    """Codex' own words, short and on one line, without keys and traces."""
+    """Shorten a message of Codex to one line, without keys and stack traces."""
     text = str(message or "no reason given").partition("Stack backtrace")[0]
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     text = re.sub(r"\b(sk-|eyJ)[\w.*-]{6,}", "…", " ".join(text.split()))
@@ -80,7 +86,7 @@ def quoted(message: object) -> str:
 
 
 def _status(info: object) -> int | None:
-    """The HTTP status in `{"httpConnectionFailed": {"httpStatusCode": 401}}` and its kin."""
+    """Return the HTTP status in `{"httpConnectionFailed": {"httpStatusCode": 401}}` and similar."""
     if not isinstance(info, Mapping):
         return None
     for detail in info.values():

@@ -1,7 +1,7 @@
-"""What a user may tell Codex, with values, labels and defaults (docs/contract.md §2.2).
+"""The options of Codex: values, labels and defaults (contract.md §2.2).
 
-Network and web search are off by default, unlike in the contract: Codex reads private code and code
-of unknown authors, and instructions hidden in it could make Codex send something elsewhere.
+Network access and web search are off by default, unlike in the contract: Codex reads private code
+and code of unknown authors, and instructions hidden in it could make Codex send data elsewhere.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,14 @@ from apps.core.types import JSON
 
 
 @dataclass(frozen=True)
-class Flag:
-    """One flag. `choices` maps values to labels; without any it is a boolean."""
+class CodexFlag:
+    """One option.
+
+    name: the field of the request body.
+    label: the text on the page.
+    default: used if no allowed value is given.
+    choices: value → label; empty for a boolean.
+    """
 
     name: str
     label: str
@@ -21,25 +27,26 @@ class Flag:
     choices: Mapping[str, str] = field(default_factory=dict)
 
     def allows(self, value: object) -> bool:
+        """Return True if `value` has the type and is one of the choices."""
         if self.choices:
             return isinstance(value, str) and value in self.choices
         return isinstance(value, bool)
 
     @property
     def rule(self) -> str:
-        """What is wrong with a value that is not allowed, in the contract's words."""
+        """The error message for a value that is not allowed (contract.md §2.2)."""
         if not self.choices:
             return f"{self.name} must be a boolean"
         return f"{self.name} must be one of: {', '.join(self.choices)}"
 
     def read(self, posted: str | None) -> str | bool:
-        """A form's value; a box that is not ticked is not posted at all."""
+        """Read a form field. None means an unchecked checkbox, which browsers do not send."""
         if not self.choices:
             return posted is not None
         return self.default if posted is None else posted
 
 
-SANDBOX = Flag(
+SANDBOX = CodexFlag(
     "sandboxMode",
     "Sandbox mode",
     "workspace-write",
@@ -49,7 +56,7 @@ SANDBOX = Flag(
         "danger-full-access": "Danger full access",
     },
 )
-APPROVAL = Flag(
+APPROVAL = CodexFlag(
     "approvalPolicy",
     "Approval policy",
     "on-failure",
@@ -60,8 +67,8 @@ APPROVAL = Flag(
         "untrusted": "Untrusted",
     },
 )
-# What Codex knows; which of them a model takes, its entry in the list of models says.
-EFFORT = Flag(
+# All efforts of Codex. `Model.efforts` lists those that a model accepts.
+EFFORT = CodexFlag(
     "modelReasoningEffort",
     "Reasoning effort",
     "high",
@@ -74,16 +81,16 @@ EFFORT = Flag(
         "ultra": "Ultra",
     },
 )
-NETWORK = Flag("networkAccessEnabled", "Enable network access", False)
-WEB_SEARCH = Flag("webSearchEnabled", "Enable web search", False)
+NETWORK = CodexFlag("networkAccessEnabled", "Enable network access", False)
+WEB_SEARCH = CodexFlag("webSearchEnabled", "Enable web search", False)
 
-# In the order in which POST /chat checks them.
+# In the order of validation in POST /chat.
 FLAGS = (SANDBOX, APPROVAL, EFFORT, NETWORK, WEB_SEARCH)
 DEFAULTS: JSON = {flag.name: flag.default for flag in FLAGS}
 
 
 def chosen(flags: Mapping[str, Any]) -> JSON:
-    """Every flag: as chosen where that is allowed, else its default."""
+    """Return a value for every flag: the given one if it is allowed, else the default."""
     return {
         flag.name: flags[flag.name] if flag.allows(flags.get(flag.name)) else flag.default
         for flag in FLAGS

@@ -1,7 +1,7 @@
-"""A Codex home: the folder of its settings, credentials and threads.
+"""A Codex home: the folder with its settings, credentials and threads (contract.md §8).
 
-The one of the chat is CODEINFO_CODEX_HOME; agents have homes of their own below it. What is in a
-home is Codex' and the user's: a file that is there is never written again.
+The chat uses CODEINFO_CODEX_HOME; agents have homes below it. An existing file of the chat's home
+is never overwritten: it belongs to Codex and the user.
 """
 
 import logging
@@ -16,8 +16,8 @@ CONFIG = "config.toml"
 AUTH = "auth.json"
 
 SETTINGS = """\
-# Settings of Codex where it answers in codeinfo. Made once and yours to change: codeinfo never
-# writes this file again. What is chosen on the chat page goes before what stands here.
+# Settings of Codex in codeinfo. codeinfo creates this file once and never changes it, so you may
+# edit it. The options on the chat page override these settings.
 check_for_update_on_startup = false
 model_reasoning_summary = "auto"
 
@@ -27,17 +27,16 @@ enabled = false
 
 
 def main_home() -> Path:
-    """The home that the chat uses."""
+    """Return the absolute path of the chat's home."""
     return config().codex_home.absolute()
 
 
 def prepare(home: Path) -> None:
-    """Make a home ready: settings and credentials, each only where there are none.
+    """Create a home with settings and credentials; keep existing files.
 
-    Credentials come from the host's own Codex or, for an agent's home, from the chat's. They are
-    copied for their owner's eyes only; nothing of them is logged. The settings of an agent's home
-    are those of the chat, each time: what is the agent's own comes with each of its threads.
-    Raises OSError.
+    Credentials are copied from the host's Codex or, for an agent's home, from the chat's home, with
+    mode 0600; they are never logged. An agent's home gets the chat's settings on every call,
+    because an agent's own settings are passed with each thread. Raises OSError.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     config().codex_workdir.mkdir(parents=True, exist_ok=True)
@@ -51,17 +50,21 @@ def prepare(home: Path) -> None:
 
 
 def signature(home: Path) -> tuple[int, ...]:
-    """Changes when somebody logs in or out, or edits the settings, from outside."""
-    return tuple(_stamp(home / name) for name in (AUTH, CONFIG))
+    """Return the mtimes (ns) of credentials and settings: they change with a login or an edit."""
+    return tuple(_mtime_ns(home / name) for name in (AUTH, CONFIG))
 
 
 def missing(home: Path) -> str:
-    """Which files a working home has and this one lacks: `Missing auth.json in …`, or nothing."""
-    lacking = [name for name in (AUTH, CONFIG) if not (home / name).is_file()]
-    return "Missing " + " and ".join(f"{name} in {home}" for name in lacking) if lacking else ""
+    """Name the missing files: `Missing auth.json in …`, or ""."""
+    missing_files = [name for name in (AUTH, CONFIG) if not (home / name).is_file()]
+    return (
+        "Missing " + " and ".join(f"{name} in {home}" for name in missing_files)
+        if missing_files
+        else ""
+    )
 
 
-def _stamp(path: Path) -> int:
+def _mtime_ns(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -80,18 +83,18 @@ def _copy_credentials(source: Path, target: Path) -> None:
 
 
 def _write_once(path: Path, data: bytes) -> bool:
-    """Whether it was written; a file that is there, or comes meanwhile, stays as it is."""
+    """Write a file atomically unless it exists. Return True if it was written."""
     if path.exists():
         return False
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    with open(os.open(beside, flags, 0o600), "wb") as file:
+    with open(os.open(temporary, flags, 0o600), "wb") as file:
         file.write(data)
     try:
-        # Whole or not at all, and never over another.
-        os.link(beside, path)
+        # A link is atomic and never replaces a file.
+        os.link(temporary, path)
     except FileExistsError:
         return False
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return True

@@ -1,4 +1,4 @@
-"""A request as Codex is told it: what begins or resumes its thread, and what begins the turn."""
+"""Convert a ModelRequest to the parameters of a Codex thread and turn (contract.md §8)."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -8,16 +8,23 @@ from apps.agents.providers.codex.flags import APPROVAL, EFFORT, NETWORK, SANDBOX
 from apps.core.config import config
 from apps.core.types import JSON
 
-# Our endpoint's name among Codex' MCP servers.
-OWN = "codeinfo"
-# Nobody is there to approve anything, so what would have to be is refused (the panel says so).
-RUN_AS = {APPROVAL.name: "never"}
+# The name of our endpoint among Codex's MCP servers.
+OWN_SERVER = "codeinfo"
+# No user can approve an action, so actions that need approval are refused (the panel says so).
+ENFORCED_FLAGS = {APPROVAL.name: "never"}
 TOOL_SECONDS = 600
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What Codex is told. `thread_id` is the thread to go on with, if there is one."""
+class TurnParameters:
+    """The parameters of one turn.
+
+    thread_id: the thread to resume; None starts one.
+    instructions: the developer instructions of a new thread.
+    thread: parameters of `thread/start` and `thread/resume`.
+    turn: parameters of `turn/start`.
+    text: the user's message.
+    """
 
     thread_id: str | None
     instructions: str
@@ -26,16 +33,16 @@ class Plan:
     text: str
 
 
-def plan_of(request: ModelRequest) -> Plan:
-    """Only the newest message is sent: Codex keeps the thread."""
-    # The flags of the page do not apply to agents: their own settings decide.
+def turn_parameters(request: ModelRequest) -> TurnParameters:
+    """Build the parameters. Only the newest message is sent, because Codex stores the thread."""
+    # The flags of the page do not apply to agents, which have their own settings.
     flags = chosen(request.flags if request.home is None else {})
-    known = request.flags.get("threadId")
+    thread_id = request.flags.get("threadId")
     first = request.messages[0]
     thread: JSON = {
-        "approvalPolicy": RUN_AS[APPROVAL.name],
+        "approvalPolicy": ENFORCED_FLAGS[APPROVAL.name],
         "cwd": str(request.folder or config().codex_workdir.absolute()),
-        "config": {**_by_flags(flags), **_own_server(request), **request.config},
+        "config": {**_flag_config(flags), **_mcp_server(request), **request.config},
     }
     turn: JSON = {}
     if request.home is None:
@@ -43,10 +50,10 @@ def plan_of(request: ModelRequest) -> Plan:
         thread["sandbox"] = flags[SANDBOX.name]
         turn["effort"] = flags[EFFORT.name]
     elif "sandbox_mode" not in request.config:
-        # Without a word from its settings it may only read.
+        # The default for an agent is read-only.
         thread["sandbox"] = "read-only"
-    return Plan(
-        thread_id=known if isinstance(known, str) and known else None,
+    return TurnParameters(
+        thread_id=thread_id if isinstance(thread_id, str) and thread_id else None,
         instructions=first.text if first.role == "system" else "",
         thread=thread,
         turn=turn,
@@ -54,24 +61,24 @@ def plan_of(request: ModelRequest) -> Plan:
     )
 
 
-def _by_flags(flags: JSON) -> JSON:
+def _flag_config(flags: JSON) -> JSON:
     return {
         "sandbox_workspace_write.network_access": flags[NETWORK.name],
         "web_search": "live" if flags[WEB_SEARCH.name] else "disabled",
     }
 
 
-def _own_server(request: ModelRequest) -> JSON:
-    """Our own endpoint as an MCP server of the thread, narrowed to the tools of this answer."""
+def _mcp_server(request: ModelRequest) -> JSON:
+    """Configure our endpoint as an MCP server, limited to the tools and repositories allowed."""
     if not request.tools:
         return {}
-    narrowed = [("tool", tool.name) for tool in request.tools]
-    narrowed += [("repository", name) for name in request.repositories]
+    query = [("tool", tool.name) for tool in request.tools]
+    query += [("repository", name) for name in request.repositories]
     server: JSON = {
-        "url": f"{config().mcp_url}?{urlencode(narrowed)}",
+        "url": f"{config().mcp_url}?{urlencode(query)}",
         "tool_timeout_sec": TOOL_SECONDS,
     }
     if config().mcp_token:
-        # By name, so that the token stands in no file of Codex'.
+        # By the variable's name, so that Codex stores the token in no file.
         server["bearer_token_env_var"] = "CODEINFO_MCP_TOKEN"
-    return {f"mcp_servers.{OWN}": server}
+    return {f"mcp_servers.{OWN_SERVER}": server}

@@ -1,4 +1,4 @@
-"""Whether our own MCP endpoint answers at the address that Codex is given for it."""
+"""Check that our MCP endpoint answers at the address that Codex uses (CODEINFO_MCP_URL)."""
 
 import time
 
@@ -21,34 +21,34 @@ INITIALIZE = {
     },
 }
 
-# (address, token) → what is wrong, and until when that counts.
-_known: dict[tuple[str, str], tuple[str, float]] = {}
+# (address, token) → problem ("" if none) and the `time.monotonic()` at which it expires.
+_cached: dict[tuple[str, str], tuple[str, float]] = {}
 
 
-async def trouble() -> str:
-    """What is wrong with the endpoint, empty where it answers. Asked at most every 30 s."""
+async def problem() -> str:
+    """Return what is wrong with the endpoint, or "". Cached for 30 s."""
     key = config().mcp_url, config().mcp_token
-    reason, until = _known.get(key, ("", 0.0))
+    reason, until = _cached.get(key, ("", 0.0))
     if time.monotonic() >= until:
-        reason = await _ask(*key)
-        _known[key] = reason, time.monotonic() + FRESH_SECONDS
+        reason = await _probe(*key)
+        _cached[key] = reason, time.monotonic() + FRESH_SECONDS
     return reason
 
 
-async def _ask(url: str, token: str) -> str:
+async def _probe(url: str, token: str) -> str:
     headers = {"Accept": "application/json, text/event-stream"}
     if token:
         headers["Authorization"] = f"Bearer {token}"
     try:
-        # Itself on this machine: never through a proxy.
+        # The endpoint is on this host: never use a proxy.
         async with httpx.AsyncClient(timeout=SECONDS, trust_env=False) as client:
-            answer = await client.post(url, json=INITIALIZE, headers=headers)
+            response = await client.post(url, json=INITIALIZE, headers=headers)
     except (httpx.HTTPError, OSError) as error:
         return f"no answer ({type(error).__name__})"
-    if not answer.is_success:
-        return f"HTTP {answer.status_code}"
+    if not response.is_success:
+        return f"HTTP {response.status_code}"
     try:
-        good = "result" in answer.json()
+        valid = "result" in response.json()
     except ValueError:
-        good = False
-    return "" if good else "initialize_failed"
+        valid = False
+    return "" if valid else "initialize_failed"

@@ -1,7 +1,7 @@
-"""How the SDK starts Codex' program: as every other program is started, and read in bounded lines.
+"""Start Codex's program through `apps.core.programs` and read its output in bounded lines.
 
-The SDK opens the process by itself and reads whole lines, which hold whatever Codex relays of its
-model server. So `server` gives it this in place of `subprocess`.
+The SDK starts the process itself and reads lines of unlimited length, which may contain data of the
+model server. `server` therefore replaces the SDK's `subprocess` by `SUBPROCESS`.
 """
 
 import subprocess
@@ -15,14 +15,14 @@ from apps.core import programs
 from apps.core.config import config
 from apps.core.limits import named
 
-# A message may repeat a whole item: a tool's result, or all the text of an answer.
+# A message may repeat a complete item: a tool's result, or the text of an answer.
 FRAMES_IN_A_LINE = 16
-# Of what it writes to its log; a longer line is read in pieces.
+# A longer line of its log is read in parts.
 MAX_LOG_LINE = 10_000
 
 
 class LineTooLong(TransportClosedError):
-    """Codex wrote a line past the limit; nothing more is read from this process."""
+    """Codex wrote a line past the limit. The process is not read any further."""
 
 
 class _Messages:
@@ -66,5 +66,5 @@ def _start(
     return process
 
 
-# What of the module `subprocess` the SDK uses.
+# The names of `subprocess` that the SDK uses.
 SUBPROCESS = SimpleNamespace(PIPE=subprocess.PIPE, Popen=_start)

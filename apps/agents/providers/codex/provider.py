@@ -1,4 +1,4 @@
-"""The provider: whether Codex can be used, its models, and one answer."""
+"""CodexProvider: availability, models and rounds."""
 
 import asyncio
 import importlib.util
@@ -11,17 +11,17 @@ from apps.agents.events import Heartbeat, ModelEvent, ThreadNamed, Warned
 from apps.agents.prompts import CODEX_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.codex import probe
-from apps.agents.providers.codex.background import in_thread
+from apps.agents.providers.codex.background import run_in_thread
 from apps.agents.providers.codex.failures import interrupted
-from apps.agents.providers.codex.translation import Translation
-from apps.agents.providers.codex.wire import Opened, Told
+from apps.agents.providers.codex.translation import TurnTranslator
+from apps.agents.providers.codex.wire import ThreadOpened, TurnNotification
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.heap import settled
 
 if TYPE_CHECKING:
     from apps.agents.providers.codex.account import Account, Accounts
-    from apps.agents.providers.codex.turn import Turn
+    from apps.agents.providers.codex.turn import CodexTurn
 
 T = TypeVar("T")
 
@@ -31,19 +31,19 @@ NOT_INSTALLED = f"Codex is not installed. Run `{INSTALL}` and start again."
 TURNED_OFF = "Codex is turned off by MCP_FORCE_CODEX_AVAILABLE."
 STARTING = "Codex is still starting. Try again in a moment."
 NO_TOOLS = "Codex cannot reach the search tools at"
-ANEW = (
-    "Codex no longer has the thread of this conversation, so it begins anew without what was said "
-    "before."
+THREAD_REPLACED = (
+    "Codex no longer has the thread of this conversation, so it starts a new thread without the "
+    "earlier messages."
 )
 
-# How long whoever asks waits for Codex to start; pages have less patience and ask again.
+# How long a caller waits for Codex to start. Pages wait less and retry.
 START_SECONDS = 30.0
-# How often a turn in which Codex works unseen says that it is alive.
+# Interval of Heartbeats while Codex works without output.
 ALIVE_SECONDS = 15.0
 
 
 class CodexProvider:
-    """Codex, by its own SDK."""
+    """Runs Codex through its SDK. One round is one turn: Codex runs the tools itself."""
 
     id = "codex"
     label = "OpenAI Codex"
@@ -53,17 +53,17 @@ class CodexProvider:
         try:
             account = await self.account()
         except Unavailable as error:
-            return _away(error.message)
+            return _not_available(error.message)
         if not account.usable:
-            return _away(account.reason)
-        wrong = await probe.trouble()
-        if wrong:
-            reason = f"{NO_TOOLS} {config().mcp_url}: {wrong}."
+            return _not_available(account.reason)
+        problem = await probe.problem()
+        if problem:
+            reason = f"{NO_TOOLS} {config().mcp_url}: {problem}."
             return Availability(available=True, tools_available=False, reason=reason)
         return Availability(available=True)
 
     async def account(self) -> "Account":
-        """Raises Unavailable where Codex is not there, or cannot tell."""
+        """Return the login state of the chat's home. Raises Unavailable."""
         try:
             async with asyncio.timeout(START_SECONDS):
                 return await self.with_accounts(lambda accounts: accounts.read())
@@ -71,64 +71,66 @@ class CodexProvider:
             raise _unavailable(STARTING) from error
 
     async def with_accounts(self, act: "Callable[[Accounts], T]") -> T:
-        """What `act` makes of the accounts of the chat's home, such as a login.
+        """Call `act` in a thread with the accounts of the chat's home, and return its result.
 
-        Raises Unavailable where Codex is not there, and what `act` raises.
+        Raises Unavailable if Codex cannot be used, and what `act` raises.
         """
         session = await _session()
-        return await in_thread(lambda: act(session.accounts()))
+        return await run_in_thread(lambda: act(session.accounts()))
 
     async def models(self) -> Sequence[Model]:
-        """As Codex lists them, the one that its settings name first. Raises Unavailable."""
+        """List Codex's models, the one of its settings first. Raises Unavailable."""
         account = await self.account()
         if not account.usable:
             raise _unavailable(account.reason)
-        return await in_thread((await _session()).models)
+        return await run_in_thread((await _session()).models)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         turn = (await _session()).turn(request)
-        translation = Translation()
+        translator = TurnTranslator()
         turn.begin()
         try:
-            while (said := await _next(turn, translation)) is not None:
-                match said:
-                    case Opened(thread_id=thread_id, anew=anew):
+            while (item := await _next(turn, translator)) is not None:
+                match item:
+                    case ThreadOpened(thread_id=thread_id, replaced=replaced):
                         yield ThreadNamed(thread_id)
-                        if anew:
-                            yield Warned(ANEW)
-                    case Told(method=method, payload=payload):
-                        for event in translation.feed(method, payload):
+                        if replaced:
+                            yield Warned(THREAD_REPLACED)
+                    case TurnNotification(method=method, payload=payload):
+                        for event in translator.feed(method, payload):
                             yield event
                     case Heartbeat():
-                        yield said
-            if not translation.ended:
+                        yield item
+            if not translator.ended:
                 raise interrupted()
         finally:
-            await turn.leave()
+            await turn.close()
 
 
-async def _next(turn: "Turn", translation: Translation) -> Opened | Told | Heartbeat | None:
-    """What comes next; a Heartbeat in a silence in which Codex is known to be at work."""
+async def _next(
+    turn: "CodexTurn", translator: TurnTranslator
+) -> ThreadOpened | TurnNotification | Heartbeat | None:
+    """Return the next item, or a Heartbeat if Codex works silently for ALIVE_SECONDS."""
     while True:
         try:
             return await turn.next(ALIVE_SECONDS)
         except TimeoutError:
-            if translation.busy:
+            if translator.busy:
                 return Heartbeat()
 
 
 async def _session() -> ModuleType:
-    """The part that needs the SDK. Raises Unavailable where there is none, or it is turned off."""
+    """Import the module that needs the SDK. Raises Unavailable if it is missing or turned off."""
     if config().mcp_force_codex == "false":
         raise _unavailable(TURNED_OFF)
     if not all(importlib.util.find_spec(package) for package in PACKAGES):
         raise _unavailable(NOT_INSTALLED)
-    return await in_thread(_import_session)
+    return await run_in_thread(_import_session)
 
 
 @cache
 def _import_session() -> ModuleType:
-    # Takes a second the first time, and only those who use Codex need it.
+    # The first import takes a second.
     from apps.agents.providers.codex import session  # noqa: PLC0415
 
     settled()
@@ -139,5 +141,5 @@ def _unavailable(reason: str) -> Unavailable:
     return Unavailable(reason, code="PROVIDER_UNAVAILABLE")
 
 
-def _away(reason: str) -> Availability:
+def _not_available(reason: str) -> Availability:
     return Availability(available=False, tools_available=False, reason=reason)

@@ -1,8 +1,7 @@
-"""The processes of Codex (`codex app-server`), one for each home, and how they are asked.
+"""The processes of Codex (`codex app-server`), one for each home.
 
-A process is started when it is first needed, started again when it is found dead or when somebody
-logged in from outside, and ends with this one: its standard input closes.
-Everything here blocks.
+A process starts on first use and restarts after a crash or a login outside codeinfo. It ends with
+this process, because its standard input closes. All functions block.
 """
 
 import atexit
@@ -32,11 +31,11 @@ T = TypeVar("T")
 # The SDK starts the process by itself.
 sdk.subprocess = SUBPROCESS  # type: ignore[attr-defined, assignment]
 
-LOST = (TransportClosedError, OSError)
+CONNECTION_ERRORS = (TransportClosedError, OSError)
 
-# What makes of a coding agent an assistant that answers questions: no shell, no files of its own,
-# no other agents, nothing fetched from elsewhere, and our own tools.
-CHAT_ONLY = {
+# Settings that restrict the coding agent to answering questions with our tools: no shell, no files,
+# no other agents, no plugins.
+CHAT_OVERRIDES = {
     "features.shell_tool": "false",
     "features.view_image": "false",
     "features.multi_agent": "false",
@@ -46,14 +45,14 @@ CHAT_ONLY = {
     "skills.bundled.enabled": "false",
     "project_doc_max_bytes": "0",
 }
-QUIET = {"check_for_update_on_startup": "false", "analytics.enabled": "false"}
-# Our own settings, secrets among them, are none of Codex' business.
-OURS = (*(setting.metadata["env"] for setting in fields(Config)), *ALIASES.values())
+COMMON_OVERRIDES = {"check_for_update_on_startup": "false", "analytics.enabled": "false"}
+# Variables that Codex must not inherit: our settings contain secrets.
+OWN_VARIABLES = (*(setting.metadata["env"] for setting in fields(Config)), *ALIASES.values())
 TOKEN_VARIABLE = "CODEINFO_MCP_TOKEN"
 
 
 class AppServer:
-    """Codex at one home."""
+    """The process of one home. Thread-safe."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -63,38 +62,40 @@ class AppServer:
 
     @property
     def stale(self) -> bool:
-        """Whether the home's files have changed since the process read them."""
+        """True if the home's files have changed since the process started."""
         return self._client is not None and self._signature != homes.signature(self.home)
 
-    def ask(self, request: Callable[[CodexClient], T]) -> T:
-        """The answer to a request that may be made twice: again where the process was found dead.
+    def call(self, request: Callable[[CodexClient], T]) -> T:
+        """Call `request` with a client; call it again, once, if the process was dead.
 
-        Raises Unavailable where it does not start, and the SDK's errors.
+        `request` must be safe to repeat. Raises Unavailable if the process does not start, and the
+        SDK's errors.
         """
-        client = self._running()
+        client = self._ensure_client()
         try:
             return request(client)
-        except LOST as error:
-            self.lost(client, error)
-        return request(self._running())
+        except CONNECTION_ERRORS as error:
+            self.discard(client, error)
+        return request(self._ensure_client())
 
-    def lost(self, client: CodexClient, error: Exception) -> None:
-        """This process is dead: the next request starts another."""
+    def discard(self, client: CodexClient, error: Exception) -> None:
+        """Close the dead process of `client`; the next call starts another."""
         log.warning("Codex' process was lost: %s", type(error).__name__)
-        self._end(client)
+        self._shut_down(client)
 
     def close(self) -> None:
+        """End the process; the next call starts another."""
         if self._client is not None:
-            self._end(self._client)
+            self._shut_down(self._client)
 
-    def _running(self) -> CodexClient:
+    def _ensure_client(self) -> CodexClient:
         with self._starting:
             if self._client is None:
-                self._client = self._started()
+                self._client = self._start()
             return self._client
 
-    def _started(self) -> CodexClient:
-        client = CodexClient(self._config(), approval_handler=_refuse)
+    def _start(self) -> CodexClient:
+        client = CodexClient(self._config(), approval_handler=_decline)
         try:
             homes.prepare(self.home)
             self._signature = homes.signature(self.home)
@@ -107,48 +108,48 @@ class AppServer:
         return client
 
     def _config(self) -> CodexConfig:
-        switches = QUIET | (CHAT_ONLY if self.home == homes.main_home() else {})
-        environment = dict.fromkeys(OURS, "")
+        overrides = COMMON_OVERRIDES | (CHAT_OVERRIDES if self.home == homes.main_home() else {})
+        environment = dict.fromkeys(OWN_VARIABLES, "")
         environment |= {"CODEX_HOME": str(self.home), TOKEN_VARIABLE: config().mcp_token}
-        environment |= dict.fromkeys(("NO_PROXY", "no_proxy"), _without_proxy())
+        environment |= dict.fromkeys(("NO_PROXY", "no_proxy"), _no_proxy_hosts())
         return CodexConfig(
-            config_overrides=tuple(f"{name}={value}" for name, value in switches.items()),
+            config_overrides=tuple(f"{name}={value}" for name, value in overrides.items()),
             env=environment,
             client_name="codeinfo",
             client_title="codeinfo",
         )
 
-    def _end(self, client: CodexClient) -> None:
+    def _shut_down(self, client: CodexClient) -> None:
         with self._starting:
             if self._client is client:
                 self._client = None
         _close(client)
 
 
-class Settings(BaseModel):
-    """Of the settings in force, what matters here."""
+class EffectiveConfig(BaseModel):
+    """The used part of Codex's effective settings."""
 
     model: str | None = None
     model_provider: str | None = None
 
 
-class _SettingsRead(BaseModel):
-    config: Settings
+class _ConfigResponse(BaseModel):
+    config: EffectiveConfig
 
 
-def settings_of(client: CodexClient) -> Settings:
-    """Raises CodexError where config.toml cannot be read."""
-    return client.request("config/read", {}, response_model=_SettingsRead).config
+def effective_config(client: CodexClient) -> EffectiveConfig:
+    """Read the effective settings. Raises CodexError if config.toml cannot be parsed."""
+    return client.request("config/read", {}, response_model=_ConfigResponse).config
 
 
-def _without_proxy() -> str:
-    """The hosts that are reached without a proxy, our own endpoint's among them."""
+def _no_proxy_hosts() -> str:
+    """Return NO_PROXY with the host of our MCP endpoint added."""
     own = urlsplit(config().mcp_url).hostname or ""
     return ",".join(filter(None, (getproxies_environment().get("no", ""), own)))
 
 
-def _refuse(method: str, params: Any) -> dict[str, Any]:
-    """Nobody is there to approve anything; the SDK's own handler would say yes."""
+def _decline(method: str, params: Any) -> dict[str, Any]:
+    """Decline every approval: no user can answer, and the SDK's default handler would accept."""
     return {"decision": "decline"}
 
 
@@ -157,10 +158,10 @@ def _close(client: CodexClient) -> None:
     try:
         client.close()
     except OSError as error:
-        # Its pipe is broken, which is why it is being closed.
+        # The pipe is already broken.
         log.debug("Codex' process had gone: %s", error)
     if process is not None:
-        # What the SDK leaves open.
+        # The SDK leaves these open.
         process.kill()
         process.wait()
         for pipe in (process.stdout, process.stderr):
@@ -172,12 +173,12 @@ _servers: dict[Path, AppServer] = {}
 
 
 def server_at(home: Path) -> AppServer:
-    """The one server of a home."""
+    """Return the server of a home; there is one for each."""
     return _servers.setdefault(home, AppServer(home))
 
 
 @atexit.register
 def close_all() -> None:
-    """End every process; the next request starts it anew."""
+    """End every process. The next call starts another."""
     for server in list(_servers.values()):
         server.close()

@@ -1,4 +1,4 @@
-"""What Codex notifies us of in a turn, as ModelEvents."""
+"""Translate the notifications of a turn (`codex app-server` protocol) to ModelEvents."""
 
 import json
 import re
@@ -17,14 +17,14 @@ from apps.agents.events import (
 )
 from apps.agents.messages import ToolCall, ToolResult, Usage
 from apps.agents.providers.codex.failures import interrupted, quoted, turn_failure
-from apps.agents.providers.codex.options import OWN
+from apps.agents.providers.codex.options import OWN_SERVER
 from apps.core.types import JSON
 
 Events = Iterator[ModelEvent]
-Words = type[TextDelta] | type[ReasoningDelta]
+DeltaType = type[TextDelta] | type[ReasoningDelta]
 
-CODE_AND_WORDS = re.compile(r"\A([A-Z][A-Z_]{3,}): (.+)", re.DOTALL)
-# Items that are done by Codex itself: their name as a tool, and what was asked for.
+CODE_AND_MESSAGE = re.compile(r"\A([A-Z][A-Z_]{3,}): (.+)", re.DOTALL)
+# Item type of a tool that Codex runs itself → tool name and the fields that are its arguments.
 OWN_TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "commandExecution": ("shell", ("command", "cwd")),
     "fileChange": ("apply_patch", ("changes",)),
@@ -33,8 +33,13 @@ OWN_TOOLS: dict[str, tuple[str, tuple[str, ...]]] = {
 OWN_RESULTS = ("aggregatedOutput", "exitCode", "changes", "action", "results")
 
 
-class Translation:
-    """One turn. `open` are the calls that have begun and not ended."""
+class TurnTranslator:
+    """Translates one turn.
+
+    open: calls that have started and not ended, by item id.
+    thinking: True while the model reasons.
+    ended: True after "turn/completed".
+    """
 
     def __init__(self) -> None:
         self.open: dict[str, ToolCall] = {}
@@ -42,33 +47,33 @@ class Translation:
         self.ended = False
         self._streamed: dict[str, list[str]] = {}
         self._commentary: set[str] = set()
-        # The kinds of words that were said, and those of them whose block has ended: what comes
-        # next is parted from it.
-        self._said: set[Words] = set()
-        self._ended_block: set[Words] = set()
-        self._counted: list[JSON] = []
+        # Delta types emitted since the last tool call, and those whose block has ended: the next
+        # text of that type is separated by a blank line.
+        self._emitted: set[DeltaType] = set()
+        self._ended_block: set[DeltaType] = set()
+        self._usages: list[JSON] = []
         self._total: JSON | None = None
 
     @property
     def busy(self) -> bool:
-        """Codex is at work and may have nothing to say for long."""
+        """True while Codex works and may be silent for long."""
         return bool(self.open) or self.thinking
 
     def feed(self, method: str, payload: JSON) -> Events:
-        """The events of one notification; a Heartbeat where it has none to show.
+        """Yield the events of one notification; a Heartbeat if it has none.
 
-        Raises Unavailable where the turn has failed or was broken off.
+        Raises Unavailable if the turn failed or was interrupted.
         """
         handler = METHODS.get(method)
-        told = False
+        emitted = False
         for event in handler(self, payload) if handler else ():
-            told = True
+            emitted = True
             yield event
-        if not told:
+        if not emitted:
             yield Heartbeat()
 
     def end(self) -> Events:
-        """What is owed when no more notifications come."""
+        """Close the open calls. Called when no more notifications come."""
         for call in list(self.open.values()):
             yield self._closed(call, "CANCELLED", "The turn ended first.")
 
@@ -87,55 +92,55 @@ class Translation:
         item = payload["item"]
         match item["type"]:
             case "agentMessage":
-                yield from self._rest(item["id"], item["text"])
+                yield from self._remainder(item["id"], item["text"])
                 self._ended_block.add(self._kind(item["id"]))
             case "reasoning":
                 self.thinking = False
                 if item["id"] not in self._streamed:
                     whole = "\n\n".join(item.get("summary") or item.get("content") or ())
-                    yield from self._say(item["id"], whole, ReasoningDelta)
+                    yield from self._emit(item["id"], whole, ReasoningDelta)
                 self._ended_block.add(ReasoningDelta)
             case "mcpToolCall" | "commandExecution" | "fileChange" | "webSearch":
                 yield from self._begin(item)
                 yield self._finished(item)
 
-    def _text(self, payload: JSON) -> Events:
+    def _text_delta(self, payload: JSON) -> Events:
         id = payload["itemId"]
-        yield from self._say(id, payload["delta"], self._kind(id))
+        yield from self._emit(id, payload["delta"], self._kind(id))
 
-    def _thought(self, payload: JSON) -> Events:
-        yield from self._say(payload["itemId"], payload["delta"], ReasoningDelta)
+    def _reasoning_delta(self, payload: JSON) -> Events:
+        yield from self._emit(payload["itemId"], payload["delta"], ReasoningDelta)
 
-    def _next_thought(self, payload: JSON) -> Events:
+    def _reasoning_part(self, payload: JSON) -> Events:
         if payload["summaryIndex"]:
             self._ended_block.add(ReasoningDelta)
         yield from ()
 
-    def _kind(self, id: str) -> Words:
+    def _kind(self, id: str) -> DeltaType:
         return ReasoningDelta if id in self._commentary else TextDelta
 
-    def _say(self, id: str, text: str, kind: Words) -> Events:
-        """More of an item. Where another of its kind came before it, a blank line parts them."""
+    def _emit(self, id: str, text: str, kind: DeltaType) -> Events:
+        """Emit text of an item, after a blank line if a block of the same type came before."""
         if not text:
             return
         self._streamed.setdefault(id, []).append(text)
-        parted = kind in self._said and kind in self._ended_block
-        self._said.add(kind)
+        new_block = kind in self._emitted and kind in self._ended_block
+        self._emitted.add(kind)
         self._ended_block.discard(kind)
-        yield kind(f"\n\n{text}" if parted else text)
+        yield kind(f"\n\n{text}" if new_block else text)
 
-    def _rest(self, id: str, whole: str) -> Events:
-        """What a finished message says beyond what was streamed of it."""
-        said = "".join(self._streamed.get(id, ()))
-        if whole.startswith(said):
-            yield from self._say(id, whole[len(said) :], self._kind(id))
+    def _remainder(self, id: str, whole: str) -> Events:
+        """Emit the part of a finished message that was not streamed."""
+        streamed = "".join(self._streamed.get(id, ()))
+        if whole.startswith(streamed):
+            yield from self._emit(id, whole[len(streamed) :], self._kind(id))
 
     def _begin(self, item: JSON) -> Events:
         if item["id"] in self.open:
             return
         call = self.open[item["id"]] = _call(item)
-        # A row of its own parts what is said before it from what is said after it.
-        self._said.clear()
+        # The tool's row already separates the text before and after it.
+        self._emitted.clear()
         yield ToolStarted(call)
 
     def _finished(self, item: JSON) -> ToolFinished:
@@ -153,18 +158,18 @@ class Translation:
         return ToolFinished(result)
 
     def _usage(self, payload: JSON) -> Events:
-        """Counted for each request to the model; a report that repeats the last adds nothing."""
+        """Sum the usage of the model requests; ignore a report that repeats the last total."""
         usage = payload["tokenUsage"]
         if usage["total"] != self._total:
             self._total = usage["total"]
-            self._counted.append(usage["last"])
-        yield UsageReported(_sum(self._counted))
+            self._usages.append(usage["last"])
+        yield UsageReported(_sum(self._usages))
 
     def _error(self, payload: JSON) -> Events:
         if payload.get("willRetry"):
             yield Warned(quoted(payload["error"].get("message")))
 
-    def _ended(self, payload: JSON) -> Events:
+    def _turn_completed(self, payload: JSON) -> Events:
         self.ended = True
         yield from self.end()
         turn = payload["turn"]
@@ -175,40 +180,40 @@ class Translation:
                 raise interrupted()
 
 
-METHODS: dict[str, Callable[[Translation, JSON], Events]] = {
-    "item/started": Translation._started,
-    "item/completed": Translation._completed,
-    "item/agentMessage/delta": Translation._text,
-    "item/reasoning/summaryPartAdded": Translation._next_thought,
-    "item/reasoning/summaryTextDelta": Translation._thought,
-    "item/reasoning/textDelta": Translation._thought,
-    "thread/tokenUsage/updated": Translation._usage,
-    "error": Translation._error,
-    "turn/completed": Translation._ended,
+METHODS: dict[str, Callable[[TurnTranslator, JSON], Events]] = {
+    "item/started": TurnTranslator._started,
+    "item/completed": TurnTranslator._completed,
+    "item/agentMessage/delta": TurnTranslator._text_delta,
+    "item/reasoning/summaryPartAdded": TurnTranslator._reasoning_part,
+    "item/reasoning/summaryTextDelta": TurnTranslator._reasoning_delta,
+    "item/reasoning/textDelta": TurnTranslator._reasoning_delta,
+    "thread/tokenUsage/updated": TurnTranslator._usage,
+    "error": TurnTranslator._error,
+    "turn/completed": TurnTranslator._turn_completed,
 }
 
 
 def _call(item: JSON) -> ToolCall:
-    """An item as a call; our own tools go by their own names, so that their rows are the same."""
+    """Convert an item to a call. Our own tools have no server prefix, as with other providers."""
     if item["type"] == "mcpToolCall":
-        own = item["server"] == OWN
+        own = item["server"] == OWN_SERVER
         name = item["tool"] if own else f"{item['server']}.{item['tool']}"
         arguments = item.get("arguments")
         return ToolCall(item["id"], name, arguments if isinstance(arguments, dict) else {})
-    name, asked = OWN_TOOLS[item["type"]]
-    return ToolCall(item["id"], name, {key: item[key] for key in asked if item.get(key)})
+    name, fields = OWN_TOOLS[item["type"]]
+    return ToolCall(item["id"], name, {key: item[key] for key in fields if item.get(key)})
 
 
 def _payload(item: JSON) -> Any:
-    """What a call brought: an MCP result's structure, else its text; else what Codex tells."""
+    """Return a call's payload: an MCP result's structured content or text, or Codex's fields."""
     if item["type"] != "mcpToolCall":
         return {key: item[key] for key in OWN_RESULTS if item.get(key) is not None}
     result = item.get("result") or {}
     structured = result.get("structuredContent")
-    return structured if structured is not None else _as_json(_said(result))
+    return structured if structured is not None else _as_json(_text_of(result))
 
 
-def _said(result: JSON) -> str:
+def _text_of(result: JSON) -> str:
     texts = [part.get("text", "") for part in result.get("content") or () if isinstance(part, dict)]
     return "\n".join(filter(None, texts))
 
@@ -221,14 +226,14 @@ def _as_json(text: str) -> Any:
 
 
 def _reason(item: JSON) -> tuple[str, str]:
-    """Why a call failed: our own tools begin with their code, others have none that is known."""
-    said = _said(item.get("result") or {})
-    if not said and item.get("error"):
-        said = quoted(item["error"].get("message"))
-    told = CODE_AND_WORDS.fullmatch(said)
-    if told:
-        return told[1], told[2]
-    return "TOOL_FAILED", said or f"The call was {item.get('status')}."
+    """Return the code and message of a failed call. Our tools put their code before the message."""
+    message = _text_of(item.get("result") or {})
+    if not message and item.get("error"):
+        message = quoted(item["error"].get("message"))
+    match = CODE_AND_MESSAGE.fullmatch(message)
+    if match:
+        return match[1], match[2]
+    return "TOOL_FAILED", message or f"The call was {item.get('status')}."
 
 
 def _seconds(item: JSON) -> float | None:
@@ -236,6 +241,6 @@ def _seconds(item: JSON) -> float | None:
     return None if spent is None else round(spent / 1000, 3)
 
 
-def _sum(counted: list[JSON]) -> Usage:
+def _sum(usages: list[JSON]) -> Usage:
     names = ("inputTokens", "outputTokens", "totalTokens", "cachedInputTokens")
-    return Usage(*(sum(one.get(name) or 0 for one in counted) for name in names))
+    return Usage(*(sum(one.get(name) or 0 for one in usages) for name in names))

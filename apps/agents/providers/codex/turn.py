@@ -1,6 +1,6 @@
-"""One turn of Codex, in a thread of its own; what it tells is read in the event loop.
+"""One turn of Codex. It runs in its own thread and is read from the event loop.
 
-begin → the thread is opened (Opened) → notifications …  → an error, if any → the end (None)
+begin → ThreadOpened → TurnNotification* → Unavailable, if it fails → None
 """
 
 import asyncio
@@ -13,140 +13,145 @@ from openai_codex.errors import CodexError, InvalidRequestError
 from openai_codex.models import Notification, UnknownNotification
 from pydantic import BaseModel
 
-from apps.agents.providers.codex.background import in_thread, tell
-from apps.agents.providers.codex.failures import process_lost, refused, too_long
-from apps.agents.providers.codex.options import Plan
+from apps.agents.providers.codex.background import call_in_loop, run_in_thread
+from apps.agents.providers.codex.failures import line_too_long, process_lost, request_failed
+from apps.agents.providers.codex.options import TurnParameters
 from apps.agents.providers.codex.process import LineTooLong
-from apps.agents.providers.codex.server import LOST, AppServer
-from apps.agents.providers.codex.wire import Opened, Told
+from apps.agents.providers.codex.server import CONNECTION_ERRORS, AppServer
+from apps.agents.providers.codex.wire import ThreadOpened, TurnNotification
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
 
 log = logging.getLogger("codeinfo.agents")
 
 
-# What Codex says of a thread that it does not have.
-NOT_THERE = re.compile(r"no rollout found|invalid session id|thread not found")
-# How long to wait for the end of a turn after each time that it was interrupted, in seconds; then
-# it is left behind.
-PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+# Error messages of Codex for an unknown thread.
+THREAD_NOT_FOUND = re.compile(r"no rollout found|invalid session id|thread not found")
+# Seconds to wait for the end of the turn after each interrupt. After the last one, the turn's
+# thread is abandoned.
+INTERRUPT_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
-class _Anything(BaseModel, extra="allow"):
-    """The answer to a request whose answer does not matter."""
+class _AnyResponse(BaseModel, extra="allow"):
+    """A response that is ignored."""
 
 
-class Turn:
-    """Belongs to the event loop in which it was made; `_run` alone is the thread's."""
+class CodexTurn:
+    """Belongs to the event loop that creates it; only `_run` and its helpers run in the thread."""
 
-    def __init__(self, server: AppServer, plan: Plan) -> None:
-        self._server, self._plan = server, plan
+    def __init__(self, server: AppServer, parameters: TurnParameters) -> None:
+        self._server, self._parameters = server, parameters
         self._loop = asyncio.get_running_loop()
-        self._said: asyncio.Queue[Opened | Told | Unavailable | None] = asyncio.Queue()
-        self._ended = asyncio.Event()
-        self._handing_over = threading.Lock()
-        self._left = False
-        self._begun: tuple[CodexClient, str, str] | None = None
+        self._queue: asyncio.Queue[ThreadOpened | TurnNotification | Unavailable | None] = (
+            asyncio.Queue()
+        )
+        self._finished = asyncio.Event()
+        self._lock = threading.Lock()
+        self._abandoned = False
+        self._running: tuple[CodexClient, str, str] | None = None
 
     def begin(self) -> None:
+        """Start the thread of the turn."""
         threading.Thread(target=self._run, name="codex-turn", daemon=True).start()
 
-    async def next(self, patience: float) -> Opened | Told | None:
-        """What comes next; None at the end.
+    async def next(self, seconds: float) -> ThreadOpened | TurnNotification | None:
+        """Return the next item; None at the end.
 
-        Raises TimeoutError after so many seconds of silence, and Unavailable where Codex failed.
+        Raises TimeoutError after `seconds` of silence, and Unavailable if Codex failed.
         """
-        async with asyncio.timeout(patience):
-            said = await self._said.get()
-        if isinstance(said, Unavailable):
-            raise said
-        return said
+        async with asyncio.timeout(seconds):
+            item = await self._queue.get()
+        if isinstance(item, Unavailable):
+            raise item
+        return item
 
-    async def leave(self) -> None:
-        """End the turn at Codex if it goes on there, so that its thread is free again."""
-        if self._ended.is_set():
+    async def close(self) -> None:
+        """Interrupt the turn if it still runs, and wait for its end."""
+        if self._finished.is_set():
             return
-        for seconds in PAUSES:
-            await in_thread(self._interrupt)
+        for seconds in INTERRUPT_WAITS:
+            await run_in_thread(self._interrupt)
             try:
                 async with asyncio.timeout(seconds):
-                    await self._ended.wait()
+                    await self._finished.wait()
             except TimeoutError:
-                # A turn that has only just begun does not hear it yet.
+                # Codex ignores an interrupt at the very start of a turn.
                 continue
             return
         log.warning("Codex did not end an interrupted turn in time")
 
     def _interrupt(self) -> None:
-        with self._handing_over:
-            self._left = True
-            begun = self._begun
-        if begun is not None:
-            client, thread_id, turn_id = begun
+        with self._lock:
+            self._abandoned = True
+            running = self._running
+        if running is not None:
+            client, thread_id, turn_id = running
             try:
                 client.turn_interrupt(thread_id, turn_id)
             except (CodexError, OSError) as error:
-                # It has just ended by itself.
+                # The turn has just ended.
                 log.debug("Codex had no turn to interrupt: %s", error)
 
     def _run(self) -> None:
         try:
-            client, opened = self._server.ask(self._open)
-            self._tell(opened)
-            self._answer(client, opened.thread_id)
+            client, opened = self._server.call(self._open_thread)
+            self._put(opened)
+            self._run_turn(client, opened.thread_id)
         except LineTooLong as error:
-            self._tell(too_long(error))
-        except LOST:
-            self._tell(process_lost())
+            self._put(line_too_long(error))
+        except CONNECTION_ERRORS:
+            self._put(process_lost())
         except CodexError as error:
-            self._tell(refused(error))
+            self._put(request_failed(error))
         except Unavailable as error:
-            self._tell(error)
+            self._put(error)
         finally:
-            tell(self._loop, self._ended.set)
-            self._tell(None)
+            call_in_loop(self._loop, self._finished.set)
+            self._put(None)
 
-    def _open(self, client: CodexClient) -> tuple[CodexClient, Opened]:
-        thread = self._plan.thread
-        known = self._plan.thread_id
-        if known is not None:
+    def _open_thread(self, client: CodexClient) -> tuple[CodexClient, ThreadOpened]:
+        thread = self._parameters.thread
+        thread_id = self._parameters.thread_id
+        if thread_id is not None:
             try:
-                # Without its turns: a long conversation would not fit into one message.
-                resumed = client.thread_resume(known, {**thread, "excludeTurns": True})
-                return client, Opened(resumed.thread.id)
+                # Without its turns: a long conversation exceeds the size of one message.
+                resumed = client.thread_resume(thread_id, {**thread, "excludeTurns": True})
+                return client, ThreadOpened(resumed.thread.id)
             except InvalidRequestError as error:
-                if not NOT_THERE.search(error.message):
+                if not THREAD_NOT_FOUND.search(error.message):
                     raise
-        given = {**thread, "developerInstructions": self._plan.instructions or None}
-        started = client.thread_start({key: v for key, v in given.items() if v is not None})
-        return client, Opened(started.thread.id, anew=known is not None)
+        parameters = {**thread, "developerInstructions": self._parameters.instructions or None}
+        started = client.thread_start({key: v for key, v in parameters.items() if v is not None})
+        return client, ThreadOpened(started.thread.id, replaced=thread_id is not None)
 
-    def _answer(self, client: CodexClient, thread_id: str) -> None:
+    def _run_turn(self, client: CodexClient, thread_id: str) -> None:
         try:
-            if not self._left:
-                self._follow(client, thread_id)
-            # Out of memory until it goes on, perhaps with other flags: it is on disk.
-            client.request("thread/unsubscribe", {"threadId": thread_id}, response_model=_Anything)
-        except LOST as error:
-            self._server.lost(client, error)
+            if not self._abandoned:
+                self._stream_notifications(client, thread_id)
+            # Unload the thread; it is on disk and may be resumed with other flags.
+            client.request(
+                "thread/unsubscribe", {"threadId": thread_id}, response_model=_AnyResponse
+            )
+        except CONNECTION_ERRORS as error:
+            self._server.discard(client, error)
             raise
 
-    def _follow(self, client: CodexClient, thread_id: str) -> None:
-        turn_id = client.turn_start(thread_id, self._plan.text, self._plan.turn).turn.id
-        with self._handing_over:
-            self._begun = client, thread_id, turn_id
-            left = self._left
-        if left:
+    def _stream_notifications(self, client: CodexClient, thread_id: str) -> None:
+        turn_id = client.turn_start(thread_id, self._parameters.text, self._parameters.turn).turn.id
+        with self._lock:
+            self._running = client, thread_id, turn_id
+            abandoned = self._abandoned
+        if abandoned:
             self._interrupt()
         method = ""
         while method != "turn/completed":
             notification = client.next_turn_notification(turn_id)
             method = notification.method
-            self._tell(Told(method, _payload(notification)))
+            self._put(TurnNotification(method, _payload(notification)))
         client.unregister_turn_notifications(turn_id)
 
-    def _tell(self, said: Opened | Told | Unavailable | None) -> None:
-        tell(self._loop, lambda: self._said.put_nowait(said))
+    def _put(self, item: ThreadOpened | TurnNotification | Unavailable | None) -> None:
+        call_in_loop(self._loop, lambda: self._queue.put_nowait(item))
 
 
 def _payload(notification: Notification) -> JSON:

@@ -1,4 +1,4 @@
-"""What a turn tells while it goes on, before it is translated."""
+"""The items that a running turn yields, before translation."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,20 @@ from apps.core.types import JSON
 
 
 @dataclass(frozen=True)
-class Opened:
-    """The thread that answers; `anew`: the one asked for was not there any more."""
+class ThreadOpened:
+    """The thread is open. `replaced`: the requested thread no longer exists; this one is new."""
 
     thread_id: str
-    anew: bool = False
+    replaced: bool = False
 
 
 @dataclass(frozen=True)
-class Told:
-    """One notification, by its name on the wire."""
+class TurnNotification:
+    """One notification of the app server.
+
+    method: the JSON-RPC method, such as "item/completed".
+    payload: its parameters, with the names of the wire.
+    """
 
     method: str
     payload: JSON

@@ -1,4 +1,4 @@
-"""The small cast of these tests: two tools over one made-up repository, and a way to listen."""
+"""Fakes for the tests of agents: two tools over one repository, a provider, and a recorder."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ LINES = ["def retry(times):", "    for n in range(times):", "        yield n * 2
 
 
 def match(**changes: Any) -> JSON:
-    """One entry of VectorSearch's results."""
+    """Return one entry of VectorSearch's results."""
     return {
         "repo": "acme",
         "relPath": "src/net.py",
@@ -53,7 +53,7 @@ def found(*matches: JSON) -> JSON:
 
 
 def tool(name: str, payload: JSON | Exception, calls: list[JSON] | None = None) -> Tool:
-    """A tool that answers `payload`, or raises it, and notes its arguments in `calls`."""
+    """Return a tool that returns or raises `payload` and appends its arguments to `calls`."""
 
     def answer(arguments: Mapping[str, Any]) -> JSON:
         if calls is not None:
@@ -76,21 +76,21 @@ NOTHING_INGESTED = (
 )
 
 
-def asked(model: str, tools: Sequence[Tool] = TOOLS) -> ModelRequest:
-    """The question, put to a model."""
+def chat_request(model: str, tools: Sequence[Tool] = TOOLS) -> ModelRequest:
+    """Return a request with QUESTION for a model."""
     return ModelRequest(model, (Message("system", SYSTEM_PROMPT), Message("user", QUESTION)), tools)
 
 
 def step_of(event: ToolStarted | ToolFinished) -> tuple[str, int]:
-    """A call and which of its two steps this is."""
+    """Return the id of the call and 0 for its start, 1 for its end."""
     if isinstance(event, ToolStarted):
         return event.call.id, 0
     return event.result.call.id, 1
 
 
 @dataclass
-class Heard:
-    """All that an answer said, checked against what every answer must keep to."""
+class RecordedAnswer:
+    """The events of an answer."""
 
     events: list[ChatEvent]
 
@@ -118,6 +118,7 @@ class Heard:
         return self.end
 
     def check(self) -> None:
+        """Assert the rules that every answer follows (apps.agents.loop)."""
         assert isinstance(self.events[0], TurnStarted)
         terminal = [e for e in self.events if isinstance(e, TurnFinished | TurnFailed)]
         assert terminal == [self.events[-1]], "exactly one terminal event, and it is the last"
@@ -129,16 +130,20 @@ class Heard:
         assert all(e.text for e in self.events if isinstance(e, TextDelta | ReasoningDelta))
 
 
-async def hear(provider: Provider, request: ModelRequest, max_rounds: int = 5) -> Heard:
-    """The whole answer."""
-    heard = Heard([event async for event in run(provider, request, max_rounds)])
-    heard.check()
-    return heard
+async def record(provider: Provider, request: ModelRequest, max_rounds: int = 5) -> RecordedAnswer:
+    """Run the loop to its end, check the events and return them."""
+    recorded = RecordedAnswer([event async for event in run(provider, request, max_rounds)])
+    recorded.check()
+    return recorded
 
 
 @dataclass
-class Puppet:
-    """A provider that says what it is told, round by round, and notes what it was asked."""
+class StubProvider:
+    """A provider that yields scripted events for each round and records its requests.
+
+    rounds: the events of each round; an exception is raised. The last round repeats.
+    closed: how many streams were closed.
+    """
 
     rounds: Sequence[Sequence[ModelEvent | Exception]]
     requests: list[ModelRequest] = field(default_factory=list)
@@ -153,10 +158,10 @@ class Puppet:
         return [Model("m", "M")]
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        said = self.rounds[min(len(self.requests), len(self.rounds) - 1)]
+        events = self.rounds[min(len(self.requests), len(self.rounds) - 1)]
         self.requests.append(request)
         try:
-            for event in said:
+            for event in events:
                 if isinstance(event, Exception):
                     raise event
                 yield event

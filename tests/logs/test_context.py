@@ -1,4 +1,4 @@
-"""Whose work a line tells of: requests, websockets, and what goes on after them."""
+"""The context of entries: requests, websockets and background work."""
 
 import asyncio
 import logging
@@ -22,27 +22,27 @@ _own: ContextVar[str] = ContextVar("_own")
 
 @contextmanager
 def requests_own() -> Iterator[None]:
-    """Something else that stands in the context of a request."""
+    """Another value in the context of a request."""
     token = _own.set("x")
     yield
     _own.reset(token)
 
 
-def told(store: LogStore, text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Request id and context of the entries with `text`."""
+def entries_about(store: LogStore, text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return request id and context of the entries that contain `text`."""
     found = [entry.data for entry in store.select(LogQuery(text=text)).entries]
     return [(entry.get("requestId", ""), entry.get("context", {})) for entry in found]
 
 
-def test_a_block_on_behalf_of_a_request_ends_with_it(logged: LogStore) -> None:
+def test_a_log_context_ends_with_its_block(logged: LogStore) -> None:
     with log_context("r-1", runId="run-1"):
         logger.warning("mine inside", extra={"context": {"a": 1}})
     logger.warning("mine outside")
-    assert told(logged, "mine inside") == [("r-1", {"runId": "run-1", "a": 1})]
-    assert told(logged, "mine outside") == [("", {})]
+    assert entries_about(logged, "mine inside") == [("r-1", {"runId": "run-1", "a": 1})]
+    assert entries_about(logged, "mine outside") == [("", {})]
 
 
-async def test_background_work_keeps_the_id_and_the_facts_and_nothing_else(
+async def test_background_work_keeps_only_the_id_and_the_facts(
     logged: LogStore,
 ) -> None:
     async def work() -> None:
@@ -53,20 +53,20 @@ async def test_background_work_keeps_the_id_and_the_facts_and_nothing_else(
         task = asyncio.create_task(work(), context=background_context())
         logger.warning("mine before")
     await task
-    assert told(logged, "mine in the background") == [
+    assert entries_about(logged, "mine in the background") == [
         ("r-2", {"conversationId": "c", "turnId": "t"})
     ]
-    assert told(logged, "mine before") == [("r-2", {"conversationId": "c"})]
+    assert entries_about(logged, "mine before") == [("r-2", {"conversationId": "c"})]
     with requests_own():
         assert background_context().get(_own, None) is None
 
 
-def test_other_threads_are_not_touched(logged: LogStore) -> None:
+def test_other_threads_are_unaffected(logged: LogStore) -> None:
     with log_context("r-3"):
         thread = threading.Thread(target=logger.warning, args=("mine elsewhere",))
         thread.start()
         thread.join()
-    assert told(logged, "mine elsewhere") == [("", {})]
+    assert entries_about(logged, "mine elsewhere") == [("", {})]
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def info(caplog: pytest.LogCaptureFixture) -> None:
 
 
 async def echo(scope: Any, receive: Any, send: Any) -> None:
-    """Says which request id it runs under; refuses under /no."""
+    """Logs its request id; rejects connections to /no."""
     await receive()
     if scope["path"] == "/no":
         await send({"type": "websocket.close", "code": 4404})
@@ -94,14 +94,14 @@ async def test_a_websocket_has_an_id_and_one_entry_when_it_closes(
     await client.send_to(text_data="who")
     assert await client.receive_from() == "sock-1"
     await client.disconnect(code=1001)
-    ((own, context),) = told(logged, "/ws/mine")
+    ((own, context),) = entries_about(logged, "/ws/mine")
     assert own == "sock-1"
     assert context.pop("ms") >= 0
     assert context == {"path": "/ws/mine", "code": 1001}
 
 
-async def test_a_refused_websocket_says_its_code(info: None, logged: LogStore) -> None:
+async def test_a_refused_websocket_logs_its_code(info: None, logged: LogStore) -> None:
     client = WebsocketCommunicator(SocketLog(echo), "/no")
     assert await client.connect() == (False, 4404)
-    ((own, context),) = told(logged, '"/no"')
+    ((own, context),) = entries_about(logged, '"/no"')
     assert len(own) == 32 and context["code"] == 4404
