@@ -38,11 +38,13 @@ def corpus(folders: Folders) -> list[Package]:
         pairs = []
         for repeat in range(16):
             for question, code in TOPICS.items():
-                asked = " ".join(random.permutation(question.split())[:2])
-                told = " ".join(random.permutation(code.split())[:3])
-                body = f"{told} step{number}x{repeat}"
+                query_words = " ".join(random.permutation(question.split())[:2])
+                code_words = " ".join(random.permutation(code.split())[:3])
+                body = f"{code_words} step{number}x{repeat}"
                 pairs.append(
-                    Pair("definition", "python", f"{asked} {number} {repeat}", "", "", "", body)
+                    Pair(
+                        "definition", "python", f"{query_words} {number} {repeat}", "", "", "", body
+                    )
                 )
         folders.pairs_of(package).write_bytes(pickle.dumps(pairs))
         packages.append(package)
@@ -59,7 +61,7 @@ def ranks(counts: Counts, rows: vocabulary.Rows, parameters) -> float:
     return float(reciprocal_ranks(scores).mean())
 
 
-def test_training_joins_words_of_questions_and_words_of_code(tmp_path: Path) -> None:
+def test_training_moves_query_words_and_code_words_together(tmp_path: Path) -> None:
     folders = Folders(tmp_path)
     counts = count(corpus(folders), folders, processes=1)
     words = vocabulary.choose(counts, RECIPE.words, RECIPE.buckets, frozenset({"canva"}))
