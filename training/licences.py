@@ -109,10 +109,10 @@ def of_wheel(metadata: Message) -> str:
         for classifier in metadata.get_all("Classifier", [])
         if classifier.startswith("License")
     ]
-    said = [name for name in classifiers if _plain(name) not in UNSAID]
+    stated_names = [name for name in classifiers if _plain(name) not in UNSAID]
     text = str(metadata.get("License") or "").strip()
     short = text if len(text) <= 80 and "\n" not in text else ""
-    return " AND ".join(said) or ("" if _plain(short) in UNSAID else short)
+    return " AND ".join(stated_names) or ("" if _plain(short) in UNSAID else short)
 
 
 def of_npm(description: dict[str, Any]) -> str:
