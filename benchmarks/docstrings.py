@@ -1,10 +1,10 @@
-"""How well and how fast the built-in embedder finds code: `python -m benchmarks.docstrings`.
+"""Quality and speed of the built-in embedder: `python -m benchmarks.docstrings`.
 
-The set is made on the spot, of packages installed here that the weights were not trained on: the
-first sentence of a function's docstring asks, without the function's name; the function it came
-from, its docstring taken out, is the answer, among all functions of those packages. Beside it stand
-plain BM25, the mix of both by score, the same asked with the name left in, and the product's word
-index and ranking. Exits 1 where a figure falls below its floor.
+The set is made of installed packages that the weights were not trained on. A query is the first
+sentence of a docstring without the name of the function. The relevant text is that function without
+its docstring, among all functions of these packages. For comparison: plain BM25, the mix of both
+scores, the mix for queries with the name, and the word index and ranking of codeinfo. Exits 1 if a
+figure is below its floor.
 """
 
 import ast
@@ -44,11 +44,11 @@ Search = Callable[[str], NDArray[np.floating]]
 
 @dataclass(frozen=True)
 class Function:
-    """`question` lacks the function's name, `named` has it; both are "" where nothing is asked."""
+    """A function and its queries; both are "" if the docstring is not a useful query."""
 
-    text: EmbeddingText
-    question: str
-    named: str
+    text: EmbeddingText  # without the docstring
+    question: str  # without the name of the function
+    named: str  # with its name
 
 
 def functions() -> list[Function]:
@@ -61,8 +61,8 @@ def functions() -> list[Function]:
     ]
 
 
-def _some(items: list[T], most: int) -> list[T]:
-    """At most so many, by chance, the same in every run."""
+def _sample(items: list[T], most: int) -> list[T]:
+    """At most `most` items, chosen at random with a fixed seed."""
     return random.Random(0).sample(items, most) if len(items) > most else items
 
 
@@ -88,17 +88,17 @@ def _definitions(node: ast.AST, above: str) -> Iterator[tuple[str, Definition]]:
 
 
 def _without_docstring(lines: list[str], node: Definition) -> str:
-    kept = lines[node.lineno - 1 : node.end_lineno]
+    body = lines[node.lineno - 1 : node.end_lineno]
     if ast.get_docstring(node):
         docstring = node.body[0]
         first = docstring.lineno - node.lineno
-        del kept[first : (docstring.end_lineno or 0) - node.lineno + 1]
-    return "\n".join(kept)
+        del body[first : (docstring.end_lineno or 0) - node.lineno + 1]
+    return "\n".join(body)
 
 
 def _questions(node: Definition) -> tuple[str, str]:
-    """The docstring's first sentence, in plain words, without the function's name and with it; ""
-    twice where it is too short to ask anything."""
+    """The first sentence of the docstring, without and with the name of the function; "" twice if
+    it is too short."""
     paragraph = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
     sentence = re.split(r"(?<=[.!?])\s", paragraph)[0].replace("`", "")
     nameless = re.sub(rf"\b{re.escape(node.name)}\b(\(\))?", "", sentence)
@@ -116,7 +116,7 @@ def bm25(texts: list[EmbeddingText]) -> Search:
 
 
 def mix(heavy: Search, light: Search, weight: float) -> Search:
-    """Both scores, each in standard deviations from its mean, weighed and added."""
+    """The weighted sum of the z-scores of both searches."""
 
     def standard(scores: NDArray[np.floating]) -> NDArray[np.floating]:
         return (scores - scores.mean()) / (scores.std() + 1e-9)
@@ -126,10 +126,10 @@ def mix(heavy: Search, light: Search, weight: float) -> Search:
     )
 
 
-def ranking(search: Search, asked: list[tuple[str, int]]) -> tuple[float, float]:
-    """MRR@10 and R@10; equal scores count as found late."""
+def ranking(search: Search, queries: list[tuple[str, int]]) -> tuple[float, float]:
+    """MRR@10 and recall@10. Ties count against the relevant text."""
     ranks = []
-    for question, answer in asked:
+    for question, answer in queries:
         scores = search(question)
         ranks.append(int((scores >= scores[answer]).sum()))
     found = [rank for rank in ranks if rank <= 10]
@@ -153,35 +153,35 @@ def speed(texts: list[EmbeddingText]) -> float:
 
 
 def questions(pool: list[Function]) -> list[tuple[Function, int]]:
-    """Those that ask what no other asks, and the place of each in the pool."""
-    times_asked = Counter(function.question for function in pool)
-    asked = [
+    """Functions with a question that no other function has, with their index in the pool."""
+    repeats = Counter(function.question for function in pool)
+    queries = [
         (function, place)
         for place, function in enumerate(pool)
-        if function.question and times_asked[function.question] == 1
+        if function.question and repeats[function.question] == 1
     ]
-    return _some(asked, QUERIES)
+    return _sample(queries, QUERIES)
 
 
 def table(pool: list[Function], folder: Path) -> dict[str, float]:
-    """Print what each system finds; the figures of the mix, which has floors."""
+    """Print the figures of each system. Return those of the mix, which have floors."""
     texts = [function.text for function in pool]
-    asked = [(function.question, place) for function, place in questions(pool)]
+    queries = [(function.question, place) for function, place in questions(pool)]
     named = [(function.named, place) for function, place in questions(pool)]
     bodies = [replace(text, path="", symbol="", signature="") for text in texts]
     plain, vectors, words = bm25(texts), static(texts), Words(texts, folder)
     both = f"both, mixed by score, {VECTORS} vectors"
     mixed = mix(vectors, plain, VECTORS)
     systems = {
-        "BM25, split and stemmed, path and symbol": (plain, asked),
-        "the product's words": (words.scores, asked),
-        f"{MODEL_ID}, body only": (static(bodies), asked),
-        MODEL_ID: (vectors, asked),
-        both: (mixed, asked),
+        "BM25, split and stemmed, path and symbol": (plain, queries),
+        "the product's words": (words.scores, queries),
+        f"{MODEL_ID}, body only": (static(bodies), queries),
+        MODEL_ID: (vectors, queries),
+        both: (mixed, queries),
         "the same, asked with the name": (mixed, named),
-        "as the product ranks": (ranked(words, vectors), asked),
+        "as the product ranks": (ranked(words, vectors), queries),
     }
-    print(f"{len(asked)} docstrings asked of {len(texts)} functions\n")
+    print(f"{len(queries)} docstrings asked of {len(texts)} functions\n")
     print("| system | MRR@10 | R@10 |\n| --- | --- | --- |")
     found = {name: ranking(*each) for name, each in systems.items()}
     for name, (reciprocal, recall) in found.items():
@@ -190,7 +190,7 @@ def table(pool: list[Function], folder: Path) -> dict[str, float]:
 
 
 def main() -> int:
-    pool = _some(functions(), POOL)
+    pool = _sample(functions(), POOL)
     with TemporaryDirectory(prefix="codeinfo-benchmark-") as folder:
         figures = table(pool, Path(folder))
     figures["chunks/s"] = speed([function.text for function in pool])

@@ -1,12 +1,12 @@
-"""How fast a folder becomes searchable, and where the time goes.
+"""The speed of an ingest, and the share of each step.
 
     python -m benchmarks.ingest            ingests the installed Django
     python -m benchmarks.ingest FOLDER     ingests a copy of that folder
 
-Prints one table. The same rows are then added to an empty store, nothing else being done, in the
-same run: the ratio of the two rates is the figure to look at, since seconds depend on the machine.
-Then the folder is ingested again, unchanged, and with a line more in every hundredth file. All
-state is in a temporary folder. Exits 1 on any failure.
+Prints one table. The same rows are then added to an empty store in the same run. The ratio of the
+two rates is the figure that matters, since seconds depend on the machine. Then the folder is
+ingested again, unchanged, and with another line in every hundredth file. All state is in a
+temporary folder. Exits 1 on any failure.
 """
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
@@ -30,7 +30,7 @@ STAGES = ("discovery", "chunking", "embedding", "rows", "store", "words")
 
 
 def folder_to_ingest(data: str) -> Path:
-    """A copy of the folder asked for, else of the installed Django."""
+    """A copy of the folder of the arguments, or of the installed Django."""
     folder = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else _django()
     if not folder.is_dir():
         raise SystemExit(f"{folder} is not a folder.")

@@ -1,12 +1,12 @@
-"""What very many files take of memory and time, and how soon an ingest of them is cancelled.
+"""Memory and time for very many files, and the time until an ingest of them is cancelled.
 
     python -m benchmarks.many FOLDER…                 100,000 files
-    python -m benchmarks.many --files 5000 FOLDER…    so many
+    python -m benchmarks.many --files 5000 FOLDER…    5,000 files
 
-The files are made of the small source files below the folders, each with a line of its own. A
-server of its own process ingests them; it is cancelled while it looks for files, half-way, and
-after publishing. Prints one table: seconds, and the megabytes of the server and its children
-together, those of each alone (RssAnon) and all (VmRSS, in which what is shared counts for each).
+The files are copies of small source files in the folders, each with one distinct line. A server in
+another process ingests them. The ingest is cancelled during discovery, half-way, and after
+publishing. Prints one table: seconds, and the megabytes of the server and its children together, as
+private memory (RssAnon) and as resident memory (VmRSS, which counts shared pages for each process).
 All state is in a temporary folder. Linux only. Exits 1 on any failure.
 """
 
@@ -94,7 +94,7 @@ def measured(client: httpx.Client, folder: Path, files: int) -> Iterator[Row]:
         yield "until searchable, s", f"{time.perf_counter() - started:.1f}"
         yield "cancelled after publishing, s", run.cancelled()
     yield "chunks", f"{sum(product.ingested(client).values()):,}"
-    yield "memory at most, MB", told(most)
+    yield "memory at most, MB", memory_text(most)
     time.sleep(2)  # by then none of its files is young any more
     run, started = Run.begun(client, folder), time.perf_counter()
     run.until(lambda status: False)
@@ -103,7 +103,7 @@ def measured(client: httpx.Client, folder: Path, files: int) -> Iterator[Row]:
         for _ in range(SEARCHES):
             product.answer(client.post("/tools/vector-search", json={"query": "read a file"}))
             time.sleep(SAMPLE_SECONDS)
-    yield "memory while it is searched, MB", told(most)
+    yield "memory while it is searched, MB", memory_text(most)
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def memory_of(process: int) -> dict[str, int]:
     return {name: int(value.split()[0]) for name, value in pairs if name in FIELDS}
 
 
-def told(most: dict[str, int]) -> str:
+def memory_text(most: dict[str, int]) -> str:
     return "  ".join(f"{field} {most[field]:,}" for field in FIELDS)
 
 

@@ -1,7 +1,7 @@
-"""The product inside a benchmark: an empty one in a data folder of its own, filled and asked.
+"""codeinfo for benchmarks, with its own data folder.
 
-Either as a server of its own process (`serving`), talked to over HTTP, or in this process
-(`set_up`). One process at a time owns a data folder.
+It runs as a server in another process that is used over HTTP (`serving`), or in this process
+(`set_up`). Only one process at a time may use a data folder.
 """
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
@@ -46,9 +46,9 @@ def environment(data: Path, folders: Sequence[Path]) -> dict[str, str]:
 
 
 def free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(server.getsockname()[1]) for server in held]
-    for server in held:
+    servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [int(server.getsockname()[1]) for server in servers]
+    for server in servers:
         server.close()
     return ports
 

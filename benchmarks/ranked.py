@@ -1,7 +1,6 @@
-"""The product's own words and ranking, over texts that are in no repository.
+"""The word index and the ranking of codeinfo, over texts that are not in a repository.
 
-The word index and the ranking are the product's; only what lies between them is here: which
-passages are told to the ranking, as `apps.retrieval.gather.gather` chooses them.
+Candidates are chosen as in `apps.retrieval.gather.gather`.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,11 +18,11 @@ from apps.retrieval.ranking import Passage, Passages, RankingQuery, rank
 from apps.retrieval.ranking.rank import drop_stopwords, query_stems
 
 Scores = NDArray[np.floating]
-WIDTH = 200  # of each side
+WIDTH = 200  # candidates by vector, and by words
 
 
 class Words:
-    """The word index of some texts, kept in a folder."""
+    """The word index of texts, in a folder."""
 
     def __init__(self, texts: Sequence[EmbeddingText], folder: Path) -> None:
         self.texts = texts
@@ -32,7 +31,7 @@ class Words:
         self._store.add(self._root, [_record(*each) for each in enumerate(texts)])
 
     def scores(self, question: str) -> Scores:
-        """BM25 over the fields, 0 for a text that has none of the words."""
+        """The BM25 score of each text over its fields; 0 without any word of the question."""
         scores = np.zeros(len(self.texts))
         for hit in self._store.search(self._root, drop_stopwords(words(question)), len(self.texts)):
             scores[int(hit.id)] = hit.score
@@ -43,18 +42,18 @@ class Words:
 
 
 def ranked(found: Words, near: Callable[[str], Scores]) -> Callable[[str], Scores]:
-    """The whole of a search: `near` gives the cosines of all texts. The scores tell the order; a
-    text that is not in the answer has none."""
+    """A complete search. `near` returns the cosines of all texts. The scores are negated ranks;
+    -inf for texts that are not in the result."""
 
     def search(text: str) -> Scores:
-        similar, spelt = near(text), found.scores(text)
-        some = np.union1d(_best(similar), _best(spelt)[spelt[_best(spelt)] > 0])
+        similarity, lexical = near(text), found.scores(text)
+        chosen = np.union1d(_best(similarity), _best(lexical)[lexical[_best(lexical)] > 0])
         passages = [
-            Passage("", found.texts[i].path, (_name(found.texts[i]),), similar[i], spelt[i])
-            for i in some
+            Passage("", found.texts[i].path, (_name(found.texts[i]),), similarity[i], lexical[i])
+            for i in chosen
         ]
-        order = some[rank(found.question(text), Passages.of(passages))]
-        scores = np.full(len(similar), -np.inf)
+        order = chosen[rank(found.question(text), Passages.of(passages))]
+        scores = np.full(len(similarity), -np.inf)
         scores[order] = -np.arange(len(order))
         return scores
 

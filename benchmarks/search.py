@@ -1,11 +1,11 @@
-"""How long a search takes through HTTP, beside the bare store in the same run.
+"""The latency of a search through HTTP, compared with the bare store in the same run.
 
     python -m benchmarks.search                 ingests this checkout and Django, serves, measures
     python -m benchmarks.search FOLDER…         the same with other folders
     python -m benchmarks.search --url URL       measures a server that runs already
 
-Prints one table, in milliseconds. Without --url all state is in a temporary folder, the server is a
-process of its own, and the bare store is asked for the same vectors. Exits 1 on any failure.
+Prints one table, in milliseconds. Without --url all state is in a temporary folder, the server is
+another process, and the bare store is queried with the same vectors. Exits 1 on any failure.
 """
 
 import argparse
@@ -93,12 +93,12 @@ def timed(call: Call, rounds: int) -> list[float]:
     """Milliseconds of each call, after a few that do not count."""
     for question in QUESTIONS[:WARM_UP]:
         call(question)
-    taken = []
+    durations = []
     for question in QUESTIONS * rounds:
         started = time.perf_counter()
         call(question)
-        taken.append((time.perf_counter() - started) * 1000)
-    return taken
+        durations.append((time.perf_counter() - started) * 1000)
+    return durations
 
 
 def http_rows(client: httpx.Client, rounds: int) -> list[Row]:
@@ -151,8 +151,8 @@ def copy_of_django(base: Path) -> Path:
 def ingest(client: httpx.Client, folder: Path) -> None:
     started = time.perf_counter()
     status = product.ingest_over_http(client, folder, folder.name)
-    took, chunks = time.perf_counter() - started, status["counts"]["embedded"]
-    print(f"ingested {folder.name}: {chunks:,} chunks in {took:.1f} s", file=sys.stderr)
+    seconds, chunks = time.perf_counter() - started, status["counts"]["embedded"]
+    print(f"ingested {folder.name}: {chunks:,} chunks in {seconds:.1f} s", file=sys.stderr)
 
 
 def own_rows(rounds: int) -> list[Row]:
@@ -170,8 +170,8 @@ def own_rows(rounds: int) -> list[Row]:
         question: get_embedder(DEFAULT_MODEL).embed_query(question) for question in QUESTIONS
     }
 
-    def alone(*asked: "Root") -> Call:
-        return lambda q: [store.query(root.id, vectors[q], 2 * LIMIT) for root in asked]
+    def alone(*searched: "Root") -> Call:
+        return lambda q: [store.query(root.id, vectors[q], 2 * LIMIT) for root in searched]
 
     return [
         (
@@ -190,14 +190,14 @@ def own_rows(rounds: int) -> list[Row]:
 def print_table(rows: Sequence[Row]) -> None:
     """p50 and p95 of each row, and how many times the bare store's p50 that is."""
     bases = {
-        scope: median(taken)
-        for name, taken in rows
+        scope: median(durations)
+        for name, durations in rows
         for scope in [scope_of(name)]
         if "store" in name
     }
     print(f"{'':<46}{'p50 ms':>9}{'p95 ms':>9}{'× store':>9}")
-    for name, taken in rows:
-        ordered = sorted(taken)
+    for name, durations in rows:
+        ordered = sorted(durations)
         p50, p95 = median(ordered), ordered[int(len(ordered) * 0.95)]
         base = bases.get(scope_of(name))
         times = f"{p50 / base:.1f}" if base else "-"

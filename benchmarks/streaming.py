@@ -1,13 +1,13 @@
-"""What the product adds to a streamed answer: to its first word, and to the pace of the others.
+"""The latency that codeinfo adds to a streamed answer: to its first word, and to its other words.
 
     python -m benchmarks.streaming                       50 and 200 streams
     python -m benchmarks.streaming --streams 10 50       others
 
-The product, a stand-in of a model's server and this client are three processes. The stand-in says
-30 tokens a second to whoever asks. Each stream asks one question after the other; all streams are
-begun evenly over the time of one answer, so that questions arrive at the pace at which they end,
-and the first answer of each stream does not count. The same is done against the stand-in itself,
-before and after. Prints one table. Exits 1 on any failure.
+codeinfo, a stand-in for a model server and this client are three processes. The stand-in sends each
+client 30 tokens a second. Each stream asks one question after the other. Streams start evenly over
+the time of one answer, so that questions arrive at the rate at which answers end; the first answer
+of each stream is not measured. The same is measured against the stand-in itself, before and after.
+Prints one table. Exits 1 on any failure.
 """
 
 import argparse
@@ -48,8 +48,8 @@ class Target:
 
     def body(self, number: str) -> dict[str, Any]:
         if self.path == "/chat":
-            asked = {"provider": "openai", "conversationId": f"bench-{number}", "message": "Go on."}
-            return {"model": MODEL, **asked}
+            body = {"provider": "openai", "conversationId": f"bench-{number}", "message": "Go on."}
+            return {"model": MODEL, **body}
         messages = [{"role": "user", "content": "Go on."}]
         return {"model": MODEL, "stream": True, "messages": messages}
 
@@ -60,7 +60,7 @@ class Answer:
 
     first: float
     characters: int
-    took: float
+    seconds: float
 
 
 def main() -> int:
@@ -123,9 +123,9 @@ def measure(raw: Target, ours: Target, streams: int) -> None:
 async def crowd(target: Target, streams: int) -> list[Answer]:
     """The answers of so many streams, begun evenly over the time of one answer."""
     gap = ANSWER_SECONDS / streams
-    asked = (stream(target, number, number * gap) for number in range(streams))
+    tasks = (stream(target, number, number * gap) for number in range(streams))
     async with asyncio.timeout(PATIENCE_SECONDS):
-        return [answer for answers in await asyncio.gather(*asked) for answer in answers]
+        return [answer for answers in await asyncio.gather(*tasks) for answer in answers]
 
 
 async def stream(target: Target, number: int, wait: float) -> list[Answer]:
@@ -156,7 +156,7 @@ async def listen(reader: asyncio.StreamReader, target: Target, started: float) -
     whole = False
     while data := await reader.read(1 << 16):
         *lines, rest = (rest + data).split(b"\n")
-        found = sum(said(line, target) for line in lines)
+        found = sum(characters_in(line, target) for line in lines)
         whole = whole or any(target.end in line for line in lines)
         if found:
             last = time.perf_counter()
@@ -167,7 +167,7 @@ async def listen(reader: asyncio.StreamReader, target: Target, started: float) -
     return Answer(first - started, characters, last - first)
 
 
-def said(line: bytes, target: Target) -> int:
+def characters_in(line: bytes, target: Target) -> int:
     """How many characters of the answer a line holds: the stand-in says none that JSON escapes."""
     _, mark, words = line.partition(target.words)
     return words.index(b'"') if mark else 0
@@ -188,7 +188,7 @@ def print_rows(streams: int, raw: Sequence[Answer], ours: Sequence[Answer]) -> N
 
 def figures(answers: Sequence[Answer]) -> tuple[float, float, float]:
     firsts = sorted(answer.first * 1000 for answer in answers)
-    rate = median(answer.characters / answer.took for answer in answers)
+    rate = median(answer.characters / answer.seconds for answer in answers)
     return median(firsts), quantiles(firsts, n=20)[-1], rate
 
 

@@ -1,4 +1,4 @@
-"""`python -m training`: the built-in embedder's weights, rebuilt from nothing."""
+"""`python -m training`: train the weights of the built-in embedder from scratch."""
 
 import argparse
 import logging
@@ -22,12 +22,12 @@ def main() -> int:
     steps = parser.add_subparsers(dest="step")
     pin = steps.add_parser("pin", help="make the manifest of freshly downloaded archives")
     pin.add_argument("folder", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
-    if given.step == "pin":
-        write_manifest(pinned(given.folder))
+    if options.step == "pin":
+        write_manifest(pinned(options.folder))
     else:
-        rebuild(Folders(given.work.resolve()), given.processes)
+        rebuild(Folders(options.work.resolve()), options.processes)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The files inside a package's archive, whatever its kind."""
+"""The files in the archive of a package: wheel, zip, tar or deb."""
 
 import io
 import subprocess
@@ -15,19 +15,19 @@ def _any(_: str) -> bool:
     return True
 
 
-def files(archive: Path, wanted: Callable[[str], bool] = _any) -> Iterator[tuple[str, bytes]]:
-    """Path and content of each wanted regular file of at most LARGEST bytes, in the archive's
-    order."""
+def files(archive: Path, accept: Callable[[str], bool] = _any) -> Iterator[tuple[str, bytes]]:
+    """Path and content of each regular file of at most LARGEST bytes that `accept` returns True
+    for, in the order of the archive."""
     if archive.suffix in (".whl", ".zip"):
         with zipfile.ZipFile(archive) as opened:
             for info in opened.infolist():
-                if not info.is_dir() and info.file_size <= LARGEST and wanted(info.filename):
+                if not info.is_dir() and info.file_size <= LARGEST and accept(info.filename):
                     yield info.filename, opened.read(info)
     else:
         with _tar(archive) as opened:
             for member in opened:
                 path = member.name.removeprefix("./")
-                if member.isfile() and member.size <= LARGEST and wanted(path):
+                if member.isfile() and member.size <= LARGEST and accept(path):
                     content = opened.extractfile(member)
                     if content is not None:
                         yield path, content.read()

@@ -1,8 +1,4 @@
-"""Pairs as arrays of word numbers and weights, ready to train on.
-
-Words that the vocabulary lacks are told by the buckets of their character 4-grams, exactly as the
-product reads a text.
-"""
+"""Word counts of pairs as arrays."""
 
 import pickle
 import re
@@ -24,28 +20,26 @@ from training.manifest import Package
 
 FIELDS = ("body", "path", "symbol", "signature")
 MOST_COUNT = 255
-# The same question asks of this many pairs of one kind at most.
-MOST_ASKED = 3
+# Pairs of one kind with the same question; further ones are dropped.
+MAX_REPEATS = 3
 
 
 @dataclass
 class Counts:
-    """Words of many pairs: `words` numbers them; row r of the questions is entries
-    question_at[r]:question_at[r+1] of question_word and question_count; the documents' counts
-    have a column for each of FIELDS."""
+    """Word counts of n pairs, in compressed sparse form."""
 
-    words: list[str]
-    question_at: NDArray[np.int64]
-    question_word: NDArray[np.int32]
+    words: list[str]  # the word of each number
+    question_at: NDArray[np.int64]  # (n+1) question r has the entries question_at[r:r+2]
+    question_word: NDArray[np.int32]  # numbers of words
     question_count: NDArray[np.uint8]
-    text_at: NDArray[np.int64]
+    text_at: NDArray[np.int64]  # (n+1) as question_at
     text_word: NDArray[np.int32]
-    text_count: NDArray[np.uint8]
-    kind: NDArray[np.str_]
-    language: NDArray[np.str_]
-    package: NDArray[np.int32]
-    develop: NDArray[np.bool_]
-    question_sum: NDArray[np.uint32]
+    text_count: NDArray[np.uint8]  # (entries, 4): a column for each of FIELDS
+    kind: NDArray[np.str_]  # (n) PairKind
+    language: NDArray[np.str_]  # (n)
+    package: NDArray[np.int32]  # (n) index in the manifest
+    develop: NDArray[np.bool_]  # (n) in the development set
+    question_sum: NDArray[np.uint32]  # (n) checksum of the question
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -64,7 +58,7 @@ class Counts:
 
 
 class _Builder:
-    """Gathers pairs; words are numbered as they come."""
+    """Counts the words of pairs. Words are numbered in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -114,7 +108,7 @@ class _Builder:
 
 
 def _counted(task: tuple[int, Path, bool]) -> tuple[Counts, NDArray[np.uint32]]:
-    """The words of one package's pairs, and a sum of each pair's code, by which copies show."""
+    """The counts of one package, and a checksum of the code of each pair, to find copies."""
     number, path, develop = task
     builder = _Builder()
     codes = []
@@ -127,7 +121,7 @@ def _counted(task: tuple[int, Path, bool]) -> tuple[Counts, NDArray[np.uint32]]:
 
 
 def count(packages: Iterable[Package], folders: Folders, processes: int = 2) -> Counts:
-    """The words of all pairs, without copies: of equal code the first in the manifest counts."""
+    """The counts of all pairs. Of pairs with equal code only the first in the manifest is used."""
     tasks = [
         (number, folders.pairs_of(package), package.role == "develop")
         for number, package in enumerate(packages)
@@ -139,16 +133,16 @@ def count(packages: Iterable[Package], folders: Folders, processes: int = 2) -> 
 
 
 def _distinct(parts: Iterable[tuple[Counts, NDArray[np.uint32]]]) -> Iterator[Counts]:
-    seen: set[int] = set()
-    asked: Counter[tuple[str, int]] = Counter()
+    codes_before: set[int] = set()
+    times: Counter[tuple[str, int]] = Counter()
     for counts, codes in parts:
         keep = []
         for row, code in enumerate(codes.tolist()):
             question = str(counts.kind[row]), int(counts.question_sum[row])
-            asked[question] += 1
-            if code not in seen and asked[question] <= MOST_ASKED:
+            times[question] += 1
+            if code not in codes_before and times[question] <= MAX_REPEATS:
                 keep.append(row)
-            seen.add(code)
+            codes_before.add(code)
         if keep:
             yield rows_of(counts, np.array(keep))
 
@@ -156,7 +150,7 @@ def _distinct(parts: Iterable[tuple[Counts, NDArray[np.uint32]]]) -> Iterator[Co
 def entries(
     at: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the entries of some rows stand, and the new offsets of these rows."""
+    """The indexes of the entries of rows, and the offsets of these rows in a selection."""
     lengths = at[rows + 1] - at[rows]
     new = np.concatenate(([0], np.cumsum(lengths)))
     places = np.arange(new[-1]) + np.repeat(at[rows] - new[:-1], lengths)
@@ -184,7 +178,7 @@ def rows_of(counts: Counts, rows: NDArray[np.int64]) -> Counts:
 
 
 def _joined(parts: list[Counts]) -> Counts:
-    """One table of all, with one numbering of words."""
+    """Concatenate counts and renumber their words."""
     numbers: dict[str, int] = {}
     new = [
         np.array([numbers.setdefault(word, len(numbers)) for word in part.words], np.int32)
@@ -198,7 +192,7 @@ def _joined(parts: list[Counts]) -> Counts:
     def together(name: str) -> NDArray[np.generic]:
         return np.concatenate([getattr(part, name) for part in parts])
 
-    kept = {
+    columns = {
         name: together(name)
         for name in (
             "kind",
@@ -216,5 +210,5 @@ def _joined(parts: list[Counts]) -> Counts:
         question_word=np.concatenate([n[p.question_word] for n, p in zip(new, parts, strict=True)]),
         text_at=offsets("text_at"),
         text_word=np.concatenate([n[p.text_word] for n, p in zip(new, parts, strict=True)]),
-        **kept,  # type: ignore[arg-type]
+        **columns,  # type: ignore[arg-type]
     )

@@ -1,4 +1,4 @@
-"""Texts as bags of rows: what the model adds up for each text."""
+"""Texts as bags of weighted rows of the vocabulary."""
 
 from dataclasses import dataclass
 
@@ -11,11 +11,11 @@ from training.vocabulary import Rows
 
 @dataclass(frozen=True)
 class Bags:
-    """Text t adds up the rows `row[at[t]:at[t+1]]`, each by `amount`, a column for each field."""
+    """n texts in compressed sparse form. The vector of a text is a weighted sum of rows."""
 
-    at: NDArray[np.int64]
-    row: NDArray[np.int32]
-    amount: NDArray[np.float16]
+    at: NDArray[np.int64]  # (n+1) text t has the entries at[t]:at[t+1]
+    row: NDArray[np.int32]  # (entries)
+    amount: NDArray[np.float16]  # (entries, fields) weight of the row by field
 
     def __len__(self) -> int:
         return len(self.at) - 1

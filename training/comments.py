@@ -1,7 +1,7 @@
-"""Doc comments and the definitions that they describe, found by lines and patterns.
+"""Find doc comments and their definitions by lines and patterns.
 
-No parser is asked: hundreds of megabytes are read, the few misreadings are noise in training, and
-one rule by indentation ends a definition in every language.
+There is no parser: the corpus has hundreds of megabytes, a few errors are only noise in training,
+and one rule by indentation finds the end of a definition in every language.
 """
 
 import re
@@ -10,43 +10,39 @@ from dataclasses import dataclass
 
 MOST_LINES = 150
 MOST_ABOVE = 400
-LONG = 60  # lines; what is longer and holds others is told by the heads of these
+LONG = 60  # lines; a longer definition is represented by the heads of the definitions in it
 MOST_HEADS = 30
 MOST_SIGNATURE = 600
 
 
 @dataclass(frozen=True)
 class Documented:
-    """A definition on rows first..end-1 (0-based) and its comment on rows doc_first..doc_end-1.
-
-    `symbol` is its name after that of what encloses it; `heads` are the lines that tell of a long
-    one, None where its own lines do.
-    """
+    """A definition with its doc comment. Rows are 0-based."""
 
     doc: str
-    doc_first: int
-    doc_end: int
+    doc_first: int  # first row of the comment
+    doc_end: int  # the row after its last
     name: str
-    symbol: str
+    symbol: str  # the name, qualified by the enclosing definition
     signature: str
-    first: int
-    end: int
-    heads: tuple[str, ...] | None
+    first: int  # first row of the definition
+    end: int  # the row after its last
+    heads: tuple[str, ...] | None  # lines that represent a long definition; None: its own lines
 
 
 @dataclass(frozen=True)
 class Syntax:
-    """How a language comments and defines. `lines` and `block` begin comments; `between` are lines
-    that may stand between comment and definition; `define` has the name in one of its groups."""
+    """The comments and definitions of a language."""
 
-    define: re.Pattern[str]
-    lines: tuple[str, ...] = ()
-    block: bool = False
+    define: re.Pattern[str]  # a definition, with its name in one of the groups
+    lines: tuple[str, ...] = ()  # prefixes of line comments
+    block: bool = False  # it has block comments, /** … */
+    # Lines that may be between comment and definition.
     between: re.Pattern[str] = re.compile(r"\s*(@\w|\]|\))")
 
 
 def _words(text: str) -> str:
-    """`a b` as a repeated choice: modifiers before a keyword."""
+    """A pattern for any number of these words: modifiers before a keyword."""
     return rf"(?:(?:{'|'.join(text.split())})\s+)*"
 
 
@@ -157,7 +153,7 @@ def documented(language: str, lines: list[str]) -> Iterator[Documented]:
 
 
 def about(language: str, lines: list[str]) -> tuple[int, int, str] | None:
-    """What a file says of itself at its top: first row, end row and the text of the comment."""
+    """The comment at the top of a file: first row, the row after the last, text."""
     row = next((at for at, line in enumerate(lines[:50]) if line.strip() and line[:2] != "#!"), 0)
     if language == "python":
         while row < min(len(lines), 50) and (lines[row][:1] == "#" or not lines[row].strip()):
@@ -235,7 +231,7 @@ def _commented(syntax: Syntax, lines: list[str]) -> Iterator[Documented]:
 
 
 def _comments(syntax: Syntax, lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Runs of whole-line comments, as rows first..end-1."""
+    """Consecutive rows of line comments, as first row and the row after the last."""
     row = 0
     while row < len(lines):
         text = lines[row].lstrip()
@@ -271,8 +267,8 @@ def _indent(line: str) -> int:
 
 
 def _end(lines: list[str], row: int, name: str) -> int:
-    """The row after a definition: where a line stands no deeper than its first, and is neither a
-    closing bracket, which still belongs to it, nor the continuation of its head."""
+    """The row after a definition: the first line that is not indented deeper than its first line,
+    and is neither a closing bracket nor the continuation of its head."""
     depth = _indent(lines[row])
     last = row
     for at in range(row + 1, min(len(lines), row + MOST_LINES)):
@@ -299,7 +295,7 @@ def _head(lines: list[str], row: int, end: int) -> list[str]:
 
 
 def _heads(lines: list[str], row: int, end: int) -> tuple[str, ...] | None:
-    """The lines at the first depth inside, where they look like heads of definitions."""
+    """The lines at the first level of indentation that look like heads of definitions."""
     inner = [line for line in lines[row + 1 : end] if line.strip()]
     depth = _indent(inner[0]) if inner else 0
     heads = [line for line in inner if _indent(line) == depth and ("(" in line or ":" in line)]

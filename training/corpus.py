@@ -1,4 +1,4 @@
-"""All pairs of all packages, extracted by several processes, one file of pairs a package."""
+"""Extract the pairs of all packages in several processes, to one file for each package."""
 
 import logging
 import pickle
@@ -22,7 +22,7 @@ MOST_PAIRS = 4_000  # of one package
 
 @dataclass(frozen=True)
 class Folders:
-    """Where a rebuild keeps its work."""
+    """The folders of a training run."""
 
     root: Path
 
@@ -42,7 +42,7 @@ class Folders:
 
 
 def extract(packages: Iterable[Package], folders: Folders, processes: int = 2) -> None:
-    """Write the pairs of every package that has none yet; the guard first."""
+    """Write the guard, then the pairs of each package that has none yet."""
     packages = list(packages)
     folders.pairs.mkdir(parents=True, exist_ok=True)
     if not folders.guard.exists():
@@ -86,7 +86,7 @@ def _guard(folders: Folders) -> Guard:
 
 
 def pairs(packages: Iterable[Package], folders: Folders) -> Iterator[tuple[Package, list[Pair]]]:
-    """The extracted pairs, package by package, in the manifest's order."""
+    """The extracted pairs of each package, in the order of the manifest."""
     for package in packages:
         path = folders.pairs_of(package)
         if path.exists():

@@ -1,4 +1,4 @@
-"""How well a model finds the documented definitions of packages that it was not trained on."""
+"""Evaluate a model on documented definitions of packages that it was not trained on."""
 
 from dataclasses import dataclass
 
@@ -28,15 +28,15 @@ GROUPS = {
         "lua",
     ),
 }
-ASKED, POOL = {"python": 600, "js": 400, "other": 600}, 3_600
-FEWEST_WORDS = 4
+QUERIES, POOL = {"python": 600, "js": 400, "other": 600}, 3_600
+MIN_WORDS = 4
 
 
 @dataclass(frozen=True)
 class Set:
-    """Rows whose questions are asked, which come first in the pool, and all rows searched."""
+    """A development set, as indexes of pairs. `pool` begins with `queries`."""
 
-    asked: NDArray[np.int64]
+    queries: NDArray[np.int64]
     pool: NDArray[np.int64]
 
 
@@ -49,13 +49,13 @@ def development_sets(counts: Counts) -> dict[str, Set]:
         )
         rows = random.permutation(rows)[:POOL]
         words = np.diff(counts.question_at)[rows]
-        asked = rows[words >= FEWEST_WORDS][: ASKED[name]]
-        found[name] = Set(asked, np.concatenate([asked, np.setdiff1d(rows, asked)]))
+        queries = rows[words >= MIN_WORDS][: QUERIES[name]]
+        found[name] = Set(queries, np.concatenate([queries, np.setdiff1d(rows, queries)]))
     return found
 
 
 def reciprocal_ranks(scores: NDArray[np.floating]) -> NDArray[np.float64]:
-    """1/rank of the right answer, which is column r for row r; 0 beyond the tenth."""
+    """1/rank of the relevant text, which is column r for row r; 0 beyond rank 10."""
     right = scores[np.arange(len(scores)), np.arange(len(scores))][:, None]
     rank = (scores >= right).sum(1)
     return np.where(rank <= 10, 1 / np.maximum(rank, 1), 0.0)
@@ -65,8 +65,8 @@ def judge(parameters: Parameters, questions: Bags, texts: Bags, sets: dict[str, 
     """MRR@10 of each set, in one line."""
     figures = []
     for name, each in sets.items():
-        asked = question_vectors(questions.pick(each.asked), parameters)
-        told = text_vectors(texts.pick(each.pool), parameters)
-        ranks = reciprocal_ranks(asked @ told.T)
-        figures.append(f"{name} {ranks.mean():.3f} ({len(each.asked)}/{len(each.pool)})")
+        queries = question_vectors(questions.pick(each.queries), parameters)
+        documents = text_vectors(texts.pick(each.pool), parameters)
+        ranks = reciprocal_ranks(queries @ documents.T)
+        figures.append(f"{name} {ranks.mean():.3f} ({len(each.queries)}/{len(each.pool)})")
     return ", ".join(figures)

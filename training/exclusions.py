@@ -1,5 +1,5 @@
-"""What is never trained on: names of packages and folders, and the parts of any package that are
-not its own work or not its product."""
+"""Packages and folders that are never trained on, and the parts of any package that are vendored,
+generated or tests."""
 
 import re
 from functools import cache
@@ -54,7 +54,8 @@ def never() -> frozenset[str]:
 
 
 def is_never(package: str) -> bool:
-    """Whether a package, by its name in any registry, is one of the list or split from one."""
+    """Return True if a package is in the list, by its name in any registry, or part of one that
+    is."""
     name = package.lower().replace("_", "-")
     bare = re.sub(r"-dev$", "", _DISTRIBUTION.sub("", name))
     last = bare.rpartition("/")[2]
@@ -63,7 +64,7 @@ def is_never(package: str) -> bool:
 
 
 def is_excluded(path: str) -> bool:
-    """Whether a file of a package is a copy of a listed project's, vendored, or no product code."""
+    """Return True for a file that is vendored, a copy from a listed project, or no product code."""
     if NOT_ITS_OWN.search(path) or NOT_ITS_PRODUCT.search(path):
         return True
     names = never() - ORDINARY

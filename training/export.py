@@ -1,4 +1,4 @@
-"""Writes the product's files: int8 weights, the vocabulary, and the card that tells of them."""
+"""Write the files of the embedder: int8 weights, the vocabulary and the model card."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,17 +13,16 @@ CARD = Path(__file__).parent / "card.md"
 
 @dataclass(frozen=True)
 class Facts:
-    """What a card tells of one rebuild."""
+    """The facts of a training run in the model card."""
 
-    model: str
-    packages: int
-    pairs: int
-    figures: str
+    model: str  # its id
+    packages: int  # trained on
+    pairs: int  # trained on
+    figures: str  # the line of `evaluate.judge`
 
 
 def export(parameters: Parameters, vocabulary: Vocabulary, folder: Path, facts: Facts) -> None:
-    """Write weights.npz, vocabulary.txt and README.md; the vectors are rounded to int8, row by
-    row."""
+    """Write weights.npz, vocabulary.txt and README.md. Vectors are quantised to int8 by row."""
     folder.mkdir(parents=True, exist_ok=True)
     vectors = parameters.vectors.astype(np.float32)
     scale = np.maximum(np.abs(vectors).max(axis=1), np.float32(1e-8)) / np.float32(127)
@@ -37,7 +36,7 @@ def export(parameters: Parameters, vocabulary: Vocabulary, folder: Path, facts: 
     )
     (folder / "vocabulary.txt").write_text("\n".join(vocabulary.words) + "\n", encoding="utf-8")
     card = CARD.read_text(encoding="utf-8")
-    told = {
+    values = {
         "model": facts.model,
         "rows": f"{len(vectors):,}",
         "dimension": str(vectors.shape[1]),
@@ -47,4 +46,4 @@ def export(parameters: Parameters, vocabulary: Vocabulary, folder: Path, facts: 
         "pairs": f"{facts.pairs:,}",
         "figures": facts.figures,
     }
-    (folder / "README.md").write_text(card.format(**told), encoding="utf-8")
+    (folder / "README.md").write_text(card.format(**values), encoding="utf-8")

@@ -1,9 +1,8 @@
-"""From a package's archive to pairs of a question and the code that answers it.
+"""Extract pairs of a question and the code that answers it from the archive of a package.
 
-A documented definition gives two pairs: with its own lines ("definition"), and with a window of as
-many characters as an indexed chunk has, which begins with it ("chunk"). What a file says about
-itself is paired with the file's beginning ("file"). The comment that became the question is always
-taken out of the code.
+A documented definition gives two pairs: one with its own lines ("definition"), and one with a
+window of the size of an indexed chunk that begins with it ("chunk"). The comment of a file is
+paired with its beginning ("file"). The comment of the question is removed from the code.
 """
 
 import random
@@ -28,9 +27,9 @@ LANGUAGES = frozenset(
     "python javascript jsx typescript tsx java kotlin go rust ruby php c cpp csharp swift scala lua"  # noqa: SIM905
     " haskell elixir bash objc dart zig erlang perl groovy".split()
 )
-# Characters of source read of one package: variety is worth more than any one project's whole.
+# Characters of source to read from one package. Variety matters more than complete packages.
 MOST_SOURCE = {"pypi": 1_500_000, "npm": 1_200_000, "deb": 1_200_000, "deb-src": 5_000_000}
-MOST_LINE_LENGTH = 200  # on average; more is minified
+MOST_LINE_LENGTH = 200  # on average; files with longer lines are minified
 MOST_BODY = 4_000
 MOST_NAMES = 8
 
@@ -42,7 +41,7 @@ _INSTALLED = re.compile(
 
 
 class Pair(NamedTuple):
-    """A question and the fields of the code that answers it, as the embedder is given them."""
+    """A question and the fields of the code that answers it, as in EmbeddingText."""
 
     kind: PairKind
     language: str
@@ -54,8 +53,8 @@ class Pair(NamedTuple):
 
 
 def pairs_of(package: Package, archive: Path, rules: str = "") -> list[Pair]:
-    """The pairs of one package; the same for the same archive. `rules` is the copyright file of a
-    Debian source package, by which files under other licences are left out."""
+    """The pairs of one package; deterministic. `rules` is the copyright file of a Debian source
+    package; files under licences that are not permissive are left out."""
     licences = DebianCopyright(rules) if rules else None
     return [
         pair
@@ -69,16 +68,16 @@ def pairs_in(path: str, content: bytes) -> Iterator[Pair]:
     language = language_of(path, content[:200]).name
     lines = lines_of(decode(content))
     for found in documented(language, lines):
-        asked = question(_plain(language, found.doc))
-        body = _body(path, lines, found) if asked else ""
+        query = question(_plain(language, found.doc))
+        body = _body(path, lines, found) if query else ""
         if body:
-            yield Pair("definition", language, asked, path, found.symbol, found.signature, body)
-            yield _window(language, asked, path, lines, found)
+            yield Pair("definition", language, query, path, found.symbol, found.signature, body)
+            yield _window(language, query, path, lines, found)
     top = about(language, lines)
-    asked = question(_plain(language, top[2])) if top else ""
-    if top and asked:
+    query = question(_plain(language, top[2])) if top else ""
+    if top and query:
         body, names = _cut(lines, top[1], top)
-        yield Pair("file", language, asked, path, names, "", body)
+        yield Pair("file", language, query, path, names, "", body)
 
 
 def _sources(
@@ -127,25 +126,25 @@ def _body(path: str, lines: list[str], found: Documented) -> str:
     if found.heads:
         return "\n".join(found.heads)[:MOST_BODY]
     rows = range(found.first, found.end)
-    kept = [lines[r] for r in rows if not found.doc_first <= r < found.doc_end and lines[r].strip()]
+    code = [lines[r] for r in rows if not found.doc_first <= r < found.doc_end and lines[r].strip()]
     declared = path.endswith((".d.ts", ".d.mts", ".d.cts")) and len(found.signature) > 30
-    return "\n".join(kept)[:MOST_BODY] if len(kept) >= 3 or declared else ""
+    return "\n".join(code)[:MOST_BODY] if len(code) >= 3 or declared else ""
 
 
-def _window(language: str, asked: str, path: str, lines: list[str], found: Documented) -> Pair:
+def _window(language: str, query: str, path: str, lines: list[str], found: Documented) -> Pair:
     doc = found.doc_first, found.doc_end, found.doc
     body, names = _cut(lines, min(found.first, found.doc_first), doc)
-    return Pair("chunk", language, asked, path, f"{found.symbol} {names}", found.signature, body)
+    return Pair("chunk", language, query, path, f"{found.symbol} {names}", found.signature, body)
 
 
 def _cut(lines: list[str], row: int, doc: tuple[int, int, str]) -> tuple[str, str]:
     """Lines from `row` on that fill a chunk, less the comment, and the names they declare."""
-    kept: list[str] = []
+    code: list[str] = []
     room = MAX_CHARS
     while row < len(lines) and room > 0:
         if not doc[0] <= row < doc[1]:
-            kept.append(lines[row])
+            code.append(lines[row])
             room -= len(lines[row]) + 1
         row += 1
-    declared = [match.group(2) for line in kept if (match := DECLARATION.match(line))]
-    return "\n".join(kept)[:MOST_BODY], " ".join(declared[:MOST_NAMES])
+    declared = [match.group(2) for line in code if (match := DECLARATION.match(line))]
+    return "\n".join(code)[:MOST_BODY], " ".join(declared[:MOST_NAMES])

@@ -1,7 +1,7 @@
-"""Fetches the packages of the manifest through their registries' own clients, and checks each hash.
+"""Fetch the packages of the manifest with the clients of their registries, and check each hash.
 
-pip, npm and apt-get know where their registries are; nothing here does. apt-get is given the
-machine's own sources, with those of source packages added, in a folder of the rebuild.
+pip, npm and apt-get use the registries that this machine is configured for. apt-get gets a copy of
+the machine's sources, with source packages added.
 """
 
 import hashlib
@@ -20,8 +20,8 @@ from training.manifest import Kind, Package
 log = logging.getLogger("training")
 
 PARALLEL = 4
-AT_ONCE = {"pypi": 20, "npm": 15, "deb": 60, "deb-src": 20}
-# Wheels for one Python and platform, whatever machine asks: the hashes are of these files.
+BATCH_SIZES = {"pypi": 20, "npm": 15, "deb": 60, "deb-src": 20}
+# Wheels for one Python and platform, whatever this machine is: the hashes are of these files.
 PIP = (  # noqa: SIM905
     "download --quiet --no-deps --require-hashes --only-binary :all: --implementation cp"
     " --python-version 3.11 --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64"
@@ -31,17 +31,18 @@ APT_SOURCES = Path("/etc/apt")
 
 
 class FetchFailed(Exception):
-    """Files of the manifest could not be had, or are not what was pinned."""
+    """Files of the manifest could not be downloaded or have another hash."""
 
 
 def fetch(packages: Iterable[Package], folders: Folders) -> None:
-    """Download what is not there yet. Raises FetchFailed for what is missing or different."""
+    """Download the files that are missing. Raises FetchFailed if any is still missing or has
+    another hash."""
     packages = list(packages)
-    wanted = [package for package in packages if not _is_there(package, folders)]
+    missing = [package for package in packages if not _is_there(package, folders)]
     kinds: tuple[Kind, ...] = ("pypi", "npm", "deb", "deb-src")
     with ThreadPoolExecutor(PARALLEL) as threads:
         for kind in kinds:
-            of_kind = [package for package in wanted if package.kind == kind]
+            of_kind = [package for package in missing if package.kind == kind]
             if not of_kind:
                 continue
             target = folders.root / "archives" / kind
@@ -50,7 +51,7 @@ def fetch(packages: Iterable[Package], folders: Folders) -> None:
             log.info("fetching %d files: %s", len(of_kind), kind)
             commands = _commands(kind, of_kind, target)
             list(threads.map(lambda c, t=target, e=environment: _run(c, t, e), commands))
-    lost = [package.file for package in wanted if not _is_there(package, folders)]
+    lost = [package.file for package in missing if not _is_there(package, folders)]
     if lost:
         raise FetchFailed(f"{len(lost)} files are missing or not as pinned: {', '.join(lost[:20])}")
 
@@ -65,7 +66,7 @@ def _is_there(package: Package, folders: Folders) -> bool:
 
 def _commands(kind: Kind, packages: Sequence[Package], target: Path) -> Iterator[list[str]]:
     names = list(dict.fromkeys((package.name, package.version) for package in packages))
-    for number, batch in enumerate(_batches(names, AT_ONCE[kind])):
+    for number, batch in enumerate(_batches(names, BATCH_SIZES[kind])):
         if kind == "pypi":
             hashes = {(p.name, p.version): p.sha256 for p in packages}
             pins = target / f"pins-{number}.txt"

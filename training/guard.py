@@ -1,7 +1,7 @@
-"""Leaving out what resembles the packages that an evaluation uses: copies, forks, old versions.
+"""Exclude pairs that resemble the packages of an evaluation: copies, forks, old versions.
 
-Of these packages the long lines of code and the questions are remembered as 32-bit sums. A pair is
-left out when two fifths of its long lines are among them, or its question is.
+The long lines of code and the questions of these packages are stored as 32-bit checksums. A pair is
+excluded if two fifths of its long lines or its question are among them.
 """
 
 import re
@@ -26,7 +26,7 @@ _COMMENT = ("*", "//", "#", "/*", "--", "import ", "from ", "use ", "using ", "p
 
 @dataclass(frozen=True)
 class Guard:
-    """The sums of what must not be trained on."""
+    """Checksums of lines and questions that must not be trained on."""
 
     lines: frozenset[int]
     questions: frozenset[int]

@@ -1,7 +1,8 @@
-"""Which packages may be trained on: those whose every licence asks for no more than its notice.
+"""Licences that allow training: permissive ones, which require no more than a notice.
 
-A package says its licence in its own words, so names are brought to one form and looked up; what is
-not in the table counts as not permissive. Of alternatives (`MIT OR GPL-2.0`) one suffices.
+Packages write their licences in many forms, so names are normalised and looked up. A name that is
+not in the table is not permissive. Of alternatives (`MIT OR GPL-2.0`) one must be permissive, of
+conjunctions all.
 """
 
 import re
@@ -38,9 +39,9 @@ _REPEATED = re.compile(r"\s\((iscl|bsl-1\.0|hpnd|mit|unlicense)\)", re.IGNORECAS
 
 
 def is_permissive(expression: str) -> bool:
-    """Whether an expression such as `MIT AND (Apache-2.0 OR GPL-2.0)` allows training.
+    """Return True if an expression such as `MIT AND (Apache-2.0 OR GPL-2.0)` allows training.
 
-    A comma binds loosest, as in Debian's lists, and says "and".
+    A comma means "and" and binds loosest, as in Debian's copyright files.
     """
     expression = expression.replace("/MIT", " OR MIT").replace("MIT/", "MIT OR ")
     clauses = re.split(r",|;", expression.replace("License, Version", "License Version"))
@@ -54,7 +55,7 @@ def _known(name: str) -> bool:
 
 
 class _Reader:
-    """Reads one expression: names joined by AND, OR, WITH, with brackets; AND binds closer."""
+    """A parser of one expression: names, AND, OR, WITH and brackets. AND binds tighter than OR."""
 
     def __init__(self, text: str) -> None:
         text = _REPEATED.sub(r"-\1", text).replace("and/or", "or")
@@ -100,7 +101,7 @@ class _Reader:
 
 
 def of_wheel(metadata: Message) -> str:
-    """The licence a Python package states: the expression, else its classifiers, else the text."""
+    """The licence of a Python package: the expression, else the classifiers, else the text."""
     expression = metadata.get("License-Expression")
     if expression:
         return str(expression)
@@ -109,14 +110,14 @@ def of_wheel(metadata: Message) -> str:
         for classifier in metadata.get_all("Classifier", [])
         if classifier.startswith("License")
     ]
-    said = [name for name in classifiers if _plain(name) not in UNSAID]
+    stated_names = [name for name in classifiers if _plain(name) not in UNSAID]
     text = str(metadata.get("License") or "").strip()
     short = text if len(text) <= 80 and "\n" not in text else ""
-    return " AND ".join(said) or ("" if _plain(short) in UNSAID else short)
+    return " AND ".join(stated_names) or ("" if _plain(short) in UNSAID else short)
 
 
 def of_npm(description: dict[str, Any]) -> str:
-    """The licence of a package.json; old ones have a list of objects, any of which one may take."""
+    """The licence of a package.json. Old ones have a list of alternatives."""
     stated = description.get("license") or description.get("licenses") or ""
     several = stated if isinstance(stated, list) else [stated]
     names = [each.get("type", "") if isinstance(each, dict) else str(each) for each in several]
@@ -128,7 +129,7 @@ def _plain(name: str) -> str:
 
 
 class DebianCopyright:
-    """The machine-readable copyright file of a Debian package, as far as it speaks of licences."""
+    """The licences in the machine-readable copyright file (DEP-5) of a Debian package."""
 
     def __init__(self, text: str) -> None:
         self._rules = [
@@ -139,7 +140,7 @@ class DebianCopyright:
         ]
 
     def of(self, path: str) -> str:
-        """The licence of one file; the last paragraph that names it counts. "" where none does."""
+        """The licence of one file by the last paragraph that matches it; "" if none does."""
         found = ""
         for pattern, licence in self._rules:
             if fnmatchcase(path, pattern):
@@ -147,13 +148,13 @@ class DebianCopyright:
         return found
 
     def whole(self) -> str:
-        """All licences in the package beside those of the packaging itself."""
+        """All licences of the package, without those of the packaging."""
         licences = dict.fromkeys(licence for _, licence in self._rules)
         return " AND ".join(f"({licence})" if " " in licence else licence for licence in licences)
 
 
 def _file_paragraphs(text: str) -> Iterator[tuple[list[str], str]]:
-    """The file patterns and the licence's short name of each `Files:` paragraph."""
+    """The file patterns and the short name of the licence in each `Files:` paragraph."""
     for paragraph in re.split(r"\n\s*\n", text):
         files = re.search(r"^Files:\s*((?:.+\n?)(?:[ \t].+\n?)*)", paragraph, re.MULTILINE)
         licence = re.search(r"^License:[ \t]*(\S.*)", paragraph, re.MULTILINE)

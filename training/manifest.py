@@ -1,4 +1,4 @@
-"""The pinned list of packages: what each is for, its version, file, hash and licence."""
+"""The pinned list of packages: role, version, file, hash and licence of each."""
 
 import csv
 from collections.abc import Iterable
@@ -14,20 +14,17 @@ Kind = Literal["pypi", "npm", "deb", "deb-src"]
 
 @dataclass(frozen=True, order=True)
 class Package:
-    """One file of one package.
+    """One file of one package."""
 
-    `train` packages give the weights; `develop` ones are searched to judge a training, and give
-    nothing; `guard` ones are what an evaluation may use, fetched to leave out what resembles them;
-    `start` ones give the words' first vectors. `licence` is as the package states it.
-    """
-
+    # `train`: training data; `develop`: the development set; `guard`: used by an evaluation, so
+    # that what resembles it is excluded; `start`: initial word vectors.
     role: Role
     kind: Kind
     name: str
     version: str
-    file: str
-    sha256: str
-    licence: str
+    file: str  # name of the archive
+    sha256: str  # hex
+    licence: str  # as the package writes it
 
 
 def read_manifest(path: Path = MANIFEST) -> list[Package]:

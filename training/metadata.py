@@ -1,4 +1,4 @@
-"""What a package says about itself, read from its archive."""
+"""The metadata of a package, from its archive."""
 
 import email
 import json

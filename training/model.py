@@ -27,13 +27,14 @@ def slope(value: Floats) -> Floats:
 
 @dataclass
 class Parameters:
-    """What training changes. Weights are kept as the inverse of softplus, so they stay positive."""
+    """The trained parameters. Weights are stored as the inverse of softplus, so they stay
+    positive."""
 
-    vectors: Floats
-    question_weight: Floats
-    text_weight: Floats
-    field_scale: Floats
-    scale: Floats  # one number: the logarithm of the inverse temperature
+    vectors: Floats  # (rows, dimension)
+    question_weight: Floats  # (rows)
+    text_weight: Floats  # (rows)
+    field_scale: Floats  # (4)
+    scale: Floats  # (1) the logarithm of the inverse temperature
 
     def named(self) -> dict[str, Floats]:
         return dict(vars(self))
@@ -41,28 +42,28 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Vectors of a batch, and what their gradient needs."""
+    """Vectors of a batch of n, and the values that their gradient needs."""
 
-    unit: Floats
-    length: Floats
-    matrix: csr_matrix
-    rows: NDArray[np.int64]
+    unit: Floats  # (n, dimension), unit length
+    length: Floats  # (n) before normalisation
+    matrix: csr_matrix  # (n, len(rows)) weights of the rows
+    rows: NDArray[np.int64]  # distinct rows of the batch
 
     def sums(self, gradient: Floats) -> Floats:
-        """From the gradient of the unit vectors to that of the sums they were made of."""
+        """The gradient of the sums before normalisation, from that of the unit vectors."""
         inner = np.einsum("ij,ij->i", gradient, self.unit)[:, None]
         raw = (gradient - inner * self.unit) / self.length[:, None]
         return np.asarray(raw, np.float32)
 
     def back(self, gradient: Floats, vectors: Floats) -> tuple[Floats, Floats]:
-        """From the gradient of the unit vectors to that of `vectors[rows]`, and to that of each
-        row's weight times that weight."""
+        """The gradient of `vectors[rows]`, and the gradient of the weight of each row times that
+        weight, from the gradient of the unit vectors."""
         to_vectors = np.asarray(self.matrix.T @ self.sums(gradient), np.float32)
         return to_vectors, np.einsum("ij,ij->i", to_vectors, vectors[self.rows])
 
 
 def encode(bags: Bags, amounts: Floats, weight: Floats, vectors: Floats) -> Encoded:
-    """Unit vectors of `bags`; `amounts` is one number for each of their entries."""
+    """The unit vectors of `bags`. `amounts` has a number for each entry."""
     rows, place = np.unique(bags.row, return_inverse=True)
     matrix = csr_matrix((amounts * weight[bags.row], place, bags.at), shape=(len(bags), len(rows)))
     total = np.asarray(matrix @ vectors[rows], np.float32)
@@ -94,8 +95,8 @@ class Contrast:
 def contrast(
     questions: Floats, texts: Floats, log_scale: float, same: NDArray[np.bool_], back: float
 ) -> Contrast:
-    """InfoNCE: each question must find its own text among the batch's, and, weighing `back`, each
-    text its question. Where `same` is set, a pair is no wrong answer, and is not counted."""
+    """InfoNCE loss (van den Oord et al. 2018) from questions to texts, plus `back` times the loss
+    from texts to questions. Pairs in `same` (n, n) are not negatives."""
     scale = np.float32(np.exp(log_scale))
     scores = questions @ texts.T
     raised = np.where(same, np.float32(-1e4), scores * scale)

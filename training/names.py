@@ -1,9 +1,8 @@
-"""Words that only name persons, which leave the vocabulary.
+"""Names of persons, which are left out of the vocabulary.
 
-A word is taken for a name when the Faker package lists it as a first or last name, or an author or
-maintainer of a package bears it. It stays all the same when it is the name of a package, or when
-the symbols of many packages use it, or the doc comments or texts of still more: `mark`, `max` and
-`grant` are words of code, whoever else is called so.
+A word is a name if the Faker package lists it as a first or last name, or if an author or
+maintainer of a package has it. It stays in the vocabulary if a package has that name, or if it is
+in the symbols, doc comments or texts of many packages, like `mark`, `max` and `grant`.
 """
 
 import re
@@ -20,7 +19,7 @@ from training.manifest import Package
 from training.metadata import npm_description, wheel_metadata
 
 LISTING = "faker"
-# In so many packages a name is a word.
+# A name in at least this many packages is a word of code.
 IN_SYMBOLS, IN_QUESTIONS, IN_TEXTS = 12, 20, 150
 _SYMBOL = 2  # the column of the symbol's words in the counts of a text
 _QUOTED = re.compile(r"[\"']([^\"'\W\d_][^\"'\d_]{2,20})[\"']")
@@ -37,8 +36,8 @@ def personal(counts: Counts, packages: Iterable[Package], folders: Folders) -> f
     """The stems to leave out."""
     packages = [package for package in packages if package.role == "train"]
     found = {stem for word in _names(packages, folders) for stem in stems(word) if len(stem) > 2}
-    called = {stem for package in packages for stem in stems(package.name)}
-    return frozenset(found - called - _words_of_code(counts))
+    package_names = {stem for package in packages for stem in stems(package.name)}
+    return frozenset(found - package_names - _words_of_code(counts))
 
 
 def _names(packages: Iterable[Package], folders: Folders) -> Iterator[str]:
@@ -62,7 +61,7 @@ def _authors(package: Package, folders: Folders) -> Iterator[str]:
 
 
 def _person(name: str) -> list[str]:
-    """The words of a name that may be a person's: two to four, each with a capital."""
+    """The words of a name that may be that of a person: two to four capitalised words."""
     words = name.split()
     capital = all(word[:1].isupper() for word in words)
     return (
@@ -73,7 +72,7 @@ def _person(name: str) -> list[str]:
 
 
 def _listed(package: Package, folders: Folders) -> Iterator[str]:
-    """The names that Faker invents persons from, in all its languages with Latin letters."""
+    """The names in the person providers of Faker, in all languages with Latin letters."""
     for _, content in archives.files(folders.archive(package), _lists_names):
         yield from _QUOTED.findall(content.decode("utf-8"))
 
@@ -83,7 +82,7 @@ def _lists_names(path: str) -> bool:
 
 
 def _words_of_code(counts: Counts) -> frozenset[str]:
-    """Words that the symbols or the questions of many packages are made of."""
+    """Words in the symbols, questions or texts of many packages."""
     in_symbol = counts.text_count[:, _SYMBOL] > 0
     of_text = np.repeat(counts.package, np.diff(counts.text_at))
     of_question = np.repeat(counts.package, np.diff(counts.question_at))
@@ -92,12 +91,12 @@ def _words_of_code(counts: Counts) -> frozenset[str]:
     texts = _packages(counts.text_word, of_text, size)
     questions = _packages(counts.question_word, of_question, size)
     many = (symbols >= IN_SYMBOLS) | (questions >= IN_QUESTIONS) | (texts >= IN_TEXTS)
-    kept = np.flatnonzero(many)
-    return frozenset(counts.words[word] for word in kept)
+    frequent = np.flatnonzero(many)
+    return frozenset(counts.words[word] for word in frequent)
 
 
 def _packages(words: NDArray[np.int32], package: NDArray[np.int32], size: int) -> NDArray[np.int64]:
-    """In how many packages each word stands."""
+    """The number of packages that contain each word: int64 (size,)."""
     most = int(package.max(initial=0)) + 1
     both = np.unique(words.astype(np.int64) * most + package)
     return np.bincount(both // most, minlength=size)

@@ -1,9 +1,9 @@
-"""Makes the manifest: `python -m training pin FOLDER`, over freshly downloaded archives.
+"""Write the manifest from downloaded archives: `python -m training pin FOLDER`.
 
-FOLDER holds pypi/, npm/, deb/ and deb-src/, each with what the registry's own client downloads
-(`pip download --no-deps`, `npm pack`, `apt-get download`, `apt-get source --download-only`). Every
-package whose licence is permissive is recorded, and nothing else, but for those that an evaluation
-uses: these are kept under any licence, to know what to leave out.
+FOLDER has pypi/, npm/, deb/ and deb-src/ with the downloads of the registry clients (`pip download
+--no-deps`, `npm pack`, `apt-get download`, `apt-get source --download-only`). The manifest has the
+packages with a permissive licence, and under any licence the packages that an evaluation uses, to
+exclude what resembles them.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ START = frozenset({MODEL, PIECES})
 
 
 def pinned(folder: Path) -> Iterator[Package]:
-    """The rows of all archives in the folder that may be used."""
+    """The rows of the manifest for the archives in a folder."""
     for kind in ("pypi", "npm", "deb"):
         for archive in sorted((folder / kind).iterdir()):
             name, version, licence = _READERS[kind](archive)
@@ -93,7 +93,8 @@ _READERS = {"pypi": _wheel, "npm": _npm, "deb": _deb}
 
 
 def _source(description: Path) -> Iterator[Package]:
-    """A source package: its tarballs, and the one of the packaging, which has the licences."""
+    """The rows of a source package: its tarballs and that of the packaging, which has the
+    licences."""
     text = description.read_text(encoding="utf-8", errors="replace")
     name = _field(text, "Source")
     parts = [

@@ -1,4 +1,4 @@
-"""From the text of a doc comment to the question that it answers: its first sentence."""
+"""The question that a doc comment answers: its first sentence."""
 
 import re
 
@@ -10,7 +10,7 @@ _LINK = re.compile(r"\{@\w+\s+([^}]*)\}")
 _COMMAND = re.compile(r"[@\\](?:c|p|a|ref|em|code|brief|short|details|description|summary)\s+")
 _TAG = re.compile(r"<[^>]{1,60}>")
 _DECORATION = re.compile(r"^\s*(?:/\*+!?|\*+/|\*(?!/)|//[/!]*|#+'?|--+\s*[|^]?|;+|\"\"\"|%+)\s?")
-# What begins so tells about something else than the code below it.
+# Comments that begin with these words do not describe the code below them.
 _NO_QUESTION = re.compile(
     r"copyright|spdx|licen[sc]e|eslint|tslint|prettier|istanbul|noinspection|todo|fixme|xxx|hack|nolint"
     r"|deprecated|internal|inherit|@|={3}|-{3}|\*{3}|#{3}|region|endregion|pragma|generated|auto-gen"
@@ -20,7 +20,7 @@ _NO_QUESTION = re.compile(
 
 
 def question(doc: str) -> str:
-    """The first sentence of a doc comment in plain words; "" where it asks nothing."""
+    """The first sentence of a doc comment without markup; "" if it is not a useful question."""
     text = re.split(
         r"\n\s*(?:[@\\](?!c |ref |link |code |brief|short|desc|summary)|:param|:return)",
         "\n" + doc.strip("\n"),
@@ -32,7 +32,7 @@ def question(doc: str) -> str:
 
 
 def uncommented(lines: list[str]) -> str:
-    """The text of comment lines without their marks."""
+    """The text of comment lines without comment markers."""
     return "\n".join(_DECORATION.sub("", line).removesuffix("*/").rstrip() for line in lines)
 
 
@@ -40,8 +40,8 @@ def _plain(text: str) -> str:
     summary = re.search(r"<summary>(.*?)(?:</summary>|$)", text, re.DOTALL)
     text = summary.group(1) if summary else text
     text = re.sub(r"<see(?:also)?\s+cref=\"(?:\w:)?([^\"]*)\"\s*/>", r"\1", text)
-    for pattern, kept in ((_ROLE, r"\1"), (_LINK, r"\1"), (_COMMAND, ""), (_TAG, " ")):
-        text = pattern.sub(kept, text)
+    for pattern, replacement in ((_ROLE, r"\1"), (_LINK, r"\1"), (_COMMAND, ""), (_TAG, " ")):
+        text = pattern.sub(replacement, text)
     return text.replace("`", "").replace("**", "").replace("[`", "").strip()
 
 

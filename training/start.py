@@ -1,7 +1,7 @@
-"""Where training starts: vectors of words that stand in the same texts, or mean alike in English.
+"""Initial word vectors, from the co-occurrence of words in texts.
 
-The singular vectors of the matrix of pairs and words (a question and its code are one row), found
-by random projection and a few rounds of power iteration.
+They are the singular vectors of the matrix of pairs and words, in which a question and its code are
+one row: randomised SVD with power iterations (Halko, Martinsson and Tropp 2011).
 """
 
 import numpy as np
@@ -14,11 +14,11 @@ from training.vocabulary import Vocabulary
 MOST_PAIRS = 300_000
 EXTRA = 16
 ROUNDS = 2
-RARE_TEXTS = 50  # a bucket of grams is weighed as a word of this many texts
+RARE_TEXTS = 50  # document frequency assumed for a bucket of n-grams
 
 
-def rarity(vocabulary: Vocabulary) -> NDArray[np.float32]:
-    """How much less often than the commonest word each row is seen; the mean is 1."""
+def idf(vocabulary: Vocabulary) -> NDArray[np.float32]:
+    """The inverse document frequency of each row, relative to the most frequent word; mean 1."""
     texts = np.concatenate([vocabulary.texts, np.full(vocabulary.buckets, RARE_TEXTS)])
     found = np.log1p(texts.max() / texts)
     return np.asarray(found / found.mean(), np.float32)
@@ -30,9 +30,11 @@ def start_vectors(
     """A vector for each row of the vocabulary, of length 1 on average."""
     random = np.random.default_rng(seed)
     chosen = np.sort(random.permutation(len(questions))[:MOST_PAIRS])
-    asked, told = questions.pick(chosen), texts.pick(chosen)
-    weight = rarity(vocabulary)
-    both = _matrix(asked, asked.amount[:, 0], weight) + _matrix(told, told.amount.max(1), weight)
+    chosen_questions, chosen_texts = questions.pick(chosen), texts.pick(chosen)
+    weight = idf(vocabulary)
+    both = _matrix(chosen_questions, chosen_questions.amount[:, 0], weight) + _matrix(
+        chosen_texts, chosen_texts.amount.max(1), weight
+    )
     lengths = np.sqrt(np.asarray(both.multiply(both).sum(1)).ravel()) + 1e-6
     both = csr_matrix(both.multiply((1 / lengths)[:, None]), dtype=np.float32)
     found = _singular_vectors(both, dimension, random)
@@ -56,13 +58,13 @@ def _singular_vectors(
         probe, _ = np.linalg.qr(matrix.T @ (matrix @ probe))
     left, _ = np.linalg.qr(matrix @ probe)
     _, values, right = np.linalg.svd(np.asarray(matrix.T @ left).T, full_matrices=False)
-    kept = np.sqrt(values[1 : dimension + 1])[:, None] * right[1 : dimension + 1]
-    return np.asarray(kept.T, np.float32)
+    scaled = np.sqrt(values[1 : dimension + 1])[:, None] * right[1 : dimension + 1]
+    return np.asarray(scaled.T, np.float32)
 
 
 def joined(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Two tables of vectors as one of the first's dimension: both at unit length side by side, on
-    their principal axes."""
+    """Concatenate two tables of unit vectors and reduce them to the dimension of the first by
+    PCA."""
     both = np.concatenate([_unit(first), _unit(second)], axis=1)
     _, axes = np.linalg.eigh((both.T @ both).astype(np.float64))
     found = both @ axes[:, ::-1][:, : first.shape[1]].astype(np.float32)

@@ -1,4 +1,4 @@
-"""Which words get a row of their own, and the numbers of all others' character 4-grams."""
+"""The words that get a row, and the n-gram buckets of all other words."""
 
 import zlib
 from collections.abc import Set
@@ -17,11 +17,10 @@ LONGEST_NUMBER = 4
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """`words` have rows 0..n-1; then come `buckets` rows of grams."""
+    """Rows 0..n-1 are words; `buckets` rows for n-grams follow."""
 
-    words: list[str]
-    texts: NDArray[np.int64]
-    """In how many texts each word stands."""
+    words: list[str]  # (n)
+    texts: NDArray[np.int64]  # (n) document frequency
     buckets: int
 
     @property
@@ -30,7 +29,8 @@ class Vocabulary:
 
 
 def choose(counts: Counts, size: int, buckets: int, without: Set[str]) -> Vocabulary:
-    """The most frequent words of the training pairs; a question's word counts twice."""
+    """The most frequent words of the training pairs, at most `size`. Words of questions count
+    twice."""
     training = ~counts.develop
     in_texts = np.repeat(training, np.diff(counts.text_at))
     in_questions = np.repeat(training, np.diff(counts.question_at))
@@ -47,35 +47,36 @@ def choose(counts: Counts, size: int, buckets: int, without: Set[str]) -> Vocabu
 
 
 def grams(word: str, buckets: int) -> list[int]:
-    """The buckets of a word without a row, as the product's reader counts them."""
-    marked = f"<{word[:LONGEST_WORD]}>"
-    starts = range(max(1, len(marked) - GRAM_LENGTH + 1))
+    """The n-gram buckets of a word that has no row, as in apps/embedding/static.py."""
+    padded = f"<{word[:LONGEST_WORD]}>"
+    starts = range(max(1, len(padded) - GRAM_LENGTH + 1))
     return [
         zlib.crc32(gram.encode()) % buckets
-        for gram in sorted({marked[start : start + GRAM_LENGTH] for start in starts})
+        for gram in sorted({padded[start : start + GRAM_LENGTH] for start in starts})
     ]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """For each word of a corpus the rows that tell it: entries at[w]:at[w+1] of `row`, each with
-    its share of the word."""
+    """The rows of each word of a corpus, in compressed sparse form."""
 
-    at: NDArray[np.int64]
+    at: NDArray[np.int64]  # word w has the entries at[w]:at[w+1]
     row: NDArray[np.int32]
-    share: NDArray[np.float32]
+    share: NDArray[np.float32]  # weight of the row in the word; 1 in total
 
 
 def rows_of_words(words: list[str], vocabulary: Vocabulary) -> Rows:
-    known = {word: row for row, word in enumerate(vocabulary.words)}
+    row_of = {word: row for row, word in enumerate(vocabulary.words)}
     first = len(vocabulary.words)
     at = [0]
     rows: list[int] = []
     shares: list[float] = []
     for word in words:
-        row = known.get(word)
-        told = [row] if row is not None else [first + g for g in grams(word, vocabulary.buckets)]
-        rows.extend(told)
-        shares.extend([1 / len(told)] * len(told))
+        row = row_of.get(word)
+        word_rows = (
+            [row] if row is not None else [first + g for g in grams(word, vocabulary.buckets)]
+        )
+        rows.extend(word_rows)
+        shares.extend([1 / len(word_rows)] * len(word_rows))
         at.append(len(rows))
     return Rows(np.array(at), np.array(rows, np.int32), np.array(shares, np.float32))

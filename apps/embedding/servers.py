@@ -1,4 +1,4 @@
-"""Which servers embed: the OpenAI-compatible one of the settings, and LM Studio."""
+"""The embedding servers: the OpenAI-compatible one of the settings, and LM Studio."""
 
 import asyncio
 from dataclasses import dataclass
@@ -31,16 +31,13 @@ LIST_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Server:
-    """Where embeddings come from (with /v1), the key ("" for none), and how its models' ids begin.
+    """An embedding server."""
 
-    `setting` is what a person looks at when it refuses; `address` is that of an LM Studio.
-    """
-
-    base_url: str
-    api_key: str
-    prefix: str = OPENAI_PREFIX
-    setting: Setting = OPENAI
-    address: Address | None = None
+    base_url: str  # with /v1
+    api_key: str  # "": none
+    prefix: str = OPENAI_PREFIX  # of the full ids of its models
+    setting: Setting = OPENAI  # named in error messages
+    address: Address | None = None  # of LM Studio; None for other servers
 
     @property
     def headers(self) -> dict[str, str]:
@@ -50,20 +47,21 @@ class Server:
 def configured_server() -> Server | None:
     """The embedding server of the settings, else the chat server, else None.
 
-    The chat server's key goes to no other address than its own.
+    The key of the chat server is sent to no other address.
     """
-    known = config()
-    if known.embedding_base_url not in ("", known.openai_base_url):
-        return Server(known.embedding_base_url, known.embedding_api_key)
-    if known.openai_base_url:
-        return Server(known.openai_base_url, known.embedding_api_key or known.openai_api_key)
+    settings = config()
+    if settings.embedding_base_url not in ("", settings.openai_base_url):
+        return Server(settings.embedding_base_url, settings.embedding_api_key)
+    if settings.openai_base_url:
+        key = settings.embedding_api_key or settings.openai_api_key
+        return Server(settings.openai_base_url, key)
     return None
 
 
 def lmstudio_server() -> Server:
-    """LM Studio over REST, which takes whole batches; its name is resolved now, and checked.
+    """LM Studio over REST, which accepts batches. Its host name is resolved and checked now.
 
-    Raises Unavailable for an address that must not be connected to, or that nobody has.
+    Raises Unavailable for a name that does not exist or an address that is not allowed.
     """
     address = services.current()
     host = address.host
@@ -72,7 +70,7 @@ def lmstudio_server() -> Server:
     except Unavailable as error:
         raise unavailable(error.message, retryable=error.retryable) from error
     if address.scheme == "http":
-        # Over TLS the name has to stay, and the certificate vouches for who answers to it.
+        # Over TLS the name stays, since the certificate is for the name.
         host = ip
     return Server(
         f"{address.scheme}://{bracketed(host)}:{address.port}/v1",
@@ -84,14 +82,14 @@ def lmstudio_server() -> Server:
 
 
 def server_of(model_id: str) -> Server | None:
-    """The server that a full id names; None where it names none, or none is configured."""
+    """The server of a full id; None if the id has no server or it is not configured."""
     if model_id.startswith(LMSTUDIO_PREFIX):
         return lmstudio_server()
     return configured_server() if model_id.startswith(OPENAI_PREFIX) else None
 
 
 def list_models(server: Server) -> list[ServerModel]:
-    """All models of the server. Raises Unavailable, within a few seconds."""
+    """All models of a server. Raises Unavailable within a few seconds."""
     return wire().submit(ask_models(server)).result()
 
 
@@ -115,7 +113,7 @@ async def ask_models(server: Server) -> list[ServerModel]:
 
 
 async def downloaded_in(address: Address) -> tuple[DownloadedModel, ...]:
-    """The models of an LM Studio, asked over its SDK, which knows their types."""
+    """The models of LM Studio over its SDK, which lists their types."""
     try:
         return await list_downloaded(address, LIST_SECONDS, config().lmstudio_api_token)
     except Unavailable as error:

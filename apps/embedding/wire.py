@@ -1,7 +1,7 @@
-"""Calls to an embedding server: one event loop on a thread of its own, and its HTTP client.
+"""The event loop for calls to embedding servers, on a separate thread, and its HTTP client.
 
-The callers are plain threads that must be able to stop each other: a blocking read cannot be
-interrupted from outside, a task can be cancelled at any await. Connections are kept between calls.
+Callers are threads that must be able to cancel each other's calls. A blocking read cannot be
+interrupted; a task can be cancelled at any await. Connections are reused.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class Wire:
         self._thread.start()
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
-        """Run `work` on the loop. Cancelling the future cancels the work wherever it waits."""
+        """Run `work` on the loop. Cancelling the future cancels the work at its current await."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def stop(self) -> None:
@@ -41,5 +41,5 @@ class Wire:
 
 @cache
 def wire() -> Wire:
-    """The one of this process, made when a server is first asked."""
+    """The instance of this process, created at the first call."""
     return Wire()

@@ -1,15 +1,16 @@
-"""How well a search finds the files that answer, beside other systems in the same run.
+"""The retrieval quality of codeinfo, compared with other systems in the same run.
 
     python -m benchmarks.retrieval --checkouts DIR --fetch BASE --others PYTHON
     python -m benchmarks.retrieval --checkouts DIR --in-process --data KEPT
 
-The set names repositories and commits; DIR/<name> is a checkout of each, which --fetch makes with
-git from BASE/<owner>/<name>. The product is served from an empty data folder, ingests each through
-its API and is asked through it. PYTHON has requirements-bench.txt installed: ripgrep and semble are
-measured too.
+The set has repositories and commits. DIR/<name> is a checkout of each, which --fetch clones from
+BASE/<owner>/<name>. A server with an empty data folder ingests each repository and is queried
+through its API. If PYTHON has requirements-bench.txt installed, ripgrep and semble are measured
+too.
 
---in-process asks `search` itself and nothing else, in seconds once KEPT holds the index; --weights
-replaces weights of the ranking, --save keeps the scores, --compare tells what changed since.
+--in-process only scores the function `search`, which takes seconds once KEPT has the index.
+--weights replaces weights of the ranking, --save writes the scores, and --compare shows the changes
+since they were written.
 """
 
 import argparse
@@ -80,7 +81,7 @@ def ask_in_process(
 ) -> None:
     product.set_up(data, [options.checkouts])
     direct.ingest_all(repositories, options.checkouts, again=options.again)
-    direct.hold_all(repositories)
+    direct.load_all(repositories)
     ask = direct.system(options.weights, options.mode)
     report(options, {OURS: scores.judged(ask, repositories)})
 

@@ -1,7 +1,7 @@
-"""What each signal of the ranking is worth: the same questions with that signal switched off.
+"""Ablation study: the same questions without each signal of the ranking.
 
-Every field of `apps.retrieval.ranking.Weights` is a signal that is off at 0, but for the semantic
-weights, which mix the two searches.
+Each field of `apps.retrieval.ranking.Weights` is a signal that a weight of 0 disables, except for
+the semantic weights, which mix the two searches.
 """
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
@@ -24,31 +24,31 @@ SHARES = ("semantic_weight", "semantic_weight_of_name")
 
 
 def without_each(repositories: Sequence[Repository]) -> dict[str, list[Score]]:
-    """The scores without each signal, by its name. No weight changes which candidates there are,
-    so those of each question are gathered once."""
-    with patch("apps.retrieval.search.gather", _remembered()):
+    """The scores without each signal, by its name. Weights do not change the candidates, so those
+    of each question are gathered once."""
+    with patch("apps.retrieval.search.gather", _cached_gather()):
         return {
             name: judged(direct.system(weights), repositories)
             for name, weights in variants().items()
         }
 
 
-def _remembered() -> Callable[[Sequence["Root"], "EmbeddedQuery"], "Candidates"]:
+def _cached_gather() -> Callable[[Sequence["Root"], "EmbeddedQuery"], "Candidates"]:
     from apps.retrieval.gather import gather
 
-    known: dict[tuple[str, ...], Candidates] = {}
+    cached: dict[tuple[str, ...], Candidates] = {}
 
-    def remembered(roots: Sequence["Root"], query: "EmbeddedQuery") -> "Candidates":
+    def gather_cached(roots: Sequence["Root"], query: "EmbeddedQuery") -> "Candidates":
         key = (query.text, *(root.name for root in roots))
-        if key not in known:
-            known[key] = gather(roots, query)
-        return known[key]
+        if key not in cached:
+            cached[key] = gather(roots, query)
+        return cached[key]
 
-    return remembered
+    return gather_cached
 
 
 def variants() -> dict[str, dict[str, float]]:
-    """The weights to replace, by what is left out then."""
+    """The weights to replace, by the name of what they disable."""
     from apps.retrieval.ranking import Weights
 
     signals = [field.name for field in fields(Weights) if field.name not in SHARES]

@@ -1,4 +1,4 @@
-"""The product asked without HTTP, in this process: `search` itself."""
+"""Search in this process, without HTTP."""
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
 
@@ -24,21 +24,21 @@ LOAD_SECONDS = 300
 
 
 def ingest_all(repositories: Iterable[Repository], checkouts: Path, *, again: bool) -> None:
-    """Ingest the index root of each under its name; those ingested before only if `again`."""
+    """Ingest the index root of each under its name. Skips ingested ones unless `again`."""
     from apps.index import queries
 
-    known = {root.name for root in queries.published_roots()}
+    ingested_names = {root.name for root in queries.published_roots()}
     for repository in repositories:
-        if repository.name in known and not again:
+        if repository.name in ingested_names and not again:
             continue
         started = time.perf_counter()
         run = product.ingest(folder_of(repository, checkouts), repository.name)
-        took = time.perf_counter() - started
-        print(f"{run.name}: {run.chunks:,} chunks in {took:.1f} s", file=sys.stderr)
+        seconds = time.perf_counter() - started
+        print(f"{run.name}: {run.chunks:,} chunks in {seconds:.1f} s", file=sys.stderr)
 
 
-def hold_all(repositories: Iterable[Repository]) -> None:
-    """Have all in memory before any is scored, as in a server that has been asked for a while."""
+def load_all(repositories: Iterable[Repository]) -> None:
+    """Load all into the root cache, as in a server that has been in use."""
     from apps.retrieval.query import SearchQuery
     from apps.retrieval.root_cache import root_cache
     from apps.retrieval.search import search
@@ -55,7 +55,7 @@ def system(weights: Mapping[str, float] | None = None, mode: str = "hybrid") -> 
     from apps.retrieval.search import search
 
     in_force = override_settings(CONFIG=replace(config(), retrieval_mode=mode))
-    # No setting: only here may a signal be switched off.
+    # Weights are not settings. Only benchmarks replace them.
     weighted = partial(rank, weights=replace(Weights(), **(weights or {})))
 
     def ask(repository: Repository, question: Question) -> Sequence[Place]:

@@ -1,8 +1,8 @@
-"""NDCG@10 over what a search returned, as the set's own harness counts it, and its errors.
+"""NDCG@10 (Järvelin and Kekäläinen 2002) as the harness of the set computes it, and its errors.
 
-Every file that answers counts once, at the first place where it is found; the ideal has them all
-first. By file, the list is of distinct files; by chunk, it is what came back, and where the set
-names lines the chunk must overlap them.
+Each relevant file counts once, at its first rank; the ideal order has all of them first. By file,
+the list has distinct files. By chunk, it has the results themselves, and a chunk must overlap the
+lines of the target if it has lines.
 """
 
 import math
@@ -17,13 +17,12 @@ DEPTH = 10
 
 @dataclass(frozen=True)
 class Place:
-    """Where a result stands: its file in the repository, its lines if it has some, and how many
-    characters it costs whoever reads it."""
+    """The location of a result."""
 
-    path: str
-    start_line: int | None = None
-    end_line: int | None = None
-    chars: int = 0
+    path: str  # within the repository
+    start_line: int | None = None  # 1-based; None: the whole file
+    end_line: int | None = None  # included
+    chars: int = 0  # length of the text
 
 
 def by_file(places: Iterable[Place], targets: Sequence[Target]) -> float:
@@ -36,7 +35,8 @@ def by_chunk(places: Sequence[Place], targets: Sequence[Target]) -> float:
 
 
 def answers(place: Place, target: Target) -> bool:
-    """Whether a result is (of) the target: the same path, or one that ends with the target's."""
+    """Return True if a result is relevant: its path is or ends with that of the target, and its
+    lines overlap those of the target."""
     if place.path != target.path and not place.path.endswith(f"/{target.path}"):
         return False
     if target.start_line is None or place.start_line is None:
@@ -46,8 +46,8 @@ def answers(place: Place, target: Target) -> bool:
 
 
 def cost(places: Iterable[Place], targets: Sequence[Target]) -> tuple[int, bool]:
-    """Characters read from the top until every file that answers has come up, and whether all
-    have; where one never does, all that was returned."""
+    """Characters of the results up to the last relevant file, and True if all relevant files were
+    returned; otherwise the characters of all results, and False."""
     missing = {Target(target.path) for target in targets}
     chars = 0
     for place in places:
@@ -63,12 +63,12 @@ def _first(places: Sequence[Place], target: Target) -> int | None:
 
 
 def _ndcg(ranks: Sequence[int | None]) -> float:
-    """Of the place of each target, counted from 0. Two targets in one place gain once."""
-    gained = sum(_worth(rank) for rank in set(ranks) if rank is not None)
-    return gained / sum(_worth(rank) for rank in range(min(DEPTH, len(ranks))))
+    """NDCG of the ranks of the targets, from 0. Two targets at one rank gain once."""
+    gained = sum(_gain(rank) for rank in set(ranks) if rank is not None)
+    return gained / sum(_gain(rank) for rank in range(min(DEPTH, len(ranks))))
 
 
-def _worth(rank: int) -> float:
+def _gain(rank: int) -> float:
     return 1 / math.log2(rank + 2)
 
 
@@ -80,6 +80,6 @@ def difference(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, f
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The least value that `share` of all do not pass."""
+    """The smallest value that is at least as great as `share` of all values (nearest rank)."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]

@@ -1,4 +1,4 @@
-"""The judged set: repositories at their commits, questions, and the files that answer them."""
+"""The relevance judgements: repositories at commits, questions, and their relevant files."""
 
 import json
 import subprocess
@@ -64,11 +64,11 @@ def _repository(entry: dict[str, Any]) -> Repository:
         published=entry.get("published", {}),
         questions=tuple(
             Question(
-                asked["query"],
-                asked["category"],
-                tuple(Target(**target) for target in asked["relevant"] + asked["secondary"]),
+                query["query"],
+                query["category"],
+                tuple(Target(**target) for target in query["relevant"] + query["secondary"]),
             )
-            for asked in entry["queries"]
+            for query in entry["queries"]
         ),
     )
 

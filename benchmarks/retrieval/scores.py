@@ -1,4 +1,4 @@
-"""What a system reached, question by question, and the means of it."""
+"""The scores of a system for each question, and their means."""
 
 import json
 import time
@@ -12,24 +12,26 @@ from benchmarks.retrieval.metric import Place
 from benchmarks.retrieval.questions import Question, Repository
 
 Ask = Callable[[Repository, Question], Sequence[Place]]
-"""A system: what it returns for a question about a repository, best first."""
+"""A system: returns the results for a question about a repository, best first."""
 
 
 @dataclass(frozen=True)
 class Score:
+    """The result of one system for one question."""
+
     repository: str
     language: str
     question: str
     category: str
-    file: float
-    chunk: float
-    ms: float
-    chars: int
-    covered: bool
+    file: float  # NDCG@10 by file
+    chunk: float  # NDCG@10 by chunk
+    ms: float  # latency
+    chars: int  # characters to read, as in `metric.cost`
+    covered: bool  # all relevant files were returned
 
 
 def judged(ask: Ask, repositories: Iterable[Repository]) -> list[Score]:
-    """Every question asked once, in the order of the set."""
+    """The scores of a system for every question, in the order of the set."""
     return [
         _scored(ask, repository, question)
         for repository in repositories
@@ -68,7 +70,7 @@ def means_by(scores: Iterable[Score], field: str, measure: str = "file") -> dict
 
 
 def mean_of_languages(scores: Sequence[Score], measure: str = "file") -> float:
-    """The mean of the languages' means of their repositories' means: each language counts once."""
+    """The macro mean over languages of the macro mean over repositories."""
     languages = {score.repository: score.language for score in scores}
     groups: dict[str, list[float]] = {}
     for name, value in means_by(scores, "repository", measure).items():

@@ -1,4 +1,4 @@
-"""The product asked through HTTP, as its users do, in a server of its own process."""
+"""Search through HTTP, in a server in another process."""
 
 import json
 import sys
@@ -22,15 +22,16 @@ SEARCH = "/tools/vector-search"
 
 def ingest_all(client: httpx.Client, repositories: Iterable[Repository], checkouts: Path) -> None:
     """Ingest the index root of each under its name, unless that was done before."""
-    known = product.ingested(client)
+    ingested_names = product.ingested(client)
     for repository in repositories:
-        if repository.name not in known:
+        if repository.name not in ingested_names:
             started = time.perf_counter()
             folder = folder_of(repository, checkouts)
             counts = product.ingest_over_http(client, folder, repository.name)["counts"]
-            took = time.perf_counter() - started
+            seconds = time.perf_counter() - started
             print(
-                f"{repository.name}: {counts['chunks']:,} chunks in {took:.1f} s", file=sys.stderr
+                f"{repository.name}: {counts['chunks']:,} chunks in {seconds:.1f} s",
+                file=sys.stderr,
             )
 
 
@@ -64,15 +65,15 @@ def latencies(
         "all repositories": lambda text, repository: _timed(server, _asked(text, None)),
         "/health": lambda text, repository: _timed(server),
     }
-    taken: dict[str, list[float]] = {name: [] for name in calls}
-    asked = [(question.text, each.name) for each in repositories for question in each.questions]
-    for text, repository in asked * rounds:
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    queries = [(question.text, each.name) for each in repositories for question in each.questions]
+    for text, repository in queries * rounds:
         for name, call in calls.items():
             started = time.perf_counter()
             call(text, repository)
-            taken[name].append((time.perf_counter() - started) * 1000)
+            times[name].append((time.perf_counter() - started) * 1000)
     server.close()
-    return taken
+    return times
 
 
 def _timed(server: HTTPConnection, search: dict[str, Any] | None = None) -> None:

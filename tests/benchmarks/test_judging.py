@@ -1,4 +1,4 @@
-"""The judge end to end: a small set, its folder ingested for real, every question asked."""
+"""The benchmark end to end: a small set, its folder ingested, and every query searched."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -71,13 +71,13 @@ def test_search_is_scored_in_process(ingested: Repository) -> None:
     assert semantic.chars > len(FILES["src/parcel.py"])
 
 
-def test_what_was_ingested_is_not_ingested_again(ingested: Repository, folder: Path) -> None:
+def test_an_ingested_repository_is_not_ingested_again(ingested: Repository, folder: Path) -> None:
     direct.ingest_all([ingested], folder / "nowhere", again=False)
     with pytest.raises(SystemExit, match="not a folder"):
         direct.ingest_all([ingested], folder / "nowhere", again=True)
 
 
-def test_each_signal_is_switched_off_by_its_name(ingested: Repository) -> None:
+def test_each_signal_can_be_disabled_by_its_name(ingested: Repository) -> None:
     without = ablation.without_each([ingested])
     assert {"the vectors", "the words", "definition", "file_name", "test"} <= set(without)
     assert all(len(found) == len(ingested.questions) for found in without.values())
@@ -85,18 +85,18 @@ def test_each_signal_is_switched_off_by_its_name(ingested: Repository) -> None:
     assert len(tables.ablation(whole, without).splitlines()) == len(without) + 2
 
 
-def test_weights_may_be_replaced_for_a_question(ingested: Repository) -> None:
+def test_weights_can_be_replaced_for_a_query(ingested: Repository) -> None:
     """Once a name like the question's counts against a file, the one that answers comes last."""
     semantic, _ = scores.judged(direct.system({"file_name": -1_000.0}), [ingested])
     assert semantic.file == pytest.approx(0.631, abs=0.001)
 
 
-def test_plain_bm25_asks_the_same_chunks(ingested: Repository) -> None:
+def test_plain_bm25_searches_the_same_chunks(ingested: Repository) -> None:
     semantic, symbol = scores.judged(bm25.system(), [ingested])
     assert (semantic.file, symbol.file) == (1, pytest.approx(0.613, abs=0.001))
 
 
-def test_the_tables_tell_of_every_system(ingested: Repository) -> None:
+def test_the_tables_have_every_system(ingested: Repository) -> None:
     ours = scores.judged(direct.system(), [ingested])
     nothing = scores.judged(lambda repository, question: [], [ingested])
     systems = {"codeinfo": ours, "nothing": nothing, "ripgrep by keyword": ours}
@@ -108,10 +108,10 @@ def test_the_tables_tell_of_every_system(ingested: Repository) -> None:
     assert "100.0%" in tables.tokens(systems).splitlines()[-2]
 
 
-def test_scores_are_kept_and_read_again(repository: Repository, folder: Path) -> None:
-    kept = scores.judged(lambda repository, question: [], [repository])
-    scores.save(kept, folder / "kept.json")
-    assert scores.saved(folder / "kept.json") == kept
+def test_scores_are_written_and_read_back(repository: Repository, folder: Path) -> None:
+    results = scores.judged(lambda repository, question: [], [repository])
+    scores.save(results, folder / "results.json")
+    assert scores.saved(folder / "results.json") == results
 
 
 def test_each_language_counts_once() -> None:
@@ -123,7 +123,7 @@ def test_each_language_counts_once() -> None:
     assert scores.mean_of_languages(found) == pytest.approx(((0.5 + 1) / 2 + 0) / 2)
 
 
-def test_keywords_are_the_words_worth_searching_for() -> None:
+def test_keywords_leave_out_stopwords() -> None:
     assert grep.keywords("how is the TLS_config of a Client parsed") == [
         "TLS_config",
         "Client",

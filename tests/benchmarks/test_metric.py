@@ -22,21 +22,21 @@ def places(*paths: str) -> list[Place]:
     return [Place(path) for path in paths]
 
 
-def test_the_answer_first_is_all_there_is_to_gain() -> None:
+def test_the_answer_in_first_place_has_an_ndcg_of_one() -> None:
     assert by_file(places("a.py", "b.py"), [Target("a.py")]) == 1
 
 
-def test_a_later_place_gains_by_the_logarithm() -> None:
+def test_a_later_place_is_discounted_by_the_logarithm() -> None:
     assert by_file(places("b.py", "a.py"), [Target("a.py")]) == pytest.approx(SECOND)
 
 
-def test_what_is_beyond_the_tenth_place_gains_nothing() -> None:
+def test_places_beyond_the_tenth_gain_nothing() -> None:
     noise = [f"{n}.py" for n in range(10)]
     assert by_file(places(*noise[:9], "a.py"), [Target("a.py")]) > 0
     assert by_file(places(*noise, "a.py"), [Target("a.py")]) == 0
 
 
-def test_two_answers_are_measured_against_both_coming_first() -> None:
+def test_two_answers_are_normalised_by_the_ideal_order() -> None:
     found = by_file(places("a.py", "x.py", "b.py"), [Target("a.py"), Target("b.py")])
     assert found == pytest.approx((1 + 1 / 2) / (1 + SECOND))
 
@@ -67,7 +67,7 @@ def test_a_target_is_a_path_or_the_end_of_one(path: str, target: str, same: bool
     assert answers(Place(path), Target(target)) is same
 
 
-def test_reading_costs_what_came_up_to_the_last_file_that_answers() -> None:
+def test_the_reading_cost_ends_with_the_last_relevant_file() -> None:
     found = [Place("x.py", chars=5), Place("a.py", chars=7), Place("b.py", chars=11)]
     assert cost(found, [Target("a.py")]) == (12, True)
     assert cost(found, [Target("b.py"), Target("a.py")]) == (23, True)

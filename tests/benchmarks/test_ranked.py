@@ -16,13 +16,13 @@ TEXTS = [
 ]
 
 
-def test_words_score_what_has_them_and_nothing_else(tmp_path: Path) -> None:
+def test_only_texts_with_query_words_have_a_score(tmp_path: Path) -> None:
     scores = Words(TEXTS, tmp_path).scores("weigh the parcel")
     assert scores.argmax() == 0
     assert [bool(score) for score in scores] == [True, True, False, False, False]
 
 
-def test_the_ranking_joins_both_sides_and_keeps_two_of_a_file(tmp_path: Path) -> None:
+def test_the_ranking_mixes_both_scores_and_limits_files_to_two(tmp_path: Path) -> None:
     near = np.array([0.1, 0.0, 0.5, 0.6, 0.7])
     scores = ranked(Words(TEXTS, tmp_path), lambda question: near)("weigh a parcel")
     order = np.argsort(-scores, kind="stable")

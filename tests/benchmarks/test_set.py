@@ -16,7 +16,7 @@ ALL = [*DEVELOPMENT, *HELD_OUT]
     [(DEVELOPMENT, 482, 19), (HELD_OUT, 153, 12)],
     ids=["development", "held out"],
 )
-def test_a_set_asks_of_many_languages(
+def test_a_set_covers_many_languages(
     repositories: list[Repository], questions: int, languages: int
 ) -> None:
     assert len(repositories) == len({repository.name for repository in repositories})
@@ -24,9 +24,9 @@ def test_a_set_asks_of_many_languages(
     assert len({repository.language for repository in repositories}) == languages
 
 
-def test_what_is_held_out_is_not_in_the_other_set() -> None:
-    seen = {repository.repository for repository in DEVELOPMENT}
-    assert seen.isdisjoint(repository.repository for repository in HELD_OUT)
+def test_the_held_out_set_is_disjoint() -> None:
+    development = {repository.repository for repository in DEVELOPMENT}
+    assert development.isdisjoint(repository.repository for repository in HELD_OUT)
 
 
 @pytest.mark.parametrize("repository", ALL, ids=lambda repository: repository.name)
@@ -47,7 +47,7 @@ def test_every_question_has_a_category_and_answers(repository: Repository) -> No
             assert target.path and 1 <= start <= (target.end_line or start)
 
 
-def test_the_licence_of_the_development_set_stands_beside_it() -> None:
+def test_the_development_set_has_its_licence() -> None:
     notice = SET.with_name("retrieval_set.LICENSE.txt").read_text()
     assert "Permission is hereby granted, free of charge" in notice
 

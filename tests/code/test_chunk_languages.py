@@ -12,7 +12,7 @@ from tests.code.language_samples import SAMPLES, Sample
 
 @pytest.fixture(scope="module")
 def tight() -> Iterator[Chunker]:
-    """Chunks of a line or two, so that a definition is told from its neighbours."""
+    """Chunks of a line or two, so that a definition is distinguished from its neighbours."""
     with Chunker(parse_seconds=10, max_chars=60) as chunker:
         yield chunker
 
@@ -46,7 +46,7 @@ PADDING = "    # this line is here to make the thing longer than two hundred cha
 
 
 @pytest.mark.door
-def test_a_definition_is_one_chunk_with_what_stands_right_above_it() -> None:
+def test_a_definition_is_one_chunk_with_its_leading_comment() -> None:
     source = (
         f"import os\n\n\ndef first():\n{PADDING}    return 1\n\n\n"
         "# What it is for,\n# in two lines.\n@cached\n@named('x')\n"
@@ -72,7 +72,7 @@ def test_a_definition_is_one_chunk_with_what_stands_right_above_it() -> None:
 
 
 @pytest.mark.door
-def test_fragments_join_a_neighbour_and_small_files_stay_whole() -> None:
+def test_small_ranges_are_merged_and_small_files_stay_whole() -> None:
     methods = "".join(f"    def m{i}(self):\n        return {i}\n\n" for i in range(60))
     with Chunker(parse_seconds=10) as chunker:
         small, large = chunker.chunk_many(
@@ -87,7 +87,7 @@ def test_fragments_join_a_neighbour_and_small_files_stay_whole() -> None:
 
 
 @pytest.mark.door
-def test_a_long_function_is_cut_between_statements_into_even_parts() -> None:
+def test_a_long_function_is_split_between_statements_into_even_parts() -> None:
     body = "".join(f"    if value == {i}:\n        result.append(value + {i})\n" for i in range(60))
     with Chunker(parse_seconds=10) as chunker:
         chunks = chunker.chunk("a.py", f"def long(value):\n{body}".encode()).chunks
@@ -98,7 +98,7 @@ def test_a_long_function_is_cut_between_statements_into_even_parts() -> None:
     assert min(sizes) > max(sizes) / 2
 
 
-def test_a_script_is_known_by_its_first_line() -> None:
+def test_the_first_line_of_a_script_gives_its_language() -> None:
     assert language_of("bin/run", b"#!/usr/bin/env python3.12\n").name == "python"
     assert language_of("bin/run", b"#!/bin/sh -e\n").name == "bash"
     assert language_of("bin/run", b"plain").name == "text"
@@ -117,7 +117,7 @@ def test_a_script_is_known_by_its_first_line() -> None:
         ("x.tar.gz", "text"),
     ],
 )
-def test_a_language_is_known_by_extension_or_whole_name(path: str, language: str) -> None:
+def test_an_extension_or_file_name_gives_the_language(path: str, language: str) -> None:
     assert language_of(path).name == language
 
 

@@ -79,7 +79,9 @@ def test_chunks_of_installed_files_are_the_lines_they_name(
 
 @pytest.mark.door
 @pytest.mark.parametrize("extension", ["py", "js", "md", "html", "json", "css", "rst"])
-def test_so_are_chunks_of_sixty_characters(narrow: Chunker, extension: str) -> None:
+def test_chunks_of_sixty_characters_are_the_lines_they_name(
+    narrow: Chunker, extension: str
+) -> None:
     items = [(path.name, path.read_bytes()) for path in sample(extension)[:4]]
     assert items
     for file, (_, data) in zip(narrow.chunk_many(items), items, strict=True):
@@ -137,14 +139,14 @@ NAMES = st.sampled_from(
 
 @settings(max_examples=150, deadline=None)
 @given(name=NAMES, text=TEXTS)
-def test_any_text_whatever_it_pretends_to_be(narrow: Chunker, name: str, text: str) -> None:
+def test_any_text_is_chunked_in_any_language(narrow: Chunker, name: str, text: str) -> None:
     data = text.encode("utf-8", "replace")
     check(narrow.chunk(name, data), data, 60)
 
 
 @settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=400))
-def test_any_bytes(narrow: Chunker, data: bytes) -> None:
+def test_any_bytes_are_chunked(narrow: Chunker, data: bytes) -> None:
     check(narrow.chunk("a.py", data), data, 60)
 
 
@@ -203,7 +205,7 @@ def test_a_line_too_long_for_one_chunk_is_split_and_keeps_its_number(chunker: Ch
     ],
     ids=["statements", "functions", "deep json", "deep js", "deep sum", "long text", "garbage"],
 )
-def test_huge_and_deep_files_are_cut_like_any_other(chunker: Chunker, name: str, text: str) -> None:
+def test_huge_and_deep_files_are_chunked(chunker: Chunker, name: str, text: str) -> None:
     data = text.encode()
     file = chunker.chunk(name, data)
     check(file, data, MAX_CHARS)

@@ -30,7 +30,7 @@ from apps.code import paths
         ("tests/data/input.json", {"test", "data"}),
     ],
 )
-def test_kinds_are_told_by_folder_name_and_suffix(path: str, kinds: set[str]) -> None:
+def test_folder_name_and_suffix_give_the_kinds(path: str, kinds: set[str]) -> None:
     assert paths.kinds(path) == kinds
 
 
@@ -47,11 +47,11 @@ def test_kinds_are_told_by_folder_name_and_suffix(path: str, kinds: set[str]) ->
         (".env", ".env"),
     ],
 )
-def test_a_file_that_stands_for_its_folder_bears_its_name(path: str, name: str) -> None:
+def test_an_index_file_has_the_name_of_its_folder(path: str, name: str) -> None:
     assert paths.descriptive_name(path) == name
 
 
-def test_a_declaration_is_known_by_the_sibling_that_defines() -> None:
+def test_a_declaration_file_has_a_sibling_that_defines() -> None:
     beside = {"lib/mime.h", "lib/mime.c", "lib/only.h", "web/api.d.ts", "web/api.js", "a/core.py"}
     assert paths.declarations_beside(beside) == {"lib/mime.h", "web/api.d.ts"}
 
@@ -69,12 +69,12 @@ def test_versions_compare_as_numbers_and_may_be_file_names() -> None:
     assert paths.superseded({"m/v9.sql", "m/v10.sql"}, "users") == {"m/v9.sql"}
 
 
-def test_a_version_that_the_question_names_is_not_superseded() -> None:
+def test_a_version_that_the_query_names_is_not_superseded() -> None:
     files = {"api/v1/users.go", "api/v2/users.go"}
     assert paths.superseded(files, "users in the V1 api") == set()
 
 
-def test_only_index_files_are_taken_for_such() -> None:
+def test_only_index_files_are_recognised_as_such() -> None:
     assert [paths.is_index(p) for p in ("a/__init__.py", "index.ts", "mod.rs", "a/model.rs")] == [
         True, True, True, False,
     ]  # fmt: skip

@@ -83,13 +83,13 @@ def symbols(chunker: Chunker, path: str, source: str) -> tuple[Symbol, ...]:
 
 
 @pytest.mark.parametrize("path", KINDS)
-def test_each_name_bears_its_kind_and_path(chunker: Chunker, path: str) -> None:
+def test_each_name_has_its_kind_and_path(chunker: Chunker, path: str) -> None:
     found = symbols(chunker, path, SOURCES[path])
     assert ", ".join(f"{each.kind} {each.path}" for each in found) == KINDS[path]
     assert all(each.path.endswith(each.name) for each in found)
 
 
-def test_lines_span_the_whole_declaration_and_the_signature_is_its_head(chunker: Chunker) -> None:
+def test_lines_span_the_declaration_and_the_signature_precedes_the_body(chunker: Chunker) -> None:
     table = "TABLE = {\n    1: 2,\n}\n"
     source = f"import os\n\n{table}\n\nclass A:\n    def b(self, c: int):\n        pass\n"
     assert symbols(chunker, "a.py", source) == (
@@ -99,14 +99,14 @@ def test_lines_span_the_whole_declaration_and_the_signature_is_its_head(chunker:
     )
 
 
-def test_the_equations_of_a_function_are_one_definition_with_its_type(chunker: Chunker) -> None:
+def test_equations_of_a_function_and_its_type_are_one_definition(chunker: Chunker) -> None:
     source = "price :: Int -> String\nprice 0 = x\nprice n = y\n"
     assert symbols(chunker, "a.hs", source) == (
         Symbol("price", "price", "function", 1, 3, "price :: Int -> String"),
     )
 
 
-def test_overloads_are_definitions_of_their_own(chunker: Chunker) -> None:
+def test_overloads_are_separate_definitions(chunker: Chunker) -> None:
     source = "class A {\n  int get(int a) { return a; }\n  int get(String a) { return 0; }\n}\n"
     found = symbols(chunker, "A.java", source)
     assert [(each.path, each.start_line) for each in found] == [
@@ -116,10 +116,10 @@ def test_overloads_are_definitions_of_their_own(chunker: Chunker) -> None:
     ]
 
 
-def test_a_file_gives_no_more_than_its_share(chunker: Chunker) -> None:
+def test_the_declarations_of_a_file_are_limited(chunker: Chunker) -> None:
     source = "".join(f"#define M{i} {i}\n" for i in range(MAX_DECLARATIONS + 5))
     assert len(symbols(chunker, "a.h", source)) == MAX_DECLARATIONS
 
 
-def test_prose_declares_nothing(chunker: Chunker) -> None:
+def test_prose_has_no_declarations(chunker: Chunker) -> None:
     assert symbols(chunker, "a.txt", "class Shop\ndef price\n") == ()

@@ -38,9 +38,9 @@ def vector(fields: Sequence[str], scales: Sequence[float], weight: str) -> NDArr
     total = np.zeros(tables["vectors"].shape[1])
     for text, scale in zip(fields, scales, strict=True):
         for word, count in Counter(stems(text)).items():
-            told = rows(word)
-            for row in told:
-                amount = scale * math.log(1 + count) / len(told) * tables[weight][row]
+            word_rows = rows(word)
+            for row in word_rows:
+                amount = scale * math.log(1 + count) / len(word_rows) * tables[weight][row]
                 total += amount * tables["scale"][row] * tables["vectors"][row]
     length = float(np.linalg.norm(total))
     return total / length if length else total

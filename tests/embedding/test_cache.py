@@ -1,4 +1,4 @@
-"""Vectors of an embedding server are kept, and no text is sent to it twice."""
+"""Vectors of an embedding server are cached, and no text is sent twice."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -40,8 +40,8 @@ def embed(*bodies: str) -> list[list[float]]:
     return rows
 
 
-def asked(server: EmbeddingsServer) -> list[str]:
-    """The bodies that the server was sent since this was asked last, sorted."""
+def new_bodies(server: EmbeddingsServer) -> list[str]:
+    """The texts that the server received since the last call, sorted."""
     texts = [text for text in chain(*server.texts()) if text != PROBE.joined()]
     server.requests.clear()
     return sorted(text.partition("\n")[2] for text in texts)
@@ -51,53 +51,53 @@ def right(*bodies: str) -> list[list[float]]:
     return [vector_of(f"a.py\n{body}") for body in bodies]
 
 
-def test_only_what_is_new_is_sent_and_each_text_has_its_own_vector(
+def test_only_new_texts_are_sent_and_each_gets_its_vector(
     server: EmbeddingsServer,
 ) -> None:
     assert embed("one", "two", "three") == right("one", "two", "three")
-    assert asked(server) == ["one", "three", "two"]
+    assert new_bodies(server) == ["one", "three", "two"]
     assert embed("two", "four", "one", "five") == right("two", "four", "one", "five")
-    assert asked(server) == ["five", "four"]
+    assert new_bodies(server) == ["five", "four"]
     assert embed("five", "one") == right("five", "one")
-    assert asked(server) == []
+    assert new_bodies(server) == []
 
 
-def test_the_same_text_twice_in_one_run_is_right_in_both_places(server: EmbeddingsServer) -> None:
+def test_a_repeated_text_gets_its_vector_in_both_places(server: EmbeddingsServer) -> None:
     assert embed("one", "two", "one") == right("one", "two", "one")
     assert embed("one", "one") == right("one", "one")
 
 
-def test_nothing_is_embedded_of_nothing(server: EmbeddingsServer) -> None:
+def test_no_texts_are_not_sent(server: EmbeddingsServer) -> None:
     assert embed() == []
 
 
 def test_a_text_at_another_path_is_another_text(server: EmbeddingsServer) -> None:
     embed("one")
     get_embedder(MODEL).embed_documents([EmbeddingText("one", path="b.py")])
-    assert asked(server) == ["one", "one"]
+    assert new_bodies(server) == ["one", "one"]
 
 
-def test_models_know_nothing_of_each_other(server: EmbeddingsServer) -> None:
+def test_models_do_not_share_vectors(server: EmbeddingsServer) -> None:
     embed("one")
     get_embedder("openai:other").embed_documents([EmbeddingText("one", path="a.py")])
-    assert asked(server) == ["one", "one"]
+    assert new_bodies(server) == ["one", "one"]
 
 
 @pytest.mark.parametrize("numbers", [8, 5])
-def test_where_the_name_stands_for_another_model_by_now_all_is_asked_anew(
+def test_a_changed_model_of_the_same_name_clears_the_cache(
     server: EmbeddingsServer, numbers: int
 ) -> None:
     embed("one", "two")
-    asked(server)
+    new_bodies(server)
     server.vector_of = lambda text: vector_of(text[::-1] + "\0" * 99)[:numbers]
     other = [server.vector_of(f"a.py\n{body}") for body in ("one", "two", "three")]
     assert embed("one", "two", "three") == other
-    assert asked(server) == ["one", "three", "two"]
+    assert new_bodies(server) == ["one", "three", "two"]
     assert embed("one", "two") == other[:2]
-    assert asked(server) == []
+    assert new_bodies(server) == []
 
 
-def test_rounding_makes_no_other_model(server: EmbeddingsServer) -> None:
+def test_rounding_does_not_clear_the_cache(server: EmbeddingsServer) -> None:
     first = embed("one")
     server.vector_of = lambda text: [number + 1e-6 for number in vector_of(text)]
     assert embed("one") == first
@@ -107,31 +107,31 @@ def test_a_second_checkout_is_not_embedded_again(
     server: EmbeddingsServer, tmp_path: Path, db: None
 ) -> None:
     first = run_ingest(write_files(tmp_path / "here", SAMPLE), model=MODEL)
-    assert first.state == "completed" and len(asked(server)) == first.embedded > 0
+    assert first.state == "completed" and len(new_bodies(server)) == first.embedded > 0
     second = run_ingest(write_files(tmp_path / "there", SAMPLE), model=MODEL)
     assert (second.state, second.embedded) == ("completed", first.embedded)
-    assert asked(server) == []
+    assert new_bodies(server) == []
 
 
-def test_a_broken_file_is_made_anew(server: EmbeddingsServer, tmp_path: Path) -> None:
+def test_a_broken_file_is_replaced(server: EmbeddingsServer, tmp_path: Path) -> None:
     (tmp_path / "data" / FILE).write_bytes(b"not a database, whatever its name says" * 99)
     assert embed("one") == right("one")
     assert embed("one", "two") == right("one", "two")
-    asked(server)
+    new_bodies(server)
     assert embed("one", "two") == right("one", "two")
-    assert asked(server) == []
+    assert new_bodies(server) == []
 
 
-def test_what_cannot_be_written_is_embedded_all_the_same(
+def test_a_failed_write_does_not_fail_the_call(
     server: EmbeddingsServer, tmp_path: Path, configure: Callable[..., None]
 ) -> None:
     (tmp_path / "file").touch()
     configure(data_dir=tmp_path / "file" / "below")
     assert embed("one") == embed("one") == right("one")
-    assert asked(server) == ["one", "one"]
+    assert new_bodies(server) == ["one", "one"]
 
 
-def test_nobody_waits_for_long_for_a_file_that_another_writes(
+def test_a_locked_file_delays_a_call_only_briefly(
     server: EmbeddingsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embed("one")
@@ -142,16 +142,16 @@ def test_nobody_waits_for_long_for_a_file_that_another_writes(
         other.execute("ROLLBACK")
 
 
-def test_without_megabytes_nothing_is_kept(
+def test_a_limit_of_zero_disables_the_cache(
     server: EmbeddingsServer, tmp_path: Path, configure: Callable[..., None]
 ) -> None:
     configure(embedding_cache_mb=0)
     assert embed("one") == embed("one")
-    assert asked(server) == ["one", "one"]
+    assert new_bodies(server) == ["one", "one"]
     assert not (tmp_path / "data" / FILE).exists()
 
 
-def test_a_full_file_loses_what_was_unused_for_longest(
+def test_a_full_file_loses_the_least_recently_used_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     day = 1

@@ -49,11 +49,11 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-def test_a_reply_that_cannot_be_taken_is_said_so(reply: str, configure: Turn) -> None:
+def test_an_invalid_reply_is_reported(reply: str, configure: Turn) -> None:
     assert refusal(configure, RawStandIn(REPLIES[reply])).code == "EMBEDDER_UNAVAILABLE"
 
 
-def test_a_reply_past_its_limit_is_not_collected(configure: Turn) -> None:
+def test_a_reply_beyond_the_size_limit_is_not_read(configure: Turn) -> None:
     configure(max_reply_bytes=100_000)
     answer = RawStandIn(http(b"["), b" " * 65_536, 16_000)
     error = refusal(configure, answer)
@@ -61,7 +61,7 @@ def test_a_reply_past_its_limit_is_not_collected(configure: Turn) -> None:
     assert answer.sent < 50_000_000
 
 
-def test_a_reply_is_no_longer_than_vectors_of_its_texts_can_be(configure: Turn) -> None:
+def test_the_size_limit_depends_on_the_number_of_texts(configure: Turn) -> None:
     answer = RawStandIn(http(b"["), b" " * 65_536, 16_000)
     assert "more than" in refusal(configure, answer).message
     assert answer.sent < 50_000_000
@@ -74,9 +74,7 @@ def test_a_compressed_reply_is_refused_before_it_is_unpacked(configure: Turn) ->
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
-def test_a_reply_that_comes_drop_by_drop_is_given_up(
-    configure: Turn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_reply_times_out(configure: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "FOR_DOCUMENTS", server.Patience(server.FOR_QUERY.timeout, 1, 0.5))
     error = refusal(configure, RawStandIn(http(b"["), b" ", 600, drips=0.1))
     assert "did not answer in time" in error.message
@@ -98,14 +96,14 @@ def test_cookies_of_a_server_are_not_kept(configure: Turn) -> None:
     ids=["nested", "a long number", "long"],
 )
 @pytest.mark.django_db
-def test_a_list_that_cannot_be_taken_offers_nothing(body: bytes, configure: Turn) -> None:
+def test_an_invalid_model_list_offers_no_models(body: bytes, configure: Turn) -> None:
     with RawStandIn(http(body)) as running:
         configure(embedding_base_url=running.url)
         assert [model.id for model in available_models() if model.id.startswith("openai:")] == []
 
 
 @pytest.mark.django_db
-def test_models_that_no_page_could_name_are_left_out(configure: Turn) -> None:
+def test_unusable_model_ids_are_left_out(configure: Turn) -> None:
     ids = ["good", "x" * 300, "half \ud800", "nul \0", *(f"m{n}" for n in range(5_000))]
     with RawStandIn(http(json.dumps({"data": [{"id": id} for id in ids]}).encode())) as running:
         configure(embedding_base_url=running.url)

@@ -1,4 +1,4 @@
-"""LM Studio's embedding models: listed over its SDK, asked over REST, in whole batches."""
+"""LM Studio's embedding models: listed over its SDK, used over REST in batches."""
 
 from collections.abc import Callable, Iterator
 
@@ -29,7 +29,7 @@ def server(configure: Callable[..., None]) -> Iterator[LMStudioStandIn]:
         yield running
 
 
-def test_its_embedding_models_follow_and_no_others(server: LMStudioStandIn) -> None:
+def test_only_its_embedding_models_are_listed(server: LMStudioStandIn) -> None:
     server.models = [llm("chatter"), embedder(EMBEDDER), {"type": "embedding", "modelKey": "odd"}]
     first, second, third = available_models()
     assert [first.id, second.id, third.id] == [MODEL_ID, FULL, "lmstudio:odd"]
@@ -37,11 +37,11 @@ def test_its_embedding_models_follow_and_no_others(server: LMStudioStandIn) -> N
     assert second.display_name == f"{EMBEDDER} (LM Studio)"
 
 
-def test_an_lm_studio_that_is_away_leaves_the_others(configure: Callable[..., None]) -> None:
+def test_without_lm_studio_other_models_are_listed(configure: Callable[..., None]) -> None:
     assert [model.id for model in available_models()] == [MODEL_ID]
 
 
-def test_texts_go_out_in_batches_and_the_token_with_them(
+def test_texts_are_sent_in_batches_with_the_token(
     server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     server.token = TOKEN
@@ -57,7 +57,7 @@ def test_texts_go_out_in_batches_and_the_token_with_them(
     assert {body["model"] for body in bodies} == {EMBEDDER}
 
 
-def test_the_saved_address_is_the_one_that_embeds(
+def test_the_saved_address_is_used_for_embedding(
     server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     configure(lmstudio_base_url="http://127.0.0.1:9")
@@ -65,20 +65,20 @@ def test_the_saved_address_is_the_one_that_embeds(
     assert get_embedder(FULL).embed_query("x").shape == (DIMENSION,)
 
 
-def test_a_refused_token_is_told_with_its_own_name(server: LMStudioStandIn) -> None:
+def test_a_refused_token_names_its_setting(server: LMStudioStandIn) -> None:
     server.token = TOKEN
     with pytest.raises(Unavailable, match="Check CODEINFO_LMSTUDIO_API_TOKEN"):
         get_embedder(FULL).embed_query("x")
 
 
-def test_a_server_that_is_gone_is_unavailable(configure: Callable[..., None]) -> None:
+def test_an_unreachable_server_is_unavailable(configure: Callable[..., None]) -> None:
     configure(lmstudio_base_url=f"http://127.0.0.1:{free_ports(1)}")
     with pytest.raises(Unavailable, match="is away") as caught:
         get_embedder(FULL).embed_query("x")
     assert caught.value.code == "EMBEDDER_UNAVAILABLE"
 
 
-def test_a_name_that_leads_to_a_metadata_service_is_not_asked(
+def test_a_name_of_a_metadata_service_is_not_connected_to(
     configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(lmstudio_base_url="http://models.example:1234")
@@ -88,7 +88,7 @@ def test_a_name_that_leads_to_a_metadata_service_is_not_asked(
         get_embedder(FULL)
 
 
-def test_a_bare_id_is_answered_in_full_unless_two_offer_it(
+def test_an_id_without_a_prefix_is_resolved_unless_two_servers_have_it(
     server: LMStudioStandIn, configure: Callable[..., None]
 ) -> None:
     assert resolve(EMBEDDER) == FULL

@@ -34,7 +34,7 @@ def test_the_built_in_model_needs_no_server() -> None:
     assert get_embedder(DEFAULT_MODEL) is get_embedder(DEFAULT_MODEL)
 
 
-def test_the_servers_embedding_models_follow(server: EmbeddingsServer) -> None:
+def test_embedding_models_of_the_server_are_listed(server: EmbeddingsServer) -> None:
     server.models = [
         {"id": "chatter"},
         {"id": "nomic-embed-text", "max_model_len": 2048},
@@ -45,7 +45,7 @@ def test_the_servers_embedding_models_follow(server: EmbeddingsServer) -> None:
     assert available_models()[1].display_name == "nomic-embed-text"
 
 
-def test_all_are_offered_where_none_says_that_it_embeds(server: EmbeddingsServer) -> None:
+def test_all_models_are_listed_if_none_is_marked_as_embedding(server: EmbeddingsServer) -> None:
     server.models = [{"id": "bge-m3"}, {"id": "gte"}]
     assert ids() == [MODEL_ID, "openai:bge-m3", "openai:gte"]
 
@@ -58,7 +58,9 @@ def test_a_failing_server_leaves_the_built_in_model(server: EmbeddingsServer, re
     assert ids() == [MODEL_ID]
 
 
-def test_the_chat_server_stands_in_with_its_key(server: EmbeddingsServer, configure: Turn) -> None:
+def test_the_chat_server_is_the_default_with_its_key(
+    server: EmbeddingsServer, configure: Turn
+) -> None:
     configure(embedding_base_url="", openai_base_url=server.url, openai_api_key="sesame")
     assert ids() == [MODEL_ID, "openai:text-embedding-small"]
     assert server.requests[0].headers["Authorization"] == "Bearer sesame"
@@ -72,7 +74,7 @@ def test_the_chat_servers_key_goes_to_no_other_server(
     assert "Authorization" not in server.requests[0].headers
 
 
-def test_a_bare_id_is_answered_in_full(server: EmbeddingsServer) -> None:
+def test_an_id_without_a_prefix_is_resolved(server: EmbeddingsServer) -> None:
     assert resolve("text-embedding-small") == "openai:text-embedding-small"
     assert resolve("openai:not-listed") == "openai:not-listed"
 

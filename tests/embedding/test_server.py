@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible server embeds; whatever it does wrong is told in words."""
+"""Embedding with OpenAI-compatible servers, and errors for their failures."""
 
 import json
 import threading
@@ -63,14 +63,14 @@ def test_the_server_reads_path_and_symbol_before_the_body(server: EmbeddingsServ
     assert server.texts() == [["src/a.py A.one\nreturn 1"]]
 
 
-def test_a_question_goes_out_as_it_is(server: EmbeddingsServer) -> None:
+def test_a_query_is_sent_unchanged(server: EmbeddingsServer) -> None:
     assert model().embed_query("where is x?").tolist() == vector_of("where is x?")
     request = server.requests[0]
     assert request.body == {"model": "text-embedding-small", "input": ["where is x?"]}
     assert request.headers["Authorization"] == "Bearer sesame"
 
 
-def test_as_many_requests_are_in_flight_as_the_knob_says(
+def test_concurrent_requests_are_limited_by_the_setting(
     server: EmbeddingsServer, configure: Turn
 ) -> None:
     configure(embedding_batch=1, embedding_concurrency=3)
@@ -84,7 +84,7 @@ def test_as_many_requests_are_in_flight_as_the_knob_says(
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_passing_refusal_is_tried_again_after_a_growing_pause(
+def test_a_temporary_failure_is_retried_with_backoff(
     server: EmbeddingsServer, pauses: list[float], status: int
 ) -> None:
     embedder = model()
@@ -97,7 +97,7 @@ def test_a_passing_refusal_is_tried_again_after_a_growing_pause(
     assert pauses[0] >= 0.3
 
 
-def test_tries_come_to_an_end(server: EmbeddingsServer, pauses: list[float]) -> None:
+def test_the_number_of_tries_is_limited(server: EmbeddingsServer, pauses: list[float]) -> None:
     embedder = model()
     assert embedder.max_tokens
     server.script += [Reply(503, {"error": {"message": "model is loading"}})] * 20
@@ -107,13 +107,13 @@ def test_tries_come_to_an_end(server: EmbeddingsServer, pauses: list[float]) -> 
     assert len(server.texts()) == 5
 
 
-def test_the_server_says_when_to_come_again(server: EmbeddingsServer, pauses: list[float]) -> None:
+def test_retry_after_is_respected(server: EmbeddingsServer, pauses: list[float]) -> None:
     server.script.append(Reply(429, {}, {"Retry-After": "7"}))
     model().embed_query("x")
     assert pauses == [7.0]
 
 
-def test_a_server_that_wants_an_hour_is_given_up(
+def test_a_long_retry_after_is_not_waited_for(
     server: EmbeddingsServer, pauses: list[float]
 ) -> None:
     server.script.append(Reply(429, {}, {"Retry-After": "3600"}))
@@ -122,7 +122,7 @@ def test_a_server_that_wants_an_hour_is_given_up(
     assert pauses == []
 
 
-def test_retry_after_may_be_a_date_or_nonsense() -> None:
+def test_retry_after_may_be_a_date_or_invalid() -> None:
     in_a_minute = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
     assert 50 < (retry.seconds(in_a_minute) or 0) <= 60
     assert retry.seconds("Wed, 01 Jan 2020 00:00:00 GMT") == 0
@@ -149,9 +149,7 @@ WRONG_ANSWERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("answer", WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
-def test_an_answer_that_is_no_set_of_vectors_is_refused(
-    server: EmbeddingsServer, answer: Any
-) -> None:
+def test_a_reply_without_valid_vectors_is_refused(server: EmbeddingsServer, answer: Any) -> None:
     embedder = model()
     assert embedder.max_tokens
     server.script.append(Reply(200, answer))
@@ -160,7 +158,7 @@ def test_an_answer_that_is_no_set_of_vectors_is_refused(
     assert caught.value.code == "EMBEDDER_UNAVAILABLE"
 
 
-def test_vectors_do_not_change_their_dimension(server: EmbeddingsServer) -> None:
+def test_a_changed_dimension_is_refused(server: EmbeddingsServer) -> None:
     embedder = model()
     embedder.embed_query("first")
     server.script.append(Reply(200, {"data": [{"index": 0, "embedding": [1.0, 2.0]}]}))
@@ -201,7 +199,7 @@ def test_a_model_that_the_server_lacks_has_its_own_code(
     assert not caught.value.retryable
 
 
-def test_an_address_without_embeddings_is_told_from_a_missing_model(
+def test_a_wrong_path_is_distinguished_from_a_missing_model(
     server: EmbeddingsServer,
 ) -> None:
     server.script.append(Reply(404, b"<h1>Not Found</h1>"))
@@ -218,7 +216,7 @@ def test_a_redirect_is_not_followed(server: EmbeddingsServer) -> None:
         assert elsewhere.requests == []
 
 
-def test_a_server_that_is_away_is_named(configure: Turn, pauses: list[float]) -> None:
+def test_an_unreachable_server_is_named(configure: Turn, pauses: list[float]) -> None:
     with EmbeddingsServer() as server:
         address = server.url
     configure(embedding_base_url=address)
@@ -230,16 +228,16 @@ def test_a_server_that_is_away_is_named(configure: Turn, pauses: list[float]) ->
 def test_closing_ends_calls_in_flight(server: EmbeddingsServer) -> None:
     embedder = model()
     assert embedder.max_tokens
-    asked, answer = threading.Event(), threading.Event()
+    received, answer = threading.Event(), threading.Event()
 
     def hold() -> None:
-        asked.set()
+        received.set()
         answer.wait(30)
 
     server.before_answer = hold
     with ThreadPoolExecutor() as pool:
         call = pool.submit(embedder.embed_documents, texts(100))
-        assert asked.wait(30)
+        assert received.wait(30)
         embedder.close()
         with pytest.raises(Unavailable, match="closed"):
             call.result(30)
@@ -249,7 +247,9 @@ def test_closing_ends_calls_in_flight(server: EmbeddingsServer) -> None:
         embedder.embed_query("x")
 
 
-def test_closing_ends_a_pause(server: EmbeddingsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_ends_a_retry_pause(
+    server: EmbeddingsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     embedder = model()
     waiting = threading.Event()
     sleep = retry.asyncio.sleep
@@ -268,7 +268,7 @@ def test_closing_ends_a_pause(server: EmbeddingsServer, monkeypatch: pytest.Monk
             call.result(30)
 
 
-def test_closing_one_leaves_another_alone(server: EmbeddingsServer) -> None:
+def test_closing_one_embedder_does_not_affect_another(server: EmbeddingsServer) -> None:
     first, second = model(), model()
     first.close()
     assert second.embed_query("x").shape == (8,)
@@ -283,14 +283,14 @@ def test_closing_one_leaves_another_alone(server: EmbeddingsServer) -> None:
         {"meta": {"n_ctx": 512}},
     ],
 )
-def test_the_limit_is_what_the_server_tells_less_the_margin(
+def test_the_token_limit_is_the_servers_less_the_margin(
     server: EmbeddingsServer, entry: dict[str, Any]
 ) -> None:
     server.models = [{"id": "text-embedding-small", **entry}]
     assert model().max_tokens == 435
 
 
-def test_the_limit_of_a_silent_server_is_the_knob_less_the_margin(
+def test_the_default_token_limit_is_the_setting_less_the_margin(
     server: EmbeddingsServer, configure: Turn
 ) -> None:
     configure(ingest_fallback_tokens=1_000)
@@ -299,14 +299,14 @@ def test_the_limit_of_a_silent_server_is_the_knob_less_the_margin(
     assert model().max_tokens == 850
 
 
-def test_a_text_that_would_be_cut_is_refused(server: EmbeddingsServer) -> None:
+def test_a_text_longer_than_the_limit_is_refused(server: EmbeddingsServer) -> None:
     server.models = [{"id": "text-embedding-small", "context_length": 100}]
     with pytest.raises(InvalidInput, match=r"a\.py is longer"):
         model().embed_documents([EmbeddingText("x = 1\n" * 100, "a.py")])
     assert server.texts() == []
 
 
-def test_of_a_long_question_the_beginning_counts(server: EmbeddingsServer) -> None:
+def test_a_long_query_is_truncated(server: EmbeddingsServer) -> None:
     server.models = [{"id": "text-embedding-small", "context_length": 100}]
     question = "why does this fail? " * 200
     model().embed_query(question)
@@ -315,6 +315,6 @@ def test_of_a_long_question_the_beginning_counts(server: EmbeddingsServer) -> No
     assert 100 < len(sent) < 400
 
 
-def test_no_text_asks_nobody(server: EmbeddingsServer) -> None:
+def test_no_texts_make_no_request(server: EmbeddingsServer) -> None:
     assert model().embed_documents([]).shape[0] == 0
     assert json.dumps(server.texts()) == "[]"

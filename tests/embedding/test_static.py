@@ -36,13 +36,13 @@ def test_a_query_has_the_vector_of_the_reference(text: str) -> None:
     assert embedder.embed_query(text) == pytest.approx(static_reference.query(text), abs=1e-5)
 
 
-def test_what_holds_a_word_has_unit_length_and_what_holds_none_is_zero() -> None:
+def test_vectors_have_unit_length_or_are_zero_without_words() -> None:
     assert np.linalg.norm(one("def f(): return 1")) == pytest.approx(1)
     assert not one("{ } ();").any()
     assert not embedder.embed_query("").any()
 
 
-def test_a_batch_gives_each_text_the_vector_it_has_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vector_does_not_depend_on_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "BATCH_SIZE", 4)
     texts = [EmbeddingText(*case["fields"]) for case in TEXTS["documents"]]
     batch = embedder.embed_documents(texts)
@@ -52,11 +52,11 @@ def test_a_batch_gives_each_text_the_vector_it_has_alone(monkeypatch: pytest.Mon
     assert np.array_equal(batch, alone[::-1])
 
 
-def test_no_text_gives_no_row() -> None:
+def test_no_texts_give_no_rows() -> None:
     assert embedder.embed_documents([]).shape == (0, 256)
 
 
-def test_threads_get_the_vectors_of_a_single_one() -> None:
+def test_threads_get_the_same_vectors() -> None:
     texts = [EmbeddingText(f"class Name{number}Reader: pass  # {number}") for number in range(200)]
     alone = embedder.embed_documents(texts)
     found: list[Vectors] = []
@@ -77,7 +77,7 @@ def test_text_after_thousands_of_words_still_counts() -> None:
     assert not np.array_equal(one(long), one(long + "kerberos"))
 
 
-def test_a_question_finds_the_code_that_answers_it() -> None:
+def test_a_query_is_nearest_to_the_code_that_answers_it() -> None:
     texts = [
         EmbeddingText("def login(user, password): return session_token(user)", "auth/login.py"),
         EmbeddingText("def render(chart): draw_axes(chart)", "plot/axes.py"),
@@ -98,19 +98,19 @@ def test_a_question_finds_the_code_that_answers_it() -> None:
         ("日本語", []),
     ],
 )
-def test_identifiers_fall_into_stems(text: str, expected: list[str]) -> None:
+def test_identifiers_are_split_into_stems(text: str, expected: list[str]) -> None:
     assert list(stems(text)) == expected
 
 
 @pytest.mark.parametrize("character", [r"\w", "[A-Za-z0-9\u0130\u212a]", "[a-c]"])
-def test_runs_are_those_that_the_pattern_finds(character: str) -> None:
+def test_runs_are_the_matches_of_the_pattern(character: str) -> None:
     find = Runs(character)
     everything = "".join(f"{chr(code)}a{chr(code)} " for code in range(128))
     for text in (everything, f"{everything} Größe 300\u212a \u0130x \ud800", "abc", " ", ""):
         assert find(text) == re.findall(f"{character}+", text)
 
 
-def test_the_memory_of_runs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_runs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RunCache, "LIMIT", 10)
     cache = RunCache(stems)
     for number in range(1_000):

@@ -16,19 +16,19 @@ def found() -> Terms:
     return Terms.of(text.split() for text in TEXTS)
 
 
-def told(names: list[str], counts: Counts) -> list[tuple[int, str, int]]:
+def named(names: list[str], counts: Counts) -> list[tuple[int, str, int]]:
     return [(text, names[term], times) for text, term, times in np.array(counts).T.tolist()]
 
 
 def test_each_term_is_counted_in_each_text() -> None:
     found_in_order = found().in_order()
-    by_text = told(found_in_order.names, found_in_order.by_text())
+    by_text = named(found_in_order.names, found_in_order.by_text())
     assert by_text == [(0, "a", 1), (0, "b", 2), (2, "b", 1), (2, "c_a", 3), (3, "a", 1)]
-    by_term = told(found_in_order.names, found_in_order.by_term())
+    by_term = named(found_in_order.names, found_in_order.by_term())
     assert by_term == sorted(by_text, key=lambda row: (row[1], row[0]))
 
 
-def test_terms_fall_into_parts_text_by_text() -> None:
+def test_terms_are_split_into_parts() -> None:
     parts = found().split(PARTS)
     assert parts.sizes.tolist() == [1, 0, 6, 1]
     assert [parts.names[number] for number in parts.numbers] == ["a", *["c", "a"] * 3, "a"]
@@ -43,18 +43,18 @@ def test_terms_in_order_are_the_same_texts() -> None:
 
 
 @pytest.mark.parametrize("texts", [[], ["", ""], ["b", ""]])
-def test_nothing_to_count_is_no_count(texts: list[str]) -> None:
+def test_no_terms_have_no_counts(texts: list[str]) -> None:
     parts = Terms.of(text.split() for text in texts).split(PARTS).in_order()
     assert parts.sizes.tolist() == [0] * len(texts)
     assert parts.names == []
-    assert told([], parts.by_text()) == told([], parts.by_term()) == []
+    assert named([], parts.by_text()) == named([], parts.by_term()) == []
 
 
-def test_many_terms_are_counted_as_one_by_one() -> None:
+def test_counts_of_many_terms_equal_a_plain_count() -> None:
     random = np.random.default_rng(7)
     texts = [[f"w{number}" for number in random.zipf(1.3, 200) % 500] for _ in range(50)]
     many = Terms.of(texts)
-    assert {(text, name): times for text, name, times in told(many.names, many.by_term())} == {
+    assert {(text, name): times for text, name, times in named(many.names, many.by_term())} == {
         (text, name): times
         for text, words in enumerate(texts)
         for name, times in Counter(words).items()
@@ -68,7 +68,7 @@ def test_lists_are_expanded_by_their_numbers() -> None:
     assert sizes.tolist() == [3, 2, 0, 3]
 
 
-def test_counting_gives_way_between_two_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_yields_to_queries_between_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     happened: list[str] = []
     monkeypatch.setattr(ingest_throttle, "yield_to_queries", lambda: happened.append("way"))
 

@@ -1,4 +1,4 @@
-"""Chunks are made to fit an embedder with a limit, and lose nothing on the way."""
+"""Chunks are split to fit the token limit of an embedder, and no text is lost."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_a_chunk_that_fits_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("limit", [60, 100, 435])
-def test_a_chunk_that_does_not_fit_is_cut_between_lines(limit: int) -> None:
+def test_a_chunk_that_does_not_fit_is_split_between_lines(limit: int) -> None:
     pieces = split_to_fit("src/report.py", chunk(CODE), limit)
     assert len(pieces) > 1
     assert "\n".join(piece.text for piece in pieces) == CODE
@@ -40,7 +40,7 @@ def test_a_chunk_that_does_not_fit_is_cut_between_lines(limit: int) -> None:
 
 
 @pytest.mark.parametrize("line", ["x" * 3_000, "日本語" * 500, '{"a":1,' * 400, "😀" * 300])
-def test_a_line_too_long_for_the_embedder_becomes_parts_of_that_line(line: str) -> None:
+def test_a_line_that_is_too_long_is_split_into_parts(line: str) -> None:
     pieces = split_to_fit("src/report.py", chunk(f"before\n{line}\nafter"), 100)
     assert [piece.text for piece in pieces][0] == "before"
     assert [piece.text for piece in pieces][-1] == "after"
@@ -56,12 +56,12 @@ def test_blank_pieces_are_left_out() -> None:
     assert (pieces[0].start_line, pieces[-1].end_line) == (101, 602)
 
 
-def test_a_header_that_leaves_no_room_does_not_stop_the_cutting() -> None:
+def test_a_header_that_takes_all_tokens_does_not_stop_the_split() -> None:
     pieces = split_to_fit("src/" + "deep/" * 100 + "report.py", chunk("value = 1"), 20)
     assert "".join(piece.text for piece in pieces) == "value = 1"
 
 
-def test_the_fields_of_a_chunk_hold_its_path_and_names() -> None:
+def test_the_fields_of_a_chunk_have_its_path_and_names() -> None:
     text = embedding_text("src/report.py", chunk("x = 1"))
     assert (text.path, text.symbol, text.signature) == (
         "src/report.py",
@@ -71,7 +71,7 @@ def test_the_fields_of_a_chunk_hold_its_path_and_names() -> None:
     assert text.joined() == "src/report.py Report.total total\nx = 1"
 
 
-def test_a_token_is_never_more_than_the_estimate_allows_for() -> None:
+def test_the_estimate_is_an_upper_bound() -> None:
     assert estimate_tokens("") == 0
     assert estimate_tokens("1234") == 4
     assert estimate_tokens("():;") == 4

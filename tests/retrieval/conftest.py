@@ -33,7 +33,7 @@ class Shelf:
     """
 
     matches: dict[uuid.UUID, list[StoredMatch]] = field(default_factory=dict)
-    asked: list[int] = field(default_factory=list)
+    requested: list[int] = field(default_factory=list)
     fails: Exception | None = None
 
     def root(self, name: str = "repo", *, path: str = "", generation: int = 1) -> Root:
@@ -96,14 +96,14 @@ class Shelf:
     def query(self, root_id: uuid.UUID, vector: Vectors, n: int) -> list[StoredMatch]:
         if self.fails:
             raise self.fails
-        self.asked.append(n)
+        self.requested.append(n)
         return self.matches[root_id][:n]
 
 
 @pytest.fixture
 def shelf(db: None, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]) -> Shelf:
-    """An index that is locked and empty, asked in mode `vector`: the rules of docs/retrieval.md
-    that go by distance are told there. Those of mode `hybrid` have a stage of their own."""
+    """An index that is locked and empty, searched in mode `vector`: for the rules of
+    docs/retrieval.md about distances. Rules of mode `hybrid` use `stage`."""
     configure(retrieval_mode="vector")
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Shelf()

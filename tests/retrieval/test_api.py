@@ -28,7 +28,7 @@ def post(client: Client, body: object) -> tuple[int, dict]:
 
 
 @pytest.mark.parametrize("query", [None, "", "   ", 7, True, ["x"], {}])
-def test_a_query_must_be_a_text_that_says_something(
+def test_a_query_must_be_a_text_that_is_not_blank(
     shelf: Shelf, client: Client, query: object
 ) -> None:
     assert post(client, {"query": query}) == (
@@ -56,24 +56,24 @@ def test_a_limit_must_be_a_whole_number(shelf: Shelf, client: Client, limit: obj
     )
 
 
-def test_everything_that_is_wrong_is_said_at_once(shelf: Shelf, client: Client) -> None:
+def test_all_problems_are_listed_at_once(shelf: Shelf, client: Client) -> None:
     status, answer = post(client, {"query": "", "repository": 1, "limit": "5"})
     assert (status, len(answer["details"])) == (400, 3)
 
 
 @pytest.mark.parametrize(
-    ("limit", "asked"),
+    ("limit", "expected"),
     [
         *[(None, 5), (0, 5), ("", 5), (False, 5)],
         *[(-3, 1), (1, 1), (20, 20), (21, 20), (5.0, 5), (1e300, 20)],
     ],
 )
 def test_limits_are_clamped_and_blank_ones_are_the_default(
-    shelf: Shelf, ask: Ask, limit: object, asked: int
+    shelf: Shelf, ask: Ask, limit: object, expected: int
 ) -> None:
     for i in range(25):
         shelf.put(0.1, f"{i}.py")
-    assert len(ask(limit=limit)["results"]) == asked
+    assert len(ask(limit=limit)["results"]) == expected
 
 
 @pytest.mark.parametrize("repository", [None, "", 0, False])
@@ -93,7 +93,7 @@ def test_unknown_keys_are_ignored(shelf: Shelf, ask: Ask) -> None:
     ["{", "", "[]", '"text"', "null", "7", '{"query": NaN}', b"\xff\xfe", "[" * 200_000],
     ids=["cut", "empty", "list", "string", "null", "number", "nan", "not-utf8", "deep"],
 )
-def test_a_body_that_is_no_object_is_bad_input(
+def test_a_body_that_is_not_an_object_is_bad_input(
     shelf: Shelf, client: Client, body: str | bytes
 ) -> None:
     status, answer = post(client, body)
@@ -116,7 +116,7 @@ async def test_a_chunked_body_is_read_like_any_other() -> None:
     assert answer["details"] == ["limit must be an integer"]
 
 
-def test_half_a_surrogate_pair_is_a_query_like_any_other(shelf: Shelf, client: Client) -> None:
+def test_a_lone_surrogate_in_a_query_is_accepted(shelf: Shelf, client: Client) -> None:
     shelf.put(0.1)
     status, answer = post(client, '{"query": "\\ud800 x", "repository": null}')
     assert (status, len(answer["results"])) == (200, 1)
@@ -142,7 +142,7 @@ def test_other_methods_are_refused_in_json(shelf: Shelf, client: Client) -> None
 # --- order of the checks --------------------------------------------------------------------------
 
 
-def test_bad_input_is_said_before_an_index_is_missed(client: Client) -> None:
+def test_invalid_input_takes_precedence_over_a_missing_index(client: Client) -> None:
     assert post(client, {"query": ""})[0] == 400
 
 
@@ -156,7 +156,7 @@ def test_without_an_index_an_ingest_is_required(client: Client) -> None:
     )
 
 
-def test_an_unknown_repository_is_said_before_a_model_is_missed(
+def test_an_unknown_repository_takes_precedence_over_a_missing_model(
     shelf: Shelf, client: Client
 ) -> None:
     IndexLock.objects.update(model="gone")
@@ -177,7 +177,7 @@ def test_of_repositories_with_one_id_the_last_ingested_answers(shelf: Shelf, ask
     assert [result["chunkId"] for result in ask(repository="same")["results"]] == ["newer"]
 
 
-def test_a_root_that_has_not_published_cannot_be_asked(shelf: Shelf, client: Client) -> None:
+def test_a_root_that_is_not_published_cannot_be_searched(shelf: Shelf, client: Client) -> None:
     shelf.root("new", generation=0)
     assert post(client, {"query": "x", "repository": "new"})[0] == 404
 
@@ -207,7 +207,7 @@ def test_a_missing_model_is_named(
 
 
 @pytest.mark.parametrize("code", ["CHROMA_UNAVAILABLE", "EMBEDDER_UNAVAILABLE"])
-def test_any_other_failure_is_the_stores(shelf: Shelf, client: Client, code: str) -> None:
+def test_any_other_failure_is_chroma_unavailable(shelf: Shelf, client: Client, code: str) -> None:
     shelf.put(0.1)
     shelf.fails = Unavailable("it is gone", code=code)
     assert post(client, {"query": "x"}) == (
@@ -261,7 +261,7 @@ def test_repositories_are_listed_last_ingested_first(shelf: Shelf, client: Clien
     }
 
 
-def test_a_repository_that_is_being_ingested_again_says_so(shelf: Shelf, client: Client) -> None:
+def test_a_repository_that_is_being_ingested_has_a_state(shelf: Shelf, client: Client) -> None:
     root = shelf.root("one")
     shelf.root("two")
     run = {"operation": "reembed", "root": root, "path": root.path, "name": "one"}
@@ -270,7 +270,7 @@ def test_a_repository_that_is_being_ingested_again_says_so(shelf: Shelf, client:
     assert {repo["id"]: repo.get("state") for repo in listed} == {"one": "embedding", "two": None}
 
 
-def test_an_unmapped_root_is_told_of(shelf: Shelf, client: Client, configure) -> None:
+def test_an_unmapped_root_has_a_warning(shelf: Shelf, client: Client, configure) -> None:
     configure(in_container=True)
     shelf.root()
     [repo] = client.get("/tools/ingested-repos").json()["repos"]

@@ -18,13 +18,13 @@ def functions(file: str) -> dict[str, ast.FunctionDef]:
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def test_the_tables_name_tests() -> None:
+def test_the_tables_of_the_docs_name_tests() -> None:
     rows = [line for line in DOCS.read_text().splitlines() if re.match(r"\| [\d–]", line)]
     assert len(rows) == len(NAMED) > 40
 
 
 @pytest.mark.parametrize(("file", "name"), sorted(set(NAMED)))
-def test_each_named_test_exists_and_comes_in_by_http(file: str, name: str) -> None:
+def test_each_named_test_exists_and_uses_http(file: str, name: str) -> None:
     test = functions(file)[name]
     arguments = {argument.arg for argument in test.args.args}
     used = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}

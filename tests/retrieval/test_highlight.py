@@ -22,24 +22,24 @@ TEXTS = st.text(alphabet="ab<>&\"'\n\r\t {}()/*#é😀\ufeff`", max_size=60)
 
 
 @given(NAMES, TEXTS)
-def test_the_lines_are_the_texts_own(name: str, text: str) -> None:
+def test_highlighted_lines_are_the_lines_of_the_text(name: str, text: str) -> None:
     html = highlight_lines(text, path=name)
     assert [unescape(re.sub(r"<[^>]*>", "", line)) for line in html] == text.split("\n")
 
 
 @given(NAMES, TEXTS)
-def test_only_spans_with_a_class_come_out(name: str, text: str) -> None:
+def test_only_spans_with_a_coloured_class_are_written(name: str, text: str) -> None:
     for line in highlight_lines(text, path=name):
         assert re.fullmatch(r'([^<>]|<span class="[a-z0-9]+">[^<>]*</span>)*', line)
 
 
-def test_a_name_gives_the_lexer() -> None:
+def test_the_file_name_selects_the_lexer() -> None:
     assert highlight_lines("def run(): pass", path="src/a.py")[0].startswith(
         '<span class="k">def</span> <span class="nf">run</span>'
     )
 
 
-def test_a_language_beats_the_name() -> None:
+def test_the_language_takes_precedence_over_the_name() -> None:
     assert (
         '<span class="k">def</span>' in highlight_lines("def x", path="a.txt", language="python")[0]
     )
@@ -73,7 +73,7 @@ HOSTILE += [("reStructuredText", "\n" * 90_000)]
 
 
 @pytest.mark.door
-def test_a_text_that_takes_its_lexer_for_ever_is_shown_plain_and_holds_nobody_up() -> None:
+def test_a_text_that_takes_its_lexer_too_long_is_shown_plain() -> None:
     process = LexerProcess()
     try:
         for lexer, text in HOSTILE[:2]:

@@ -39,14 +39,14 @@ AWAY = Unavailable("chroma is away", code="CHROMA_UNAVAILABLE")
 
 @dataclass
 class Stage:
-    """Published roots with files on disk, a word index of them, and a store that is told the
-    distance of each chunk. It stands where `get_store()` does; all else is real."""
+    """Published roots with files on disk, their word index, and a store in which the test sets the
+    distance of each chunk. It replaces `get_store()`; everything else is real."""
 
     folder: Path
     chunks: dict[uuid.UUID, dict[str, tuple[StoredMatch, float]]] = field(default_factory=dict)
     away: Unavailable | None = None
     embedder_fails: Unavailable | None = None
-    asked: list[int] = field(default_factory=list)
+    requested: list[int] = field(default_factory=list)
 
     def root(self, name: str = "repo") -> Root:
         root, _ = Root.objects.get_or_create(
@@ -121,7 +121,7 @@ class Stage:
         self, root_ids: Sequence[uuid.UUID], vector: Vectors, n: int
     ) -> dict[uuid.UUID, list[tuple[str, float]]]:
         self._check()
-        self.asked.append(n)
+        self.requested.append(n)
         return {root_id: self.nearest(root_id, n) for root_id in root_ids}
 
     def distances_each(
@@ -151,7 +151,7 @@ class Stage:
             raise self.away
 
     def vectors(self, root_id: uuid.UUID, ids: Sequence[str]) -> Vectors:
-        """Of unit length, as far from every question as they were told to be."""
+        """Of unit length, at the distances from the query that the test sets."""
         self._check()
         cosines = [1 - self.chunks[root_id][i][1] / 2 for i in ids]
         return np.array([[cos, (1 - cos**2) ** 0.5] for cos in cosines], dtype=np.float32)
@@ -165,7 +165,7 @@ class Stage:
 
 
 class Eager(RootCache):
-    """Holds every root that can be held at once, not behind the first search."""
+    """Loads every root that fits before the first search returns."""
 
     def __init__(self, stage: Stage) -> None:
         super().__init__()
@@ -215,7 +215,7 @@ def error_of(client: Client, **body: object) -> tuple[int, str]:
 # --- both sides -----------------------------------------------------------------------------------
 
 
-def test_each_match_tells_what_found_it_and_its_true_distance(
+def test_each_match_has_its_source_and_its_distance(
     stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     narrow(monkeypatch, 2)
@@ -232,7 +232,7 @@ def test_each_match_tells_what_found_it_and_its_true_distance(
     }
 
 
-def test_words_lift_what_vectors_alone_would_put_second(stage: Stage, ask: Ask, configure) -> None:
+def test_words_raise_a_match_above_a_nearer_one(stage: Stage, ask: Ask, configure) -> None:
     stage.put("a.py", "def wait(): pass", 0.50)
     stage.put("b.py", "class ExponentialBackoff: pass", 0.52, names="ExponentialBackoff")
     stage.put("c.py", "nothing of the kind", 1.2)
@@ -241,15 +241,15 @@ def test_words_lift_what_vectors_alone_would_put_second(stage: Stage, ask: Ask, 
     assert paths(ask(query="ExponentialBackoff"))[0] == "a.py"
 
 
-def test_the_cutoff_is_for_what_has_none_of_the_words(stage: Stage, ask: Ask) -> None:
+def test_the_cutoff_applies_only_to_matches_without_words(stage: Stage, ask: Ask) -> None:
     stage.put("near.py", "alpha", 0.5)
     stage.put("far.py", "beta", 1.8)
     stage.put("far_words.py", "backoff", 1.9)
     assert set(paths(ask(query="backoff"))) == {"near.py", "far_words.py"}
 
 
-def test_where_nothing_passes_the_first_of_the_ranking_are_shown(stage: Stage, ask: Ask) -> None:
-    # The test is nearer, but held back: the fallback goes by the ranking.
+def test_if_nothing_passes_the_fallback_is_the_best_ranked(stage: Stage, ask: Ask) -> None:
+    # The test is nearer, but penalised: the fallback follows the ranking.
     stage.put("tests/test_a.py", "alpha", 1.50)
     stage.put("src/b.py", "beta", 1.55)
     stage.put("src/c.py", "gamma", 1.60)
@@ -274,9 +274,7 @@ def test_chunks_of_files_that_are_not_live_are_dropped(stage: Stage, ask: Ask) -
 
 
 @pytest.mark.door
-def test_what_is_published_between_two_searches_is_found_by_the_second(
-    stage: Stage, ask: Ask
-) -> None:
+def test_a_file_published_between_two_searches_is_found(stage: Stage, ask: Ask) -> None:
     stage.put("old.py", "backoff", 0.5, until=2)
     stage.put("new.py", "backoff", 0.1, since=2)
     assert paths(ask(query="backoff")) == ["old.py"]
@@ -285,7 +283,7 @@ def test_what_is_published_between_two_searches_is_found_by_the_second(
 
 
 @pytest.mark.parametrize("stage", ["stores"], indirect=True)
-def test_more_is_asked_for_while_too_little_is_live(
+def test_requests_widen_while_too_few_chunks_are_live(
     stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gather, "WIDTH", 2)
@@ -293,7 +291,7 @@ def test_more_is_asked_for_while_too_little_is_live(
         stage.put(f"dead{i}.py", "alpha", 0.1, since=2)
     stage.put("live.py", "beta", 0.9)
     assert paths(ask(query="quokka")) == ["live.py"]
-    assert stage.asked == [2, 10, 50]
+    assert stage.requested == [2, 10, 50]
 
 
 # --- one side is missing --------------------------------------------------------------------------
@@ -301,7 +299,7 @@ def test_more_is_asked_for_while_too_little_is_live(
 REBUILT = "vectors only: the words of repo are being rebuilt"
 
 
-def test_a_root_without_a_word_index_is_answered_by_its_vectors(stage: Stage, ask: Ask) -> None:
+def test_a_root_without_a_word_index_is_searched_by_vectors(stage: Stage, ask: Ask) -> None:
     stage.put("tests/test_retry.py", "backoff", 0.30, names="test_retry", words=False)
     stage.put("src/retry.py", "backoff", 0.35, names="retry", words=False)
     answer = ask(query="retry after failure")
@@ -311,7 +309,7 @@ def test_a_root_without_a_word_index_is_answered_by_its_vectors(stage: Stage, as
     assert answer["degraded"] == REBUILT
 
 
-def test_a_word_index_that_fails_leaves_the_vectors(
+def test_if_the_word_index_fails_vectors_are_searched(
     stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.put("a.py", "backoff", 0.3)
@@ -321,7 +319,7 @@ def test_a_word_index_that_fails_leaves_the_vectors(
     assert answer["degraded"] == REBUILT
 
 
-def test_where_some_roots_have_their_words_the_others_are_named(stage: Stage, ask: Ask) -> None:
+def test_roots_without_words_are_named(stage: Stage, ask: Ask) -> None:
     stage.put("a.py", "backoff", 0.3, repo="whole")
     stage.put("b.py", "backoff", 0.3, words=False)
     stage.put("c.py", "backoff", 0.3, repo="partial")
@@ -333,26 +331,26 @@ def test_where_some_roots_have_their_words_the_others_are_named(stage: Stage, as
 
 
 @pytest.mark.door
-def test_an_empty_root_lacks_no_words(stage: Stage, ask: Ask) -> None:
+def test_an_empty_root_is_not_degraded(stage: Stage, ask: Ask) -> None:
     stage.root()
     assert ask(query="backoff") == {"results": [], "files": [], "modelId": MODEL}
 
 
-def test_in_mode_vector_no_words_are_missed(stage: Stage, ask: Ask, configure) -> None:
+def test_in_mode_vector_missing_words_are_not_reported(stage: Stage, ask: Ask, configure) -> None:
     configure(retrieval_mode="vector")
     stage.put("b.py", "backoff", 0.3, words=False)
     assert "degraded" not in ask(query="backoff")
 
 
 @pytest.mark.door
-def test_the_page_says_that_words_are_being_rebuilt(stage: Stage, client: Client) -> None:
+def test_the_page_shows_that_words_are_being_rebuilt(stage: Stage, client: Client) -> None:
     stage.put("a.py", "backoff", 0.3, words=False)
     page = client.get("/search", {"q": "backoff"}).content.decode()
     assert "the words of repo are being rebuilt" in page
     assert "only words were searched" not in page
 
 
-def test_the_page_says_so_where_nothing_was_found(stage: Stage, client: Client) -> None:
+def test_an_empty_page_shows_that_words_are_being_rebuilt(stage: Stage, client: Client) -> None:
     stage.put("a.py", "backoff", 0.3, words=False)
     stage.put("b.txt", "backoff", 0.3, repo="whole")
     page = client.get("/search", {"q": "backoff", "language": "rust"}).content.decode()
@@ -369,7 +367,7 @@ def _break(root: Root) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-def test_while_the_vectors_are_away_the_words_answer_and_say_so(stage: Stage, ask: Ask) -> None:
+def test_without_vectors_words_are_searched_and_reported(stage: Stage, ask: Ask) -> None:
     stage.put("a.py", "def backoff():\n    return 1", 0.3)
     stage.put("b.py", "nothing of the kind", 0.1)
     stage.away = AWAY
@@ -383,7 +381,7 @@ def test_while_the_vectors_are_away_the_words_answer_and_say_so(stage: Stage, as
 
 
 @pytest.mark.door
-def test_the_page_says_that_words_alone_answer(stage: Stage, client: Client) -> None:
+def test_the_page_shows_that_only_words_were_searched(stage: Stage, client: Client) -> None:
     stage.put("a.py", "backoff", 0.3)
     stage.away = AWAY
     page = client.get("/search", {"q": "backoff"}).content.decode()
@@ -391,7 +389,7 @@ def test_the_page_says_that_words_alone_answer(stage: Stage, client: Client) -> 
     assert "only words were searched" in page
 
 
-def test_a_file_that_changed_since_is_quoted_as_it_was_ingested(stage: Stage, ask: Ask) -> None:
+def test_a_changed_file_is_quoted_as_it_was_ingested(stage: Stage, ask: Ask) -> None:
     stage.put("changed.py", "backoff", 0.3)
     stage.put("gone.py", "backoff twice", 0.3)
     (stage.folder / "repo/changed.py").write_text("something else")
@@ -401,13 +399,15 @@ def test_a_file_that_changed_since_is_quoted_as_it_was_ingested(stage: Stage, as
         assert texts == {"changed.py": "backoff", "gone.py": "backoff twice"}
 
 
-def test_while_both_are_away_the_failure_is_the_stores(stage: Stage, client: Client) -> None:
+def test_without_vectors_and_words_the_store_error_is_returned(
+    stage: Stage, client: Client
+) -> None:
     stage.put("a.py", "backoff", 0.3, words=False)
     stage.away = AWAY
     assert error_of(client) == (502, "CHROMA_UNAVAILABLE")
 
 
-def test_in_mode_vector_nothing_stands_in_for_the_vectors(
+def test_in_mode_vector_there_is_no_fallback_to_words(
     stage: Stage, client: Client, configure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(retrieval_mode="vector")
@@ -416,14 +416,14 @@ def test_in_mode_vector_nothing_stands_in_for_the_vectors(
     assert error_of(client) == (502, "CHROMA_UNAVAILABLE")
 
 
-def test_while_the_embedding_server_is_away_the_words_answer(stage: Stage, ask: Ask) -> None:
+def test_without_the_embedding_server_words_are_searched(stage: Stage, ask: Ask) -> None:
     stage.put("a.py", "backoff", 0.3)
     stage.embedder_fails = Unavailable("no answer", code="EMBEDDER_UNAVAILABLE")
     answer = ask(query="backoff")
     assert (paths(answer), answer["degraded"]) == (["a.py"], "words only")
 
 
-def test_a_missing_model_is_said_however_many_words_there_are(stage: Stage, client: Client) -> None:
+def test_a_missing_model_is_an_error_even_with_words(stage: Stage, client: Client) -> None:
     stage.put("a.py", "backoff", 0.3)
     stage.embedder_fails = Unavailable("gone", code="EMBED_MODEL_MISSING", retryable=False)
     assert error_of(client, query="backoff") == (503, "EMBED_MODEL_MISSING")
@@ -442,12 +442,12 @@ def test_repositories_may_be_listed(stage: Stage, ask: Ask) -> None:
     assert len(paths(ask(query="backoff", repository=[]))) == 3
 
 
-def test_one_unknown_repository_of_several_is_said(stage: Stage, client: Client) -> None:
+def test_one_unknown_repository_of_several_is_an_error(stage: Stage, client: Client) -> None:
     stage.put("a.py", "backoff", 0.3)
     assert error_of(client, repository=["repo", "nope"]) == (404, "REPO_NOT_FOUND")
 
 
-def test_a_repository_in_which_all_is_far_does_not_fill_the_list(
+def test_a_repository_with_only_distant_chunks_does_not_fill_the_list(
     stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     narrow(monkeypatch, 3)
@@ -487,14 +487,14 @@ def tree(stage: Stage) -> Stage:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("mode", ["hybrid", "vector"])
-def test_filters_leave_only_the_files_that_fit(
+def test_only_files_that_pass_the_filters_are_returned(
     tree: Stage, ask: Ask, configure, mode: str, filters: dict, found: set[str]
 ) -> None:
     configure(retrieval_mode=mode)
     assert set(paths(ask(query="backoff", **filters))) == found
 
 
-def test_a_filter_finds_what_is_far_down_the_list(
+def test_a_filter_finds_chunks_with_a_low_rank(
     stage: Stage, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gather, "WIDTH", 2)
@@ -539,7 +539,7 @@ def test_no_glob_freezes_a_search() -> None:
         ({"language": "klingon"}, "language is not known: klingon"),
     ],
 )
-def test_a_filter_that_cannot_be_right_is_refused(
+def test_an_invalid_filter_is_refused(
     stage: Stage, client: Client, filters: dict, problem: str
 ) -> None:
     response = client.post(SEARCH, {"query": "x", **filters}, content_type="application/json")

@@ -1,4 +1,4 @@
-"""Every match is on disk at exactly the lines it names: asked over HTTP of a real index."""
+"""Every match is on disk at exactly its lines: searched over HTTP in a real index."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,7 +84,7 @@ def test_each_match_is_found_at_its_lines(
 ) -> None:
     # Everything the index has is an answer, however far from the question.
     configure(retrieval_cutoff_disabled=True)
-    seen: set[str] = set()
+    matched: set[str] = set()
     count = parts = 0
     for question in QUESTIONS:
         body = {"query": question, "limit": 20}
@@ -92,11 +92,11 @@ def test_each_match_is_found_at_its_lines(
         assert answer["results"], question
         for match in answer["results"]:
             count += 1
-            seen.add(match["relPath"])
+            matched.add(match["relPath"])
             parts += check(harbour, match)
     assert count > 200
     assert parts > 0
-    assert seen == set(FILES)
+    assert matched == set(FILES)
 
 
 def check(root: Path, match: dict) -> bool:
@@ -148,7 +148,7 @@ def test_a_match_opens_in_the_viewer_at_its_lines(harbour: Path, client: Client)
     assert "Same as on disk" in viewer
 
 
-def test_a_question_that_the_embedder_cannot_place_finds_nothing_nearby(
+def test_a_query_with_a_zero_vector_has_no_nearest_chunks(
     harbour: Path, client: Client, configure
 ) -> None:
     configure(retrieval_mode="vector")
@@ -159,9 +159,7 @@ def test_a_question_that_the_embedder_cannot_place_finds_nothing_nearby(
     assert "No matches for “港”" in page
 
 
-def test_a_question_that_the_embedder_cannot_place_is_found_by_its_words(
-    harbour: Path, client: Client
-) -> None:
+def test_a_query_with_a_zero_vector_matches_by_words(harbour: Path, client: Client) -> None:
     body = {"query": "港"}
     answer = client.post("/tools/vector-search", body, content_type="application/json").json()
     found = [(match["relPath"], match["matchedBy"], match["score"]) for match in answer["results"]]

@@ -23,7 +23,7 @@ def test_names_that_share_a_word_are_marked(question: str, code: str, expected: 
     assert marked(code, words_of(question)) == expected
 
 
-def test_a_mark_stands_within_its_colour() -> None:
+def test_a_mark_is_inside_its_coloured_span() -> None:
     html = highlight_lines("def run(): return 1", path="a.py", marks=words_of("return of run"))
     assert '<span class="nf"><mark>run</mark></span>' in html[0]
     assert '<span class="k">return</span>' in html[0]

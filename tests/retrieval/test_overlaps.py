@@ -1,4 +1,4 @@
-"""One root inside another: what both hold is told once, at every door and in every mode."""
+"""One root inside another: files of both are returned once, by every interface and mode."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -71,10 +71,10 @@ def by_both(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> 
 
 def from_memory(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
     configure(retrieval_memory_mb=16, retrieval_cutoff_disabled=True)
-    held = RootCache()
-    monkeypatch.setattr("apps.retrieval.candidates.root_cache", held)
+    cache = RootCache()
+    monkeypatch.setattr("apps.retrieval.candidates.root_cache", cache)
     VECTOR_SEARCH.run({"query": QUESTION})
-    assert held.wait(30)
+    assert cache.wait(30)
 
 
 def by_words(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def by_words(configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("mode", [by_vectors, by_both, from_memory, by_words])
-def test_each_passage_is_told_once_at_every_door(
+def test_a_repeated_passage_is_returned_once_everywhere(
     nested: Path,
     ask: Ask,
     client: Client,
@@ -102,21 +102,21 @@ def test_each_passage_is_told_once_at_every_door(
     call = {"name": "VectorSearch", "arguments": {"query": QUESTION, "limit": 20}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     accepts = {"accept": "application/json, text/event-stream"}
-    told = client.post("/mcp", request, content_type="application/json", headers=accepts).json()
-    assert told["result"]["structuredContent"] == answer
+    reply = client.post("/mcp", request, content_type="application/json", headers=accepts).json()
+    assert reply["result"]["structuredContent"] == answer
     page = client.get("/search", {"q": QUESTION, "limit": 20}).content.decode()
     assert "8 matches in 8 files" in page
     # The limit is filled by others, not by holes.
     assert len(places(ask(query=QUESTION, limit=7))) == 7
 
 
-def test_one_of_both_tells_all_that_it_has(nested: Path, ask: Ask) -> None:
+def test_a_search_in_one_of_two_nested_roots_returns_all_its_files(nested: Path, ask: Ask) -> None:
     found = ask(query=QUESTION, limit=20, repository="port")
     assert sorted(places(found)) == sorted(("port", path) for path in {**FILES, **ABOVE})
     assert len(places(ask(query=QUESTION, limit=20, repository="quay"))) == 6
 
 
-def test_of_two_versions_of_a_file_the_one_ingested_last_is_told(nested: Path, ask: Ask) -> None:
+def test_of_two_versions_of_a_file_the_last_ingested_is_returned(nested: Path, ask: Ask) -> None:
     write_files(nested, {"quay/berth0.py": "def berth_of_ship_0():\n    return 'later'\n"})
     ingest(nested)
     found = [(p, r["chunk"]) for p, r in zip_places(ask(query=QUESTION, limit=20)) if "0" in p[1]]
@@ -131,7 +131,7 @@ def zip_places(answer: JSON) -> list[tuple[tuple[str, str], JSON]]:
     return list(zip(places(answer), answer["results"], strict=True))
 
 
-def test_a_root_that_lacks_something_answers_for_what_no_other_has(nested: Path, ask: Ask) -> None:
+def test_a_damaged_root_answers_only_for_files_that_no_other_has(nested: Path, ask: Ask) -> None:
     Root.objects.filter(name="quay").update(damage="vectors are lost")
     found = ask(query=QUESTION, limit=20)
     assert {repo for repo, _ in places(found)} == {"port"}
@@ -139,7 +139,7 @@ def test_a_root_that_lacks_something_answers_for_what_no_other_has(nested: Path,
 
 
 @pytest.mark.door
-def test_names_are_told_once(nested: Path, client: Client) -> None:
+def test_a_repeated_definition_is_returned_once(nested: Path, client: Client) -> None:
     def post(tool: str) -> list[tuple[str, str]]:
         body = {"name": "berth_of_ship_1" if tool == "definitions" else QUESTION, "limit": 100}
         address = f"/tools/symbol-{tool}"
@@ -153,12 +153,12 @@ def test_names_are_told_once(nested: Path, client: Client) -> None:
     ]
 
 
-def test_the_page_counts_the_files_of_a_language_once(nested: Path, client: Client) -> None:
+def test_the_page_counts_repeated_files_once(nested: Path, client: Client) -> None:
     page = client.get("/search").content.decode()
     assert re.search(r"python\s*\(7\)", page), re.findall(r"<option[^>]*>[^<]*", page)
 
 
-def test_siblings_and_alike_names_are_no_overlap(nested: Path, ask: Ask) -> None:
+def test_sibling_folders_with_a_common_prefix_do_not_overlap(nested: Path, ask: Ask) -> None:
     write_files(nested.parent / "port-side", {"quay/berth0.py": FILES["quay/berth0.py"]})
     ingest(nested.parent / "port-side")
     found = places(ask(query=QUESTION, limit=20))

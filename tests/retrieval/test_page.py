@@ -22,13 +22,13 @@ def text(html: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", "", html)))
 
 
-def test_a_fresh_installation_is_sent_to_ingest(client: Client) -> None:
+def test_without_an_index_the_page_links_to_ingest(client: Client) -> None:
     html = get(client)
     assert "Nothing is ingested yet" in html
     assert 'href="/ingest"' in html
 
 
-def test_without_a_question_the_page_says_how_to_ask(client: Client, shelf: Shelf) -> None:
+def test_without_a_query_the_page_explains_the_search(client: Client, shelf: Shelf) -> None:
     shelf.put(0.1)
     assert "Search by meaning" in get(client)
 
@@ -49,7 +49,7 @@ def test_a_match_shows_its_lines_and_its_distance(client: Client, shelf: Shelf) 
     )
 
 
-def test_the_address_is_the_state_of_the_page(client: Client, shelf: Shelf) -> None:
+def test_the_url_is_the_state_of_the_page(client: Client, shelf: Shelf) -> None:
     for repo in ("one", "two"):
         for i in range(8):
             shelf.put(0.1, f"{i}.py", repo=repo)
@@ -63,16 +63,14 @@ def test_the_address_is_the_state_of_the_page(client: Client, shelf: Shelf) -> N
 
 
 @pytest.mark.parametrize("limit", ["", "7", "many", "-1", "1000"])
-def test_a_limit_that_is_not_offered_is_the_usual_one(
-    client: Client, shelf: Shelf, limit: str
-) -> None:
+def test_an_unknown_limit_is_the_default(client: Client, shelf: Shelf, limit: str) -> None:
     for i in range(25):
         shelf.put(0.1, f"{i}.py")
     assert get(client, q="x", limit=limit).count('<article class="hit"') == 10
 
 
 @pytest.mark.door
-def test_the_question_can_be_taken_to_the_chat(client: Client, shelf: Shelf) -> None:
+def test_a_link_asks_the_query_in_chat(client: Client, shelf: Shelf) -> None:
     shelf.put(0.1, repo="one")
     html = get(client, q="who & why", repository="one")
     assert 'href="/chat?q=who+%26+why&amp;repository=one"' in html
@@ -81,7 +79,7 @@ def test_the_question_can_be_taken_to_the_chat(client: Client, shelf: Shelf) -> 
     assert '<option value="one" selected>one</option>' in chat
 
 
-def test_words_of_the_question_are_marked(client: Client, shelf: Shelf) -> None:
+def test_words_of_the_query_are_marked(client: Client, shelf: Shelf) -> None:
     shelf.put(0.1, "a.py", "def send_all(): ...")
     assert "<mark>send_all</mark>" in get(client, q="where is it sent, or: who sends")
 
@@ -94,7 +92,7 @@ def test_htmx_gets_only_the_results(client: Client, shelf: Shelf) -> None:
     assert "HX-Request" in response["Vary"]
 
 
-def test_going_back_gets_the_page(client: Client, shelf: Shelf) -> None:
+def test_history_restore_gets_the_page(client: Client, shelf: Shelf) -> None:
     headers = {"HX-Request": "true", "HX-History-Restore-Request": "true"}
     response = client.get("/search", {"q": "x"}, headers=headers)
     assert response.content.startswith(b"<!doctype html>")
@@ -118,7 +116,7 @@ def test_weaker_matches_are_counted_and_shown_on_request(client: Client, shelf: 
     assert "Hide them" in html
 
 
-def test_nothing_within_the_cutoff_is_said_so(client: Client, shelf: Shelf) -> None:
+def test_the_page_shows_that_nothing_is_within_the_cutoff(client: Client, shelf: Shelf) -> None:
     for i in range(4):
         shelf.put(1.7, f"far{i}.py")
     words = text(get(client, q="x", repository="repo"))
@@ -127,9 +125,7 @@ def test_nothing_within_the_cutoff_is_said_so(client: Client, shelf: Shelf) -> N
     assert "2 weaker matches beyond the cutoff" in words
 
 
-def test_with_the_cutoff_disabled_nothing_is_called_weak(
-    client: Client, shelf: Shelf, configure
-) -> None:
+def test_with_the_cutoff_disabled_no_match_is_weak(client: Client, shelf: Shelf, configure) -> None:
     configure(retrieval_cutoff_disabled=True)
     shelf.put(3.0)
     html = get(client, q="x")
@@ -145,7 +141,7 @@ def test_a_match_without_a_distance_shows_a_dash(client: Client, shelf: Shelf) -
 # --- empty and failed -----------------------------------------------------------------------------
 
 
-def test_nothing_found_names_the_question_and_the_scope(client: Client, shelf: Shelf) -> None:
+def test_an_empty_result_names_the_query_and_the_scope(client: Client, shelf: Shelf) -> None:
     shelf.root("one")
     words = text(get(client, q="a question", repository="one"))
     assert "No matches for “a question”" in words
@@ -153,20 +149,20 @@ def test_nothing_found_names_the_question_and_the_scope(client: Client, shelf: S
     assert "Search all repositories" in words
 
 
-def test_an_index_that_is_missing_leads_to_ingest(client: Client) -> None:
+def test_a_missing_index_links_to_ingest(client: Client) -> None:
     html = get(client, q="x")
     assert "Nothing is ingested yet" in html
     assert 'href="/ingest"' in html
 
 
-def test_an_unknown_repository_is_named_and_widened(client: Client, shelf: Shelf) -> None:
+def test_an_unknown_repository_offers_to_search_all(client: Client, shelf: Shelf) -> None:
     html = get(client, q="x", repository="<gone>")
     assert "No repository named “<gone>”" in text(html)
     assert "<gone>" not in html
     assert 'href="/search?q=x&amp;limit=10"' in html
 
 
-def test_a_failure_stays_on_the_page_with_its_code(client: Client, shelf: Shelf) -> None:
+def test_a_failure_is_shown_on_the_page_with_its_code(client: Client, shelf: Shelf) -> None:
     shelf.put(0.1)
     shelf.fails = Unavailable("the store does not answer", code="CHROMA_UNAVAILABLE")
     words = text(get(client, q="x"))
@@ -174,7 +170,7 @@ def test_a_failure_stays_on_the_page_with_its_code(client: Client, shelf: Shelf)
     assert "Try again" in words
 
 
-def test_what_is_shown_is_escaped(client: Client, shelf: Shelf) -> None:
+def test_the_page_is_escaped(client: Client, shelf: Shelf) -> None:
     evil = "<script>alert(1)</script>"
     shelf.put(0.1, f"{evil}.py", evil, symbol=evil, repo=evil)
     html = get(client, q=evil, repository=evil)

@@ -50,13 +50,13 @@ def fleet(shelf: Shelf) -> Shelf:
         ({"path": "nowhere/"}, set()),
     ],
 )
-def test_filters_say_which_files_may_answer(
+def test_filters_restrict_the_files(
     client: Client, fleet: Shelf, filters: dict[str, Any], paths: set[str]
 ) -> None:
     assert set(found(get(client, q="x", **filters))) == paths
 
 
-def test_the_filters_in_force_are_shown_in_their_fields(client: Client, fleet: Shelf) -> None:
+def test_active_filters_are_shown_in_their_fields(client: Client, fleet: Shelf) -> None:
     html = get(client, q="x", repository=["one", "two"], language="python", path="src/")
     checked = re.findall(r'name="repository" value="(\w+)" form="search-form" checked', html)
     assert checked == ["one", "two"]
@@ -64,12 +64,12 @@ def test_the_filters_in_force_are_shown_in_their_fields(client: Client, fleet: S
     assert 'name="path" value="src/"' in html
 
 
-def test_languages_are_counted_over_what_may_answer(client: Client, fleet: Shelf) -> None:
+def test_languages_are_counted_in_the_chosen_repositories(client: Client, fleet: Shelf) -> None:
     assert "python (6)" in get(client)
     assert "typescript (3)" in get(client)
 
 
-def test_what_was_found_is_counted_and_leads_further_in(client: Client, fleet: Shelf) -> None:
+def test_facets_count_results_and_narrow_the_search(client: Client, fleet: Shelf) -> None:
     html = get(client, q="x", repository=["one", "two"])
     facets = text(html.partition("<aside")[2].partition("</aside>")[0])
     assert "Repository two 3 one 3 Language python 4 typescript 2 Folder src/ 2 web/ 2" in facets
@@ -79,7 +79,7 @@ def test_what_was_found_is_counted_and_leads_further_in(client: Client, fleet: S
     )
 
 
-def test_a_choice_leads_back(client: Client, fleet: Shelf) -> None:
+def test_a_chosen_facet_value_links_to_the_wider_search(client: Client, fleet: Shelf) -> None:
     html = get(client, q="x", language="typescript")
     chosen = re.search(r'<a href="([^"]*)" aria-current="true"', html)
     assert chosen
@@ -94,7 +94,7 @@ def test_a_choice_leads_back(client: Client, fleet: Shelf) -> None:
         ({"language": "klingon"}, "Language is not known: klingon"),
     ],
 )
-def test_a_filter_that_cannot_be_right_is_told_of(
+def test_an_invalid_filter_shows_an_error(
     client: Client, fleet: Shelf, filters: dict[str, str], problem: str
 ) -> None:
     html = get(client, q="x", **filters)
@@ -102,7 +102,7 @@ def test_a_filter_that_cannot_be_right_is_told_of(
     assert "Search without filters" in html
 
 
-def test_nothing_found_under_filters_offers_to_drop_them(client: Client, fleet: Shelf) -> None:
+def test_an_empty_result_with_filters_offers_to_remove_them(client: Client, fleet: Shelf) -> None:
     html = get(client, q="x", path="nowhere/")
     assert "that passes the filters" in text(html)
     assert 'href="/search?q=x&amp;limit=10">Search without filters' in html

@@ -65,9 +65,7 @@ def plain(row: Match) -> Match:
 
 
 @given(rows(), LIMITS)
-def test_every_match_is_a_row_that_went_in_at_most_cut_short(
-    given_rows: list[Match], limits: Limits
-) -> None:
+def test_every_match_is_a_candidate_at_most_cut(given_rows: list[Match], limits: Limits) -> None:
     matches, _ = results.apply_limits(given_rows, limits)
     for match in matches:
         source_of(match, given_rows)
@@ -89,9 +87,7 @@ def test_the_text_never_passes_the_total_cap(given_rows: list[Match], limits: Li
 
 
 @given(rows(), LIMITS)
-def test_no_file_gives_more_than_two_nor_the_same_twice(
-    given_rows: list[Match], limits: Limits
-) -> None:
+def test_a_file_has_at_most_two_distinct_matches(given_rows: list[Match], limits: Limits) -> None:
     matches, _ = results.apply_limits(given_rows, replace(limits, chunk_chars=1000))
     for bucket in {(match.repo, match.rel_path) for match in matches}:
         mine = [match for match in matches if (match.repo, match.rel_path) == bucket]
@@ -120,15 +116,13 @@ def test_beyond_the_cutoff_there_is_only_the_fallback(
 
 
 @given(rows(), LIMITS)
-def test_something_is_found_wherever_there_is_room_for_it(
-    given_rows: list[Match], limits: Limits
-) -> None:
+def test_a_result_is_not_empty_if_one_match_fits(given_rows: list[Match], limits: Limits) -> None:
     matches, _ = results.apply_limits(given_rows, replace(limits, total_chars=100_000))
     assert bool(matches) == bool(given_rows)
 
 
 @given(rows(), LIMITS)
-def test_the_summary_by_file_says_what_the_matches_say(
+def test_the_summary_by_file_agrees_with_the_matches(
     given_rows: list[Match], limits: Limits
 ) -> None:
     matches, files = results.apply_limits(given_rows, limits)
@@ -142,9 +136,7 @@ def test_the_summary_by_file_says_what_the_matches_say(
 
 
 @given(rows(), LIMITS)
-def test_applying_it_to_what_came_out_changes_nothing(
-    given_rows: list[Match], limits: Limits
-) -> None:
+def test_applying_limits_twice_changes_nothing(given_rows: list[Match], limits: Limits) -> None:
     limits = replace(limits, chunk_chars=1000)
     matches, files = results.apply_limits(given_rows, limits)
     assert results.apply_limits([plain(match) for match in matches], limits) == (matches, files)

@@ -90,7 +90,7 @@ def rounded(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.door
-def test_memory_answers_as_the_stores_do_and_through_all_that_changes(
+def test_cached_roots_give_the_results_of_the_stores_after_every_change(
     answers: CachedSearch, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest_sample(folder / "lighthouse")
@@ -120,13 +120,13 @@ def test_memory_answers_as_the_stores_do_and_through_all_that_changes(
     outdate(root)
     services.reembed(root.path)
     queue.drain()
-    again, cached = answers(repository="lighthouse")
+    rebuilt, cached = answers(repository="lighthouse")
     assert not cached
-    assert rounded(answers(repository="lighthouse")[0]) == rounded(again)
+    assert rounded(answers(repository="lighthouse")[0]) == rounded(rebuilt)
 
     # A new process.
     answers.restart(monkeypatch)
-    assert rounded(answers(repository="lighthouse")[0]) == rounded(again)
+    assert rounded(answers(repository="lighthouse")[0]) == rounded(rebuilt)
     assert answers(repository="lighthouse")[1]
 
     # One file has changed: only its vectors are requested.
@@ -157,7 +157,7 @@ def test_memory_answers_as_the_stores_do_and_through_all_that_changes(
 
 
 @pytest.mark.door
-def test_a_word_index_that_is_built_again_changes_nothing_of_what_is_cached(
+def test_rebuilding_the_word_index_does_not_change_the_cache(
     answers: CachedSearch, folder: Path
 ) -> None:
     root = ingest_sample(folder / "lighthouse")
@@ -171,7 +171,7 @@ def test_a_word_index_that_is_built_again_changes_nothing_of_what_is_cached(
 
 
 @pytest.mark.door
-def test_answers_are_marked_while_the_words_are_rebuilt_and_no_longer(
+def test_results_are_degraded_only_while_the_words_are_rebuilt(
     answers: CachedSearch, folder: Path, ask: Ask, client: Client, configure: Turn
 ) -> None:
     configure(retrieval_memory_mb=0)
@@ -196,7 +196,7 @@ def test_answers_are_marked_while_the_words_are_rebuilt_and_no_longer(
 
 
 @pytest.mark.door
-def test_what_words_and_vectors_do_not_both_have_is_not_cached(
+def test_a_root_with_missing_words_or_vectors_is_not_cached(
     answers: CachedSearch, folder: Path
 ) -> None:
     root = ingest_sample(folder / "lighthouse")
@@ -208,7 +208,7 @@ def test_what_words_and_vectors_do_not_both_have_is_not_cached(
 
 
 @pytest.mark.door
-def test_a_notice_of_roots_has_them_refreshed(
+def test_a_change_notice_refreshes_the_cache(
     answers: CachedSearch, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = ingest_sample(folder / "lighthouse")
@@ -265,7 +265,7 @@ class Shelf:
         return made
 
     def asks(self, root: Root, dimension: int = DIMENSION) -> bool:
-        """Whether a search finds a root held; what it set off has ended then."""
+        """Return True if a search finds a root in the cache. Waits for the loads that it starts."""
         cached = self.cache.get(root, dimension)
         assert self.cache.wait(SECONDS)
         return cached is not None
@@ -292,7 +292,7 @@ def test_a_root_is_cached_from_the_second_search_on(shelf: Shelf) -> None:
     assert shelf.loaded == ["a 1"]
 
 
-def test_a_new_generation_is_loaded_and_the_old_one_not_answered_from(shelf: Shelf) -> None:
+def test_a_new_generation_replaces_the_cached_one(shelf: Shelf) -> None:
     old, new = shelf.root("a"), shelf.root("a", generation=2)
     shelf.asks(old)
     assert not shelf.asks(new)
@@ -302,26 +302,26 @@ def test_a_new_generation_is_loaded_and_the_old_one_not_answered_from(shelf: She
     assert shelf.loaded == ["a 1", "a 2"]
 
 
-def test_vectors_of_another_length_are_not_compared(shelf: Shelf) -> None:
+def test_vectors_of_another_dimension_are_not_compared(shelf: Shelf) -> None:
     root = shelf.root("a")
     shelf.asks(root)
     assert not shelf.asks(root, DIMENSION + 1)
     assert shelf.asks(root)
 
 
-def test_what_is_larger_than_the_room_is_left_to_the_stores(shelf: Shelf) -> None:
+def test_a_root_larger_than_the_limit_is_not_cached(shelf: Shelf) -> None:
     large = shelf.root("large", 5)
     assert not any(shelf.asks(large) for _ in range(3))
     assert shelf.loaded == []
 
 
-def test_nothing_is_cached_where_no_memory_is_given(shelf: Shelf, configure: Turn) -> None:
+def test_a_limit_of_zero_disables_the_cache(shelf: Shelf, configure: Turn) -> None:
     configure(retrieval_memory_mb=0)
     assert not any(shelf.asks(shelf.root("a")) for _ in range(3))
     assert shelf.loaded == []
 
 
-def test_only_what_nobody_asks_for_makes_room(shelf: Shelf) -> None:
+def test_only_idle_roots_are_evicted(shelf: Shelf) -> None:
     a, b, late = shelf.root("a", 2), shelf.root("b", 1.5), shelf.root("late", 1)
     for root in (a, b):
         shelf.asks(root)
@@ -335,7 +335,7 @@ def test_only_what_nobody_asks_for_makes_room(shelf: Shelf) -> None:
     assert not shelf.asks(a)
 
 
-def test_what_could_not_be_loaded_is_tried_again_after_a_pause(shelf: Shelf) -> None:
+def test_a_failed_load_is_retried_after_a_pause(shelf: Shelf) -> None:
     root, shelf.fails = shelf.root("a"), Unavailable("away", code="CHROMA_UNAVAILABLE")
     assert not any(shelf.asks(root) for _ in range(3))
     assert shelf.loaded == ["a 1"]
@@ -345,7 +345,7 @@ def test_what_could_not_be_loaded_is_tried_again_after_a_pause(shelf: Shelf) -> 
     assert shelf.asks(root)
 
 
-def test_what_is_published_is_loaded_before_anybody_asks(shelf: Shelf) -> None:
+def test_a_published_root_is_loaded_before_the_first_search(shelf: Shelf) -> None:
     a, new = shelf.root("a"), shelf.root("a", generation=2)
     shelf.publishes(a)
     assert shelf.asks(a)
@@ -391,13 +391,13 @@ def test_distances_are_those_of_the_vectors() -> None:
     assert np.all(distances >= 0)
 
 
-def test_the_best_of_a_side_come_in_order_and_of_equals_the_first_written() -> None:
+def test_hits_are_sorted_by_value_and_ties_keep_their_order() -> None:
     side = Hits(np.arange(6), np.array([3.0, 1.0, 2.0, 1.0, 4.0, 2.0]), more=False)
     assert side.best(3.0).keys.tolist() == [1, 3, 2, 5, 0]
     assert side.best(0.5).values.tolist() == []
 
 
-def test_of_ties_at_the_end_at_most_n_of_each_root_go_on() -> None:
+def test_of_tied_hits_at_most_n_of_each_root_are_kept() -> None:
     units = np.eye(3, DIMENSION, dtype=np.float32)
     cached = [(Root(name=name), LoadedRoot(1, contents_of(3), units)) for name in "ab"]
     source = CacheSource(cached, EmbeddedQuery("any", vector=units[0]))

@@ -32,7 +32,7 @@ def test_several_roots_are_merged_by_distance(shelf: Shelf, ask: Ask) -> None:
     assert ids(ask()) == ["2a", "1a", "2b", "1b"]
 
 
-def test_of_equal_distances_the_root_and_then_the_position_decide(shelf: Shelf, ask: Ask) -> None:
+def test_ties_are_ordered_by_root_and_position(shelf: Shelf, ask: Ask) -> None:
     for repo in ("one", "two"):
         for path in ("b.py", "a.py"):
             shelf.put(0.5, path, repo=repo, chunk=f"{repo}/{path}")
@@ -53,20 +53,20 @@ def test_rows_of_files_that_are_not_live_are_dropped(shelf: Shelf, ask: Ask) -> 
     assert ids(ask()) == ["live"]
 
 
-def test_more_is_asked_for_until_the_limit_is_reached(shelf: Shelf, ask: Ask) -> None:
+def test_requests_widen_until_the_limit_is_reached(shelf: Shelf, ask: Ask) -> None:
     dead = shelf.file("dead.py", since=2)
     for _ in range(60):
         shelf.put(0.1, "dead.py", file=dead)
     for i in range(3):
         shelf.put(0.2, f"{i}.py", chunk=f"live {i}")
     assert ids(ask(limit=2)) == ["live 0", "live 1"]
-    assert shelf.asked == [4, 20, 100]
+    assert shelf.requested == [4, 20, 100]
 
 
-def test_asking_stops_where_a_root_has_no_more(shelf: Shelf, ask: Ask) -> None:
+def test_requests_stop_when_a_root_has_no_more_rows(shelf: Shelf, ask: Ask) -> None:
     shelf.put(0.1)
     ask(limit=5)
-    assert shelf.asked == [10]
+    assert shelf.requested == [10]
 
 
 # --- score source ---------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_a_row_without_a_score_does_not_pass_the_cutoff(shelf: Shelf, ask: Ask) 
     assert ids(ask()) == ["near"]
 
 
-def test_the_cutoff_is_a_knob_read_at_each_call(shelf: Shelf, ask: Ask, configure) -> None:
+def test_the_cutoff_setting_is_read_at_each_call(shelf: Shelf, ask: Ask, configure) -> None:
     shelf.put(0.0, "a.py", chunk="same")
     shelf.put(0.7, "b.py", chunk="near")
     assert ids(ask()) == ["same", "near"]
@@ -143,7 +143,7 @@ def test_the_fallback_is_the_nearest_rows_in_their_own_order(shelf: Shelf, ask: 
     assert ids(ask()) == ["b", "d"]
 
 
-def test_the_fallback_takes_the_earlier_of_equals_and_scoreless_rows_last(
+def test_the_fallback_takes_ties_in_order_and_rows_without_a_score_last(
     shelf: Shelf, ask: Ask
 ) -> None:
     for distance, name in [(None, "a"), (2.0, "b"), (2.0, "c"), (2.0, "d")]:
@@ -151,13 +151,13 @@ def test_the_fallback_takes_the_earlier_of_equals_and_scoreless_rows_last(
     assert ids(ask()) == ["b", "c"]
 
 
-def test_one_row_within_the_cutoff_is_not_topped_up(shelf: Shelf, ask: Ask) -> None:
+def test_one_row_within_the_cutoff_disables_the_fallback(shelf: Shelf, ask: Ask) -> None:
     shelf.put(1.0, "a.py", chunk="near")
     shelf.put(1.5, "b.py", chunk="far")
     assert ids(ask()) == ["near"]
 
 
-def test_the_fallback_count_is_a_knob_read_at_each_call(shelf: Shelf, ask: Ask, configure) -> None:
+def test_the_fallback_setting_is_read_at_each_call(shelf: Shelf, ask: Ask, configure) -> None:
     for name in "abc":
         shelf.put(2.0, f"{name}.py", chunk=name)
     configure(retrieval_fallback_chunks=1)
@@ -196,7 +196,7 @@ def test_the_same_text_in_one_file_counts_once(shelf: Shelf, ask: Ask) -> None:
     assert ids(ask()) == ["first"]
 
 
-def test_a_dropped_duplicate_hides_nothing_else(shelf: Shelf, ask: Ask) -> None:
+def test_a_dropped_duplicate_does_not_hide_other_rows(shelf: Shelf, ask: Ask) -> None:
     shelf.put(0.1, chunk="1", text="one")
     shelf.put(0.2, chunk="2", text="one")
     shelf.put(0.3, chunk="2", text="two")
@@ -211,7 +211,7 @@ def test_duplicates_in_other_files_and_repositories_stay(shelf: Shelf, ask: Ask)
     assert len(ids(ask())) == 3
 
 
-def test_duplicates_are_told_by_the_whole_text(shelf: Shelf, ask: Ask, configure) -> None:
+def test_duplicates_are_compared_before_the_cut(shelf: Shelf, ask: Ask, configure) -> None:
     configure(tool_chunk_max_chars=3)
     shelf.put(0.1, text="abc one")
     shelf.put(0.2, text="abc two")
@@ -224,7 +224,7 @@ def test_a_file_gives_its_two_nearest_in_their_own_order(shelf: Shelf, ask: Ask)
     assert ids(ask()) == ["b", "d"]
 
 
-def test_of_equals_in_one_file_the_earlier_stay(shelf: Shelf, ask: Ask, configure) -> None:
+def test_ties_in_one_file_keep_the_earlier_rows(shelf: Shelf, ask: Ask, configure) -> None:
     configure(retrieval_cutoff_disabled=True)
     for name in "abc":
         shelf.put(None, chunk=name)
@@ -243,7 +243,7 @@ def test_a_chunk_is_cut_to_its_cap_and_its_lines_counted_after(
     assert (result["chunk"], result["lineCount"]) == ("ab\ncd", 2)
 
 
-def test_the_total_cap_stops_at_the_first_that_would_pass_it(
+def test_the_total_cap_stops_at_the_first_row_that_exceeds_it(
     shelf: Shelf, ask: Ask, configure
 ) -> None:
     configure(tool_max_chars=10)
@@ -289,7 +289,7 @@ def test_an_empty_text_has_no_characters_and_no_lines(shelf: Shelf, ask: Ask) ->
 # --- files[] --------------------------------------------------------------------------------------
 
 
-def test_files_name_the_least_distance_of_each(shelf: Shelf, ask: Ask) -> None:
+def test_files_have_their_smallest_distance(shelf: Shelf, ask: Ask) -> None:
     shelf.put(0.4, "b.py", "one\ntwo")
     shelf.put(0.3, "b.py", "three")
     shelf.put(0.5, "a.py", "four")
@@ -328,7 +328,7 @@ def test_files_are_sorted_by_code_point(shelf: Shelf, ask: Ask) -> None:
     assert names == ["B.py", "a.py", "b.py", "É.py"]
 
 
-def test_an_unmapped_host_path_is_told_of_in_results_and_files(
+def test_an_unmapped_host_path_has_a_warning_in_results_and_files(
     shelf: Shelf, ask: Ask, configure
 ) -> None:
     configure(in_container=True)
@@ -370,18 +370,18 @@ def test_a_result_has_exactly_these_fields(shelf: Shelf, ask: Ask, configure) ->
     ]
 
 
-def test_no_rows_are_an_empty_answer(shelf: Shelf, ask: Ask) -> None:
+def test_no_rows_give_an_empty_result(shelf: Shelf, ask: Ask) -> None:
     shelf.root()
     assert ask() == {"results": [], "files": [], "modelId": MODEL_ID}
 
 
 @pytest.mark.parametrize("distance", [math.nan, math.inf, -math.inf])
-def test_a_distance_that_is_no_number_is_null(shelf: Shelf, ask: Ask, distance: float) -> None:
+def test_a_distance_that_is_not_finite_is_null(shelf: Shelf, ask: Ask, distance: float) -> None:
     shelf.put(distance)
     assert ask()["results"][0]["score"] is None
 
 
-def test_malformed_metadata_does_no_harm(shelf: Shelf, ask: Ask) -> None:
+def test_malformed_metadata_is_tolerated(shelf: Shelf, ask: Ask) -> None:
     shelf.put(
         0.1, "a.py", relPath=None, chunkHash=None, model=7, startLine="one", endLine=True, symbol=3
     )
@@ -394,7 +394,7 @@ def test_malformed_metadata_does_no_harm(shelf: Shelf, ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("source_file", [None, "", "no uuid", 5])
-def test_a_row_that_names_no_source_file_is_dropped(
+def test_a_row_without_a_source_file_is_dropped(
     shelf: Shelf, ask: Ask, source_file: object
 ) -> None:
     shelf.put(0.1, "a.py", sourceFile=source_file)

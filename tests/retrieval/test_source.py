@@ -55,7 +55,7 @@ def cited(html: str) -> list[int]:
 
 
 @pytest.mark.door
-def test_the_file_is_drawn_with_the_cited_lines_tinted(client: Client, ingested) -> None:
+def test_cited_lines_are_highlighted(client: Client, ingested) -> None:
     ingested("lib/a.py", "def one():\n    return '<b>'\n\nx = 1\n")
     html = part(client, path="lib/a.py", start=2, end=3).content.decode()
     assert lines(html) == {1: "def one():", 2: "    return '<b>'", 3: "", 4: "x = 1"}
@@ -76,7 +76,7 @@ def test_lines_are_counted_as_the_chunker_counts_them(client: Client, ingested) 
 
 
 @pytest.mark.door
-def test_it_says_whether_the_file_is_as_it_was_ingested(client: Client, ingested) -> None:
+def test_the_viewer_shows_whether_the_file_has_changed(client: Client, ingested) -> None:
     target = ingested("a.py", "x = 1\n")
     assert "Same as on disk" in part(client, path="a.py").content.decode()
     target.write_text("y = 2\n")
@@ -108,15 +108,15 @@ def test_a_long_file_is_shown_around_the_cited_lines(client: Client, ingested) -
 def test_the_windows_of_a_long_file_cover_it_whole(client: Client, ingested) -> None:
     total = MAX_LINES * 2
     ingested("long.txt", "".join(f"{i}\n" for i in range(1, total + 1)))
-    seen: set[int] = set()
+    shown_lines: set[int] = set()
     url: str | None = f"{URL}?repo=repo&path=long.txt"
     while url:
         html = client.get(url, headers={"HX-Request": "true"}).content.decode()
-        assert not seen.issuperset(lines(html)), "a window must show something new"
-        seen |= set(lines(html))
+        assert not shown_lines.issuperset(lines(html)), "a window must show something new"
+        shown_lines |= set(lines(html))
         below = re.search(r'<a class="gap" href="([^"]+)"[^>]*>[\d,]+ lines? below', html)
         url = unescape(below[1]) if below else None
-    assert seen == set(range(1, total + 1))
+    assert shown_lines == set(range(1, total + 1))
     above = re.search(r'<a class="gap" href="([^"]+)"[^>]*>([\d,]+) lines above', html)
     assert above
     before = client.get(unescape(above[1]), headers={"HX-Request": "true"}).content.decode()
@@ -130,7 +130,7 @@ def test_citing_a_whole_long_file_shows_no_more_than_a_window(client: Client, in
 
 
 @pytest.mark.door
-def test_lines_beyond_the_end_do_no_harm(client: Client, ingested) -> None:
+def test_lines_beyond_the_end_are_ignored(client: Client, ingested) -> None:
     ingested("a.py", "x = 1\n")
     html = part(client, path="a.py", start=10**30, end=10**31).content.decode()
     assert lines(html) == {1: "x = 1"}
@@ -195,7 +195,7 @@ def test_a_file_that_is_no_longer_live_cannot_be_opened(client: Client, ingested
     assert refused(part(client, path="a.py")) == (404, "FILE_NOT_FOUND")
 
 
-def test_a_file_that_is_gone_is_404(client: Client, ingested) -> None:
+def test_a_deleted_file_is_404(client: Client, ingested) -> None:
     ingested("a.py", "x").unlink()
     assert refused(part(client, path="a.py")) == (404, "NOT_FOUND")
 

@@ -40,7 +40,7 @@ def test_the_list_by_tool_is_the_list_over_http(shelf: Shelf, client) -> None:
     assert LIST_REPOSITORIES.run({}) == client.get("/tools/ingested-repos").json()
 
 
-def test_a_tools_errors_are_typed_and_say_what_the_contract_says(shelf: Shelf) -> None:
+def test_errors_of_a_tool_follow_the_contract(shelf: Shelf) -> None:
     shelf.root("one")
     with pytest.raises(NotFound, match="^REPO_NOT_FOUND: .* Known ids: 'one'.$") as unknown:
         VECTOR_SEARCH.run({"query": "x", "repository": "unknown"})
@@ -49,7 +49,7 @@ def test_a_tools_errors_are_typed_and_say_what_the_contract_says(shelf: Shelf) -
         VECTOR_SEARCH.run({"limit": "5"})
 
 
-def test_without_an_index_the_tool_says_what_to_do() -> None:
+def test_without_an_index_the_tool_asks_for_an_ingest() -> None:
     with pytest.raises(Conflict, match="^INGEST_REQUIRED: run ingest before vector search$"):
         VECTOR_SEARCH.run({"query": "x"})
 

@@ -22,7 +22,7 @@ from training.manifest import read_manifest
         "kotlinx-coroutines", "libcommons-lang3-java",
     ],
 )  # fmt: skip
-def test_packages_of_the_list_are_known_in_every_registry(package: str) -> None:
+def test_excluded_packages_are_recognised_in_every_registry(package: str) -> None:
     if package == "libcommons-lang3-java":
         assert is_excluded("org/commons-lang3/StringUtils.java")
     else:
@@ -30,7 +30,7 @@ def test_packages_of_the_list_are_known_in_every_registry(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", ["django", "tornado", "koa", "netty", "ruby-faraday", "numpy"])
-def test_other_packages_are_not(package: str) -> None:
+def test_other_packages_are_not_excluded(package: str) -> None:
     assert not is_never(package)
 
 
@@ -52,7 +52,7 @@ def test_vendored_copies_tests_and_generated_files_are_left_out(path: str) -> No
 
 
 @pytest.mark.parametrize("path", ["django/http/request.py", "lib/response.js", "src/store.rs"])
-def test_a_package_s_own_sources_are_not(path: str) -> None:
+def test_the_sources_of_a_package_are_not_left_out(path: str) -> None:
     assert not is_excluded(path)
 
 
@@ -70,7 +70,7 @@ def test_copies_and_questions_of_guarded_packages_are_forbidden(tmp_path: Path) 
     guard = Guard.load(tmp_path / "guard.npz")
 
     copied, *_ = pairs_in("fork/b.py", source("fill_in", "Something else is said here."))
-    asked, *_ = pairs_in(
+    copied_question, *_ = pairs_in(
         "own/c.py", b'def f():\n    """Fill all the parts."""\n    x = 1\n    return x\n'
     )
     own, *_ = pairs_in(
@@ -78,7 +78,7 @@ def test_copies_and_questions_of_guarded_packages_are_forbidden(tmp_path: Path) 
     )
 
     assert guard.forbids(copied)
-    assert guard.forbids(asked)
+    assert guard.forbids(copied_question)
     assert not guard.forbids(own)
 
 

@@ -48,11 +48,11 @@ from training.licences import DebianCopyright, is_permissive, of_npm, of_wheel
         ("", False),
     ],
 )
-def test_what_a_licence_allows(stated: str, allowed: bool) -> None:
+def test_licences_are_classified(stated: str, allowed: bool) -> None:
     assert is_permissive(stated) is allowed
 
 
-def test_a_wheel_states_an_expression_or_classifiers_or_a_short_text() -> None:
+def test_a_wheel_has_an_expression_or_classifiers_or_a_short_text() -> None:
     def stated(text: str) -> str:
         return of_wheel(email.message_from_string(text))
 
@@ -66,7 +66,7 @@ def test_a_wheel_states_an_expression_or_classifiers_or_a_short_text() -> None:
     assert stated("Name: nothing-said\n") == ""
 
 
-def test_npm_packages_state_text_an_object_or_a_choice() -> None:
+def test_npm_packages_have_a_text_an_object_or_a_choice() -> None:
     assert of_npm({"license": "ISC"}) == "ISC"
     assert of_npm({"license": {"type": "MIT"}}) == "MIT"
     assert of_npm({"licenses": [{"type": "GPL-2.0"}, {"type": "MIT"}]}) == "GPL-2.0 OR MIT"
@@ -92,7 +92,7 @@ License: Expat
 """
 
 
-def test_a_debian_package_states_the_licence_of_each_file() -> None:
+def test_a_debian_package_has_the_licence_of_each_file() -> None:
     rules = DebianCopyright(COPYRIGHT)
 
     assert rules.of("src/a.c") == "Expat"

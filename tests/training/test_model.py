@@ -33,45 +33,49 @@ def test_each_gradient_is_the_slope_of_the_loss(back: float) -> None:
 
     def sides():
         fields = softplus(parameters.field_scale)
-        asked = encode(
+        queries = encode(
             asked_bags,
             asked_bags.amount[:, 0],
             softplus(parameters.question_weight),
             parameters.vectors,
         )
-        told = encode(
+        documents = encode(
             told_bags,
             told_bags.amount @ fields,
             softplus(parameters.text_weight),
             parameters.vectors,
         )
-        return asked, told
+        return queries, documents
 
     def loss() -> float:
-        asked, told = sides()
-        return contrast(asked.unit, told.unit, float(parameters.scale[0]), same, back).loss
+        queries, documents = sides()
+        return contrast(queries.unit, documents.unit, float(parameters.scale[0]), same, back).loss
 
-    asked, told = sides()
-    found = contrast(asked.unit, told.unit, float(parameters.scale[0]), same, back)
+    queries, documents = sides()
+    found = contrast(queries.unit, documents.unit, float(parameters.scale[0]), same, back)
     to_vectors = np.zeros((ROWS, DIMENSION))
-    asked_vectors, asked_weights = asked.back(found.to_questions, parameters.vectors)
-    told_vectors, _ = told.back(found.to_texts, parameters.vectors)
-    to_vectors[asked.rows] += asked_vectors
-    to_vectors[told.rows] += told_vectors
+    query_vectors, query_weights = queries.back(found.to_questions, parameters.vectors)
+    document_vectors, _ = documents.back(found.to_texts, parameters.vectors)
+    to_vectors[queries.rows] += query_vectors
+    to_vectors[documents.rows] += document_vectors
 
     def slope_at(array: np.ndarray, place: tuple[int, ...]) -> float:
-        step, kept = 1e-2, array[place]
-        array[place] = kept + step
+        step, original = 1e-2, array[place]
+        array[place] = original + step
         above = loss()
-        array[place] = kept - step
+        array[place] = original - step
         below = loss()
-        array[place] = kept
+        array[place] = original
         return (above - below) / (2 * step)
 
-    for place in [(int(asked.rows[0]), 0), (int(told.rows[1]), 3), (int(told.rows[-1]), 5)]:
+    for place in [
+        (int(queries.rows[0]), 0),
+        (int(documents.rows[1]), 3),
+        (int(documents.rows[-1]), 5),
+    ]:
         assert to_vectors[place] == pytest.approx(slope_at(parameters.vectors, place), abs=2e-3)
-    row = int(asked.rows[0])
+    row = int(queries.rows[0])
     weight = softplus(parameters.question_weight)[row]
-    to_weight = asked_weights[0] / weight / (1 + np.exp(-parameters.question_weight[row]))
+    to_weight = query_weights[0] / weight / (1 + np.exp(-parameters.question_weight[row]))
     assert to_weight == pytest.approx(slope_at(parameters.question_weight, (row,)), abs=2e-3)
     assert found.to_scale[0] == pytest.approx(slope_at(parameters.scale, (0,)), abs=2e-3)

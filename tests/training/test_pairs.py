@@ -102,7 +102,7 @@ def definitions(path: str, source: str) -> list[Pair]:
 
 
 @pytest.mark.parametrize("path", SNIPPETS)
-def test_a_doc_comment_asks_and_its_definition_answers(path: str) -> None:
+def test_a_doc_comment_is_the_query_for_its_definition(path: str) -> None:
     source, symbol = SNIPPETS[path]
 
     found = definitions(path, source)
@@ -140,7 +140,7 @@ def test_the_chunk_of_a_definition_goes_on_and_names_what_follows() -> None:
     assert "Keep" not in chunk.body
 
 
-def test_what_a_file_says_of_itself_is_asked_of_its_beginning() -> None:
+def test_a_file_comment_is_the_query_for_its_beginning() -> None:
     source = '"""Keeps values under keys."""\n\nimport os\n\n\nclass Store:\n    pass\n'
 
     (pair,) = [pair for pair in pairs_in("a.py", source.encode()) if pair.kind == "file"]
@@ -154,7 +154,7 @@ def test_what_a_file_says_of_itself_is_asked_of_its_beginning() -> None:
     "comment",
     ["Copyright 2020 Someone.", "eslint-disable no-undef here", "TODO: keep a value", "Short"],
 )
-def test_comments_that_tell_nothing_ask_nothing(comment: str) -> None:
+def test_uninformative_comments_are_not_queries(comment: str) -> None:
     source = f"/** {comment} */\nfunction put(key) {{\n  check(key);\n  return 1;\n}}\n"
 
     assert definitions("a.js", source) == []

@@ -15,7 +15,7 @@ from training.extract import Pair
 from training.manifest import Package
 from training.model import question_vectors, text_vectors
 from training.start import start_vectors
-from training.train import Recipe, initial, train, usable_data
+from training.train import Hyperparameters, initial, train, usable_data
 
 pytestmark = pytest.mark.door
 
@@ -26,7 +26,9 @@ TOPICS = {
     "draw red circle": "canvas arc fill stroke",
     "parse command flags": "argv getopt option dash",
 }
-RECIPE = Recipe(dimension=8, words=200, buckets=16, batch=16, group=4, epochs=30, rate=0.02)
+HYPERPARAMETERS = Hyperparameters(
+    dimension=8, words=200, buckets=16, batch=16, group=4, epochs=30, rate=0.02
+)
 
 
 def corpus(folders: Folders) -> list[Package]:
@@ -38,11 +40,13 @@ def corpus(folders: Folders) -> list[Package]:
         pairs = []
         for repeat in range(16):
             for question, code in TOPICS.items():
-                asked = " ".join(random.permutation(question.split())[:2])
-                told = " ".join(random.permutation(code.split())[:3])
-                body = f"{told} step{number}x{repeat}"
+                query_words = " ".join(random.permutation(question.split())[:2])
+                code_words = " ".join(random.permutation(code.split())[:3])
+                body = f"{code_words} step{number}x{repeat}"
                 pairs.append(
-                    Pair("definition", "python", f"{asked} {number} {repeat}", "", "", "", body)
+                    Pair(
+                        "definition", "python", f"{query_words} {number} {repeat}", "", "", "", body
+                    )
                 )
         folders.pairs_of(package).write_bytes(pickle.dumps(pairs))
         packages.append(package)
@@ -59,17 +63,19 @@ def ranks(counts: Counts, rows: vocabulary.Rows, parameters) -> float:
     return float(reciprocal_ranks(scores).mean())
 
 
-def test_training_joins_words_of_questions_and_words_of_code(tmp_path: Path) -> None:
+def test_training_moves_query_words_and_code_words_together(tmp_path: Path) -> None:
     folders = Folders(tmp_path)
     counts = count(corpus(folders), folders, processes=1)
-    words = vocabulary.choose(counts, RECIPE.words, RECIPE.buckets, frozenset({"canva"}))
+    words = vocabulary.choose(
+        counts, HYPERPARAMETERS.words, HYPERPARAMETERS.buckets, frozenset({"canva"})
+    )
     rows = vocabulary.rows_of_words(counts.words, words)
     questions, texts = bags.questions(counts, rows), bags.texts(counts, rows)
-    random = np.random.default_rng(1).standard_normal((words.size, RECIPE.dimension))
-    parameters = initial(random.astype(np.float32), words, RECIPE)
+    random = np.random.default_rng(1).standard_normal((words.size, HYPERPARAMETERS.dimension))
+    parameters = initial(random.astype(np.float32), words, HYPERPARAMETERS)
     before = ranks(counts, rows, parameters)
 
-    train(parameters, usable_data(counts, questions, texts, RECIPE), RECIPE)
+    train(parameters, usable_data(counts, questions, texts, HYPERPARAMETERS), HYPERPARAMETERS)
 
     assert "canva" not in words.words
     assert ranks(counts, rows, parameters) == 1.0 > before
@@ -85,7 +91,7 @@ def test_training_joins_words_of_questions_and_words_of_code(tmp_path: Path) -> 
 def test_start_vectors_of_words_that_share_texts_are_near(tmp_path: Path) -> None:
     folders = Folders(tmp_path)
     counts = count(corpus(folders), folders, processes=1)
-    words = vocabulary.choose(counts, RECIPE.words, RECIPE.buckets, frozenset())
+    words = vocabulary.choose(counts, HYPERPARAMETERS.words, HYPERPARAMETERS.buckets, frozenset())
     rows = vocabulary.rows_of_words(counts.words, words)
 
     vectors = start_vectors(

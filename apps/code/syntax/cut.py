@@ -83,9 +83,8 @@ class _Merging:
         self._units = units
         self._first = list(range(len(units)))  # first unit of the range that ends here
         self._last = list(range(len(units)))  # last unit of the range that begins here
-        self._defines = [
-            unit.defines for unit in units
-        ]  # a definition begins in the range that begins here
+        # For the range that begins with this unit: a definition begins in it.
+        self._defines = [unit.defines for unit in units]
 
     def across(self, cut: int, room: int, *, only_small: bool) -> bool:
         """Merge the two ranges that meet before unit `cut`. Return False if they must not be."""

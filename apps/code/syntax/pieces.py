@@ -186,8 +186,7 @@ class _Scopes:
                 self._open.append(self._at)
             self._at += 1
         # Equations of one Haskell function and overloads count as one definition.
-        inside = {
-            self._all[i].label: i for i in reversed(begun) if self._all[i].parent in enclosing
-        }
+        every = self._all
+        inside = {every[i].label: i for i in reversed(begun) if every[i].parent in enclosing}
         only = next(iter(inside.values())) if len(inside) == 1 else max(enclosing)
         return self._found.path(only), self._all[only].signature if only >= 0 else ""

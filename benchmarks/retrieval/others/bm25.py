@@ -1,4 +1,4 @@
-"""Plain BM25 over the product's own chunks: the same pieces and words, and no ranking."""
+"""Plain BM25 over the chunks of codeinfo, without its ranking."""
 
 # ruff: noqa: PLC0415 - the project is imported once its settings are in the environment
 

@@ -1,7 +1,7 @@
-"""ripgrep by keyword, as a program that looks for code would use it.
+"""A search with ripgrep by keyword, as a program would use it.
 
-Each word of the question is searched for, whatever its case. The files that hold most of the words
-come first, of equals those with more hits. They are then read whole, in that order.
+Each word of the question is searched for, in any case. Files with the most distinct words come
+first, ties by the number of hits. Files are then read completely, in that order.
 """
 
 import re

@@ -40,9 +40,9 @@ class _Child:
             text=True,
         )
 
-    def call(self, **asked: object) -> Any:
+    def call(self, **request: object) -> Any:
         assert self.process.stdin is not None and self.process.stdout is not None
-        print(json.dumps(asked), file=self.process.stdin, flush=True)
+        print(json.dumps(request), file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError("semble's process ended; is it installed where --others points?")

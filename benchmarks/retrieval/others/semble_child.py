@@ -28,13 +28,13 @@ class NoModel:
 def main() -> None:
     words = vectors = chunks = None
     for line in sys.stdin:
-        asked = json.loads(line)
-        if "folder" in asked:
-            root = Path(asked["folder"]).resolve()
+        request = json.loads(line)
+        if "folder" in request:
+            root = Path(request["folder"]).resolve()
             words, vectors, chunks, _ = create_index_from_path(root, NoModel(), display_root=root)
             answer: dict[str, object] = {"chunks": len(chunks)}
         else:
-            question, k = asked["question"], asked["k"]
+            question, k = request["question"], request["k"]
             found = search(question, NoModel(), vectors, words, chunks, k, alpha=0.0)
             places = [
                 [c.file_path, c.start_line, c.end_line, len(c.content)]

@@ -30,11 +30,11 @@ def test_other_files_come_before_a_files_second_passage() -> None:
     ) == [0, 2, 3, 1]
 
 
-def test_a_file_gives_two_passages_at_most() -> None:
+def test_a_file_has_at_most_two_passages() -> None:
     assert order(*[Passage("r", "a.py", (), i / 10, 0.0) for i in range(5)]) == [4, 3]
 
 
-def test_of_equals_the_earlier_comes_first() -> None:
+def test_ties_keep_their_order() -> None:
     same = [Passage("r", f"{name}.py", (), 0.5, 1.0) for name in "cab"]
     assert order(*same) == [0, 1, 2]
 
@@ -49,7 +49,7 @@ def test_the_definition_comes_before_its_uses_and_tests() -> None:
     assert found[0] == 2
 
 
-def test_a_root_without_words_is_ranked_beside_one_with_words() -> None:
+def test_roots_with_and_without_words_are_ranked_together() -> None:
     found = order(
         Passage("with", "a.py", (), 0.2, 3.0),
         Passage("with", "b.py", (), 0.3, 0.0),
@@ -58,7 +58,7 @@ def test_a_root_without_words_is_ranked_beside_one_with_words() -> None:
     assert found[0] == 2
 
 
-def test_nothing_found_is_no_order() -> None:
+def test_no_passages_have_an_empty_order() -> None:
     assert order() == []
 
 
@@ -73,7 +73,7 @@ passages = st.builds(
 
 
 @given(st.lists(passages, max_size=12))
-def test_whatever_is_found_each_is_ranked_once_and_no_file_thrice(found: list[Passage]) -> None:
+def test_each_passage_is_ranked_once_and_each_file_at_most_twice(found: list[Passage]) -> None:
     got = order(*found)
     assert len(set(got)) == len(got)
     files = [(found[i].root, found[i].path) for i in got]

@@ -6,17 +6,17 @@ from apps.retrieval.ranking import RankingQuery
 from apps.retrieval.ranking.rank import stems_of
 
 
-def test_words_that_say_how_it_is_asked_do_not_count() -> None:
+def test_stopwords_are_removed() -> None:
     assert set(RankingQuery.of("how does the router handle requests?").idf) == {
         "router", "handl", "request",
     }  # fmt: skip
 
 
-def test_where_there_are_only_such_words_they_count() -> None:
+def test_a_query_of_stopwords_keeps_them() -> None:
     assert set(RankingQuery.of("what is it").idf) == {"what", "is", "it"}
 
 
-def test_a_question_without_a_word_is_a_question_all_the_same() -> None:
+def test_a_query_without_words_is_valid() -> None:
     question = RankingQuery.of("→ ?")
     assert (question.idf, question.names, question.agreement(stems_of("anything"))) == (
         {},
@@ -37,25 +37,25 @@ def test_a_question_without_a_word_is_a_question_all_the_same() -> None:
         ("", set()),
     ],
 )
-def test_names_are_what_no_sentence_spells(text: str, names: set[str]) -> None:
+def test_identifiers_in_a_sentence_are_found(text: str, names: set[str]) -> None:
     assert RankingQuery.of(text).names == names
 
 
-def test_a_bare_name_is_told_from_a_sentence() -> None:
+def test_a_single_identifier_is_recognised() -> None:
     assert RankingQuery.of("ConnectionPool").is_name
     assert not RankingQuery.of("ConnectionPool timeouts").is_name
     assert not RankingQuery.of("?!").is_name
 
 
-def test_rarer_words_weigh_more_and_unknown_ones_most() -> None:
+def test_rarer_words_have_a_higher_idf() -> None:
     question = RankingQuery.of("http digest nonce", {"http": 900, "digest": 5}, 1_000)
     assert question.idf["http"] < question.idf["digest"] < question.idf["nonc"]
     assert question.idf["nonc"] == question.max_idf
 
 
-def test_counts_of_deleted_chunks_make_no_word_weigh_less_than_nothing() -> None:
+def test_idf_is_never_negative_when_counts_include_deleted_chunks() -> None:
     assert RankingQuery.of("http", {"http": 50}, 10).idf["http"] > 0
 
 
-def test_without_counts_all_words_weigh_alike() -> None:
+def test_without_frequencies_every_idf_is_one() -> None:
     assert set(RankingQuery.of("http digest").idf.values()) == {1.0}

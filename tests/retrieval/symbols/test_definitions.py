@@ -12,19 +12,19 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 @pytest.fixture
 def define(harbour: Path, post: Post) -> Any:
-    def asked(name: str, **more: Any) -> dict[str, Any]:
+    def call(name: str, **more: Any) -> dict[str, Any]:
         status, answer = post("symbol-definitions", name=name, **more)
         assert status == 200, answer
         return answer
 
-    return asked
+    return call
 
 
 def places(answer: dict[str, Any]) -> list[str]:
     return [f"{each['repo']}/{each['relPath']}:{each['symbol']}" for each in answer["results"]]
 
 
-def test_a_definition_is_told_with_its_place_kind_and_text(define: Any, harbour: Path) -> None:
+def test_a_definition_has_its_location_kind_and_text(define: Any, harbour: Path) -> None:
     (found,) = define("lift")["results"]
     assert found == {
         "repo": "harbour",
@@ -67,7 +67,7 @@ def test_public_comes_before_private(define: Any) -> None:
         ("ship", "lower", "exact"),
     ],
 )
-def test_the_case_counts_unless_nothing_is_written_so(
+def test_matches_in_the_same_case_exclude_others(
     define: Any, name: str, found: str, match: str
 ) -> None:
     answer = define(name)
@@ -83,7 +83,7 @@ def test_the_case_counts_unless_nothing_is_written_so(
         *["harbour.client.Client.moor", "harbour/client.Client.moor", "src.Client.moor"],
     ],
 )
-def test_what_stands_around_a_name_narrows_it(define: Any, name: str) -> None:
+def test_a_qualifier_narrows_the_definitions(define: Any, name: str) -> None:
     answer = define(name)
     assert "harbour/src/harbour/client.py:Client.moor" in places(answer)
     assert answer["match"] == "exact"
@@ -91,17 +91,17 @@ def test_what_stands_around_a_name_narrows_it(define: Any, name: str) -> None:
         assert len(answer["results"]) == 1
 
 
-def test_a_module_is_a_surrounding_too(define: Any) -> None:
+def test_a_module_is_a_valid_qualifier(define: Any) -> None:
     assert places(define("harbour.ships.moor")) == ["harbour/src/harbour/ships.py:moor"]
 
 
-def test_surroundings_that_are_nowhere_leave_the_last_part(define: Any) -> None:
+def test_an_unknown_qualifier_leaves_the_last_part(define: Any) -> None:
     answer = define("Vessel.moor")
     assert answer["match"] == "last-part"
     assert len(answer["results"]) == 2
 
 
-def test_headings_define_nothing(define: Any) -> None:
+def test_headings_are_not_definitions(define: Any) -> None:
     assert not [each for each in define("Moor")["results"] if each["language"] == "markdown"]
     assert places(define("Moor")) == ["quay/main.go:Ship.Moor"]
 
@@ -117,19 +117,17 @@ def test_headings_define_nothing(define: Any) -> None:
         ({"repository": ["quay", "harbour"], "language": "go"}, ["quay/main.go:Ship"]),
     ],
 )
-def test_filters_say_which_files_may_answer(
-    define: Any, filters: dict[str, Any], found: list[str]
-) -> None:
+def test_filters_restrict_the_files(define: Any, filters: dict[str, Any], found: list[str]) -> None:
     assert places(define("Ship", **filters)) == found
 
 
-def test_more_than_the_limit_is_told_of(define: Any) -> None:
+def test_more_results_than_the_limit_set_truncated(define: Any) -> None:
     answer = define("Ship", limit=2)
     assert (len(answer["results"]), answer["truncated"]) == (2, True)
     assert define("Ship", limit=4)["truncated"] is False
 
 
-def test_a_name_that_nothing_defines_has_no_results(define: Any) -> None:
+def test_an_unknown_name_has_no_definitions(define: Any) -> None:
     assert define("nothing_of_this_name") == {
         "name": "nothing_of_this_name",
         "match": "exact",

@@ -15,15 +15,15 @@ from tests.retrieval.symbols.conftest import Post
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 REBUILT = "the words of harbour are being rebuilt"
-ASKED = {
+ARGUMENTS = {
     "symbol-definitions": {"name": "Ship"},
     "symbol-references": {"name": "Ship"},
     "file-outline": {"repository": "harbour", "path": "src/harbour/ships.py"},
 }
 FIND = {
-    "FindDefinitions": ASKED["symbol-definitions"],
-    "FindReferences": ASKED["symbol-references"],
-    "FileOutline": ASKED["file-outline"],
+    "FindDefinitions": ARGUMENTS["symbol-definitions"],
+    "FindReferences": ARGUMENTS["symbol-references"],
+    "FileOutline": ARGUMENTS["file-outline"],
 }
 
 
@@ -49,9 +49,9 @@ def damaged(request: pytest.FixtureRequest, harbour: Path) -> Iterator[None]:
     path.write_bytes(was)
 
 
-@pytest.mark.parametrize("route", ASKED)
-def test_an_answer_is_marked(damaged: None, post: Post, route: str) -> None:
-    status, answer = post(route, **ASKED[route])
+@pytest.mark.parametrize("route", ARGUMENTS)
+def test_a_result_is_marked_as_degraded(damaged: None, post: Post, route: str) -> None:
+    status, answer = post(route, **ARGUMENTS[route])
     assert (status, answer.get("degraded")) == (200, REBUILT)
 
 
@@ -64,17 +64,17 @@ def test_the_other_roots_answer(damaged: None, post: Post) -> None:
 
 
 @pytest.mark.parametrize("name", FIND)
-def test_a_model_is_told(damaged: None, name: str) -> None:
+def test_a_tool_result_is_marked_as_degraded(damaged: None, name: str) -> None:
     tool = next(each for each in TOOLS if each.name == name)
     assert tool.run(FIND[name])["degraded"] == REBUILT
 
 
-def test_the_page_says_so_where_nothing_was_found_as_well(damaged: None, client: Client) -> None:
+def test_an_empty_page_shows_that_the_result_is_degraded(damaged: None, client: Client) -> None:
     for name in ("Ship", "Nothing_has_this_name"):
         page = client.get("/search", {"q": name, "mode": "symbols"}).content.decode()
         assert f"Not everything was searched: {REBUILT}" in page
 
 
-def test_a_whole_answer_has_no_mark(harbour: Path, post: Post) -> None:
-    for route, asked in ASKED.items():
-        assert "degraded" not in post(route, **asked)[1]
+def test_a_complete_result_is_not_marked(harbour: Path, post: Post) -> None:
+    for route, arguments in ARGUMENTS.items():
+        assert "degraded" not in post(route, **arguments)[1]

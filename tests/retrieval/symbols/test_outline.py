@@ -42,7 +42,7 @@ def test_the_outline_is_nested_and_in_order(harbour: Path, post: Post) -> None:
     }
 
 
-def test_a_definition_bears_its_path_and_signature(harbour: Path, post: Post) -> None:
+def test_a_definition_has_its_path_and_signature(harbour: Path, post: Post) -> None:
     _, answer = post("file-outline", repository="quay", path="./main.go")
     assert answer["symbols"][1] == {
         "name": "Moor",
@@ -64,14 +64,14 @@ def test_a_file_that_defines_nothing_has_an_empty_outline(harbour: Path, post: P
     assert (status, answer["symbols"]) == (200, [])
 
 
-def test_what_stands_on_one_line_is_told_apart_by_its_path() -> None:
+def test_definitions_on_one_line_are_nested_by_their_paths() -> None:
     symbols = [stored(path, 1, 1) for path in ("Kind", "Kind.A", "Kind.B", "Kinds")]
     kind, kinds = nested(symbols)
     assert [child.path for child in kind.children] == ["Kind.A", "Kind.B"]
     assert kinds.children == []
 
 
-def test_what_only_ends_later_is_not_inside() -> None:
+def test_a_definition_that_ends_later_is_not_nested() -> None:
     outer, inner, after = nested([stored("A", 1, 9), stored("A.b", 10, 12), stored("C", 20, 21)])
     assert not outer.children
     assert [each.path for each in (inner, after)] == ["A.b", "C"]

@@ -12,12 +12,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
 @pytest.fixture
 def refer(harbour: Path, post: Post) -> Any:
-    def asked(name: str, **more: Any) -> dict[str, Any]:
+    def call(name: str, **more: Any) -> dict[str, Any]:
         status, answer = post("symbol-references", name=name, **more)
         assert status == 200, answer
         return answer
 
-    return asked
+    return call
 
 
 def places(answer: dict[str, Any]) -> list[str]:
@@ -25,7 +25,7 @@ def places(answer: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.door
-def test_identifiers_count_and_comments_and_strings_do_not(refer: Any) -> None:
+def test_comments_and_strings_are_left_out(refer: Any) -> None:
     answer = refer("moor")
     assert places(answer) == [
         *["src/harbour/client.py:3", "src/harbour/client.py:11", "src/harbour/client.py:15"],
@@ -49,7 +49,7 @@ def both(answer: dict[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
     return places(answer), answer["results"]
 
 
-def test_a_reference_is_a_line_with_what_is_around_it(refer: Any, harbour: Path) -> None:
+def test_a_reference_has_its_line_and_enclosing_symbol(refer: Any, harbour: Path) -> None:
     found = refer("TIMEOUT")["results"][1]
     assert found == {
         "repo": "harbour",
@@ -67,24 +67,24 @@ def test_a_reference_is_a_line_with_what_is_around_it(refer: Any, harbour: Path)
     }
 
 
-def test_a_line_is_told_once_with_all_its_columns(refer: Any) -> None:
+def test_a_line_is_returned_once_with_all_its_columns(refer: Any) -> None:
     found = refer("Ship", path="web/")["results"]
     assert [(each["startLine"], each["columns"]) for each in found] == [(1, [18]), (3, [27, 34])]
 
 
-def test_without_a_grammar_whole_words_count_and_the_answer_says_so(refer: Any) -> None:
+def test_without_a_grammar_whole_words_match_and_are_marked(refer: Any) -> None:
     answer = refer("berth")
     assert places(answer) == ["db/ships.sql:1", "db/ships.sql:2", "db/ships.sql:3"]
     assert {each["match"] for each in answer["results"]} == {"word"}
     assert [each["kind"] for each in answer["results"]] == ["definition", *["reference"] * 2]
 
 
-def test_of_a_path_the_last_part_is_looked_for(refer: Any) -> None:
+def test_the_last_part_of_a_qualified_name_is_looked_up(refer: Any) -> None:
     answer = refer("Client.moor")
     assert (answer["name"], len(answer["results"])) == ("moor", 8)
 
 
-def test_a_name_that_is_no_plain_word_is_found_whole(refer: Any) -> None:
+def test_a_name_with_special_characters_is_found_whole(refer: Any) -> None:
     assert places(refer("valid?")) == ["valid.rb:1", "valid.rb:5"]
 
 
@@ -97,24 +97,22 @@ def test_a_name_that_is_no_plain_word_is_found_whole(refer: Any) -> None:
         ({"path": "docs/"}, []),
     ],
 )
-def test_filters_say_which_files_may_answer(
-    refer: Any, filters: dict[str, Any], found: list[str]
-) -> None:
+def test_filters_restrict_the_files(refer: Any, filters: dict[str, Any], found: list[str]) -> None:
     assert places(refer("Ship", **filters)) == found
 
 
-def test_more_than_the_limit_is_told_of(refer: Any) -> None:
+def test_more_results_than_the_limit_set_truncated(refer: Any) -> None:
     answer = refer("moor", limit=3)
     assert (len(answer["results"]), answer["truncated"]) == (3, True)
     assert refer("moor", limit=8)["truncated"] is False
 
 
-def test_a_name_that_is_nowhere_has_no_results(refer: Any) -> None:
+def test_an_unknown_name_has_no_references(refer: Any) -> None:
     expected = {"name": "nowhere_at_all", "results": [], "truncated": False}
     assert refer("nowhere_at_all") == expected
 
 
-def test_a_file_that_is_gone_is_read_from_the_index(refer: Any, harbour: Path) -> None:
+def test_a_deleted_file_is_read_from_the_index(refer: Any, harbour: Path) -> None:
     file = harbour / "src/harbour/ships.py"
     file.unlink()
     try:

@@ -36,14 +36,14 @@ REPOSITORY = "repository must be a non-empty string when provided"
         ({"name": "x", "language": "klingon"}, "language is not known: klingon"),
     ],
 )
-def test_what_cannot_be_right_is_bad_input(
+def test_invalid_arguments_are_bad_input(
     post: Post, tool: str, body: dict[str, Any], problem: str
 ) -> None:
     assert post(tool, **body) == (400, {"error": "VALIDATION_FAILED", "details": [problem]})
 
 
 @pytest.mark.parametrize("tool", NAMED)
-def test_everything_that_is_wrong_is_said_at_once(post: Post, tool: str) -> None:
+def test_all_problems_are_listed_at_once(post: Post, tool: str) -> None:
     status, answer = post(tool, name="", repository=7, limit="x", language="klingon")
     assert (status, len(answer["details"])) == (400, 4)
 
@@ -66,13 +66,13 @@ def test_an_outline_needs_a_repository_and_a_path(
 
 @pytest.mark.parametrize("tool", ALL)
 @pytest.mark.parametrize("body", ["[]", '"text"', "{", "7"])
-def test_a_body_that_is_no_object_is_bad_input(client: Client, tool: str, body: str) -> None:
+def test_a_body_that_is_not_an_object_is_bad_input(client: Client, tool: str, body: str) -> None:
     response = client.post(f"/tools/{tool}", body, content_type="application/json")
     assert (response.status_code, response.json()["error"]) == (400, "VALIDATION_FAILED")
 
 
 @pytest.mark.parametrize("tool", ALL)
-def test_only_post_is_answered(client: Client, tool: str) -> None:
+def test_only_post_is_allowed(client: Client, tool: str) -> None:
     response = client.get(f"/tools/{tool}")
     assert (response.status_code, response.json()["error"]) == (405, "METHOD_NOT_ALLOWED")
 
@@ -86,9 +86,7 @@ def test_without_an_index_an_ingest_is_required(post: Post, tool: str) -> None:
 
 @pytest.mark.door
 @pytest.mark.parametrize("tool", ALL)
-def test_an_unknown_repository_is_told_of_with_those_there_are(
-    harbour: Path, post: Post, tool: str
-) -> None:
+def test_an_unknown_repository_lists_the_known_ones(harbour: Path, post: Post, tool: str) -> None:
     status, answer = post(tool, **ALL[tool] | {"repository": "lighthouse"})
     assert (status, answer["error"], answer["repo"]) == (404, "REPO_NOT_FOUND", "lighthouse")
     assert answer["message"].endswith("Known ids: 'harbour', 'quay'.")
@@ -102,7 +100,7 @@ def test_a_file_that_is_not_ingested_is_not_found(harbour: Path, post: Post, pat
 
 
 @pytest.mark.door
-def test_a_file_of_that_name_elsewhere_is_named(harbour: Path, post: Post) -> None:
+def test_a_missing_file_lists_files_with_that_name(harbour: Path, post: Post) -> None:
     _, answer = post("file-outline", repository="harbour", path="client.py")
     assert answer["message"] == (
         "client.py is not among the ingested files of harbour. There is src/harbour/client.py."

@@ -20,13 +20,13 @@ def text(html: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", "", html)))
 
 
-def test_without_a_name_the_page_says_what_may_be_asked(harbour: Path, client: Client) -> None:
+def test_without_a_name_the_page_explains_the_look_up(harbour: Path, client: Client) -> None:
     html = get(client)
     assert "Look up a name" in html
     assert '<input type="radio" name="mode" value="symbols" form="search-form" checked' in html
 
 
-def test_a_name_is_shown_where_it_is_defined_and_used(harbour: Path, client: Client) -> None:
+def test_the_page_shows_definitions_and_uses(harbour: Path, client: Client) -> None:
     html = get(client, q="moor", repository="harbour")
     assert re.search(r"2 definitions · 8 lines with the name · \d", text(html))
     assert '<span class="dir">harbour/src/harbour/</span>ships.py:1–2</a>' in html
@@ -38,7 +38,7 @@ def test_a_name_is_shown_where_it_is_defined_and_used(harbour: Path, client: Cli
     assert f'{url}&amp;start=15&amp;end=15#L15"' in html
 
 
-def test_lines_found_by_word_are_marked_so(harbour: Path, client: Client) -> None:
+def test_lines_matched_by_word_are_marked(harbour: Path, client: Client) -> None:
     assert "by word" in text(get(client, q="berth"))
     assert "by word" not in text(get(client, q="moor"))
 
@@ -50,13 +50,13 @@ def test_lines_found_by_word_are_marked_so(harbour: Path, client: Client) -> Non
         ("SHIP", "These differ in case"),
     ],
 )
-def test_a_name_that_is_not_found_as_asked_says_how(
+def test_the_page_explains_inexact_matches(
     harbour: Path, client: Client, name: str, note: str
 ) -> None:
     assert note in text(get(client, q=name))
 
 
-def test_a_name_that_is_nowhere_offers_the_other_ways(harbour: Path, client: Client) -> None:
+def test_an_unknown_name_offers_other_searches(harbour: Path, client: Client) -> None:
     html = get(client, q="<nowhere>", language="python")
     assert "Nothing is named “<nowhere>”" in text(html)
     assert "<nowhere>" not in html
@@ -64,7 +64,7 @@ def test_a_name_that_is_nowhere_offers_the_other_ways(harbour: Path, client: Cli
     assert 'href="/search?q=%3Cnowhere%3E&amp;language=python&amp;limit=10"' in html
 
 
-def test_what_is_typed_replaces_the_address(harbour: Path, client: Client) -> None:
+def test_live_search_replaces_the_url(harbour: Path, client: Client) -> None:
     params = {"mode": "symbols", "q": "Ship"}
     headers = {"HX-Request": "true", "X-Live": "1"}
     response = client.get("/search", params, headers=headers)

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.door]
 NAMED = {"name", "repository", "path", "language", "limit"}
 
 
-def test_their_schemas_are_those_of_the_endpoints() -> None:
+def test_tool_schemas_match_the_endpoints() -> None:
     for tool in (FIND_DEFINITIONS, FIND_REFERENCES):
         assert set(tool.parameters["properties"]) == NAMED
         assert tool.parameters["required"] == ["name"]
@@ -22,7 +22,7 @@ def test_their_schemas_are_those_of_the_endpoints() -> None:
 
 
 @pytest.mark.door
-def test_a_tool_answers_what_the_endpoint_answers(harbour: Path, post: Post) -> None:
+def test_a_tool_returns_what_the_endpoint_returns(harbour: Path, post: Post) -> None:
     arguments = {"name": "Ship", "repository": ["harbour"], "language": "python", "limit": 3}
     assert FIND_DEFINITIONS.run(arguments) == post("symbol-definitions", **arguments)[1]
     assert FIND_REFERENCES.run(arguments) == post("symbol-references", **arguments)[1]
@@ -30,7 +30,7 @@ def test_a_tool_answers_what_the_endpoint_answers(harbour: Path, post: Post) -> 
     assert FILE_OUTLINE.run(file) == post("file-outline", **file)[1]
 
 
-def test_errors_are_typed_and_name_what_there_is(harbour: Path) -> None:
+def test_errors_are_typed_and_list_valid_ids(harbour: Path) -> None:
     with pytest.raises(NotFound, match="Known ids: 'harbour', 'quay'.$"):
         FIND_REFERENCES.run({"name": "x", "repository": "unknown"})
     with pytest.raises(InvalidInput, match="^name is required$"):
