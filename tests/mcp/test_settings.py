@@ -33,9 +33,7 @@ def test_the_settings_of_the_tests_accept_them() -> None:
     assert started("tests.mcp.settings").stdout == "True\n"
 
 
-def test_they_are_offered_only_when_asked_for(
-    settings: Any, configure: Callable[..., None]
-) -> None:
+def test_they_are_listed_only_if_enabled(settings: Any, configure: Callable[..., None]) -> None:
     own = tools()
     settings.MCP_TEST_TOOLS = "tests.mcp.suite_tools.TOOLS"
     assert [tool.name for tool in tools()] == [tool.name for tool in own]
