@@ -52,10 +52,10 @@ def post(async_client: AsyncClient) -> Callable[..., Any]:
     """post("run", instruction=…) to the reviewer, in conversation c1."""
 
     async def send(route: str, agent: str = "reviewer", **body: Any) -> Any:
-        given = {"conversationId": "c1"} | body
-        given = {name: value for name, value in given.items() if value is not None}
+        fields = {"conversationId": "c1"} | body
+        fields = {name: value for name, value in fields.items() if value is not None}
         address = f"/agents/{agent}/{route}"
-        return await async_client.post(address, given, content_type="application/json")
+        return await async_client.post(address, fields, content_type="application/json")
 
     return send
 
@@ -73,7 +73,7 @@ async def command_over() -> CommandRun:
     return await CommandRun.objects.aget()
 
 
-async def test_agents_are_listed_with_what_is_wrong(async_client: AsyncClient) -> None:
+async def test_agents_are_listed_with_their_problems(async_client: AsyncClient) -> None:
     answer = await async_client.get("/agents")
     assert answer.status_code == 200
     assert "Accept" in answer["Vary"]
@@ -83,7 +83,7 @@ async def test_agents_are_listed_with_what_is_wrong(async_client: AsyncClient) -
     assert "repositry" in broken["warnings"][0]
 
 
-async def test_commands_are_listed_with_what_is_wrong(async_client: AsyncClient) -> None:
+async def test_commands_are_listed_with_their_problems(async_client: AsyncClient) -> None:
     answer = await async_client.get("/agents/reviewer/commands")
     assert answer.json() == {
         "commands": [
@@ -98,7 +98,7 @@ async def test_commands_are_listed_with_what_is_wrong(async_client: AsyncClient)
     }
 
 
-async def test_without_their_folder_the_routes_say_so(
+async def test_a_missing_agents_folder_is_reported(
     async_client: AsyncClient, configure: Callable[..., None], home: Path, post: Any
 ) -> None:
     configure(agents_home=home / "nowhere")
@@ -141,7 +141,7 @@ def model(configure: Callable[..., None]) -> Iterator[OpenAIStandIn]:
 
 
 @pytest.mark.door
-async def test_the_model_is_told_the_agents_prompt_tools_and_repositories(
+async def test_the_model_receives_the_agents_prompt_tools_and_repositories(
     home: Path, post: Any, model: OpenAIStandIn
 ) -> None:
     make_agent(
@@ -183,8 +183,8 @@ async def test_the_next_instruction_remembers_the_first(scripted: Scripted, post
     for text in ("One?", "Two?"):
         assert (await post("run", instruction=text)).status_code == 202
         await done()
-    said = [(m.role, m.text) for m in provider.requests[-1].messages if m.role != "system"]
-    assert said == [("user", "One?"), ("assistant", "an answer"), ("user", "Two?")]
+    sent_messages = [(m.role, m.text) for m in provider.requests[-1].messages if m.role != "system"]
+    assert sent_messages == [("user", "One?"), ("assistant", "an answer"), ("user", "Two?")]
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,9 @@ async def test_the_next_instruction_remembers_the_first(scripted: Scripted, post
         ("commands/run", {}, "commandName is required"),
     ],
 )
-async def test_a_wrong_body_is_told(post: Any, route: str, body: Any, message: str) -> None:
+async def test_an_invalid_body_is_refused_with_its_problem(
+    post: Any, route: str, body: Any, message: str
+) -> None:
     answer = await post(route, **body)
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
     assert answer.json()["message"].startswith(message)
@@ -207,7 +209,7 @@ async def test_a_wrong_body_is_told(post: Any, route: str, body: Any, message: s
 
 
 @pytest.mark.parametrize("raw", ["[]", "{", '"x"', "", b"\xff"])
-async def test_a_body_that_is_no_object_is_told(async_client: AsyncClient, raw: Any) -> None:
+async def test_a_body_that_is_not_an_object_is_refused(async_client: AsyncClient, raw: Any) -> None:
     kind = "application/json"
     answer = await async_client.post("/agents/reviewer/run", raw, content_type=kind)
     assert answer.status_code == 400
@@ -236,14 +238,14 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("route", "body", "status", "told"), REFUSALS)
-async def test_what_cannot_be_run_is_refused_before_anything_is_made(
-    scripted: Scripted, post: Any, route: str, body: Any, status: int, told: Any
+@pytest.mark.parametrize(("route", "body", "status", "expected"), REFUSALS)
+async def test_invalid_runs_are_refused_before_a_conversation_is_created(
+    scripted: Scripted, post: Any, route: str, body: Any, status: int, expected: Any
 ) -> None:
     scripted()
     answer = await post(route, **body)
     assert answer.status_code == status
-    assert answer.json() | told == answer.json()
+    assert answer.json() | expected == answer.json()
     assert await Conversation.objects.acount() == 0
 
 
@@ -263,7 +265,7 @@ async def test_a_conversation_of_another_agent_or_of_the_chat_is_refused(
     assert await Turn.objects.acount() == 0
 
 
-async def test_the_chat_does_not_go_on_with_an_agents_conversation(
+async def test_the_chat_cannot_continue_an_agents_conversation(
     scripted: Scripted, ask: Any
 ) -> None:
     scripted()
@@ -283,7 +285,7 @@ async def test_an_archived_conversation_is_gone(
 
 
 @pytest.mark.parametrize(("route", "body"), ROUTES)
-async def test_a_provider_that_is_away_is_named_with_its_reason(
+async def test_an_unavailable_provider_is_named_with_its_reason(
     home: Path, scripted: Scripted, post: Any, route: str, body: Any
 ) -> None:
     provider = scripted()
@@ -319,7 +321,7 @@ async def test_a_command_runs_all_its_steps(scripted: Scripted, post: Any) -> No
     assert [turn.command["stepIndex"] for turn in await answers()] == [1, 2]
 
 
-async def test_cancel_ends_the_step_and_begins_no_other(
+async def test_cancel_stops_the_step_and_starts_no_other(
     scripted: Scripted, post: Any, async_client: AsyncClient
 ) -> None:
     gate = Gate()
@@ -338,7 +340,7 @@ async def test_cancel_ends_the_step_and_begins_no_other(
     assert len(provider.requests) == 1
 
 
-async def test_an_edit_counts_from_the_next_run(home: Path, scripted: Scripted, post: Any) -> None:
+async def test_an_edit_applies_to_the_next_run(home: Path, scripted: Scripted, post: Any) -> None:
     provider = scripted()
     await post("run", instruction="One?")
     await done()
@@ -351,7 +353,7 @@ async def test_an_edit_counts_from_the_next_run(home: Path, scripted: Scripted, 
     ]
 
 
-async def test_a_path_of_the_host_is_found_where_it_is_mounted(
+async def test_a_host_path_is_mapped_to_its_mount(
     scripted: Scripted,
     post: Any,
     folder: Path,
@@ -362,14 +364,14 @@ async def test_a_path_of_the_host_is_found_where_it_is_mounted(
     (folder / "mounted" / "shop").mkdir(parents=True)
     monkeypatch.setattr("apps.agent_runs.folders.CONTAINER_BASE", folder / "mounted")
     configure(host_ingest_dir="C:\\src", agents_home=folder)
-    asked = {
+    paths = {
         "C:\\src\\shop": folder / "mounted" / "shop",
         "C:/src/shop/": folder / "mounted" / "shop",
         str(folder): folder,
     }
     make_agent(folder, "reviewer2", REVIEWER)
-    for given, found in asked.items():
-        answer = await post("run", "reviewer2", instruction="x", working_folder=given)
+    for fields, found in paths.items():
+        answer = await post("run", "reviewer2", instruction="x", working_folder=fields)
         assert answer.status_code == 202, answer.content
         await done()
         assert provider.requests[-1].folder == found
@@ -378,7 +380,7 @@ async def test_a_path_of_the_host_is_found_where_it_is_mounted(
         assert answer.status_code == 400
 
 
-async def test_its_conversations_are_its_own(
+async def test_its_conversations_are_listed_only_for_it(
     scripted: Scripted, post: Any, async_client: AsyncClient
 ) -> None:
     scripted()

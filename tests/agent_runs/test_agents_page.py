@@ -63,7 +63,7 @@ def post(async_client: AsyncClient) -> Callable[..., Any]:
     return send
 
 
-async def test_the_address_is_a_page_to_people_and_json_to_programs(
+async def test_the_route_serves_html_to_browsers_and_json_to_programs(
     reviewer: Path, async_client: AsyncClient
 ) -> None:
     for accept, kind in (
@@ -76,9 +76,7 @@ async def test_the_address_is_a_page_to_people_and_json_to_programs(
     assert (await async_client.post("/agents", {})).status_code in (405, 415)
 
 
-async def test_an_agent_is_shown_with_what_it_may_do_before_it_is_run(
-    reviewer: Path, page: Any
-) -> None:
+async def test_an_agent_is_shown_with_its_rights(reviewer: Path, page: Any) -> None:
     shown = await page()
     assert "Reads <em>changes</em>." in shown
     assert "<script>" not in shown.split('class="agent-intro"')[1].split("</section>")[0]
@@ -87,7 +85,7 @@ async def test_an_agent_is_shown_with_what_it_may_do_before_it_is_run(
     assert "cannot write, run programs or reach the network" in shown
 
 
-async def test_what_goes_beyond_reading_is_marked(home: Path, page: Any) -> None:
+async def test_rights_beyond_reading_are_marked(home: Path, page: Any) -> None:
     config = "[codeinfo]\nwrite = true\n[mcp_servers.docs]\nurl = 'http://x'\n"
     make_agent(home, "writer", config)
     shown = await page()
@@ -103,7 +101,7 @@ async def test_commands_are_offered_under_readable_names(reviewer: Path, page: A
     assert 'disabled title="it lacks &#x27;Description&#x27;">old (Invalid command file)' in shown
 
 
-async def test_a_broken_agent_says_what_is_wrong_and_cannot_be_run(home: Path, page: Any) -> None:
+async def test_an_invalid_agent_shows_its_problem_and_cannot_be_run(home: Path, page: Any) -> None:
     make_agent(home, "broken", "[codeinfo]\nwrong = 1\n")
     shown = await page("?a=broken")
     assert "This agent cannot be run." in shown
@@ -111,13 +109,13 @@ async def test_a_broken_agent_says_what_is_wrong_and_cannot_be_run(home: Path, p
     assert 'hx-post="/ui/agents/send"' not in shown
 
 
-async def test_the_first_agent_shown_is_one_that_can_be_run(home: Path, page: Any) -> None:
+async def test_the_first_valid_agent_is_shown(home: Path, page: Any) -> None:
     make_agent(home, "a_broken", "[codeinfo]\nwrong = 1\n")
     make_agent(home, "b_fine", REVIEWER)
     assert '<option value="b_fine" selected>' in await page()
 
 
-async def test_without_agents_the_page_teaches_how_to_add_one(
+async def test_without_agents_the_page_explains_how_to_add_one(
     home: Path, page: Any, configure: Callable[..., None]
 ) -> None:
     assert "No agents yet" in await page()
@@ -131,13 +129,11 @@ async def test_an_unknown_agent_is_not_found(reviewer: Path, page: Any) -> None:
     assert "No agent is called “nobody”" in await page("?a=nobody", 404)
 
 
-async def test_what_an_agent_that_is_gone_has_said_can_still_be_read(
-    reviewer: Path, page: Any
-) -> None:
+async def test_conversations_of_a_removed_agent_can_be_read(reviewer: Path, page: Any) -> None:
     evil = "<script>alert(1)</script>"
     row = await conversation(agent_name=evil, title=evil)
-    said = [{"type": "text", "text": "It was here."}]
-    await Turn.objects.acreate(conversation=row, role="assistant", parts=said)
+    stored_parts = [{"type": "text", "text": "It was here."}]
+    await Turn.objects.acreate(conversation=row, role="assistant", parts=stored_parts)
     shown = await page(f"?{urlencode({'a': evil, 'c': 'c1'})}")
     assert "It was here." in shown
     assert "No agent is called" in shown
@@ -145,7 +141,7 @@ async def test_what_an_agent_that_is_gone_has_said_can_still_be_read(
 
 
 @pytest.mark.parametrize(
-    ("asked", "owner", "shown_at"),
+    ("requested", "owner", "shown_at"),
     [
         ("/agents?c=c1", "reviewer", "/agents?a=reviewer&c=c1"),
         ("/agents?a=other&c=c1", "reviewer", "/agents?a=reviewer&c=c1"),
@@ -153,15 +149,15 @@ async def test_what_an_agent_that_is_gone_has_said_can_still_be_read(
         ("/chat?c=c1", "reviewer", "/agents?a=reviewer&c=c1"),
     ],
 )
-async def test_a_conversation_is_shown_on_the_page_it_belongs_to(
-    reviewer: Path, async_client: AsyncClient, asked: str, owner: str, shown_at: str
+async def test_a_conversation_redirects_to_its_page(
+    reviewer: Path, async_client: AsyncClient, requested: str, owner: str, shown_at: str
 ) -> None:
     await conversation(agent_name=owner)
-    answer = await async_client.get(asked, headers=HTML)
+    answer = await async_client.get(requested, headers=HTML)
     assert (answer.status_code, answer["Location"]) == (302, shown_at)
 
 
-async def test_an_instruction_begins_an_answer_at_an_address_of_its_own(
+async def test_an_instruction_starts_a_run_and_sets_the_url(
     reviewer: Path, scripted: Scripted, post: Any
 ) -> None:
     scripted([Gate()])
@@ -173,7 +169,7 @@ async def test_an_instruction_begins_an_answer_at_an_address_of_its_own(
     assert (await Conversation.objects.aget()).agent_name == "reviewer"
 
 
-async def test_a_command_begins_and_keeps_what_was_typed(
+async def test_a_command_starts_and_keeps_the_draft(
     reviewer: Path, scripted: Scripted, post: Any
 ) -> None:
     gate = Gate()
@@ -185,7 +181,7 @@ async def test_a_command_begins_and_keeps_what_was_typed(
     assert running.command == {"name": "look_twice", "stepIndex": 1, "totalSteps": 2}
 
 
-async def test_a_second_tab_is_told_of_the_first(
+async def test_a_second_tab_reports_the_run_of_the_first(
     reviewer: Path, scripted: Scripted, post: Any
 ) -> None:
     scripted([Gate()])
@@ -207,7 +203,7 @@ async def test_a_second_tab_is_told_of_the_first(
         ("execute", {"command": "none"}, 404),
     ],
 )
-async def test_a_refusal_is_said_above_the_composer(
+async def test_an_error_is_shown_above_the_composer(
     reviewer: Path, scripted: Scripted, post: Any, where: str, form: dict[str, str], status: int
 ) -> None:
     scripted()
@@ -217,7 +213,7 @@ async def test_a_refusal_is_said_above_the_composer(
     assert await Conversation.objects.acount() == 0
 
 
-async def test_each_step_says_which_of_how_many_it_is(
+async def test_each_step_shows_its_number_and_the_total(
     reviewer: Path, scripted: Scripted, post: Any, page: Any
 ) -> None:
     scripted([Gate()])
@@ -225,7 +221,9 @@ async def test_each_step_says_which_of_how_many_it_is(
     assert "Step 1 of 2" in await page("?a=reviewer&c=c1")
 
 
-async def test_a_command_that_ended_between_two_steps_says_why(reviewer: Path, page: Any) -> None:
+async def test_a_command_that_ended_between_two_steps_shows_the_reason(
+    reviewer: Path, page: Any
+) -> None:
     row = await conversation(agent_name="reviewer")
     ended = {"code": "INTERRUPTED", "message": "The server stopped."}
     command = {"name": "look_twice", "stepIndex": 1, "totalSteps": 2, "ended": ended}

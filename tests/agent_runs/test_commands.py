@@ -28,11 +28,11 @@ async def nothing_left(transactional_db: None) -> AsyncIterator[None]:
 
 
 def steps(*texts: str, conversation_id: str = "c1") -> list[StartTurn]:
-    held = str(uuid.uuid4())
+    command_run = str(uuid.uuid4())
 
     def step(number: int, text: str) -> StartTurn:
         tag = {"name": "check", "stepIndex": number, "totalSteps": len(texts)}
-        agent = AgentSettings("reviewer", "Be brief.", command=tag, command_run=held)
+        agent = AgentSettings("reviewer", "Be brief.", command=tag, command_run=command_run)
         return question(message=text, conversation_id=conversation_id, agent=agent)
 
     return [step(number, text) for number, text in enumerate(texts, 1)]
@@ -70,7 +70,7 @@ async def test_steps_are_turns_in_order_with_the_commands_name_and_number(
     assert (conversation.agent_name, conversation.title) == ("reviewer", "One?")
 
 
-async def test_between_two_steps_nobody_else_may_begin(
+async def test_no_other_run_starts_between_two_steps(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     between, never_cancelled = asyncio.Event(), asyncio.Event()
@@ -96,7 +96,7 @@ async def test_between_two_steps_nobody_else_may_begin(
     assert len(await answers()) == 2
 
 
-async def test_a_conversation_that_is_answering_takes_no_command(scripted: Scripted) -> None:
+async def test_a_conversation_with_a_run_refuses_a_command(scripted: Scripted) -> None:
     gate = Gate()
     scripted([gate])
     await runner.start(question(agent=AgentSettings("reviewer")))
@@ -106,19 +106,19 @@ async def test_a_conversation_that_is_answering_takes_no_command(scripted: Scrip
     assert await CommandRun.objects.acount() == 0
 
 
-async def test_of_racing_starts_exactly_one_goes_on(scripted: Scripted) -> None:
+async def test_exactly_one_of_several_concurrent_starts_succeeds(scripted: Scripted) -> None:
     scripted([Gate()])
     agent = AgentSettings("reviewer")
-    asked = [commands.start(steps("One?", "Two?")) for _ in range(3)]
-    asked += [runner.start(question(agent=agent)) for _ in range(3)]
-    ended = await asyncio.gather(*asked, return_exceptions=True)
+    starts = [commands.start(steps("One?", "Two?")) for _ in range(3)]
+    starts += [runner.start(question(agent=agent)) for _ in range(3)]
+    ended = await asyncio.gather(*starts, return_exceptions=True)
     refused = [one for one in ended if isinstance(one, Conflict)]
     assert [one.code for one in refused] == ["RUN_IN_PROGRESS"] * 5
     assert await Turn.objects.filter(status="running").acount() == 1
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-async def test_stop_ends_the_step_and_begins_no_other(
+async def test_stop_ends_the_step_and_starts_no_other(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
 ) -> None:
     gate = Gate()
@@ -141,7 +141,7 @@ async def test_stop_ends_the_step_and_begins_no_other(
     assert not await runner.cancel("c1")
 
 
-async def test_stop_between_two_steps_is_told_by_the_last_answer(
+async def test_stop_between_two_steps_is_noted_on_the_last_answer(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin = runner.start
@@ -160,7 +160,7 @@ async def test_stop_between_two_steps_is_told_by_the_last_answer(
     assert turn.command["ended"] == leases.STOPPED
 
 
-async def test_a_step_that_fails_is_the_last(scripted: Scripted) -> None:
+async def test_a_failed_step_ends_the_command(scripted: Scripted) -> None:
     model = scripted([TextDelta("half"), Unavailable("It fell over.", code="PROVIDER_ERROR")])
     row = await over(await started("One?", "Two?"))
     assert (row.status, row.step) == ("failed", 1)
@@ -180,7 +180,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waited
 
 
-async def test_a_lost_connection_is_tried_again_and_the_command_goes_on(
+async def test_a_lost_connection_is_retried_and_the_command_continues(
     scripted: Scripted, pauses: list[float]
 ) -> None:
     scripted([reconnecting()], [reconnecting()], [TextDelta("now")], [TextDelta("two")])
@@ -195,7 +195,7 @@ async def test_a_lost_connection_is_tried_again_and_the_command_goes_on(
     ]
 
 
-async def test_three_attempts_are_all(scripted: Scripted, pauses: list[float]) -> None:
+async def test_a_step_is_attempted_three_times(scripted: Scripted, pauses: list[float]) -> None:
     model = scripted([reconnecting()])
     row = await over(await started("One?", "Two?"))
     assert (row.status, pauses, len(model.requests)) == ("failed", [0.5, 1.0], 3)
@@ -219,7 +219,7 @@ async def test_stop_does_not_wait_for_the_next_attempt(
     assert len(model.requests) == 1
 
 
-async def test_the_end_of_the_server_is_told_and_leaves_no_lock(scripted: Scripted) -> None:
+async def test_a_shutdown_is_noted_and_releases_the_lock(scripted: Scripted) -> None:
     gate = Gate()
     scripted([TextDelta("half"), gate])
     execution = await started("One?", "Two?")
@@ -270,13 +270,13 @@ def test_a_killed_process_leaves_neither_lock_nor_half_told_command(
     assert row.status == "failed"
     answer = Turn.objects.get()
     assert answer.status == ended
-    told = answer.error or answer.command["ended"]
-    assert told["code"] == "INTERRUPTED"
+    note = answer.error or answer.command["ended"]
+    assert note["code"] == "INTERRUPTED"
     started = rows.start_turn(question(agent=AgentSettings("reviewer")), recovery.owner())
     assert started.turn_id
 
 
-def test_a_command_of_this_process_and_a_young_one_are_left_alone() -> None:
+def test_commands_of_live_processes_are_not_recovered() -> None:
     row = abandoned(1, "ok", owner=recovery.owner())
     Conversation.objects.filter(pk="c1").update(last_message_at=services.now_ms())
     recovery.recover()

@@ -37,7 +37,7 @@ def command(home: Path, body: Any) -> str:
     return found.problem
 
 
-def test_a_whole_folder_is_read(home: Path) -> None:
+def test_every_file_of_a_folder_is_read(home: Path) -> None:
     make_agent(
         home,
         "reviewer",
@@ -57,7 +57,7 @@ def test_a_whole_folder_is_read(home: Path) -> None:
     assert not agent.rights.any
 
 
-def test_without_keys_of_ours_it_is_codex_with_its_own_model_and_reads_only(home: Path) -> None:
+def test_the_default_is_a_read_only_codex_agent_with_its_model(home: Path) -> None:
     agent = read(home, 'model = "gpt-x"\nmodel_reasoning_effort = "high"\n')
     assert (agent.provider, agent.model, agent.tools) == ("codex", "gpt-x", None)
     assert agent.config["model_reasoning_effort"] == "high"
@@ -77,14 +77,14 @@ def test_without_keys_of_ours_it_is_codex_with_its_own_model_and_reads_only(home
     ],
     ids=["unmentioned", "asked for and granted", "asked for only"],
 )
-def test_an_agent_searches_the_web_only_where_its_file_says_so_and_grants_the_network(
+def test_web_search_needs_the_setting_and_the_network_right(
     home: Path, file: str, searches: str
 ) -> None:
     assert read(home, file).config["web_search"] == searches
 
 
 @pytest.mark.parametrize(
-    ("rights", "asked", "sandbox", "warned"),
+    ("rights", "requested", "sandbox", "warned"),
     [
         ("", "workspace-write", "read-only", True),
         ("", "read-only", "read-only", False),
@@ -99,11 +99,11 @@ def test_an_agent_searches_the_web_only_where_its_file_says_so_and_grants_the_ne
         ("run = true", "danger-full-access", "read-only", True),
     ],
 )
-def test_the_sandbox_is_what_the_rights_grant_whatever_the_file_asks_for(
-    home: Path, rights: str, asked: str, sandbox: str, warned: bool
+def test_the_rights_override_the_sandbox_of_the_file(
+    home: Path, rights: str, requested: str, sandbox: str, warned: bool
 ) -> None:
     agent = read(
-        home, f'sandbox_mode = "{asked}"\napproval_policy = "on-request"\n[codeinfo]\n{rights}'
+        home, f'sandbox_mode = "{requested}"\napproval_policy = "on-request"\n[codeinfo]\n{rights}'
     )
     assert agent.config["sandbox_mode"] == sandbox
     assert agent.config["approval_policy"] == "never"
@@ -128,7 +128,7 @@ def test_the_chats_login_is_copied_once_into_a_home_in_the_data_folder(
     assert sorted(path.name for path in folder.iterdir()) == ["commands", "config.toml"]
 
 
-def test_a_home_that_cannot_be_made_is_a_warning(
+def test_a_home_that_cannot_be_created_is_a_warning(
     home: Path, configure: Callable[..., None]
 ) -> None:
     (home / ".data").write_text("a file")
@@ -144,7 +144,7 @@ def test_a_feature_that_the_file_switches_on_stays_off_without_the_right(home: P
     assert agent.config["features.goals"] is True
 
 
-def test_servers_that_the_file_adds_are_told_and_ours_stays_ours(home: Path) -> None:
+def test_further_mcp_servers_are_listed_and_codeinfos_is_protected(home: Path) -> None:
     servers = '[mcp_servers.codeinfo]\nurl = "http://x"\n[mcp_servers."a b"]\nurl = "http://y"\n'
     agent = read(home, servers)
     assert agent.servers == ('"a b"',)
@@ -152,7 +152,7 @@ def test_servers_that_the_file_adds_are_told_and_ours_stays_ours(home: Path) -> 
     assert "mcp_servers.codeinfo is left out" in agent.warnings[0]
 
 
-def test_rights_of_a_provider_that_only_reads_are_said_to_have_no_effect(home: Path) -> None:
+def test_rights_of_a_read_only_provider_are_a_warning(home: Path) -> None:
     agent = read(home, '[codeinfo]\nprovider = "builtin"\nwrite = true\n')
     assert "have no effect" in agent.warnings[0]
 
@@ -169,7 +169,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_wrong_value_is_told_by_its_key(home: Path, key: str) -> None:
+def test_an_invalid_value_is_reported_with_its_key(home: Path, key: str) -> None:
     agent = read(home, f"[codeinfo]\n{key} = {WRONG[key]}\n")
     assert f"[codeinfo] {key}" in agent.problem
     with pytest.raises(InvalidInput, match="AGENT_INVALID|one") as refused:
@@ -187,23 +187,23 @@ def test_a_wrong_value_is_told_by_its_key(home: Path, key: str) -> None:
         ("x" * (MAX_BYTES + 1), "Too large: config.toml"),
     ],
 )
-def test_a_broken_file_is_a_reason_beside_the_name(home: Path, config: str, problem: str) -> None:
+def test_an_invalid_file_is_the_problem_of_its_agent(home: Path, config: str, problem: str) -> None:
     assert read(home, config).problem.startswith(problem)
 
 
-def test_bytes_that_are_no_text_are_told(home: Path) -> None:
+def test_a_binary_file_is_a_problem(home: Path) -> None:
     folder = make_agent(home, "one")
     (folder / "system_prompt.txt").write_bytes(b"\xff\xfe")
     assert agent_named("one").problem == "No UTF-8: system_prompt.txt"
 
 
-def test_a_folder_without_config_is_listed_as_broken(home: Path) -> None:
+def test_a_folder_without_config_is_listed_as_invalid(home: Path) -> None:
     (home / "empty").mkdir()
     assert "config.toml" in agent_named("empty").problem
 
 
 @pytest.mark.parametrize("file", ["config.toml", "description.md", "system_prompt.txt"])
-def test_a_link_is_not_followed_wherever_it_leads(home: Path, tmp_path: Path, file: str) -> None:
+def test_links_are_not_followed(home: Path, tmp_path: Path, file: str) -> None:
     folder = make_agent(home, "one")
     secret = folder / "elsewhere.txt"
     secret.write_text("secret")
@@ -225,27 +225,27 @@ def test_a_linked_agent_and_linked_commands_are_refused(home: Path, tmp_path: Pa
     }
 
 
-def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(home: Path) -> None:
+def test_a_named_pipe_does_not_block_the_reader(home: Path) -> None:
     folder = make_agent(home, "one")
     os.mkfifo(folder / "description.md")
     assert agent_named("one").problem == "Not a regular file: description.md"
 
 
-def test_agents_are_listed_by_name_without_what_is_hidden_or_no_folder(home: Path) -> None:
+def test_agents_are_sorted_without_hidden_entries_and_files(home: Path) -> None:
     for name in ("b", "a", ".git", "__pycache__"):
         make_agent(home, name)
     (home / "README.md").write_text("not an agent")
     assert [agent.name for agent in all_agents()] == ["a", "b"]
 
 
-def test_an_edit_counts_from_the_next_look(home: Path) -> None:
+def test_an_edit_is_read_at_the_next_call(home: Path) -> None:
     folder = make_agent(home, "one")
     assert agent_named("one").description == ""
     (folder / "description.md").write_text("New.")
     assert agent_named("one").description == "New."
 
 
-def test_a_name_that_cannot_be_addressed_is_told(home: Path) -> None:
+def test_an_invalid_name_is_a_problem(home: Path) -> None:
     make_agent(home, "a;b")
     assert agent_named("a;b").problem.startswith("A name is")
 
@@ -289,7 +289,7 @@ def test_a_missing_home_is_unavailable_with_its_path(
         ({"Description": "d", "items": [STEP | {"extra": 1}]}, "items[0] has an unknown key"),
     ],
 )
-def test_a_command_file_is_read_strictly(home: Path, body: Any, problem: str) -> None:
+def test_invalid_command_files_are_refused(home: Path, body: Any, problem: str) -> None:
     assert command(home, body).startswith(problem)
 
 
@@ -307,13 +307,13 @@ def test_a_command_is_found_refused_or_missing(home: Path) -> None:
         assert refused.value.code == code
 
 
-def test_the_sources_name_of_the_folder_works_too() -> None:
+def test_the_alternative_name_of_the_folder_variable_works() -> None:
     assert Config.read({"CODEINFO_CODEX_AGENT_HOME": "/x"}).agents_home == Path("/x")
     both = {"CODEINFO_CODEX_AGENT_HOME": "/x", "CODEINFO_AGENTS_HOME": "/y"}
     assert Config.read(both).agents_home == Path("/y")
 
 
-def test_the_examples_work_at_once(configure: Callable[..., None]) -> None:
+def test_the_example_agents_are_valid(configure: Callable[..., None]) -> None:
     configure(agents_home=BASE_DIR / "agents")
     found = {agent.name: agent for agent in all_agents()}
     assert {"code_tour", "risk_finder"} <= set(found)

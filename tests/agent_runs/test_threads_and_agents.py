@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left_running")
 Scripted = Callable[..., ScriptedProvider]
 
 
-async def said(**changes: Any) -> RunLog:
+async def finished_run(**changes: Any) -> RunLog:
     log = await runner.start(question(**changes))
     await ended(log)
     return log
@@ -40,42 +40,44 @@ def streamed(log: RunLog) -> list[dict[str, Any]]:
 
 
 class TestThread:
-    async def test_is_kept_beside_the_other_flags_and_handed_back(self, scripted: Scripted) -> None:
+    async def test_is_stored_with_the_other_flags_and_passed_to_the_provider(
+        self, scripted: Scripted
+    ) -> None:
         provider = scripted([ThreadNamed("t-7"), TextDelta("Because.")])
-        await said(flags={"sandboxMode": "read-only"})
+        await finished_run(flags={"sandboxMode": "read-only"})
         assert (await Conversation.objects.aget()).flags == {
             "sandboxMode": "read-only",
             "threadId": "t-7",
         }
-        await said(flags={"sandboxMode": "workspace-write"})
+        await finished_run(flags={"sandboxMode": "workspace-write"})
         assert provider.requests[-1].flags == {
             "sandboxMode": "workspace-write",
             "threadId": "t-7",
         }
         assert provider.requests[-1].conversation_id == "c1"
 
-    async def test_is_kept_before_anything_else_is_said(self, scripted: Scripted) -> None:
+    async def test_is_stored_before_later_events(self, scripted: Scripted) -> None:
         provider = scripted([ThreadNamed("t-7"), TextDelta("Be"), RuntimeError("broke")])
-        await said()
+        await finished_run()
         assert provider.closed == 1
         assert (await Conversation.objects.aget()).flags == {"threadId": "t-7"}
 
-    async def test_is_told_on_both_wires(self, scripted: Scripted) -> None:
+    async def test_is_sent_over_sse_and_the_websocket(self, scripted: Scripted) -> None:
         scripted([ThreadNamed("t-7"), TextDelta("Because.")])
-        log = await said()
+        log = await finished_run()
         assert final_of(log)["threadId"] == "t-7"
-        told = streamed(log)
-        assert told[0] == {"type": "thread", "threadId": "t-7"}
-        assert told[-1] == {"type": "complete", "threadId": "t-7"}
+        sent_frames = streamed(log)
+        assert sent_frames[0] == {"type": "thread", "threadId": "t-7"}
+        assert sent_frames[-1] == {"type": "complete", "threadId": "t-7"}
         assert (await answers())[0].parts == [{"type": "text", "text": "Because."}]
 
-    async def test_is_told_by_nobody_where_there_is_none(self, scripted: Scripted) -> None:
+    async def test_is_not_sent_if_there_is_none(self, scripted: Scripted) -> None:
         scripted([TextDelta("Because.")])
-        log = await said()
+        log = await finished_run()
         assert "threadId" not in final_of(log)
         assert streamed(log)[-1] == {"type": "complete"}
 
-    async def test_outlasts_a_database_that_is_locked_for_a_while(
+    async def test_is_stored_after_a_locked_database(
         self, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         failures = iter([OperationalError("database is locked")] * 2)
@@ -89,18 +91,16 @@ class TestThread:
         monkeypatch.setattr(rows, "name_thread", locked)
         monkeypatch.setattr(runner, "SAVE_PAUSES", (0, 0))
         scripted([ThreadNamed("t-7"), TextDelta("Because.")])
-        await said()
+        await finished_run()
         assert (await Conversation.objects.aget()).flags == {"threadId": "t-7"}
 
 
 class TestWarning:
     script = (Warned("Reconnecting... 1/3"), Warned("Reconnecting... 1/3"), TextDelta("Because."))
 
-    async def test_is_a_frame_of_its_own_and_no_part_of_the_answer(
-        self, scripted: Scripted
-    ) -> None:
+    async def test_is_a_separate_frame_and_not_part_of_the_answer(self, scripted: Scripted) -> None:
         scripted(self.script)
-        log = await said()
+        log = await finished_run()
         frames = list(RunFrames(log).events(log.envelopes))
         assert [frame["type"] for frame in frames] == [
             *("stream_warning", "stream_warning"),
@@ -112,11 +112,9 @@ class TestWarning:
         (turn,) = await answers()
         assert (turn.status, turn.parts) == ("ok", [{"type": "text", "text": "Because."}])
 
-    async def test_is_a_chip_on_the_page_as_long_as_the_answer_is_made(
-        self, scripted: Scripted
-    ) -> None:
+    async def test_is_a_chip_on_the_page_while_the_run_lasts(self, scripted: Scripted) -> None:
         scripted(self.script)
-        log = await said()
+        log = await finished_run()
         live = html.LiveExchange()
         assert "Reconnecting" not in live.whole(view_of(log, Snapshot(0, [])))
         now = log.snapshot()
@@ -137,56 +135,54 @@ class TestAgent:
         command={"name": "tidy", "stepIndex": 1, "totalSteps": 2},
     )
 
-    async def test_speaks_for_itself_and_goes_to_the_provider_whole(
+    async def test_replaces_the_system_prompt_and_passes_its_settings(
         self, scripted: Scripted
     ) -> None:
         provider = scripted([TextDelta("Done.")])
         for _ in range(2):
-            log = await said(agent=self.coder)
+            log = await finished_run(agent=self.coder)
         for request in provider.requests:
             systems = [m.text for m in request.messages if m.role == "system"]
             assert systems == ["You are the coder."]
             assert (request.home, request.folder) == (self.coder.home, self.coder.folder)
             assert request.config == {"model": "m-9"}
             assert request.repositories == ("acme", "tools")
-        kept = Turn.objects.filter(conversation="c1")
-        assert {turn.command["name"] async for turn in kept} == {"tidy"}
-        assert not [t async for t in kept if "You are" in str(t.parts)]
+        turns = Turn.objects.filter(conversation="c1")
+        assert {turn.command["name"] async for turn in turns} == {"tidy"}
+        assert not [t async for t in turns if "You are" in str(t.parts)]
         assert (await Conversation.objects.aget()).agent_name == "coder"
         snapshot = RunFrames(log).snapshot(log.snapshot())
         assert snapshot["inflight"]["command"] == self.coder.command
         assert "Step 1 of 2" in html.exchange(view_of(log, log.snapshot()))
 
-    async def test_without_words_of_its_own_says_what_every_model_is_told(
-        self, scripted: Scripted
-    ) -> None:
+    async def test_without_a_prompt_uses_the_provider_prompt(self, scripted: Scripted) -> None:
         provider = scripted([TextDelta("Done.")])
-        await said(agent=AgentSettings("quiet"))
+        await finished_run(agent=AgentSettings("quiet"))
         assert provider.requests[0].messages[0].text == SYSTEM_PROMPT
 
-    async def test_keeps_its_conversations_to_itself(self, scripted: Scripted) -> None:
+    async def test_is_the_only_one_to_continue_its_conversations(self, scripted: Scripted) -> None:
         scripted([TextDelta("Done.")])
-        await said(agent=self.coder)
+        await finished_run(agent=self.coder)
         for other in (AgentSettings("painter"), None):
             with pytest.raises(InvalidInput) as refused:
-                await said(agent=other)
+                await finished_run(agent=other)
             assert refused.value.code == "AGENT_MISMATCH"
         await conversation(id="plain")
         with pytest.raises(InvalidInput):
-            await said(conversation_id="plain", agent=self.coder)
+            await finished_run(conversation_id="plain", agent=self.coder)
         assert await Turn.objects.acount() == 2
 
-    def test_is_never_let_out_of_its_repositories_by_a_question(self) -> None:
+    def test_is_limited_to_its_repositories_by_any_request(self) -> None:
         assert question(agent=self.coder, repository="acme").repositories == ("acme",)
         assert question(agent=self.coder, repository="secret").repositories == ("acme", "tools")
         assert question(repository="acme").repositories == ("acme",)
         assert question().repositories == ()
 
 
-async def test_a_provider_may_have_a_system_prompt_of_its_own(scripted: Scripted) -> None:
+async def test_a_provider_may_define_its_system_prompt(scripted: Scripted) -> None:
     class Told(ScriptedProvider):
         system_prompt = "You are told otherwise."
 
     provider = scripted([TextDelta("Because.")], kind=Told)
-    await said()
+    await finished_run()
     assert provider.requests[0].messages[0].text == "You are told otherwise."

@@ -60,7 +60,7 @@ def test_only_the_title_can_be_changed(admin_client: Client, two: list[Conversat
     assert (row.title, row.model) == ("Gamma", "search")
 
 
-def test_nothing_is_added_and_turns_stay_as_they_were_said(
+def test_nothing_is_added_and_turns_are_read_only(
     admin_client: Client, two: list[Conversation]
 ) -> None:
     turn = Turn.objects.first()

@@ -56,7 +56,7 @@ async def test_over_http_the_answer_ends_with_the_limit_and_a_reload_shows_what_
     assert LIMIT in page.content.decode()
 
 
-async def test_an_open_page_shows_the_limit_and_what_was_said(async_client: AsyncClient) -> None:
+async def test_an_open_page_shows_the_limit_and_the_text(async_client: AsyncClient) -> None:
     tab = Tab()
     await tab.open()
     log = await runner.start(question())

@@ -66,8 +66,8 @@ async def test_a_turn_streams_and_a_follow_up_knows_the_first(
     assert isinstance(log.end, TurnFinished)
     assert not log.stored
     await unsaved_history(message="Two?")
-    spoken = [(m.role, m.text) for m in provider.requests[-1].messages if m.role != "system"]
-    assert spoken == [("user", "One?"), ("assistant", "First."), ("user", "Two?")]
+    sent_messages = [(m.role, m.text) for m in provider.requests[-1].messages if m.role != "system"]
+    assert sent_messages == [("user", "One?"), ("assistant", "First."), ("user", "Two?")]
     assert provider.requests[-1].flags == {"sandboxMode": "read-only", "threadId": "t-1"}
     assert [turn.status for turn in memory.turns("c1")] == ["ok"] * 4
 
@@ -137,15 +137,15 @@ async def test_lists_answer_503(async_client: AsyncClient, scripted: Scripted, m
     assert refused.status_code == 503
 
 
-async def test_the_chat_api_streams_all_the_same(
+async def test_the_chat_api_streams_without_the_database(
     scripted: Scripted, ask: Callable[..., Any], move: Move
 ) -> None:
     scripted([TextDelta("Because.")])
     await move("away")
     answer = await ask("text/event-stream")
-    told = b"".join([part async for part in answer.streaming_content]).decode()
-    assert '"type": "token", "content": "Because."' in told
-    assert '"type": "complete"' in told
+    body = b"".join([part async for part in answer.streaming_content]).decode()
+    assert '"type": "token", "content": "Because."' in body
+    assert '"type": "complete"' in body
 
 
 @pytest.mark.door
@@ -163,8 +163,8 @@ async def test_with_a_full_disk_a_conversation_goes_on_from_what_is_stored(
         patch.setattr(disk, "has_no_room", lambda: True)
         assert not (await unsaved_history(message="Two?")).stored
         assert not (await unsaved_history(message="Three?")).stored
-        spoken = [m.text for m in provider.requests[-1].messages if m.role != "system"]
-        assert spoken == ["One?", "First.", "Two?", "Second.", "Three?"]
+        sent_messages = [m.text for m in provider.requests[-1].messages if m.role != "system"]
+        assert sent_messages == ["One?", "First.", "Two?", "Second.", "Three?"]
         html = (await async_client.get("/chat?c=c1")).content.decode()
         assert SHOWN.search(html)
         assert "The disk is full" in html
@@ -197,8 +197,8 @@ async def test_an_answer_under_way_when_the_disk_fills_is_kept_and_written_later
         assert "First half." in html
         assert "The disk is full" in html
         assert not (await unsaved_history(message="Two?")).stored
-        spoken = [m.text for m in provider.requests[-1].messages if m.role != "system"]
-        assert spoken == ["One?", "First half.", "Two?"]
+        sent_messages = [m.text for m in provider.requests[-1].messages if m.role != "system"]
+        assert sent_messages == ["One?", "First half.", "Two?"]
     # There is room again: whoever looks finds the answer, and it is written.
     html = (await async_client.get("/chat?c=c1")).content.decode()
     assert "First half." in html
@@ -223,7 +223,7 @@ async def test_a_full_disk_that_has_room_again_holds_no_lock(
     assert stored == ["One?", "First.", "Two?", "Second."]
 
 
-async def test_a_database_that_is_locked_is_not_away(
+async def test_a_locked_database_is_available(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch, move: Move
 ) -> None:
     scripted([TextDelta("First.")])
@@ -236,7 +236,7 @@ async def test_a_database_that_is_locked_is_not_away(
         await runner.start(question())
 
 
-async def test_many_conversations_push_out_the_oldest(
+async def test_the_least_recent_conversation_is_discarded(
     scripted: Scripted, move: Move, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "MAX_CONVERSATIONS", 2)

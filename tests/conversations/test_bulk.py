@@ -25,24 +25,24 @@ async def archived() -> set[str]:
     return {row.pk async for row in rows}
 
 
-async def test_archives_restores_and_deletes_all_that_were_chosen(
+async def test_archives_restores_and_deletes_all_selected(
     async_client: AsyncClient,
 ) -> None:
     for name in ("a", "b", "c"):
         await conversation(id=name)
-    told = await do(async_client, "archive", "a", "b")
-    assert told["toast"]["text"] == "Archived 2 conversations"
-    assert told["chat:changed"] == {"ids": ["a", "b"]}
+    answer = await do(async_client, "archive", "a", "b")
+    assert answer["toast"]["text"] == "Archived 2 conversations"
+    assert answer["chat:changed"] == {"ids": ["a", "b"]}
     assert await archived() == {"a", "b"}
     assert (await do(async_client, "restore", "a"))["toast"]["text"] == "Restored 1 conversation"
     assert await archived() == {"b"}
-    told = await do(async_client, "delete", "b")
-    assert told["toast"]["text"] == "Deleted 1 conversation"
-    assert told["chat:deleted"] == {"ids": ["b"]}
+    answer = await do(async_client, "delete", "b")
+    assert answer["toast"]["text"] == "Deleted 1 conversation"
+    assert answer["chat:deleted"] == {"ids": ["b"]}
     assert {row.pk async for row in Conversation.objects.all()} == {"a", "c"}
 
 
-async def test_does_all_or_nothing(async_client: AsyncClient) -> None:
+async def test_changes_all_or_none(async_client: AsyncClient) -> None:
     await conversation(id="open")
     await conversation(id="away", archived_at=timezone.now())
     for verb, ids in (("delete", ["open", "away"]), ("archive", ["open", "gone"])):
@@ -54,12 +54,12 @@ async def test_does_all_or_nothing(async_client: AsyncClient) -> None:
     assert await Conversation.objects.acount() == 2
 
 
-async def test_knows_three_verbs(async_client: AsyncClient) -> None:
+async def test_refuses_unknown_verbs(async_client: AsyncClient) -> None:
     response = await async_client.post("/ui/chat/bulk/rename", {"id": ["a"]})
     assert response.status_code == 404
 
 
-async def test_the_list_says_of_each_row_what_can_be_done_with_it(
+async def test_the_list_shows_the_actions_of_each_row(
     async_client: AsyncClient,
 ) -> None:
     await conversation(id="open")
@@ -69,7 +69,7 @@ async def test_the_list_says_of_each_row_what_can_be_done_with_it(
     assert html.count("data-select>") == 2
 
 
-async def test_the_list_says_where_it_ends(async_client: AsyncClient) -> None:
+async def test_the_list_shows_its_end(async_client: AsyncClient) -> None:
     for number in range(25):
         await conversation(id=f"n{number}")
 

@@ -46,7 +46,7 @@ async def streamed(response: Any) -> str:
 
 
 class TestTheJsonForm:
-    async def test_starts_a_run_and_says_which(self, scripted: Scripted, ask: Ask) -> None:
+    async def test_starts_a_run_and_returns_its_ids(self, scripted: Scripted, ask: Ask) -> None:
         scripted([TextDelta("Because.")])
         answer = await ask(message="  Why?\n", inflightId="i-1")
         assert answer.status_code == 202
@@ -82,14 +82,16 @@ class TestTheJsonForm:
         assert (await Conversation.objects.aget()).title == "é" * 80
 
     async def test_any_text_survives(self, scripted: Scripted, ask: Ask) -> None:
-        said = 'Zürich 🏔\u202e\x01 "quoted"\r\n</script> \u2028'
-        scripted([TextDelta(said)])
-        await ask(message=said)
+        odd_text = 'Zürich 🏔\u202e\x01 "quoted"\r\n</script> \u2028'
+        scripted([TextDelta(odd_text)])
+        await ask(message=odd_text)
         await finished()
         turns = [t async for t in Turn.objects.order_by("created_at")]
-        assert [t.parts[0]["text"] for t in turns] == [said, said]
+        assert [t.parts[0]["text"] for t in turns] == [odd_text, odd_text]
 
-    async def test_what_cannot_be_stored_is_replaced(self, scripted: Scripted, ask: Ask) -> None:
+    async def test_characters_that_cannot_be_stored_are_replaced(
+        self, scripted: Scripted, ask: Ask
+    ) -> None:
         scripted()
         await ask(message="half \ud83d nul \x00")
         await finished()
@@ -163,7 +165,7 @@ class TestRefusals:
         answer = await ask(accept=SSE, provider="parrot")
         assert answer.json()["error"] == "unsupported provider"
 
-    async def test_a_provider_that_is_away_leaves_no_conversation(
+    async def test_an_unavailable_provider_creates_no_conversation(
         self, scripted: Scripted, ask: Ask
     ) -> None:
         provider = scripted()
@@ -228,7 +230,7 @@ class TestRefusals:
         assert answer["Retry-After"]
         assert answer.json()["code"] == "DATABASE_UNAVAILABLE"
 
-    async def test_codex_flags_are_ignored_for_others_and_said_so(
+    async def test_codex_flags_are_ignored_for_others_with_a_warning(
         self, scripted: Scripted, ask: Ask, caplog: pytest.LogCaptureFixture
     ) -> None:
         scripted()
@@ -239,7 +241,7 @@ class TestRefusals:
 
 
 class TestTheEventStream:
-    async def test_tells_all_of_an_answer(self, scripted: Scripted, ask: Ask) -> None:
+    async def test_sends_every_event_of_an_answer(self, scripted: Scripted, ask: Ask) -> None:
         call = ToolCallRequested(ToolCall("t1", "NoTool", {"query": "q"}))
         scripted([ReasoningDelta("hm"), call], [TextDelta("Be"), TextDelta("cause.\n\nTrue.")])
         answer = await ask(accept=SSE, inflightId="i-1")
@@ -261,9 +263,7 @@ class TestTheEventStream:
         assert result["errorTrimmed"]["code"] == "UNKNOWN_TOOL"
         assert messages[-2]["message"] == {"role": "assistant", "content": "Because.\n\nTrue."}
 
-    async def test_words_that_came_together_are_told_together(
-        self, scripted: Scripted, ask: Ask
-    ) -> None:
+    async def test_neighbouring_deltas_are_joined(self, scripted: Scripted, ask: Ask) -> None:
         gate = Gate()
         scripted(
             [TextDelta("a"), gate, *map(TextDelta, "bcd"), ReasoningDelta("hm"), TextDelta("e")]
@@ -273,10 +273,10 @@ class TestTheEventStream:
         assert await anext(pieces) == b":\n\n"
         assert messages_of((await anext(pieces)).decode()) == [{"type": "token", "content": "a"}]
         gate.open.set()
-        told = messages_of(b"".join([piece async for piece in pieces]).decode())
-        assert [m.get("content") for m in told[:3]] == ["bcd", "hm", "e"]
+        received = messages_of(b"".join([piece async for piece in pieces]).decode())
+        assert [m.get("content") for m in received[:3]] == ["bcd", "hm", "e"]
 
-    async def test_begins_with_a_heartbeat_and_goes_on_beating_in_silence(
+    async def test_sends_heartbeats_at_the_start_and_in_silence(
         self, scripted: Scripted, ask: Ask, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(chat_api, "HEARTBEAT_SECONDS", 0.01)
@@ -319,7 +319,7 @@ class TestTheEventStream:
         (turn,) = await answers()
         assert (turn.status, turn.parts[0]["text"]) == ("ok", "half whole")
 
-    async def test_closing_it_ends_the_run_where_the_body_said_so(
+    async def test_closing_it_stops_the_run_if_requested(
         self, scripted: Scripted, ask: Ask, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level("INFO", logger="codeinfo")
@@ -362,7 +362,7 @@ class TestCancel:
             f"/conversations/{id}/cancel", raw, content_type="application/json"
         )
 
-    async def test_stops_the_run_that_is_named_or_whichever(
+    async def test_stops_the_named_run_or_any(
         self, scripted: Scripted, async_client: AsyncClient
     ) -> None:
         for body in ({"inflightId": "i-1"}, {}, None):
@@ -392,7 +392,7 @@ class TestCancel:
 
 
 class TestTheSnapshot:
-    async def test_turns_show_the_answer_in_the_making(
+    async def test_turns_include_the_running_answer(
         self, scripted: Scripted, async_client: AsyncClient
     ) -> None:
         before, after = Gate(), Gate()
@@ -438,7 +438,9 @@ class TestTheSnapshot:
         # PostgreSQL keeps no half of a character.
         assert call["parameters"]["query"] in ("\ud83d", "\ufffd")
 
-    async def test_of_a_run_elsewhere_the_row_tells(self, async_client: AsyncClient) -> None:
+    async def test_a_run_of_another_process_is_read_from_its_row(
+        self, async_client: AsyncClient
+    ) -> None:
         await conversation()
         await Turn.objects.acreate(
             conversation_id="c1",
@@ -458,7 +460,7 @@ class TestTheSnapshot:
 
 class TestChoices:
     @pytest.mark.door
-    async def test_providers_say_why_they_are_away(
+    async def test_unavailable_providers_have_a_reason(
         self, scripted: Scripted, async_client: AsyncClient
     ) -> None:
         provider = scripted()
@@ -487,7 +489,7 @@ class TestChoices:
         builtin = (await async_client.get("/chat/models?provider=builtin")).json()
         assert [model["key"] for model in builtin["models"]] == ["search"]
 
-    async def test_models_of_a_provider_that_is_away(
+    async def test_models_of_an_unavailable_provider(
         self, scripted: Scripted, async_client: AsyncClient
     ) -> None:
         provider = scripted()
@@ -502,7 +504,9 @@ class TestChoices:
 
     @pytest.mark.door
     @pytest.mark.parametrize("query", ["", "?provider=", "?provider=lmstudio", "?provider=parrot"])
-    async def test_anything_else_is_lmstudio(self, async_client: AsyncClient, query: str) -> None:
+    async def test_an_unknown_provider_means_lmstudio(
+        self, async_client: AsyncClient, query: str
+    ) -> None:
         answer = await async_client.get(f"/chat/models{query}")
         assert answer.status_code == 503
         expected = {"error": "lmstudio unavailable", "provider": "lmstudio", "models": []}

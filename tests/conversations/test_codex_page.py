@@ -99,10 +99,10 @@ def test_another_model_keeps_the_flags_and_another_provider_resets_them(
     client: Client, codex: Callable[..., Accounts]
 ) -> None:
     codex()
-    kept = shown(client, f"{PANEL}&model=small&flags=1&sandboxMode=read-only&webSearchEnabled=on")
-    assert '<option value="read-only" selected>' in kept
-    assert 'name="networkAccessEnabled">' in kept
-    assert 'name="webSearchEnabled" checked' in kept
+    html = shown(client, f"{PANEL}&model=small&flags=1&sandboxMode=read-only&webSearchEnabled=on")
+    assert '<option value="read-only" selected>' in html
+    assert 'name="networkAccessEnabled">' in html
+    assert 'name="webSearchEnabled" checked' in html
     assert '<option value="workspace-write" selected>' in shown(client, PANEL)
 
 
@@ -116,7 +116,7 @@ def test_a_conversation_opens_with_its_own_flags(
     assert '<option value="read-only" selected>' in page
 
 
-def test_a_flag_that_is_none_is_refused_before_anything_is_asked(
+def test_an_invalid_flag_is_refused_before_a_run_starts(
     client: Client, codex: Callable[..., Accounts]
 ) -> None:
     codex()
@@ -127,7 +127,7 @@ def test_a_flag_that_is_none_is_refused_before_anything_is_asked(
     assert not Conversation.objects.exists()
 
 
-def test_without_its_tools_nothing_can_be_asked(
+def test_without_its_tools_no_message_can_be_sent(
     client: Client, codex: Callable[..., Accounts]
 ) -> None:
     codex(tools=False, reason="no answer")
@@ -139,7 +139,7 @@ def test_without_its_tools_nothing_can_be_asked(
     assert not Conversation.objects.exists()
 
 
-def test_what_is_missing_is_told_with_what_to_do(
+def test_missing_parts_are_shown_with_instructions(
     client: Client, codex: Callable[..., Accounts]
 ) -> None:
     codex(available=False, reason=NOT_INSTALLED)

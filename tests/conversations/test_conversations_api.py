@@ -17,14 +17,14 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def make(id: str, at: datetime = NOON, **fields: Any) -> Conversation:
-    given = {"provider": "builtin", "model": "search", "last_message_at": at}
-    return Conversation.objects.create(id=id, **{**given, **fields})
+    defaults = {"provider": "builtin", "model": "search", "last_message_at": at}
+    return Conversation.objects.create(id=id, **{**defaults, **fields})
 
 
 def say(conversation: str, text: str, at: datetime, **fields: Any) -> Turn:
-    given: dict[str, Any] = {"role": "user", "parts": [{"type": "text", "text": text}]}
-    given |= {"provider": "builtin", "model": "search", "created_at": at}
-    return Turn.objects.create(conversation_id=conversation, **{**given, **fields})
+    defaults: dict[str, Any] = {"role": "user", "parts": [{"type": "text", "text": text}]}
+    defaults |= {"provider": "builtin", "model": "search", "created_at": at}
+    return Turn.objects.create(conversation_id=conversation, **{**defaults, **fields})
 
 
 def post(client: Client, path: str, body: Any = None) -> Any:
@@ -78,10 +78,10 @@ class TestList:
     ) -> None:
         for number in range(7):
             make(f"c{number}", NOON + timedelta(seconds=number // 3))
-        wanted = ids(client.get("/conversations"))
+        expected = ids(client.get("/conversations"))
         for limit in range(1, 8):
             found = [i for page in pages(client, f"/conversations?limit={limit}") for i in page]
-            assert [item["conversationId"] for item in found] == wanted
+            assert [item["conversationId"] for item in found] == expected
 
     def test_times_finer_than_a_millisecond_are_not_skipped(self, client: Client) -> None:
         for number in range(4):
@@ -143,13 +143,13 @@ class TestList:
         assert answer.json()["error"] == "validation_error"
         assert query.split("=")[0] in answer.json()["details"]
 
-    def test_a_bad_state_has_an_envelope_of_its_own(self, client: Client) -> None:
+    def test_an_invalid_state_has_a_different_envelope(self, client: Client) -> None:
         answer = client.get("/conversations?state=asleep")
         assert answer.status_code == 400
         assert answer.json()["status"] == "error"
         assert answer.json()["code"] == "VALIDATION_FAILED"
 
-    def test_a_database_that_stays_locked_is_503_and_come_back(
+    def test_a_locked_database_is_503_with_retry_after(
         self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def locked(**_: Any) -> None:
@@ -164,13 +164,13 @@ class TestList:
 
 @pytest.mark.django_db
 class TestCreate:
-    def test_makes_an_empty_conversation_under_an_id_of_ours(self, client: Client) -> None:
+    def test_creates_an_empty_conversation_with_a_uuid(self, client: Client) -> None:
         answer = post(client, "/conversations", {"provider": "codex", "model": "m"})
         assert answer.status_code == 201
         made = Conversation.objects.get(pk=answer.json()["conversationId"])
         assert (made.title, made.source, made.flags) == ("Untitled conversation", "REST", {})
 
-    def test_keeps_what_it_is_given(self, client: Client) -> None:
+    def test_stores_all_fields(self, client: Client) -> None:
         body = {"provider": "openai", "model": "m", "title": " é ", "source": "MCP"}
         answer = post(client, "/conversations", {**body, "flags": {"a": [1, {"b": None}]}})
         made = Conversation.objects.get(pk=answer.json()["conversationId"])
@@ -196,7 +196,7 @@ class TestCreate:
             {"colour": "red"},
         ],
     )
-    def test_refuses_what_cannot_be_right(self, client: Client, change: dict[str, Any]) -> None:
+    def test_refuses_invalid_values(self, client: Client, change: dict[str, Any]) -> None:
         body = {"provider": "openai", "model": "m", **change}
         answer = post(client, "/conversations", body)
         assert answer.status_code == 400
@@ -304,12 +304,12 @@ class TestBulk:
         }
 
     def test_a_thousand_at_once_and_no_more(self, client: Client) -> None:
-        wanted = [f"c{number}" for number in range(1001)]
-        for id in wanted:
+        expected = [f"c{number}" for number in range(1001)]
+        for id in expected:
             make(id)
-        answer = post(client, "/conversations/bulk/archive", {"conversationIds": wanted})
+        answer = post(client, "/conversations/bulk/archive", {"conversationIds": expected})
         assert answer.status_code == 400
-        answer = post(client, "/conversations/bulk/archive", {"conversationIds": wanted[1:]})
+        answer = post(client, "/conversations/bulk/archive", {"conversationIds": expected[1:]})
         assert answer.json()["updatedCount"] == 1000
 
     def test_an_unknown_verb_is_404(self, client: Client) -> None:
@@ -323,7 +323,7 @@ TURN = {"role": "user", "content": "hi", "model": "m", "provider": "openai", "st
 
 @pytest.mark.django_db
 class TestTurns:
-    def test_a_turn_that_is_posted_comes_back(self, client: Client) -> None:
+    def test_a_posted_turn_is_returned(self, client: Client) -> None:
         make("c1")
         call = {
             "callId": "t1",
@@ -353,7 +353,7 @@ class TestTurns:
         assert (event["type"], event["stage"]) == ("tool-result", "success")
         assert item["createdAt"] == wire_time(Conversation.objects.get().last_message_at)
 
-    def test_turns_posted_in_a_burst_have_times_of_their_own(self, client: Client) -> None:
+    def test_concurrent_turns_have_distinct_times(self, client: Client) -> None:
         make("c1")
         for number in range(20):
             post(client, "/conversations/c1/turns", {**TURN, "content": str(number)})
@@ -377,7 +377,7 @@ class TestTurns:
             {"id": "mine"},
         ],
     )
-    def test_refuses_what_cannot_be_right(self, client: Client, change: dict[str, Any]) -> None:
+    def test_refuses_invalid_values(self, client: Client, change: dict[str, Any]) -> None:
         make("c1")
         answer = post(client, "/conversations/c1/turns", {**TURN, **change})
         assert answer.status_code == 400
@@ -415,16 +415,16 @@ class TestTurns:
         items = client.get("/conversations/c1/turns").json()["items"]
         assert [item["role"] for item in reversed(items)] == ["user", "assistant"]
 
-    def test_pages_when_asked_for(self, client: Client) -> None:
+    def test_pages_if_limit_or_cursor_is_set(self, client: Client) -> None:
         make("c1")
         for number in range(5):
             say("c1", str(number), NOON + timedelta(milliseconds=number // 3))
         answer = client.get("/conversations/c1/turns?limit=50").json()
-        wanted = [item["turnId"] for item in answer["items"]]
-        assert len(wanted) == 5
+        expected = [item["turnId"] for item in answer["items"]]
+        assert len(expected) == 5
         for limit in range(1, 6):
             path = f"/conversations/c1/turns?limit={limit}"
-            assert [i["turnId"] for page in pages(client, path) for i in page] == wanted
+            assert [i["turnId"] for page in pages(client, path) for i in page] == expected
 
     @pytest.mark.parametrize(
         "query",
@@ -435,7 +435,7 @@ class TestTurns:
         answer = client.get(f"/conversations/c1/turns?{query}")
         assert answer.status_code == 400
 
-    def test_a_turn_without_words_says_why(self, client: Client) -> None:
+    def test_a_turn_without_text_shows_its_error(self, client: Client) -> None:
         make("c1")
         error = {"code": "PROVIDER_ERROR", "message": "It hung up."}
         say("c1", "", NOON, role="assistant", status="failed", error=error)

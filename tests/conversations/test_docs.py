@@ -36,11 +36,11 @@ def generic(path: str) -> str:
 
 
 @pytest.mark.parametrize("route", routes())
-def test_every_route_is_told_of(route: str) -> None:
-    wanted = generic(route).removesuffix("bulk/<>")
-    assert wanted in generic(DOC), route
+def test_every_route_is_documented(route: str) -> None:
+    expected = generic(route).removesuffix("bulk/<>")
+    assert expected in generic(DOC), route
 
 
 @pytest.mark.parametrize("word", [*HANDLERS, *FRAMES])
-def test_every_word_of_the_websocket_is_told_of(word: str) -> None:
+def test_every_message_type_of_the_websocket_is_documented(word: str) -> None:
     assert f"`{word}" in DOC

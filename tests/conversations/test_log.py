@@ -37,9 +37,9 @@ async def test_every_line_of_an_answer_tells_the_turn_and_the_request(
         # Its last line comes after its end.
         await runner.shutdown()
     (turn,) = await answers()
-    told = [e for e in entries.of("asked-4") if e["message"] != "request"]
-    messages = [entry["message"] for entry in told]
+    run_entries = [e for e in entries.of("asked-4") if e["message"] != "request"]
+    messages = [entry["message"] for entry in run_entries]
     assert messages[0] == "chat run started" and messages[-1] == "chat run finished"
     assert "chat tool usage" in messages
-    assert {entry["context"]["turnId"] for entry in told} == {str(turn.pk)}
+    assert {entry["context"]["turnId"] for entry in run_entries} == {str(turn.pk)}
     assert "canary" not in str(entries.all)

@@ -52,15 +52,15 @@ async def answered(*parts: dict[str, Any], **fields: Any) -> Turn:
     """One exchange in conversation c1, as it is stored."""
     if not await Conversation.objects.filter(pk="c1").aexists():
         await conversation(title="Which timeout wins?")
-    await said("user", {"type": "text", "text": "Which <b>timeout</b> wins?"})
-    return await said("assistant", *parts, **fields)
+    await add_turn("user", {"type": "text", "text": "Which <b>timeout</b> wins?"})
+    return await add_turn("assistant", *parts, **fields)
 
 
-async def said(role: str, *parts: dict[str, Any], **fields: Any) -> Turn:
-    given: dict[str, Any] = {"conversation_id": "c1", "provider": "openai", "model": "m-1"}
+async def add_turn(role: str, *parts: dict[str, Any], **fields: Any) -> Turn:
+    defaults: dict[str, Any] = {"conversation_id": "c1", "provider": "openai", "model": "m-1"}
     # Times within a conversation strictly increase.
-    given["created_at"] = now_ms() + next(TICKS) * timedelta(milliseconds=1)
-    return await Turn.objects.acreate(role=role, parts=list(parts), **{**given, **fields})
+    defaults["created_at"] = now_ms() + next(TICKS) * timedelta(milliseconds=1)
+    return await Turn.objects.acreate(role=role, parts=list(parts), **{**defaults, **fields})
 
 
 async def page(client: AsyncClient, path: str = "/chat?c=c1") -> str:
@@ -275,8 +275,8 @@ async def test_the_scope_of_a_question_is_kept(
     log = live_runs.of("c1")
     if log is not None:
         await ended(log)
-    kept = await Conversation.objects.aget(pk="c1")
-    assert kept.flags == {"repository": "httpx"}
+    stored = await Conversation.objects.aget(pk="c1")
+    assert stored.flags == {"repository": "httpx"}
     assert any("'httpx'" in tool.description for tool in provider.requests[0].tools)
 
 

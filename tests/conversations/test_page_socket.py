@@ -249,8 +249,8 @@ async def test_an_answer_whose_conversation_was_deleted_leaves_the_page(
     log = await running(scripted, TextDelta("Half"), gate)
     await tab.until("Half")
     await asyncio.to_thread(services.delete, ["c1"])
-    gone = await tab.until('hx-swap-oob="delete"')
-    assert f'id="turn-{log.turn_id}"' in gone and 'id="send"' in gone
+    removal = await tab.until('hx-swap-oob="delete"')
+    assert f'id="turn-{log.turn_id}"' in removal and 'id="send"' in removal
 
 
 async def test_an_end_that_could_not_be_saved_is_shown_as_such(

@@ -21,49 +21,49 @@ Scripted = Callable[..., ScriptedProvider]
 CUT = Unavailable("It hung up.", code="PROVIDER_ERROR")
 
 
-async def said(**changes: Any) -> RunLog:
+async def finished_run(**changes: Any) -> RunLog:
     log = await runner.start(question(**changes))
     await ended(log)
     return log
 
 
-async def told() -> list[tuple[str, str]]:
+async def stored_turns() -> list[tuple[str, str]]:
     return [(turn.role, turn.status) async for turn in Turn.objects.order_by("created_at")]
 
 
 async def test_takes_the_place_of_a_failure_without_a_word(scripted: Scripted) -> None:
     provider = scripted([TextDelta("First.")], [CUT], [TextDelta("Because.")])
-    await said(message="Before?")
-    failed = await said()
-    again = await said(replaces=failed.turn_id)
-    assert isinstance(again.end, TurnFinished)
-    assert again.replaced == failed.turn_id
-    assert await told() == [("user", "ok"), ("assistant", "ok")] * 2
-    heard = [m.text for m in provider.requests[-1].messages if m.role != "system"]
-    assert heard == ["Before?", "First.", "Why?"]
+    await finished_run(message="Before?")
+    failed = await finished_run()
+    retry = await finished_run(replaces=failed.turn_id)
+    assert isinstance(retry.end, TurnFinished)
+    assert retry.replaced == failed.turn_id
+    assert await stored_turns() == [("user", "ok"), ("assistant", "ok")] * 2
+    sent_messages = [m.text for m in provider.requests[-1].messages if m.role != "system"]
+    assert sent_messages == ["Before?", "First.", "Why?"]
 
 
 @pytest.mark.parametrize("what", ["words", "another question", "another answer", "later turns"])
 async def test_otherwise_leaves_what_there_is(scripted: Scripted, what: str) -> None:
     words = [TextDelta("Half an ans")] if what == "words" else []
     scripted([*words, CUT], [TextDelta("Because.")])
-    failed = await said()
+    failed = await finished_run()
     if what == "later turns":
-        await said()
+        await finished_run()
     message = "Where?" if what == "another question" else "Why?"
     turn_id = "another" if what == "another answer" else failed.turn_id
-    again = await said(message=message, replaces=turn_id)
-    assert again.replaced == ""
-    assert (await told())[:2] == [("user", "ok"), ("assistant", "failed")]
-    assert len(await told()) == (6 if what == "later turns" else 4)
+    retry = await finished_run(message=message, replaces=turn_id)
+    assert retry.replaced == ""
+    assert (await stored_turns())[:2] == [("user", "ok"), ("assistant", "failed")]
+    assert len(await stored_turns()) == (6 if what == "later turns" else 4)
 
 
 async def test_that_fails_again_can_be_tried_again(scripted: Scripted) -> None:
     scripted([CUT])
-    log = await said()
+    log = await finished_run()
     for _ in range(3):
-        log = await said(replaces=log.turn_id)
-    assert await told() == [("user", "ok"), ("assistant", "failed")]
+        log = await finished_run(replaces=log.turn_id)
+    assert await stored_turns() == [("user", "ok"), ("assistant", "failed")]
 
 
 @pytest.mark.door
@@ -72,7 +72,7 @@ async def test_the_page_offers_it_and_every_tab_sees_the_change(
 ) -> None:
     gate = Gate()
     scripted([CUT], [gate, TextDelta("Because.")])
-    failed = await said()
+    failed = await finished_run()
     assert "data-retry" in (await async_client.get("/chat?c=c1")).content.decode()
     tab = Tab()
     await tab.open(**{failed.turn_id: "failed"})
@@ -84,4 +84,4 @@ async def test_the_page_offers_it_and_every_tab_sees_the_change(
     gate.open.set()
     await tab.until('data-status="ok"')
     await tab.socket.disconnect()
-    assert await told() == [("user", "ok"), ("assistant", "ok")]
+    assert await stored_turns() == [("user", "ok"), ("assistant", "ok")]

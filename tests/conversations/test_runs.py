@@ -61,9 +61,9 @@ async def test_the_model_hears_what_was_said_once_even_when_it_is_said_again(
     provider = scripted([TextDelta("Because.")])
     for _ in range(3):
         await ended(await runner.start(question()))
-    said = [(m.role, m.text) for m in provider.requests[-1].messages]
-    assert said[0][0] == "system"
-    assert said[1:] == [
+    sent_messages = [(m.role, m.text) for m in provider.requests[-1].messages]
+    assert sent_messages[0][0] == "system"
+    assert sent_messages[1:] == [
         ("user", "Why?"),
         ("assistant", "Because."),
         ("user", "Why?"),
@@ -274,10 +274,10 @@ async def test_shutdown_ends_live_runs_as_interrupted(scripted: Scripted) -> Non
 async def test_a_run_outlives_the_caller_that_is_cancelled(scripted: Scripted) -> None:
     gate = Gate()
     scripted([gate, TextDelta("done")])
-    asked = asyncio.create_task(runner.start(question()))
+    starting = asyncio.create_task(runner.start(question()))
     await asyncio.sleep(0)
-    asked.cancel()
-    await asyncio.gather(asked, return_exceptions=True)
+    starting.cancel()
+    await asyncio.gather(starting, return_exceptions=True)
     await reached(gate.reached)
     log = live_runs.of("c1")
     assert log is not None
@@ -289,19 +289,19 @@ async def test_a_run_outlives_the_caller_that_is_cancelled(scripted: Scripted) -
 async def test_parts_are_in_the_row_while_the_answer_is_made(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, kept = Gate(), asyncio.Event()
+    gate, saved = Gate(), asyncio.Event()
     loop, keep_alive = asyncio.get_running_loop(), rows.keep_alive
 
     def keep(*args: Any) -> bool:
         result = keep_alive(*args)
-        loop.call_soon_threadsafe(kept.set)
+        loop.call_soon_threadsafe(saved.set)
         return result
 
     monkeypatch.setattr(rows, "keep_alive", keep)
     scripted([TextDelta("half"), gate])
     log = await runner.start(question())
     await reached(gate.reached)
-    await reached(kept)
+    await reached(saved)
     (turn,) = await answers()
     assert (turn.status, turn.parts) == ("running", [{"type": "text", "text": "half"}])
     gate.open.set()
@@ -370,18 +370,18 @@ class TestCosts:
         log = await runner.start(question())
         await reached(gate.reached)
         runner.stop(log)
-        await self.kept(log, "stopped", {"inputTokens": 300, "outputTokens": 13})
+        await self.saved(log, "stopped", {"inputTokens": 300, "outputTokens": 13})
 
     async def test_of_a_failed_answer(self, scripted: Scripted) -> None:
         cut = Unavailable("The connection was cut.", code="PROVIDER_ERROR")
         scripted(self.first_round, [TextDelta("half"), cut])
         log = await runner.start(question())
-        await self.kept(log, "failed", {"inputTokens": 100, "outputTokens": 10})
+        await self.saved(log, "failed", {"inputTokens": 100, "outputTokens": 10})
 
     async def test_of_an_answer_that_broke(self, scripted: Scripted) -> None:
         scripted(self.first_round, [TextDelta("half"), RuntimeError("a bug")])
         log = await runner.start(question())
-        await self.kept(log, "failed", {"inputTokens": 100, "outputTokens": 10})
+        await self.saved(log, "failed", {"inputTokens": 100, "outputTokens": 10})
 
     async def test_of_an_answer_that_the_end_of_the_server_cuts(self, scripted: Scripted) -> None:
         gate = Gate()
@@ -389,9 +389,9 @@ class TestCosts:
         log = await runner.start(question())
         await reached(gate.reached)
         await runner.shutdown()
-        await self.kept(log, "failed", {"inputTokens": 100, "outputTokens": 10})
+        await self.saved(log, "failed", {"inputTokens": 100, "outputTokens": 10})
 
-    async def kept(self, log: RunLog, status: str, counts: dict[str, int]) -> None:
+    async def saved(self, log: RunLog, status: str, counts: dict[str, int]) -> None:
         await ended(log)
         (turn,) = await answers()
         assert turn.status == status
@@ -406,7 +406,7 @@ class TestRecovery:
         await conversation()
         started = {"type": "tool", "callId": "t", "name": "VectorSearch", "parameters": {}}
         started |= {"stage": "started", "result": None, "error": None, "seconds": None}
-        given = {
+        defaults = {
             "conversation_id": "c1",
             "role": "assistant",
             "status": "running",
@@ -414,7 +414,7 @@ class TestRecovery:
             "owner": recovery.owner(),
             "heartbeat_at": timezone.now(),
         }
-        return await Turn.objects.acreate(**{**given, **fields})
+        return await Turn.objects.acreate(**{**defaults, **fields})
 
     async def recovered(self, turn: Turn) -> bool:
         await asyncio.to_thread(recovery.recover)
@@ -476,6 +476,6 @@ async def test_the_log_of_a_run_tells_no_words(
     await ended(await runner.start(question(message="hush-hush")))
     records = [r for r in caplog.records if r.message.startswith("chat run")]
     assert [r.message for r in records] == ["chat run started", "chat run finished"]
-    told = " ".join(str(vars(record)) for record in caplog.records)
-    assert "hush-hush" not in told
-    assert "classified" not in told
+    logged = " ".join(str(vars(record)) for record in caplog.records)
+    assert "hush-hush" not in logged
+    assert "classified" not in logged

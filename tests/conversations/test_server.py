@@ -41,8 +41,8 @@ def product(model: OpenAIStandIn, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def body(conversation: str, model: str, **more: Any) -> dict[str, Any]:
-    given = {"provider": "openai", "model": model, "message": "Why?"}
-    return {**given, "conversationId": conversation, **more}
+    fields = {"provider": "openai", "model": model, "message": "Why?"}
+    return {**fields, "conversationId": conversation, **more}
 
 
 def lines(response: httpx.Response) -> Iterator[str]:
@@ -67,10 +67,10 @@ def test_the_first_byte_comes_before_the_model_speaks(
     product: Product, model: OpenAIStandIn
 ) -> None:
     model.hold()
-    given = body("c1", "whole")
+    fields = body("c1", "whole")
     accept = {"Accept": "text/event-stream"}
     url = f"{product.url}/chat"
-    with httpx.stream("POST", url, json=given, headers=accept, timeout=PATIENCE) as answer:
+    with httpx.stream("POST", url, json=fields, headers=accept, timeout=PATIENCE) as answer:
         received = lines(answer)
         assert next(received) == ":"
         model.release()
@@ -88,10 +88,10 @@ def test_hanging_up_stops_the_model_only_where_the_body_said_so(
     product: Product, model: OpenAIStandIn, stops: bool
 ) -> None:
     conversation = f"hang-up-{stops}"
-    given = body(conversation, "half", cancelOnDisconnect=stops)
+    fields = body(conversation, "half", cancelOnDisconnect=stops)
     accept = {"Accept": "text/event-stream"}
     url = f"{product.url}/chat"
-    with httpx.stream("POST", url, json=given, headers=accept, timeout=PATIENCE) as answer:
+    with httpx.stream("POST", url, json=fields, headers=accept, timeout=PATIENCE) as answer:
         received = lines(answer)
         assert next(received) == ":"
         assert json.loads(next(received).removeprefix("data: "))["content"] == "half"
@@ -126,15 +126,15 @@ def test_a_malformed_form_is_refused_in_json(product: Product) -> None:
 
 def half_said(product: Product, conversation: str) -> None:
     """Ask, and return when the first half of the answer has come; the other will not."""
-    asked = httpx.post(f"{product.url}/chat", json=body(conversation, "half"))
-    assert asked.status_code == 202
+    started = httpx.post(f"{product.url}/chat", json=body(conversation, "half"))
+    assert started.status_code == 202
     while turns(product, conversation).get("inflight", {}).get("assistantText") != "half":
         pass
 
 
 def interrupted(product: Product, conversation: str) -> dict[str, Any]:
-    answer, asked = turns(product, conversation)["items"]
-    assert asked["content"] == "Why?"
+    answer, started = turns(product, conversation)["items"]
+    assert started["content"] == "Why?"
     assert (answer["status"], answer["error"]["code"]) == ("failed", "INTERRUPTED")
     return dict(answer)
 

@@ -23,9 +23,9 @@ class TestExamples:
         assert not set(OWN_EXAMPLES) & set(self.names("/src/codeinfo", "/src/httpx"))
 
     def test_of_other_repositories_by_their_names(self) -> None:
-        asked = self.names("/src/httpx")
-        assert len(asked) == 3
-        assert all("httpx" in question for question in asked)
+        questions = self.names("/src/httpx")
+        assert len(questions) == 3
+        assert all("httpx" in question for question in questions)
         assert "flask" in self.names("/src/httpx", "/src/flask")[1]
         assert len(self.names(*(f"/src/{n}" for n in range(9)))) == 4
 

@@ -68,9 +68,9 @@ async def test_over_http_every_folder_outside_has_the_same_answer(
 ) -> None:
     scripted()
     answers = {name: await run(place) for name, place in places.items()}
-    told = {name: (answer.status_code, answer.content) for name, answer in answers.items()}
-    refusal = told["a missing folder outside"]
-    assert told == dict.fromkeys(places, refusal)
+    answered = {name: (answer.status_code, answer.content) for name, answer in answers.items()}
+    refusal = answered["a missing folder outside"]
+    assert answered == dict.fromkeys(places, refusal)
     body = answers["an existing folder outside"].json()
     assert refusal[0] == 400
     assert (body["error"], body["code"]) == ("invalid_request", "WORKING_FOLDER_NOT_FOUND")
@@ -82,14 +82,14 @@ async def test_on_the_page_every_folder_outside_has_the_same_answer(
     scripted: Scripted, async_client: AsyncClient, places: dict[str, str]
 ) -> None:
     scripted()
-    told = {}
+    answered = {}
     for name, place in places.items():
         for where, what in (("send", {"message": "x"}), ("execute", {"command": "check"})):
             form = {"a": "reviewer", "c": "c1", "working_folder": place, **what}
             answer = await async_client.post(f"/ui/agents/{where}", form)
-            told[name, where] = answer.status_code, answer.content
-    assert len(set(told.values())) == 1
-    status, page = told["an existing folder outside", "send"]
+            answered[name, where] = answer.status_code, answer.content
+    assert len(set(answered.values())) == 1
+    status, page = answered["an existing folder outside", "send"]
     assert status == 400
     assert "working_folder not found" in page.decode()
     assert await Conversation.objects.acount() == 0
@@ -99,15 +99,15 @@ async def test_over_mcp_every_folder_outside_has_the_same_answer(
     scripted: Scripted, places: dict[str, str]
 ) -> None:
     scripted()
-    told = {}
+    answered = {}
     for name, place in places.items():
         for tool, what in RUNS:
-            given = {"agentName": "reviewer", what: "check", "working_folder": place}
-            early = (await call(tool, EARLY[0], "/mcp/agents", **given)).error
-            late = (await call(tool, path="/mcp/agents", **given)).result
-            told[name, tool] = str(early), str(late)
-    assert len(set(told.values())) == 1
-    assert "WORKING_FOLDER_NOT_FOUND" in told["an existing folder outside", "run_command"][0]
+            arguments = {"agentName": "reviewer", what: "check", "working_folder": place}
+            early = (await call(tool, EARLY[0], "/mcp/agents", **arguments)).error
+            late = (await call(tool, path="/mcp/agents", **arguments)).result
+            answered[name, tool] = str(early), str(late)
+    assert len(set(answered.values())) == 1
+    assert "WORKING_FOLDER_NOT_FOUND" in answered["an existing folder outside", "run_command"][0]
     assert await Conversation.objects.acount() == 0
 
 

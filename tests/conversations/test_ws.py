@@ -43,10 +43,10 @@ class Socket:
         return dict(raw)
 
     async def hear_until(self, kind: str) -> list[dict[str, Any]]:
-        heard = [await self.hear()]
-        while heard[-1]["type"] != kind:
-            heard.append(await self.hear())
-        return heard
+        received = [await self.hear()]
+        while received[-1]["type"] != kind:
+            received.append(await self.hear())
+        return received
 
     async def subscribe(self, kind: str, **fields: Any) -> None:
         """Subscribe, and return once the server has."""
@@ -290,9 +290,9 @@ class TestSidebar:
             archived = await socket.hear()
             assert archived["conversation"]["archived"] is True
             await asyncio.to_thread(services.bulk_delete, ["c1"])
-            gone = await socket.hear()
-            assert (gone["type"], gone["conversationId"]) == ("conversation_delete", "c1")
-            assert upsert["seq"] < archived["seq"] < gone["seq"]
+            deleted = await socket.hear()
+            assert (deleted["type"], deleted["conversationId"]) == ("conversation_delete", "c1")
+            assert upsert["seq"] < archived["seq"] < deleted["seq"]
             await ended(await runner.start(question(conversation_id="c2")))
             made = await socket.hear()
             assert made["conversation"]["conversationId"] == "c2"

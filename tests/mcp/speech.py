@@ -65,10 +65,10 @@ def events_in(text: str) -> list[JSON]:
 
 def request(method: str, params: JSON | None = None, version: str = STATELESS) -> JSON:
     """A request as a client of that revision writes it."""
-    given = params or {}
+    fields = params or {}
     if version == STATELESS:
-        given = given | {"_meta": META | given.get("_meta", {})}
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": given}
+        fields = fields | {"_meta": META | fields.get("_meta", {})}
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": fields}
 
 
 def headers_for(body: JSON, version: str) -> dict[str, str]:

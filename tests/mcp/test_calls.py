@@ -32,7 +32,7 @@ SCHEMA: JSON = {
 
 
 @pytest.mark.parametrize(
-    ("given", "read"),
+    ("received", "read"),
     [
         *(({"limit": n}, {"limit": 5}) for n in (5, 5.0, "5", " 5 ", "5.0")),
         *(({"limit": n}, {"limit": 20}) for n in (21, 1e9, "10000", 10**400)),
@@ -48,14 +48,14 @@ SCHEMA: JSON = {
         ({"deep": True}, {"deep": True}),
     ],
 )
-def test_arguments_are_read_as_models_write_them(given: JSON, read: JSON) -> None:
-    found = read_arguments(_tool(), {"query": "5"} | given)
+def test_arguments_written_by_models_are_corrected(received: JSON, read: JSON) -> None:
+    found = read_arguments(_tool(), {"query": "5"} | received)
     assert found == {"query": "5"} | read
     assert [type(value) for value in found.values()] == [type(v) for v in ("5", *read.values())]
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"),
+    ("received", "problem"),
     [
         ({"query": None}, "query: None is not of type 'string'"),
         ({"query": ""}, "query: '' should be non-empty"),
@@ -69,14 +69,14 @@ def test_arguments_are_read_as_models_write_them(given: JSON, read: JSON) -> Non
         ({"query": "x", "deep": "y" * 1000}, "deep: breaks type boolean"),
     ],
 )
-def test_what_cannot_be_read_is_named(given: JSON, problem: str) -> None:
+def test_every_invalid_argument_is_named(received: JSON, problem: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        read_arguments(_tool(), given)
-    assert any(problem in said for said in refused.value.details["details"])
+        read_arguments(_tool(), received)
+    assert any(problem in detail for detail in refused.value.details["details"])
     assert len(refused.value.message) < 500
 
 
-def test_everything_that_is_wrong_is_named_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         read_arguments(_tool(), {"limit": "many", "deep": 1})
     assert len(refused.value.details["details"]) == 3
@@ -122,8 +122,8 @@ async def test_an_answer_is_one_text_and_the_same_object(version: str) -> None:
     async with serving(_work, SCHEMA):
         result = (await call("work", version, query="é", limit="50")).result
     # Before 2025-06-18 requests do not name their revision.
-    spoken = max(version, "2025-03-26")
-    whole = {"read": {"query": "é", "limit": 20}, "none": None, "version": spoken}
+    revision = max(version, "2025-03-26")
+    whole = {"read": {"query": "é", "limit": 20}, "none": None, "version": revision}
     assert result["structuredContent"] == whole
     text = json.dumps(whole, ensure_ascii=False)
     assert result["content"] == [{"type": "text", "text": text}]
@@ -146,7 +146,7 @@ FAILURES: list[tuple[CodeinfoError, int, str]] = [
 
 @pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize(("error", "number", "words"), FAILURES)
-async def test_a_failed_tool_is_a_code_for_early_clients_and_text_for_later_models(
+async def test_a_failed_tool_is_an_error_for_early_revisions_and_a_result_for_later_ones(
     version: str, error: CodeinfoError, number: int, words: str
 ) -> None:
     async def fail(arguments: Mapping[str, Any], call: Call) -> JSON:
@@ -169,7 +169,7 @@ async def test_a_failed_tool_is_a_code_for_early_clients_and_text_for_later_mode
 
 
 @pytest.mark.parametrize("version", EVERY)
-async def test_wrong_arguments_fail_as_a_tool_does(version: str) -> None:
+async def test_invalid_arguments_are_reported_like_a_failed_tool(version: str) -> None:
     async with serving(_work, SCHEMA):
         answer = await call("work", version, limit="many")
     if version in EARLY:
@@ -183,7 +183,7 @@ async def test_wrong_arguments_fail_as_a_tool_does(version: str) -> None:
 
 @pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize("method", ["tools/list", "tools/call"])
-async def test_a_closed_gate_has_a_number_for_each_era(version: str, method: str) -> None:
+async def test_a_closed_gate_has_an_error_code_per_revision(version: str, method: str) -> None:
     async def gate() -> None:
         details = {"hint": "Set CODEINFO_MCP_PROVIDER."}
         raise Unavailable("No model.", code="CODE_INFO_LLM_UNAVAILABLE", details=details)
@@ -207,7 +207,7 @@ BUGS = [ZeroDivisionError("secret"), TimeoutError("secret"), {"n": float("nan")}
 
 @pytest.mark.parametrize("version", HANDSHAKE)
 @pytest.mark.parametrize("bug", BUGS, ids=repr)
-async def test_a_bug_is_told_without_its_words(version: str, bug: Exception | JSON) -> None:
+async def test_a_bug_is_reported_without_its_message(version: str, bug: Exception | JSON) -> None:
     async def fail(arguments: Mapping[str, Any], call: Call) -> JSON:
         if isinstance(bug, Exception):
             raise bug
@@ -223,7 +223,7 @@ async def test_a_bug_is_told_without_its_words(version: str, bug: Exception | JS
     assert answer.headers["x-request-id"].encode() in answer.body
 
 
-async def test_a_name_that_is_no_text_is_answered_all_the_same() -> None:
+async def test_a_file_name_that_is_not_utf_8_is_replaced_in_the_answer() -> None:
     async def odd(arguments: Mapping[str, Any], call: Call) -> JSON:
         return {"relPath": "caf\udce9.py"}
 
@@ -233,7 +233,7 @@ async def test_a_name_that_is_no_text_is_answered_all_the_same() -> None:
     assert json.loads(result["content"][0]["text"]) == {"relPath": "caf?.py"}
 
 
-async def test_a_database_that_is_away_says_so() -> None:
+async def test_an_unavailable_database_is_reported() -> None:
     async def fail(arguments: Mapping[str, Any], call: Call) -> JSON:
         raise OperationalError("database is locked")
 
@@ -242,7 +242,7 @@ async def test_a_database_that_is_away_says_so() -> None:
     assert text == "DATABASE_UNAVAILABLE: The database is busy or away. Call again in a moment."
 
 
-async def test_a_capability_that_is_missing_is_named(suite_tools: None) -> None:
+async def test_a_missing_capability_is_named(suite_tools: None) -> None:
     answer = await call("test_missing_capability")
     assert (answer.status, answer.error["code"]) == (400, -32021)
     assert answer.error["data"] == {"requiredCapabilities": {"sampling": {}}}
@@ -251,7 +251,7 @@ async def test_a_capability_that_is_missing_is_named(suite_tools: None) -> None:
     assert text == "MISSING_CLIENT_CAPABILITY: Sampling is needed."
 
 
-async def test_a_call_is_ended_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_call_ends_at_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = []
 
     async def never(arguments: Mapping[str, Any], call: Call) -> JSON:

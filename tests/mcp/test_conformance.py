@@ -42,7 +42,7 @@ def node(program: str, *arguments: str, cwd: Path) -> subprocess.CompletedProces
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_nothing_fails_but_what_we_do_not_offer(
+def test_only_scenarios_of_missing_features_fail(
     served: Product, tmp_path: Path, revision: str, endpoint: str
 ) -> None:
     baseline = HERE / f"conformance-{revision}.yml"
@@ -69,7 +69,7 @@ def inspect(
 @pytest.mark.parametrize(
     ("endpoint", "tool"), [("/mcp", "VectorSearch"), ("/mcp/agents", "run_command")]
 )
-def test_the_inspector_finds_the_tools_and_their_schemas_sound(
+def test_the_inspector_accepts_the_tools_and_their_schemas(
     served: Product, tmp_path: Path, protocol: str, endpoint: str, tool: str
 ) -> None:
     listing = ("--method", "tools/list", "--strict", "--format", "json")
@@ -79,7 +79,7 @@ def test_the_inspector_finds_the_tools_and_their_schemas_sound(
 
 
 @pytest.mark.parametrize("protocol", ERAS)
-def test_the_inspector_calls_a_tool_and_sees_its_failure(
+def test_the_inspector_calls_a_tool_and_shows_its_failure(
     served: Product, tmp_path: Path, protocol: str
 ) -> None:
     listing = ("--method", "tools/call", "--tool-name", "ListIngestedRepositories")

@@ -149,8 +149,8 @@ def check(sent: Sent, found: Answer) -> None:
     assert "INTERNAL_ERROR" not in json.dumps(message), (sent, found)
 
 
-def test_whatever_is_sent_the_answer_is_json_rpc(loop: asyncio.Runner) -> None:
-    seen: dict[int, int] = {}
+def test_every_body_is_answered_with_json_rpc(loop: asyncio.Runner) -> None:
+    statuses: dict[int, int] = {}
 
     @seed(SEED)
     @settings(
@@ -163,11 +163,11 @@ def test_whatever_is_sent_the_answer_is_json_rpc(loop: asyncio.Runner) -> None:
     def run(page: list[Sent]) -> None:
         for sent, found in zip(page, loop.run(answers(page)), strict=True):
             check(sent, found)
-            seen[found.status] = seen.get(found.status, 0) + 1
+            statuses[found.status] = statuses.get(found.status, 0) + 1
 
     print(f"HYPOTHESIS_SEED={SEED}")
     run()
-    print(seen)
-    assert sum(seen.values()) >= BODIES
+    print(statuses)
+    assert sum(statuses.values()) >= BODIES
     # Far enough in: whole requests were answered, too.
-    assert seen[200] > BODIES / 20
+    assert statuses[200] > BODIES / 20

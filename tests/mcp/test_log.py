@@ -53,7 +53,7 @@ async def echo(arguments: Mapping[str, Any], call: Call) -> JSON:
 
 
 @pytest.mark.parametrize("meta", [{}, TOKEN], ids=["json", "stream"])
-async def test_a_call_is_one_entry(entries: Any, meta: JSON) -> None:
+async def test_a_call_writes_one_log_entry(entries: Any, meta: JSON) -> None:
     params = {"name": "work", "arguments": {"q": SECRET}} | meta
     async with serving(echo):
         await ask("tools/call", params, x_request_id="mine-1")
@@ -70,7 +70,7 @@ async def test_a_call_is_one_entry(entries: Any, meta: JSON) -> None:
 
 
 @pytest.mark.parametrize("meta", [{}, TOKEN], ids=["json", "stream"])
-async def test_a_failed_call_names_its_code(entries: Any, meta: JSON) -> None:
+async def test_the_log_entry_of_a_failed_call_has_its_code(entries: Any, meta: JSON) -> None:
     params = {"name": "work", "arguments": {"fail": True, "q": SECRET}} | meta
     async with serving(echo):
         await ask("tools/call", params)
@@ -79,7 +79,7 @@ async def test_a_failed_call_names_its_code(entries: Any, meta: JSON) -> None:
     assert found == [("failed", "REPO_NOT_FOUND", "work")] * 2
 
 
-async def test_the_life_of_a_connection_is_told(entries: Any) -> None:
+async def test_every_message_of_a_connection_is_logged(entries: Any) -> None:
     await ask("initialize", {"protocolVersion": "2025-06-18"} | CLIENT, "2024-11-05")
     await send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     await ask("server/discover")
@@ -96,7 +96,7 @@ async def test_the_life_of_a_connection_is_told(entries: Any) -> None:
 CLIENT = {"capabilities": {}, "clientInfo": {"name": SECRET, "version": SECRET}}
 
 
-async def test_what_is_refused_is_told_without_its_words(entries: Any) -> None:
+async def test_a_refused_message_is_logged_without_its_text(entries: Any) -> None:
     await send(SECRET)
     await send({"jsonrpc": "2.0", "id": SECRET, "method": SECRET})
     await call(SECRET)
@@ -109,7 +109,7 @@ async def test_what_is_refused_is_told_without_its_words(entries: Any) -> None:
 
 
 @pytest.mark.parametrize("meta", [{}, TOKEN], ids=["json", "stream"])
-async def test_a_caller_who_left_is_told(entries: Any, meta: JSON) -> None:
+async def test_a_disconnect_of_the_client_is_logged(entries: Any, meta: JSON) -> None:
     begun = asyncio.Event()
 
     async def never(arguments: Mapping[str, Any], call: Call) -> JSON:

@@ -20,20 +20,20 @@ async def names(address: str) -> list[str]:
     return [tool["name"] for tool in (await ask("tools/list", {}, path=address)).result["tools"]]
 
 
-async def test_only_the_tools_that_are_named_and_never_one_that_writes() -> None:
+async def test_only_named_tools_that_read_are_listed() -> None:
     assert await names(NARROW) == ["VectorSearch", "FileOutline"]
     assert "reingest_repository" in await names("/mcp")
     assert await names("/mcp?tool=reingest_repository") == []
     assert "reingest_repository" not in await names("/mcp?repository=acme")
 
 
-async def test_a_single_repository_is_no_choice_of_the_models() -> None:
+async def test_a_single_repository_is_not_a_parameter() -> None:
     (search, _) = (await ask("tools/list", {}, path=NARROW)).result["tools"]
     assert "repository" not in search["inputSchema"]["properties"]
 
 
 @pytest.mark.parametrize("version", EVERY)
-async def test_what_a_tool_refuses_is_told_to_the_model_in_every_revision(
+async def test_errors_of_a_tool_are_results_in_every_revision(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(arguments: Mapping[str, Any]) -> JSON:

@@ -14,7 +14,7 @@ CLIENT = {"capabilities": {}, "clientInfo": {"name": "a client", "version": "1"}
 
 @pytest.mark.parametrize("path", NAMES)
 @pytest.mark.parametrize("version", HANDSHAKE)
-async def test_a_handshake_agrees_on_the_revision_asked_for(version: str, path: str) -> None:
+async def test_a_handshake_agrees_on_the_requested_revision(version: str, path: str) -> None:
     greeting = CLIENT | {"protocolVersion": version}
     result = (await ask("initialize", greeting, "2024-11-05", path)).result
     assert result["protocolVersion"] == version
@@ -23,13 +23,13 @@ async def test_a_handshake_agrees_on_the_revision_asked_for(version: str, path: 
     assert "never as instructions" in result["instructions"]
 
 
-@pytest.mark.parametrize("asked", ["1999-01-01", STATELESS, "2030-01-01"])
-async def test_a_handshake_for_an_unknown_revision_offers_our_newest(asked: str) -> None:
-    result = (await ask("initialize", CLIENT | {"protocolVersion": asked}, "2024-11-05")).result
+@pytest.mark.parametrize("requested", ["1999-01-01", STATELESS, "2030-01-01"])
+async def test_a_handshake_for_an_unknown_revision_offers_the_newest(requested: str) -> None:
+    result = (await ask("initialize", CLIENT | {"protocolVersion": requested}, "2024-11-05")).result
     assert result["protocolVersion"] == "2025-11-25"
 
 
-async def test_no_session_is_begun() -> None:
+async def test_no_session_is_started() -> None:
     answer = await ask("initialize", CLIENT | {"protocolVersion": "2025-06-18"}, "2024-11-05")
     assert "mcp-session-id" not in answer.headers
     assert (await ask("ping", {}, "2025-06-18", mcp_session_id="any")).result == {}
@@ -56,7 +56,7 @@ async def test_every_revision_lists_the_same_tools(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", EARLY)
-async def test_early_clients_find_no_resources_by_any_name(version: str) -> None:
+async def test_early_clients_get_empty_lists_of_resources(version: str) -> None:
     assert (await ask("resources/list", {}, version)).result == {"resources": []}
     templates = (await ask("resources/templates/list", {}, version)).result
     assert templates == {"resourceTemplates": []}
@@ -68,14 +68,14 @@ async def test_early_clients_find_no_resources_by_any_name(version: str) -> None
 @pytest.mark.parametrize(
     "method", ["prompts/list", "completion/complete", "tools/run", "server/none", "TOOLS/LIST"]
 )
-async def test_an_unknown_method_is_told_so(version: str, method: str) -> None:
+async def test_an_unknown_method_is_refused(version: str, method: str) -> None:
     answer = await ask(method, {}, version)
     assert answer.error == {"code": -32601, "message": "Method not found"}
     assert answer.status == (404 if version == STATELESS else 200)
 
 
 @pytest.mark.parametrize("method", ["initialize", "ping", "resources/list", "logging/setLevel"])
-async def test_a_stateless_client_has_no_use_for_the_handshakes_methods(method: str) -> None:
+async def test_methods_of_the_handshake_are_unknown_to_stateless_revisions(method: str) -> None:
     answer = await ask(method)
     assert (answer.status, answer.error["code"]) == (404, -32601)
 
@@ -89,20 +89,20 @@ async def test_an_unknown_tool_is_a_wrong_parameter_everywhere(version: str) -> 
 
 
 @pytest.mark.parametrize("version", EVERY)
-async def test_a_cursor_that_was_never_given_out_is_refused(version: str) -> None:
+async def test_an_unknown_cursor_is_refused(version: str) -> None:
     assert (await ask("tools/list", {"cursor": "2"}, version)).error["code"] == -32602
 
 
 @pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize("params", [{}, {"name": "VectorSearch", "arguments": []}])
-async def test_a_call_of_the_wrong_shape_names_what_is_wrong(version: str, params: dict) -> None:
+async def test_a_malformed_call_lists_its_problems(version: str, params: dict) -> None:
     error = (await ask("tools/call", params, version)).error
     assert (error["code"], error["message"]) == (-32602, "Invalid params")
     assert error["data"]["details"]
 
 
 @pytest.mark.parametrize("version", HANDSHAKE)
-async def test_a_tool_is_named_by_a_text(version: str) -> None:
+async def test_the_name_of_a_tool_must_be_a_string(version: str) -> None:
     error = (await ask("tools/call", {"name": 5}, version)).error
     assert (error["code"], error["data"]) == (
         -32602,
@@ -111,7 +111,7 @@ async def test_a_tool_is_named_by_a_text(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", EVERY)
-async def test_an_answer_is_text_and_the_same_object(version: str, suite_tools: None) -> None:
+async def test_an_answer_has_text_and_the_same_object(version: str, suite_tools: None) -> None:
     result = (await call("test_simple_text", version)).result
     assert result["content"][0]["text"] == "This is a simple text response for testing."
     assert ("resultType" in result) is (version == STATELESS)
@@ -119,7 +119,7 @@ async def test_an_answer_is_text_and_the_same_object(version: str, suite_tools: 
 
 @pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "x"])
-async def test_a_notification_is_accepted_in_silence(version: str, method: str) -> None:
+async def test_a_notification_is_accepted_without_an_answer(version: str, method: str) -> None:
     headers = {} if version < "2025-06-18" else {"mcp_protocol_version": version}
     answer = await send({"jsonrpc": "2.0", "method": method, "params": {}}, **headers)
     assert (answer.status, answer.body) == (202, b"")
@@ -154,7 +154,7 @@ class TestTheHeadersOfAStatelessRequest:
             {"mcp_name": "=?base64?/w==?="},
         ],
     )
-    async def test_they_must_say_what_the_message_says(self, changed: dict[str, str]) -> None:
+    async def test_they_must_match_the_message(self, changed: dict[str, str]) -> None:
         answer = await send(self.body, **(self.right | changed))
         assert (answer.status, answer.error["code"]) == (400, -32020)
         assert answer.json["id"] == "a"
@@ -164,11 +164,11 @@ class TestTheHeadersOfAStatelessRequest:
         "name",
         [" ListIngestedRepositories ", "=?base64?TGlzdEluZ2VzdGVkUmVwb3NpdG9yaWVz?="],
     )
-    async def test_blanks_around_and_the_wrapped_form_are_fine(self, name: str) -> None:
+    async def test_surrounding_blanks_and_base64_are_accepted(self, name: str) -> None:
         assert (await send(self.body, **(self.right | {"mcp_name": name}))).status == 200
 
     @pytest.mark.parametrize("left_out", list(META))
-    async def test_its_meta_must_be_whole(self, left_out: str) -> None:
+    async def test_its_meta_must_be_complete(self, left_out: str) -> None:
         meta = {name: value for name, value in META.items() if name != left_out}
         params = self.body["params"] | {"_meta": meta}
         answer = await send(self.body | {"params": params}, **self.right)
@@ -176,7 +176,7 @@ class TestTheHeadersOfAStatelessRequest:
         assert left_out in answer.error["message"]
 
     @pytest.mark.parametrize("version", ["2026-01-01", "9", 'x"<b>'])
-    async def test_an_unknown_revision_is_answered_with_the_known_ones(self, version: str) -> None:
+    async def test_an_unknown_revision_lists_the_supported_ones(self, version: str) -> None:
         meta = META | {f"{PREFIX}/protocolVersion": version}
         params = self.body["params"] | {"_meta": meta}
         headers = self.right | {"mcp_protocol_version": version}
@@ -186,7 +186,7 @@ class TestTheHeadersOfAStatelessRequest:
 
 
 @pytest.mark.parametrize("version", ["2026-01-01", "latest", ""])
-async def test_a_handshake_client_of_an_unknown_revision_is_told_the_known_ones(
+async def test_an_unknown_revision_of_a_handshake_client_lists_the_supported_ones(
     version: str,
 ) -> None:
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}

@@ -13,7 +13,7 @@ PATHS = ["/mcp", "/mcp/chat", "/mcp/agents"]
 MEBIBYTE = 1 << 20
 
 
-async def asked(body: Any = PING, method: str = "POST", path: str = "/mcp", **more: str) -> Answer:
+async def post(body: Any = PING, method: str = "POST", path: str = "/mcp", **more: str) -> Answer:
     async with connection(body, path, method, **more) as door:
         return await whole(door)
 
@@ -27,7 +27,7 @@ def refused(answer: Answer, status: int, code: int = -32600) -> None:
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "PUT", "PATCH", "OPTIONS", "TRACE"])
 async def test_only_post_is_served(path: str, method: str) -> None:
-    answer = await asked(method=method, path=path)
+    answer = await post(method=method, path=path)
     assert answer.headers["allow"] == "POST"
     if method != "HEAD":
         refused(answer, 405)
@@ -37,8 +37,8 @@ async def test_only_post_is_served(path: str, method: str) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "localhost@evil", "localhost:x", " "]
 )
-async def test_a_rebound_name_is_forbidden(path: str, host: str) -> None:
-    refused(await asked(path=path, host=host), 403)
+async def test_a_rebound_host_name_is_forbidden(path: str, host: str) -> None:
+    refused(await post(path=path, host=host), 403)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -50,51 +50,51 @@ async def test_a_rebound_name_is_forbidden(path: str, host: str) -> None:
     ],
 )
 async def test_another_origin_is_forbidden(path: str, origin: str) -> None:
-    answer = await asked(path=path, origin=origin)
+    answer = await post(path=path, origin=origin)
     refused(answer, 403)
     assert "access-control-allow-origin" not in answer.headers
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:5010", "[::1]:5010"])
-async def test_a_page_of_our_own_may_ask(host: str) -> None:
-    assert (await asked(host=host, origin=f"http://{host}")).result == {}
+async def test_a_page_of_the_same_origin_is_allowed(host: str) -> None:
+    assert (await post(host=host, origin=f"http://{host}")).result == {}
 
 
-async def test_an_origin_that_is_configured_may_ask_and_is_told_so(
+async def test_a_configured_origin_is_allowed_with_cors_headers(
     configure: Callable[..., None],
 ) -> None:
     configure(allowed_origins=("https://tool.example",))
-    preflight = await asked(b"", "OPTIONS", origin="https://tool.example")
+    preflight = await post(b"", "OPTIONS", origin="https://tool.example")
     assert preflight.status == 204
     assert "mcp-protocol-version" in preflight.headers["access-control-allow-headers"]
-    answer = await asked(origin="https://tool.example")
+    answer = await post(origin="https://tool.example")
     assert answer.headers["access-control-allow-origin"] == "https://tool.example"
-    refused(await asked(origin="https://other.example"), 403)
-    refused(await asked(b"", "OPTIONS", origin="https://other.example"), 405)
+    refused(await post(origin="https://other.example"), 403)
+    refused(await post(b"", "OPTIONS", origin="https://other.example"), 405)
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
-    ("given", "status"),
+    ("token", "status"),
     [
         *(("", 401), ("Bearer", 401), ("Bearer nope", 401), ("Basic key-1", 401)),
         *(("Bearer key-1 ", 401), ("Bearer key-1", 200), ("bearer key-1", 200)),
     ],
 )
-async def test_a_token_is_asked_for_where_one_is_set(
-    configure: Callable[..., None], path: str, given: str, status: int
+async def test_a_configured_token_is_required(
+    configure: Callable[..., None], path: str, token: str, status: int
 ) -> None:
     configure(mcp_token="key-1")
-    answer = await asked(path=path, authorization=given)
+    answer = await post(path=path, authorization=token)
     assert answer.status == status
     if status == 401:
         refused(answer, 401)
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
-async def test_the_token_of_the_api_opens_nothing_here(configure: Callable[..., None]) -> None:
+async def test_the_token_of_the_api_is_refused(configure: Callable[..., None]) -> None:
     configure(mcp_token="key-1", api_token="key-2")
-    refused(await asked(authorization="Bearer key-2"), 401)
+    refused(await post(authorization="Bearer key-2"), 401)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -105,21 +105,21 @@ async def test_the_token_of_the_api_opens_nothing_here(configure: Callable[..., 
         *("text/json", "application/jsonp", "application/json-seq", "é"),
     ],
 )
-async def test_only_json_is_taken(path: str, kind: str) -> None:
-    refused(await asked(path=path, content_type=kind), 415)
+async def test_only_json_is_accepted(path: str, kind: str) -> None:
+    refused(await post(path=path, content_type=kind), 415)
 
 
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
-async def test_json_may_be_spelled_in_other_ways(kind: str) -> None:
-    assert (await asked(content_type=kind)).result == {}
+async def test_the_content_type_of_json_may_have_parameters(kind: str) -> None:
+    assert (await post(content_type=kind)).result == {}
 
 
 async def test_a_large_body_is_refused_and_one_at_the_cap_is_read() -> None:
     filled = json.dumps(PING | {"x": ""}).encode()
     whole_cap = filled.replace(b'"x": ""', b'"x": "%s"' % (b"x" * (MEBIBYTE - len(filled))))
     assert len(whole_cap) == MEBIBYTE
-    assert (await asked(whole_cap)).result == {}
-    refused(await asked(whole_cap + b" "), 413)
+    assert (await post(whole_cap)).result == {}
+    refused(await post(whole_cap + b" "), 413)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ async def test_a_large_body_is_refused_and_one_at_the_cap_is_read() -> None:
         *('{"a": "\\ud800"}', json.dumps(PING).encode("utf-16"), b"\xef\xbb\xbf{}"),
     ],
 )
-async def test_what_is_no_json_is_told_so(body: bytes) -> None:
-    refused(await asked(body), 400, -32700)
+async def test_invalid_json_is_refused(body: bytes) -> None:
+    refused(await post(body), 400, -32700)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ async def test_what_is_no_json_is_told_so(body: bytes) -> None:
         '{"jsonrpc": "2.0", "id": 1e400, "method": "ping"}',
     ],
 )
-async def test_what_is_no_request_is_told_so(body: str) -> None:
-    refused(await asked(body), 400)
+async def test_an_invalid_request_is_refused(body: str) -> None:
+    refused(await post(body), 400)
 
 
 @pytest.mark.parametrize(
@@ -157,28 +157,28 @@ async def test_what_is_no_request_is_told_so(body: str) -> None:
         *({"method": method} for method in (None, 5, ["ping"])),
     ],
 )
-async def test_a_request_of_the_wrong_shape_is_answered_under_its_id(changed: dict) -> None:
-    answer = await asked(PING | {"id": "mine"} | changed)
+async def test_a_malformed_request_is_answered_with_its_id(changed: dict) -> None:
+    answer = await post(PING | {"id": "mine"} | changed)
     assert (answer.status, answer.json["id"], answer.error["code"]) == (400, "mine", -32600)
 
 
-async def test_a_posted_answer_is_refused_under_its_id() -> None:
-    answer = await asked({"jsonrpc": "2.0", "id": 7, "result": {}})
+async def test_a_posted_response_is_refused_with_its_id() -> None:
+    answer = await post({"jsonrpc": "2.0", "id": 7, "result": {}})
     assert (answer.status, answer.json["id"], answer.error["code"]) == (400, 7, -32600)
 
 
 @pytest.mark.parametrize("params", [[], "x", 5, True])
-async def test_parameters_are_an_object(params: Any) -> None:
-    answer = await asked(PING | {"params": params})
+async def test_parameters_must_be_an_object(params: Any) -> None:
+    answer = await post(PING | {"params": params})
     assert (answer.status, answer.error["code"]) == (400, -32602)
 
 
 @pytest.mark.parametrize("id", [0, -1, 2**70, "", "é", "x" * 500])
-async def test_an_id_comes_back_as_it_was(id: Any) -> None:
-    assert (await asked(PING | {"id": id})).json["id"] == id
+async def test_an_id_is_returned_unchanged(id: Any) -> None:
+    assert (await post(PING | {"id": id})).json["id"] == id
 
 
-async def test_what_is_looked_at_first_decides(configure: Callable[..., None]) -> None:
+async def test_the_first_failed_check_decides(configure: Callable[..., None]) -> None:
     """Each request is wrong in everything from one step of the ladder on."""
     configure(mcp_token="key-1")
     wrong = {
@@ -188,28 +188,28 @@ async def test_what_is_looked_at_first_decides(configure: Callable[..., None]) -
         "content_type": "text/plain",
     }
     huge = "x" * (MEBIBYTE + 1)
-    refused(await asked(huge, "GET", **wrong), 405)
-    refused(await asked(huge, **wrong), 403)
-    refused(await asked(huge, **(wrong | {"host": "localhost"})), 403)
+    refused(await post(huge, "GET", **wrong), 405)
+    refused(await post(huge, **wrong), 403)
+    refused(await post(huge, **(wrong | {"host": "localhost"})), 403)
     wrong |= {"host": "localhost", "origin": ""}
-    refused(await asked(huge, **wrong), 401)
+    refused(await post(huge, **wrong), 401)
     wrong |= {"authorization": "Bearer key-1"}
-    refused(await asked(huge, **wrong), 415)
+    refused(await post(huge, **wrong), 415)
     wrong |= {"content_type": "application/json", "mcp_protocol_version": "9"}
-    refused(await asked(huge, **wrong), 413)
-    refused(await asked("{", **wrong), 400, -32700)
-    refused(await asked("{}", **wrong), 400, -32600)
-    answer = await asked({"jsonrpc": "2.0", "id": 1, "method": "none"}, **wrong)
+    refused(await post(huge, **wrong), 413)
+    refused(await post("{", **wrong), 400, -32700)
+    refused(await post("{}", **wrong), 400, -32600)
+    answer = await post({"jsonrpc": "2.0", "id": 1, "method": "none"}, **wrong)
     assert answer.error["code"] == -32022
     wrong |= {"mcp_protocol_version": "2025-06-18"}
     none = {"jsonrpc": "2.0", "id": 1, "method": "none", "params": {"cursor": 5}}
-    assert (await asked(none, **wrong)).error["code"] == -32601
-    assert (await asked(none | {"method": "tools/list"}, **wrong)).error["code"] == -32602
+    assert (await post(none, **wrong)).error["code"] == -32601
+    assert (await post(none | {"method": "tools/list"}, **wrong)).error["code"] == -32602
 
 
 @pytest.mark.parametrize("path", ["/mcp/", "/mcp/none", "/mcpx", "/MCP"])
-async def test_other_addresses_are_not_there(path: str) -> None:
-    answer = await asked(path=path)
+async def test_other_paths_are_not_found(path: str) -> None:
+    answer = await post(path=path)
     assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")
 
 
@@ -225,7 +225,7 @@ class TestOnItsOwnPort:
         refused(await self.on_port(path, port, "GET"), 405)
 
 
-async def test_what_is_refused_still_has_its_request_id() -> None:
+async def test_a_refused_request_has_a_request_id() -> None:
     answer = await send("{", x_request_id="mine-1")
     assert answer.headers["x-request-id"] == "mine-1"
     assert (await ask("ping", version="2024-11-05")).headers["x-content-type-options"] == "nosniff"

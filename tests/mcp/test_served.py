@@ -70,7 +70,9 @@ def test_closing_the_connection_before_an_answer_ends_the_call(
 
 
 @pytest.mark.parametrize(("further", "tool"), [(1, "codebase_question"), (2, "list_agents")])
-def test_a_port_of_its_own_serves_nothing_else(served: Product, further: int, tool: str) -> None:
+def test_a_dedicated_port_serves_only_its_endpoint(
+    served: Product, further: int, tool: str
+) -> None:
     host, port = served.url.rsplit(":", 1)
     url = f"{host}:{int(port) + further}"
     body = request("server/discover")

@@ -65,20 +65,20 @@ async def test_progress_comes_before_the_answer(version: str) -> None:
         (WORK | {"_meta": {"progressToken": None}}, "text/event-stream"),
     ],
 )
-async def test_who_did_not_ask_for_progress_gets_one_object(params: JSON, accept: str) -> None:
+async def test_without_a_progress_token_the_answer_is_one_object(params: JSON, accept: str) -> None:
     async with serving(_steps):
         answer = await ask("tools/call", params, "2025-06-18", accept=accept)
     assert answer.kind == "application/json"
     assert answer.json.get("result") or answer.error["code"] == -32602
 
 
-async def test_what_is_wrong_before_it_runs_is_no_stream() -> None:
+async def test_errors_before_the_call_are_not_streamed() -> None:
     async with serving(_steps):
         answer = await ask("tools/call", TOKEN | {"name": "none"})
     assert (answer.status, answer.kind) == (400, "application/json")
 
 
-async def test_a_failure_ends_the_stream_as_its_answer() -> None:
+async def test_a_failure_is_the_last_message_of_the_stream() -> None:
     async def fail(arguments: Mapping[str, Any], call: Call) -> JSON:
         await call.progress("so far")
         raise ZeroDivisionError
@@ -90,7 +90,7 @@ async def test_a_failure_ends_the_stream_as_its_answer() -> None:
     assert len(late.events) == len(early.events) == 2
 
 
-async def test_a_silent_call_still_shows_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_call_sends_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.mcp.sse.HEARTBEAT_SECONDS", 0.001)
     beaten = asyncio.Event()
 
@@ -122,7 +122,7 @@ async def test_a_silent_call_still_shows_signs_of_life(monkeypatch: pytest.Monke
         [(-5, None), (0.5, None), (None, None), (1e300, None)],
     ],
 )
-def test_progress_only_ever_rises(reports: list[tuple[float | None, float | None]]) -> None:
+def test_progress_always_increases(reports: list[tuple[float | None, float | None]]) -> None:
     progress = Progress(7)
     frames = "".join(progress.frame("x", done, total) for done, total in reports)
     numbers = [event["params"]["progress"] for event in events_in(frames)]
@@ -150,7 +150,7 @@ async def test_a_closed_connection_ends_the_call(version: str, params: JSON) -> 
         await asyncio.wait_for(ended.wait(), PATIENCE)
 
 
-async def test_a_stream_that_nobody_begins_to_read_runs_nothing() -> None:
+async def test_a_stream_that_is_never_read_does_not_run_its_call() -> None:
     async def work(report: Any) -> JSON:
         raise AssertionError("it ran")
 

@@ -19,11 +19,11 @@ PATIENCE = 60
 class Caller:
     """Calls a tool as an endpoint would; keeps the progress it was told of."""
 
-    heard: list[str] = field(default_factory=list)
+    progress: list[str] = field(default_factory=list)
     grown: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def report(self, message: str, done: float | None, total: float | None) -> None:
-        self.heard.append(message)
+        self.progress.append(message)
         self.grown.set()
 
     async def call(self, tool: McpTool, **arguments: object) -> JSON:
@@ -31,7 +31,7 @@ class Caller:
         return await asyncio.wait_for(tool.run(arguments, call), PATIENCE)
 
     async def hears(self, message: str) -> None:
-        while message not in self.heard:
+        while message not in self.progress:
             self.grown.clear()
             await asyncio.wait_for(self.grown.wait(), PATIENCE)
 

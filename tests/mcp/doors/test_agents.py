@@ -55,7 +55,7 @@ def tool(name: str) -> McpTool:
 
 
 @pytest.fixture
-def told(caller: Caller) -> Callable[..., Any]:
+def result_of(caller: Caller) -> Callable[..., Any]:
     """Calls a tool by name and holds the answer against its schema."""
 
     async def answer(name: str, **arguments: object) -> JSON:
@@ -66,29 +66,31 @@ def told(caller: Caller) -> Callable[..., Any]:
     return answer
 
 
-async def test_agents_are_listed_with_what_is_wrong(told: Any) -> None:
-    broken, reviewer = (await told("list_agents"))["agents"]
+async def test_agents_are_listed_with_their_problems(result_of: Any) -> None:
+    broken, reviewer = (await result_of("list_agents"))["agents"]
     assert reviewer == {"name": "reviewer", "description": "Reads."}
     assert broken["disabled"] is True
     assert "wrong" in broken["warnings"][0]
 
 
-async def test_commands_are_listed_of_one_agent_or_of_all_without_invalid_ones(told: Any) -> None:
+async def test_commands_are_listed_of_one_agent_or_of_all_without_invalid_ones(
+    result_of: Any,
+) -> None:
     one = {"agentName": "reviewer"}
     one |= {"commands": [{"name": "check", "description": "Looks twice."}]}
-    assert await told("list_commands", agentName="reviewer") == one
+    assert await result_of("list_commands", agentName="reviewer") == one
     every = [{"agentName": "broken", "commands": []}, one]
-    assert await told("list_commands") == {"agents": every}
+    assert await result_of("list_commands") == {"agents": every}
 
 
 async def test_an_instruction_is_answered_by_one_segment_without_thoughts(
-    scripted: Scripted, told: Any
+    scripted: Scripted, result_of: Any
 ) -> None:
     model = scripted(
         [ReasoningDelta("hm"), TextDelta("Let me look."), LIST],
         [TextDelta("The "), ReasoningDelta("more"), TextDelta("answer.")],
     )
-    answer = await told("run_agent_instruction", agentName="reviewer", instruction="Look.")
+    answer = await result_of("run_agent_instruction", agentName="reviewer", instruction="Look.")
     row = await Conversation.objects.aget()
     assert answer == {
         "agentName": "reviewer",
@@ -97,27 +99,27 @@ async def test_an_instruction_is_answered_by_one_segment_without_thoughts(
         "segments": [{"type": "answer", "text": "The answer."}],
     }
     assert (row.source, row.agent_name) == ("MCP", "reviewer")
-    again = {"conversationId": row.id, "instruction": "More."}
-    assert (await told("run_agent_instruction", agentName="reviewer", **again))[
+    follow_up = {"conversationId": row.id, "instruction": "More."}
+    assert (await result_of("run_agent_instruction", agentName="reviewer", **follow_up))[
         "conversationId"
     ] == row.id
-    said = [m.text for m in model.requests[-1].messages if m.role == "user"]
-    assert said == ["Look.", "More."]
+    sent_messages = [m.text for m in model.requests[-1].messages if m.role == "user"]
+    assert sent_messages == ["Look.", "More."]
 
 
 async def test_a_command_is_run_to_its_end_with_progress_by_step(
-    scripted: Scripted, told: Any, caller: Caller
+    scripted: Scripted, result_of: Any, caller: Caller
 ) -> None:
     gates = [Gate(), Gate()]
     scripted([gates[0], TextDelta("one")], [gates[1], TextDelta("two")])
-    asked = asyncio.create_task(
-        told("run_command", agentName="reviewer", commandName="check", conversationId="c1")
+    pending = asyncio.create_task(
+        result_of("run_command", agentName="reviewer", commandName="check", conversationId="c1")
     )
     for number, gate in enumerate(gates, 1):
         await reached(gate.reached)
         await caller.hears(f"Step {number} of 2: Waiting for the model")
         gate.open.set()
-    assert await asked == {
+    assert await pending == {
         "agentName": "reviewer",
         "commandName": "check",
         "conversationId": "c1",
@@ -127,79 +129,83 @@ async def test_a_command_is_run_to_its_end_with_progress_by_step(
     assert {turn.source async for turn in Turn.objects.all()} == {"MCP"}
 
 
-async def test_hanging_up_ends_the_step_and_begins_no_other(scripted: Scripted, told: Any) -> None:
+async def test_a_disconnect_stops_the_step_and_starts_no_other(
+    scripted: Scripted, result_of: Any
+) -> None:
     gate = Gate()
     model = scripted([TextDelta("half"), gate])
-    asked = asyncio.create_task(told("run_command", agentName="reviewer", commandName="check"))
+    pending = asyncio.create_task(
+        result_of("run_command", agentName="reviewer", commandName="check")
+    )
     await reached(gate.reached)
     (execution,) = commands._executions
-    asked.cancel()
+    pending.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asked
+        await pending
     await asyncio.wait_for(execution.done.wait(), PATIENCE)
     assert (await CommandRun.objects.aget()).status == "stopped"
     assert len(model.requests) == 1
 
 
-async def test_hanging_up_ends_an_instruction(scripted: Scripted, told: Any) -> None:
+async def test_a_disconnect_stops_an_instruction(scripted: Scripted, result_of: Any) -> None:
     gate = Gate()
     scripted([TextDelta("half"), gate])
     body = {"agentName": "reviewer", "instruction": "Look.", "conversationId": "c1"}
-    asked = asyncio.create_task(told("run_agent_instruction", **body))
+    pending = asyncio.create_task(result_of("run_agent_instruction", **body))
     await reached(gate.reached)
     log = live_runs.of("c1")
     assert log is not None
-    asked.cancel()
+    pending.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asked
+        await pending
     await ended(log)
     assert [turn.status for turn in await answers()] == ["stopped"]
 
 
 @pytest.mark.parametrize(("name", "body"), RUNS)
 async def test_a_stopped_run_says_so(
-    scripted: Scripted, told: Any, name: str, body: dict[str, str]
+    scripted: Scripted, result_of: Any, name: str, body: dict[str, str]
 ) -> None:
     gate = Gate()
     scripted([TextDelta("half"), gate])
-    asked = asyncio.create_task(told(name, **body, conversationId="c1"))
+    pending = asyncio.create_task(result_of(name, **body, conversationId="c1"))
     await reached(gate.reached)
     assert await runner.cancel("c1")
-    answer = await asked
+    answer = await pending
     assert answer["status"] == "stopped"
     assert answer.get("segments", [{}])[0].get("text", "half") == "half"
 
 
 @pytest.mark.parametrize(("name", "body"), RUNS)
 async def test_a_failed_run_is_an_error(
-    scripted: Scripted, told: Any, name: str, body: dict[str, str]
+    scripted: Scripted, result_of: Any, name: str, body: dict[str, str]
 ) -> None:
     scripted([TextDelta("half"), Unavailable("It fell over.", code="PROVIDER_ERROR")])
     with pytest.raises(Unavailable, match="It fell over") as broken:
-        await told(name, **body, conversationId="c1")
+        await result_of(name, **body, conversationId="c1")
     assert broken.value.code == "PROVIDER_ERROR"
     assert broken.value.details == {"conversationId": "c1"}
 
 
 @pytest.mark.parametrize(("name", "body"), RUNS)
 async def test_one_conversation_has_one_run_at_a_time(
-    scripted: Scripted, told: Any, name: str, body: dict[str, str]
+    scripted: Scripted, result_of: Any, name: str, body: dict[str, str]
 ) -> None:
     gate = Gate()
     scripted([gate, TextDelta("done")])
-    first = asyncio.create_task(told(name, **body, conversationId="c1"))
+    first = asyncio.create_task(result_of(name, **body, conversationId="c1"))
     await reached(gate.reached)
     for other, more in RUNS:
         with pytest.raises(Conflict) as refused:
-            await told(other, **more, conversationId="c1")
+            await result_of(other, **more, conversationId="c1")
         assert refused.value.code == "RUN_IN_PROGRESS"
     gate.open.set()
     await first
 
 
 @pytest.mark.parametrize(("name", "body"), RUNS)
-async def test_an_archived_conversation_and_anothers_are_refused(
-    scripted: Scripted, told: Any, name: str, body: dict[str, str]
+async def test_an_archived_conversation_and_one_of_another_agent_are_refused(
+    scripted: Scripted, result_of: Any, name: str, body: dict[str, str]
 ) -> None:
     scripted()
     await conversation(agent_name="reviewer")
@@ -207,7 +213,7 @@ async def test_an_archived_conversation_and_anothers_are_refused(
     await conversation(id="c2", agent_name="other")
     for id, code in (("c1", "CONVERSATION_ARCHIVED"), ("c2", "AGENT_MISMATCH")):
         with pytest.raises(CodeinfoError) as refused:
-            await told(name, **body, conversationId=id)
+            await result_of(name, **body, conversationId=id)
         assert refused.value.code == code
     assert await Turn.objects.acount() == 0
 
@@ -224,21 +230,21 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "body", "code", "words"), WRONG)
-async def test_what_cannot_be_run_is_told_in_the_contracts_words(
+async def test_errors_of_runs_have_the_messages_of_the_contract(
     scripted: Scripted, name: str, body: dict[str, str], code: str, words: str
 ) -> None:
     scripted()
-    given = dict(RUNS).get(name, {}) | body
-    early = (await call(name, EARLY[0], "/mcp/agents", **given)).error
+    defaults = dict(RUNS).get(name, {}) | body
+    early = (await call(name, EARLY[0], "/mcp/agents", **defaults)).error
     assert (early["code"], early["data"]["code"]) == (-32602, code)
     assert early["message"].startswith(words)
-    late = (await call(name, path="/mcp/agents", **given)).result
+    late = (await call(name, path="/mcp/agents", **defaults)).result
     assert late["isError"] is True
     assert late["content"][0]["text"].startswith(f"{code}: {words}")
     assert await Conversation.objects.acount() == 0
 
 
-async def test_an_agent_whose_provider_is_away_is_told_with_what_to_do(
+async def test_an_unavailable_provider_of_an_agent_is_reported_with_a_hint(
     scripted: Scripted,
 ) -> None:
     scripted().offered = Availability(available=False, reason="Nothing answers.")
@@ -263,7 +269,7 @@ async def test_without_the_agents_folder_the_reason_names_it(
 
 
 @pytest.mark.parametrize("version", EVERY)
-async def test_every_revision_lists_the_four_tools_whatever_provider_is_away(version: str) -> None:
+async def test_every_revision_lists_the_four_tools_without_any_provider(version: str) -> None:
     listed = (await ask("tools/list", None, version, "/mcp/agents")).result["tools"]
     assert [entry["name"] for entry in listed] == [
         "list_agents",
@@ -280,7 +286,7 @@ def hints(name: str) -> tuple[bool, bool, bool]:
     return found.read_only, found.destructive, found.open_world
 
 
-async def test_what_the_run_tools_may_do_is_what_any_agent_may(home: Path) -> None:
+async def test_the_annotations_of_the_run_tools_cover_every_agent(home: Path) -> None:
     for name, _ in RUNS:
         assert hints(name) == (False, False, False)
     assert hints("list_agents") == (True, False, False)
@@ -290,6 +296,6 @@ async def test_what_the_run_tools_may_do_is_what_any_agent_may(home: Path) -> No
     assert hints("run_agent_instruction") == (False, True, True)
 
 
-async def test_rights_that_have_no_effect_are_no_danger(home: Path) -> None:
+async def test_rights_without_effect_are_not_annotated(home: Path) -> None:
     make_agent(home, "reader", f"{REVIEWER}run = true\nnetwork = true\n")
     assert hints("run_command") == (False, False, False)

@@ -81,7 +81,7 @@ async def over_a_socket(path: str, mode: str, product: Product) -> AsyncIterator
         yield client
 
 
-async def told(client: Client, name: str, **arguments: Any) -> JSON:
+async def result_of(client: Client, name: str, **arguments: Any) -> JSON:
     """The object that a tool answers, which stands in the text, too."""
     result = await client.call_tool(name, arguments, read_timeout_seconds=PATIENCE)
     assert not result.is_error, result.content
@@ -94,20 +94,20 @@ async def search_then_ask(connect: Connect, model: OpenAIStandIn) -> None:
     """Search, have the question answered, follow it up; and see what the model was sent."""
     before = len(model.chats)
     async with connect("/mcp") as search:
-        (repository,) = (await told(search, "ListIngestedRepositories"))["repos"]
+        (repository,) = (await result_of(search, "ListIngestedRepositories"))["repos"]
         only = {"repository": repository["id"], "limit": "3"}
-        best = (await told(search, "VectorSearch", query=QUESTION, **only))["results"][0]
+        best = (await result_of(search, "VectorSearch", query=QUESTION, **only))["results"][0]
     place = f"{best['repo']}/{best['relPath']}:{best['startLine']}-{best['endLine']}"
     async with connect("/mcp/chat") as chat:
-        first = await told(chat, "codebase_question", question=QUESTION)
+        first = await result_of(chat, "codebase_question", question=QUESTION)
         conversation = {"conversationId": first["conversationId"]}
-        second = await told(chat, "codebase_question", question=FOLLOW_UP, **conversation)
+        second = await result_of(chat, "codebase_question", question=FOLLOW_UP, **conversation)
     assert second["conversationId"] == first["conversationId"]
     assert place in first["segments"][0]["text"]
     sent = [exchange.body["messages"] for exchange in model.chats[before:]]
     assert len(sent) == 4
-    assert said(sent[0]) == [("user", QUESTION)]
-    assert said(sent[2]) == [
+    assert messages_of(sent[0]) == [("user", QUESTION)]
+    assert messages_of(sent[2]) == [
         ("user", QUESTION),
         ("assistant", first["segments"][0]["text"]),
         ("user", FOLLOW_UP),
@@ -118,7 +118,7 @@ async def search_then_ask(connect: Connect, model: OpenAIStandIn) -> None:
         assert place in found
 
 
-def said(messages: list[JSON]) -> list[tuple[str, str]]:
+def messages_of(messages: list[JSON]) -> list[tuple[str, str]]:
     return [(m["role"], m["content"]) for m in messages if m["role"] in ("user", "assistant")]
 
 
@@ -153,7 +153,7 @@ async def test_search_question_and_follow_up_over_a_socket(
 
 
 @pytest.mark.parametrize(("mode", "version"), MODES.items())
-async def test_the_client_is_told_what_it_needs_to_begin(
+async def test_the_handshake_has_instructions_and_tools(
     mode: str, version: str, product: Product
 ) -> None:
     for path, names in (
@@ -173,10 +173,10 @@ async def test_the_client_is_told_what_it_needs_to_begin(
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_progress_is_heard_over_a_socket(mode: str, product: Product) -> None:
+async def test_progress_arrives_over_a_socket(mode: str, product: Product) -> None:
     steps: list[tuple[float, str | None]] = []
 
-    async def heard(progress: float, total: float | None, message: str | None) -> None:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         steps.append((progress, message))
 
     async with over_a_socket("/mcp/chat", mode, product) as client:
@@ -184,7 +184,7 @@ async def test_progress_is_heard_over_a_socket(mode: str, product: Product) -> N
             "codebase_question",
             {"question": QUESTION},
             read_timeout_seconds=PATIENCE,
-            progress_callback=heard,
+            progress_callback=on_progress,
         )
     numbers = [number for number, _ in steps]
     assert numbers == sorted(set(numbers))
@@ -198,13 +198,13 @@ async def test_a_repository_is_brought_up_to_date_over_a_socket(
     word = f"kraken{mode}"
     (product.repos / "lighthouse" / f"{word}.py").write_text(f"def {word}():\n    return 1\n")
     async with over_a_socket("/mcp", mode, product) as client:
-        done = await told(client, "reingest_repository", repository="lighthouse")
+        done = await result_of(client, "reingest_repository", repository="lighthouse")
         assert done["state"] == "completed"
-        found = await told(client, "VectorSearch", query=f"def {word}")
+        found = await result_of(client, "VectorSearch", query=f"def {word}")
     assert f"{word}.py" in [match["relPath"] for match in found["results"]]
 
 
-async def test_a_failure_is_a_result_that_says_what_to_try(product: Product) -> None:
+async def test_a_failure_is_a_result_with_a_hint(product: Product) -> None:
     for mode in MODES:
         async with over_a_socket("/mcp", mode, product) as client:
             failed = await client.call_tool("VectorSearch", {"query": "x", "repository": "y"})
@@ -215,7 +215,7 @@ async def test_a_failure_is_a_result_that_says_what_to_try(product: Product) -> 
 
 @pytest.mark.parametrize(("mode", "code"), [("auto", 503), ("legacy", -32001)])
 @pytest.mark.usefixtures("here")
-async def test_without_a_model_the_tools_are_refused_with_the_way_on(
+async def test_without_a_model_the_tools_are_refused_with_a_hint(
     mode: str, code: int, configure: Callable[..., None]
 ) -> None:
     configure(mcp_provider="codex")

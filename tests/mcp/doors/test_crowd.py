@@ -31,11 +31,11 @@ class Crowd:
         self.complete = threading.Event()
 
     def echoes(self, request: JSON) -> list[Any]:
-        asked = question(request)
-        self.questions.append(asked)
+        message = question(request)
+        self.questions.append(message)
         if len(self.questions) == CALLERS:
             self.complete.set()
-        return [Delta({"content": ""}, 1.2), *say(f"You asked: {asked}", 40), *end()]
+        return [Delta({"content": ""}, 1.2), *say(f"You asked: {message}", 40), *end()]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ WORDS = [*HINTS, *RPC_CODES, "PROVIDER_UNAVAILABLE", "PROVIDER_ERROR", "REPO_NOT
 
 
 @pytest.mark.door
-def test_the_python_of_the_document_runs_as_it_stands(tmp_path: Path) -> None:
+def test_the_python_example_of_the_document_runs(tmp_path: Path) -> None:
     (snippet,) = SNIPPETS
     with running(tmp_path, CODEINFO_MCP_PROVIDER="builtin") as product:
         folder = write_files(product.repos / "repo", SAMPLE)
@@ -44,12 +44,12 @@ def test_the_python_of_the_document_runs_as_it_stands(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*(tool.name for tool in TOOLS), *WORDS])
-def test_every_tool_and_word_is_told_of(name: str) -> None:
+def test_every_tool_and_error_code_is_documented(name: str) -> None:
     assert f"`{name}`" in DOC
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda t: t.name)
-def test_every_argument_and_result_is_told_of(tool) -> None:
+def test_every_argument_and_result_is_documented(tool) -> None:
     assert tool.output_schema is not None
     for name in (*tool.input_schema["properties"], *tool.output_schema["properties"]):
         assert re.search(rf"\b{name}\b", DOC), name

@@ -29,8 +29,8 @@ def openai(configure: Callable[..., None]) -> None:
 
 
 async def question(version: str, **arguments: Any) -> Answer:
-    given = {"question": "Where?", **arguments}
-    return await call("codebase_question", version, "/mcp/chat", **given)
+    defaults = {"question": "Where?", **arguments}
+    return await call("codebase_question", version, "/mcp/chat", **defaults)
 
 
 def failed(answer: Answer, version: str, word: str, number: int) -> str:
@@ -53,8 +53,8 @@ async def test_an_archived_conversation(version: str, scripted: Scripted) -> Non
     await conversation()
     await asyncio.to_thread(conversations.archive, "c1")
     answer = await question(version, conversationId="c1")
-    told = failed(answer, version, "CONVERSATION_ARCHIVED", 410)
-    assert "Conversation is archived and must be restored before use" in told
+    rpc_error = failed(answer, version, "CONVERSATION_ARCHIVED", 410)
+    assert "Conversation is archived and must be restored before use" in rpc_error
 
 
 @pytest.mark.door
@@ -78,11 +78,13 @@ async def test_an_answer_that_fails(version: str, scripted: Scripted) -> None:
 
 @pytest.mark.door
 @pytest.mark.parametrize("version", EVERY)
-async def test_a_provider_of_the_callers_that_is_away(version: str, scripted: Scripted) -> None:
+async def test_an_unavailable_provider_chosen_by_the_caller(
+    version: str, scripted: Scripted
+) -> None:
     scripted()
     answer = await question(version, provider="lmstudio")
-    told = failed(answer, version, "PROVIDER_UNAVAILABLE", 503)
-    assert "Leave out `provider`" in told
+    rpc_error = failed(answer, version, "PROVIDER_UNAVAILABLE", 503)
+    assert "Leave out `provider`" in rpc_error
 
 
 @pytest.mark.door
@@ -110,7 +112,7 @@ async def test_wrong_arguments(version: str, wrong: dict[str, Any], scripted: Sc
 @pytest.mark.parametrize(
     "left_out", [{"conversationId": None}, {"conversationId": ""}, {"provider": ""}, {"model": ""}]
 )
-async def test_what_models_send_for_nothing(left_out: dict[str, Any], scripted: Scripted) -> None:
+async def test_empty_arguments_of_models(left_out: dict[str, Any], scripted: Scripted) -> None:
     scripted()
     answer = await question(STATELESS, **left_out)
     assert answer.result["structuredContent"]["modelId"] == "m-1"
@@ -146,7 +148,7 @@ async def test_the_gate_leaves_the_handshake_open(
 
 @pytest.mark.door
 @pytest.mark.parametrize("version", EVERY)
-async def test_a_repository_that_nobody_ingested(version: str, folder: Path) -> None:
+async def test_an_unknown_repository(version: str, folder: Path) -> None:
     await asyncio.to_thread(ingest_sample, folder)
     answer = await call(REINGEST_REPOSITORY.name, version, repository="unknown")
     assert "lighthouse" in failed(answer, version, "REPO_NOT_FOUND", 404)

@@ -29,7 +29,7 @@ def lighthouse(folder: Path, transactional_db: None) -> None:
     ingest_sample(folder)
 
 
-def test_every_tool_that_reads_is_tried_here() -> None:
+def test_every_reading_tool_has_a_call_here() -> None:
     tools = {tool.name for tool in SEARCH.registry()}
     assert tools == {*CALLS, "reingest_repository"}
 
@@ -50,14 +50,14 @@ async def test_a_result_is_as_its_schema_says(name: str) -> None:
     assert set(answer) <= set(schema["properties"])
     for key, rows in answer.items():
         if isinstance(rows, list):
-            told = set(schema["properties"][key]["items"]["properties"])
+            described = set(schema["properties"][key]["items"]["properties"])
             assert rows
-            assert all(set(row) <= told for row in rows)
+            assert all(set(row) <= described for row in rows)
 
 
 @pytest.mark.parametrize("name", ["FindDefinitions", "FindReferences"])
 @pytest.mark.usefixtures("lighthouse")
-async def test_nothing_found_is_no_failure_and_says_what_to_try(name: str) -> None:
+async def test_an_empty_result_is_a_success_with_a_hint(name: str) -> None:
     answer = (await call(name, STATELESS, name="nowhere_to_be_found")).result
     assert not answer.get("isError")
     assert answer["structuredContent"]["results"] == []
@@ -65,7 +65,7 @@ async def test_nothing_found_is_no_failure_and_says_what_to_try(name: str) -> No
 
 
 @pytest.mark.usefixtures("lighthouse")
-async def test_a_repository_that_is_being_ingested_says_so(folder: Path) -> None:
+async def test_a_repository_under_ingest_is_listed_with_its_state(folder: Path) -> None:
     await asyncio.to_thread(services.reembed, str(folder))
     answer = (await call("ListIngestedRepositories")).result["structuredContent"]
     assert answer["repos"][0]["state"] == "queued"

@@ -26,7 +26,7 @@ LIST = ToolCallRequested(ToolCall("call-1", "ListIngestedRepositories", {}))
 SEARCH = ToolCallRequested(ToolCall("call-2", "VectorSearch", {"query": "where are retries"}))
 
 
-async def test_the_answer_is_one_segment_with_the_conversation_it_stands_in(
+async def test_the_answer_is_one_segment_and_a_conversation_id(
     scripted: Scripted, caller: Caller
 ) -> None:
     scripted([TextDelta("It is in `a.py:1-2`.")])
@@ -42,7 +42,7 @@ async def test_the_answer_is_one_segment_with_the_conversation_it_stands_in(
     assert [turn.source async for turn in Turn.objects.all()] == ["MCP", "MCP"]
 
 
-async def test_only_the_last_answer_is_told_and_no_thought_is(
+async def test_only_the_last_text_is_returned_without_reasoning(
     scripted: Scripted, caller: Caller
 ) -> None:
     scripted(
@@ -53,9 +53,7 @@ async def test_only_the_last_answer_is_told_and_no_thought_is(
     assert answer["segments"] == [{"type": "answer", "text": "The answer."}]
 
 
-async def test_a_follow_up_goes_on_in_the_same_conversation(
-    scripted: Scripted, caller: Caller
-) -> None:
+async def test_a_follow_up_continues_the_conversation(scripted: Scripted, caller: Caller) -> None:
     model = scripted([TextDelta("First.")], [TextDelta("Second.")])
     first = await caller.call(CODEBASE_QUESTION, question="One?")
     second = await caller.call(
@@ -63,11 +61,11 @@ async def test_a_follow_up_goes_on_in_the_same_conversation(
     )
     assert second["conversationId"] == first["conversationId"]
     assert await Conversation.objects.acount() == 1
-    said = [(m.role, m.text) for m in model.requests[-1].messages if m.role != "system"]
-    assert said == [("user", "One?"), ("assistant", "First."), ("user", "Two?")]
+    sent_messages = [(m.role, m.text) for m in model.requests[-1].messages if m.role != "system"]
+    assert sent_messages == [("user", "One?"), ("assistant", "First."), ("user", "Two?")]
 
 
-async def test_the_page_shows_the_conversation_as_one_of_mcp(
+async def test_the_page_shows_the_conversation_with_source_mcp(
     scripted: Scripted, caller: Caller, async_client: AsyncClient
 ) -> None:
     scripted()
@@ -88,7 +86,7 @@ async def test_the_sidebar_marks_it(
     assert '<span class="tag">MCP</span>' in sidebar
 
 
-async def test_the_callers_choice_of_an_id_is_kept(scripted: Scripted, caller: Caller) -> None:
+async def test_the_callers_conversation_id_is_used(scripted: Scripted, caller: Caller) -> None:
     scripted()
     answer = await caller.call(CODEBASE_QUESTION, question="Where?", conversationId="mine:1")
     assert answer["conversationId"] == "mine:1"
@@ -127,7 +125,9 @@ async def test_a_blank_question_is_refused(scripted: Scripted, caller: Caller) -
     assert await Conversation.objects.acount() == 0
 
 
-async def test_what_no_database_holds_is_replaced(scripted: Scripted, caller: Caller) -> None:
+async def test_characters_that_cannot_be_stored_are_replaced(
+    scripted: Scripted, caller: Caller
+) -> None:
     model = scripted()
     await caller.call(CODEBASE_QUESTION, question="a\x00b\ud800c", model="m\x00")
     assert model.requests[0].messages[-1].text == "a\ufffdb\ufffdc"
@@ -135,7 +135,7 @@ async def test_what_no_database_holds_is_replaced(scripted: Scripted, caller: Ca
 
 
 @pytest.mark.parametrize(
-    ("provider", "asked", "answered"),
+    ("provider", "requested", "answered"),
     [
         ("openai", None, "m-1"),
         ("openai", "m-2", "m-2"),
@@ -143,27 +143,27 @@ async def test_what_no_database_holds_is_replaced(scripted: Scripted, caller: Ca
         ("builtin", "m-2", "search"),
     ],
 )
-async def test_the_model_is_the_callers_where_there_is_a_choice(
-    scripted: Scripted, caller: Caller, provider: str, asked: str | None, answered: str
+async def test_the_caller_chooses_the_model_of_some_providers(
+    scripted: Scripted, caller: Caller, provider: str, requested: str | None, answered: str
 ) -> None:
     scripted()
-    named = {"provider": provider} | ({"model": asked} if asked else {})
+    named = {"provider": provider} | ({"model": requested} if requested else {})
     answer = await caller.call(CODEBASE_QUESTION, question="Where?", **named)
     assert answer["modelId"] == answered
     assert {turn.provider async for turn in Turn.objects.all()} == {provider}
 
 
-async def test_a_stopped_answer_is_what_was_said_and_says_so(
+async def test_a_stopped_answer_returns_its_text_and_status(
     scripted: Scripted, caller: Caller
 ) -> None:
     gate = Gate()
     scripted([TextDelta("half"), gate])
-    asked = asyncio.create_task(
+    requested = asyncio.create_task(
         caller.call(CODEBASE_QUESTION, question="Where?", conversationId="c1")
     )
     await reached(gate.reached)
     assert await runner.cancel("c1")
-    answer = await asked
+    answer = await requested
     jsonschema.validate(answer, CODEBASE_QUESTION.output_schema)
     assert (answer["segments"], answer["status"]) == (
         [{"type": "answer", "text": "half"}],
@@ -171,17 +171,17 @@ async def test_a_stopped_answer_is_what_was_said_and_says_so(
     )
 
 
-async def test_an_answer_stopped_before_a_word_is_one_empty_segment(
+async def test_an_answer_stopped_without_text_is_one_empty_segment(
     scripted: Scripted, caller: Caller
 ) -> None:
     gate = Gate()
     scripted([gate])
-    asked = asyncio.create_task(
+    requested = asyncio.create_task(
         caller.call(CODEBASE_QUESTION, question="Where?", conversationId="c1")
     )
     await reached(gate.reached)
     assert await runner.cancel("c1")
-    answer = await asked
+    answer = await requested
     assert (answer["segments"], answer["status"]) == ([{"type": "answer", "text": ""}], "stopped")
 
 
@@ -192,7 +192,7 @@ async def test_an_answer_stopped_before_a_word_is_one_empty_segment(
         (Unavailable("No such model.", code="PROVIDER_ERROR", retryable=False), "will not help"),
     ],
 )
-async def test_a_failed_answer_is_an_error_that_says_what_to_do(
+async def test_a_failed_answer_is_an_error_with_a_hint(
     scripted: Scripted, caller: Caller, failure: Unavailable, advice: str
 ) -> None:
     scripted([TextDelta("half"), failure])
@@ -210,22 +210,22 @@ async def test_hanging_up_ends_the_run_with_what_was_said(
 ) -> None:
     gate = Gate()
     model = scripted([TextDelta("half"), gate])
-    asked = asyncio.create_task(
+    requested = asyncio.create_task(
         caller.call(CODEBASE_QUESTION, question="Where?", conversationId="c1")
     )
     await reached(gate.reached)
     log = live_runs.of("c1")
     assert log is not None
-    asked.cancel()
+    requested.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asked
+        await requested
     await ended(log)
     (turn,) = await answers()
     assert (turn.status, turn.parts) == ("stopped", [{"type": "text", "text": "half"}])
     assert model.closed == 1
 
 
-async def test_hanging_up_while_the_run_begins_ends_it_too(
+async def test_a_disconnect_while_the_run_starts_stops_it(
     scripted: Scripted, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beginning, never_cancelled = asyncio.Event(), asyncio.Event()
@@ -238,53 +238,53 @@ async def test_hanging_up_while_the_run_begins_ends_it_too(
 
     monkeypatch.setattr(runner, "start", slowly)
     scripted([Gate()])
-    asked = asyncio.create_task(
+    requested = asyncio.create_task(
         caller.call(CODEBASE_QUESTION, question="Where?", conversationId="c1")
     )
     await reached(beginning)
     with live_runs.follow("c1") as begun:
-        asked.cancel()
+        requested.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asked
+            await requested
         never_cancelled.set()
         await ended(await asyncio.wait_for(begun.get(), PATIENCE))
     assert [turn.status for turn in await answers()] == ["stopped"]
 
 
-async def test_progress_tells_each_step_in_plain_words(scripted: Scripted, caller: Caller) -> None:
+async def test_progress_describes_each_step(scripted: Scripted, caller: Caller) -> None:
     gates = [Gate() for _ in range(4)]
     scripted(
         [gates[0], ReasoningDelta("hm"), gates[1], SEARCH], [gates[2], TextDelta("It."), gates[3]]
     )
-    asked = asyncio.create_task(caller.call(CODEBASE_QUESTION, question="Where?"))
+    requested = asyncio.create_task(caller.call(CODEBASE_QUESTION, question="Where?"))
     steps = ["Waiting for the model", "Thinking"]
     failed = "VectorSearch failed (INGEST_REQUIRED), thinking on"
     for gate, step in zip(gates, [*steps, failed, "Writing the answer"], strict=True):
         await reached(gate.reached)
         await caller.hears(step)
         gate.open.set()
-    await asked
-    assert [step for step in caller.heard if not step.startswith("Searching")] == [
+    await requested
+    assert [step for step in caller.progress if not step.startswith("Searching")] == [
         *steps,
         failed,
         "Writing the answer",
     ]
 
 
-async def test_a_passing_trouble_is_told_once_and_is_no_end(
+async def test_a_warning_is_reported_once_and_does_not_end_the_run(
     scripted: Scripted, caller: Caller
 ) -> None:
     trouble, gate = Warned("Reconnecting... 1/3"), Gate()
     scripted([trouble, trouble, gate, TextDelta("It.")])
-    asked = asyncio.create_task(caller.call(CODEBASE_QUESTION, question="Where?"))
+    requested = asyncio.create_task(caller.call(CODEBASE_QUESTION, question="Where?"))
     await caller.hears("Reconnecting... 1/3")
     gate.open.set()
-    assert (await asked)["segments"] == [{"type": "answer", "text": "It."}]
-    assert caller.heard.count("Reconnecting... 1/3") == 1
+    assert (await requested)["segments"] == [{"type": "answer", "text": "It."}]
+    assert caller.progress.count("Reconnecting... 1/3") == 1
 
 
 @pytest.mark.door
-async def test_a_provider_that_is_away_is_told_with_what_to_do(
+async def test_an_unavailable_provider_is_reported_with_a_hint(
     scripted: Scripted, caller: Caller
 ) -> None:
     scripted().offered = Availability(available=False, reason="Nothing answers.")
@@ -298,7 +298,7 @@ async def test_a_provider_that_is_away_is_told_with_what_to_do(
 
 
 @pytest.mark.parametrize("named", [{"provider": "codex"}, {"provider": "codex", "model": "m"}])
-async def test_another_provider_that_is_away_is_the_callers_choice_to_drop(
+async def test_an_unavailable_chosen_provider_suggests_to_leave_it_out(
     scripted: Scripted, caller: Caller, named: dict[str, str]
 ) -> None:
     scripted()
@@ -316,8 +316,8 @@ async def test_each_of_many_questions_at_once_gets_its_own_answer(
         yield TextDelta(f"answer to {request.messages[-1].text}")
 
     model.stream = echo
-    asked = [caller.call(CODEBASE_QUESTION, question=f"question {n}") for n in range(20)]
-    answers_ = await asyncio.gather(*asked)
+    requested = [caller.call(CODEBASE_QUESTION, question=f"question {n}") for n in range(20)]
+    answers_ = await asyncio.gather(*requested)
     texts = [answer["segments"][0]["text"] for answer in answers_]
     assert texts == [f"answer to question {n}" for n in range(20)]
     assert len({answer["conversationId"] for answer in answers_}) == 20

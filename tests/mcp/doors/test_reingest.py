@@ -34,14 +34,14 @@ async def drained(caller: Caller) -> None:
 
 
 async def reingest(caller: Caller, repository: str = "lighthouse") -> dict[str, object]:
-    asked = asyncio.create_task(caller.call(REINGEST_REPOSITORY, repository=repository))
+    pending = asyncio.create_task(caller.call(REINGEST_REPOSITORY, repository=repository))
     await drained(caller)
-    answer = await asked
+    answer = await pending
     jsonschema.validate(answer, REINGEST_REPOSITORY.output_schema)
     return answer
 
 
-async def test_the_index_is_up_to_date_when_the_answer_comes(sample: Path, caller: Caller) -> None:
+async def test_the_answer_comes_when_the_index_is_up_to_date(sample: Path, caller: Caller) -> None:
     await asyncio.to_thread((sample / "new.py").write_text, "def lamp():\n    return 'on'\n")
     answer = await reingest(caller)
     run = await IngestRun.objects.aget(operation="reembed")
@@ -52,7 +52,7 @@ async def test_the_index_is_up_to_date_when_the_answer_comes(sample: Path, calle
     assert "new.py" in [file.path async for file in files]
 
 
-async def test_a_run_that_fails_is_told_with_its_reason(
+async def test_a_failed_run_is_reported_with_its_error(
     sample: Path, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -71,7 +71,7 @@ async def test_an_unknown_repository_is_refused_with_the_known_ids(
     assert unknown.value.code == "REPO_NOT_FOUND"
 
 
-async def test_a_folder_that_is_gone_is_told(sample: Path, caller: Caller) -> None:
+async def test_a_missing_folder_is_reported(sample: Path, caller: Caller) -> None:
     await asyncio.to_thread(sample.rename, sample.with_name("gone"))
     with pytest.raises(NotFound):
         await caller.call(REINGEST_REPOSITORY, repository="lighthouse")
@@ -84,11 +84,11 @@ async def test_one_ingest_at_a_time_and_the_refusal_names_it(sample: Path, calle
     assert busy.value.code == "BUSY"
 
 
-async def test_hanging_up_cancels_the_run(sample: Path, caller: Caller) -> None:
-    asked = asyncio.create_task(caller.call(REINGEST_REPOSITORY, repository="lighthouse"))
+async def test_a_disconnect_cancels_the_run(sample: Path, caller: Caller) -> None:
+    pending = asyncio.create_task(caller.call(REINGEST_REPOSITORY, repository="lighthouse"))
     await caller.hears("Queued")
-    asked.cancel()
+    pending.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asked
+        await pending
     run = await IngestRun.objects.aget(operation="reembed")
     assert run.state == "cancelled"

@@ -8,8 +8,8 @@ from apps.mcp.steps import describe_step
 
 
 def tool(name: str, stage: str = "started", **more: Any) -> dict[str, Any]:
-    given = {"parameters": {}, "result": None, "error": None}
-    return {"type": "tool", "name": name, "stage": stage, **given, **more}
+    fields = {"parameters": {}, "result": None, "error": None}
+    return {"type": "tool", "name": name, "stage": stage, **fields, **more}
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ def tool(name: str, stage: str = "started", **more: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_each_kind_of_part_has_its_words(part: dict[str, Any], words: str) -> None:
+def test_each_kind_of_part_is_described(part: dict[str, Any], words: str) -> None:
     assert describe_step([{"type": "text", "text": "before"}, part]) == words
 
 
-def test_before_anything_was_said_the_model_is_waited_for() -> None:
+def test_without_parts_the_model_is_awaited() -> None:
     assert describe_step([]) == "Waiting for the model"
