@@ -148,8 +148,8 @@ class StubProvider:
     rounds: Sequence[Sequence[ModelEvent | Exception]]
     requests: list[ModelRequest] = field(default_factory=list)
     closed: int = 0
-    id: str = "puppet"
-    label: str = "Puppet"
+    id: str = "stub"
+    label: str = "Stub"
 
     async def availability(self) -> Availability:
         return Availability(available=True)

@@ -85,9 +85,9 @@ async def test_a_thread_of_any_length_resumes(codex: CodexBackend, configure: Co
     assert isinstance(first.end, TurnFinished), first.end
     thread = next(e.thread_id for e in first.events if isinstance(e, ThreadNamed))
     for _ in range(2):
-        again = await record(PROVIDER, replace(chat_request("wordy"), flags={"threadId": thread}))
-        assert again.events[1] == ThreadNamed(thread)
-        assert isinstance(again.end, TurnFinished), again.end
+        resumed = await record(PROVIDER, replace(chat_request("wordy"), flags={"threadId": thread}))
+        assert resumed.events[1] == ThreadNamed(thread)
+        assert isinstance(resumed.end, TurnFinished), resumed.end
 
 
 async def test_its_process_does_not_run_in_the_folder_where_codeinfo_was_started(
