@@ -1,4 +1,4 @@
-"""The docstring benchmark asks the product's own words and ranking."""
+"""The docstring benchmark uses the word index and the ranking of codeinfo."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The judged sets that the project carries are whole and well formed."""
+"""The relevance judgements in the repository are complete and well formed."""
 
 from pathlib import Path
 

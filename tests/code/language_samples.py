@@ -1,4 +1,4 @@
-"""One small file per language: what it declares, and what stands around its word HERE."""
+"""One small file for each language, with its declarations and the symbol around its word HERE."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Chunks know what they declare and which definition they belong to, in each language."""
+"""The names and symbols of chunks, in each language."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Every chunk is exactly the lines that it says it is, and together they are the whole file."""
+"""Each chunk is exactly its lines, and all chunks together are the whole file."""
 
 import hashlib
 import sysconfig

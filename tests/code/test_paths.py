@@ -1,4 +1,4 @@
-"""What a path says of a file, whatever the language."""
+"""Facts of a file that its path shows, in any language."""
 
 import pytest
 

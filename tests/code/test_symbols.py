@@ -1,4 +1,4 @@
-"""What a file defines: each name with its plain kind, its path and its lines, in each language."""
+"""The definitions of a file: names, kinds, paths and lines, in each language."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The vector of a text, worked out word by word as the card of the weights says, slowly."""
+"""A slow reference implementation of the built-in embedder, as its model card defines it."""
 
 import math
 import zlib

@@ -1,4 +1,4 @@
-"""An embedding server that is not to be trusted: long, packed, nested, odd and slow replies."""
+"""Replies of an untrusted embedding server: long, compressed, nested, malformed and slow ones."""
 
 import gzip
 import json

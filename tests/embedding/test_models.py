@@ -1,4 +1,4 @@
-"""Which models are offered, under which names."""
+"""The embedding models that are listed, and their ids."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""The built-in embedder gives the vectors that its weights were trained for."""
+"""The built-in embedder computes the vectors that its model card defines."""
 
 import json
 import re

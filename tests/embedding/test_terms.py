@@ -1,4 +1,4 @@
-"""Terms of many texts are counted as a dict of each text would count them."""
+"""Term frequencies equal those of a plain count."""
 
 from collections import Counter
 

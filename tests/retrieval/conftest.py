@@ -1,4 +1,4 @@
-"""A small cast: a shelf that stands in for the vector store, and a real ingested repository."""
+"""Fixtures: a stand-in for the vector store, and a real ingested repository."""
 
 import uuid
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The JSON doors: what is refused and how, and the list of repositories."""
+"""The JSON API of search: invalid input, errors, and the list of repositories."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The tables of docs/retrieval.md name tests that exist and that come in by HTTP."""
+"""The tables of docs/retrieval.md name tests that exist and that use HTTP."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Highlighting keeps every line and lets nothing through as HTML."""
+"""Highlighting keeps every line and escapes all HTML."""
 
 import re
 import sys

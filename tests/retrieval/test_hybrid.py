@@ -1,4 +1,4 @@
-"""Mode `hybrid` at the door: what both sides find, how they stand in for each other, filters."""
+"""Mode `hybrid` over HTTP: both kinds of candidates, fallbacks between them, filters."""
 
 import subprocess
 import sys

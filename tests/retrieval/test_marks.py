@@ -1,4 +1,4 @@
-"""What the question and the code have in common is marked, and nothing else."""
+"""Words that the query and the code have in common are marked, and nothing else."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The search page's filters and facets: which files may answer, and what was found."""
+"""The filters and facets of the search page."""
 
 import re
 from html import unescape

@@ -1,4 +1,4 @@
-"""What holds of the pipeline whatever the rows are. The rules one by one: test_rules.py."""
+"""Properties of the limits for any rows. test_rules.py has the rules one by one."""
 
 import math
 from dataclasses import replace

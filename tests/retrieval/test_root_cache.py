@@ -1,4 +1,4 @@
-"""The cache of roots: it answers as the stores do, is never stale, and stays within its limit."""
+"""The root cache returns what the stores return, is never stale, and stays within its limit."""
 
 import asyncio
 import uuid

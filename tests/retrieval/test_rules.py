@@ -1,4 +1,4 @@
-"""The rules of docs/retrieval.md, each at the door: POST /tools/vector-search."""
+"""The rules of docs/retrieval.md, each over HTTP: POST /tools/vector-search."""
 
 import logging
 import math

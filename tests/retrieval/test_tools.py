@@ -1,4 +1,4 @@
-"""What a model is offered."""
+"""The search tools of a model."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""What an evaluation may use is never trained on: by name, by folder, by likeness."""
+"""Packages of an evaluation are excluded from training by name, folder and similarity."""
 
 from pathlib import Path
 from zipfile import ZipFile

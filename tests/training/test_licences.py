@@ -1,4 +1,4 @@
-"""Which licences allow training, as packages of each registry state them."""
+"""Licences that allow training, in the forms of each registry."""
 
 import email
 

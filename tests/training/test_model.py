@@ -1,4 +1,4 @@
-"""The hand-derived gradients agree with the slope of the loss, and training learns to rank."""
+"""The analytic gradients equal numerical ones, and training learns to rank."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""From a few invented packages to weights that rank: the chain at its smallest."""
+"""A complete training run on a few invented packages."""
 
 import pickle
 from pathlib import Path

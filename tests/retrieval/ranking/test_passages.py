@@ -1,4 +1,4 @@
-"""The score of a passage by itself: the mix of meaning and words, and what it declares."""
+"""The score of a passage: the mix of similarity and words, and its declared names."""
 
 import math
 

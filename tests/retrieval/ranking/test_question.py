@@ -1,4 +1,4 @@
-"""What ranking reads in a question."""
+"""The query as the ranking needs it."""
 
 import pytest
 

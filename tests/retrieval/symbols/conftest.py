@@ -1,4 +1,4 @@
-"""Two small repositories in many languages, ingested for real, once for all tests of a module."""
+"""Two small repositories in many languages, ingested once for all tests of a module."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What the answers of symbols say while the words of a root are not whole."""
+"""`degraded` in symbol results while the words of a root are incomplete."""
 
 from collections.abc import Iterator
 from pathlib import Path

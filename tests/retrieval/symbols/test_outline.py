@@ -1,4 +1,4 @@
-"""POST /tools/file-outline: what a file defines, nested."""
+"""POST /tools/file-outline: the nested definitions of a file."""
 
 from pathlib import Path
 from typing import Any

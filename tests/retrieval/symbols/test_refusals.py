@@ -1,4 +1,4 @@
-"""What the symbol endpoints refuse, and how: in the envelope of `/tools/*`."""
+"""Errors of the symbol endpoints, in the envelope of `/tools/*`."""
 
 from pathlib import Path
 from typing import Any

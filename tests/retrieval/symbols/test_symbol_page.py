@@ -1,4 +1,4 @@
-"""The search page in its mode "Symbols", and the outline beside a source file."""
+"""The search page in mode "Symbols", and the outline in the source viewer."""
 
 import re
 from html import unescape

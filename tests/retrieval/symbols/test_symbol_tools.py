@@ -1,4 +1,4 @@
-"""The symbols as a model is offered them."""
+"""The symbol tools of a model."""
 
 import logging
 from pathlib import Path
