@@ -33,7 +33,6 @@ from apps.agents.events import (
     Warned,
 )
 from apps.agents.history import tool_message
-from apps.agents.idle_timeout import IdleTimeout
 from apps.agents.limits import (
     AnswerLimits,
     call_limit_result,
@@ -122,8 +121,8 @@ class _Answer:
         self.pieces, self.calls = [], []
         request = replace(self.request, messages=tuple(self.messages), tools=tools)
         seconds, idle_seconds = config().first_byte_seconds, config().idle_seconds
-        async with aclosing(self.provider.stream(request)) as stream, IdleTimeout() as idle_timeout:
-            while (event := await self._next(stream, idle_timeout, seconds)) is not None:
+        async with aclosing(self.provider.stream(request)) as stream:
+            while (event := await self._next(stream, seconds)) is not None:
                 if not isinstance(event, ThreadNamed | Warned):
                     seconds = idle_seconds
                     self.meter.tick()
@@ -163,7 +162,7 @@ class _Answer:
         return None
 
     async def _next(
-        self, stream: AsyncGenerator[ModelEvent, None], idle_timeout: IdleTimeout, seconds: float
+        self, stream: AsyncGenerator[ModelEvent, None], seconds: float
     ) -> ModelEvent | None:
         """Return the next event, or None at the end.
 
@@ -172,7 +171,8 @@ class _Answer:
         """
         left = self.limits.seconds_left()
         try:
-            return await idle_timeout.wait(anext(stream, None), min(seconds, left))
+            async with asyncio.timeout(min(seconds, left)):
+                return await anext(stream, None)
         except TimeoutError as error:
             if left <= seconds:
                 raise past("max_answer_seconds") from error

@@ -10,7 +10,6 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.views.decorators.http import require_GET, require_POST
 
-from apps.agents.idle_timeout import IdleTimeout
 from apps.agents.providers import registry
 from apps.agents.providers.base import Provider
 from apps.conversations import chat_body, runner
@@ -65,18 +64,16 @@ async def event_stream(log: RunLog, *, ends_with_stream: bool) -> AsyncIterator[
     after = 0
     yield sse.HEARTBEAT
     try:
-        async with IdleTimeout() as idle_timeout:
-            while not (log.finished and after == log.seq):
-                try:
-                    await idle_timeout.wait(log.wait(after), HEARTBEAT_SECONDS)
-                except TimeoutError:
-                    yield sse.HEARTBEAT
-                new = log.envelopes[after:]
-                after += len(new)
-                if frames := "".join(
-                    sse.frames((envelope.event for envelope in new), log.transcript)
-                ):
-                    yield frames
+        while not (log.finished and after == log.seq):
+            try:
+                async with asyncio.timeout(HEARTBEAT_SECONDS):
+                    await log.wait(after)
+            except TimeoutError:
+                yield sse.HEARTBEAT
+            new = log.envelopes[after:]
+            after += len(new)
+            if frames := "".join(sse.frames((envelope.event for envelope in new), log.transcript)):
+                yield frames
     finally:
         if after < log.seq or not log.finished:
             _on_disconnect(log, ends_with_stream)
