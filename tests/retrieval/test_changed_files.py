@@ -12,6 +12,8 @@ from apps.retrieval.source import find_passage
 from tests.support.ingested import SAMPLE, ingest_sample
 
 PATH = "src/retry.py"
+pytestmark = pytest.mark.door
+
 # `class RetryPolicy` with its docstring.
 START, END = 11, 12
 
@@ -37,7 +39,6 @@ def tinted(html: str) -> list[str]:
 PASSAGE = SAMPLE[PATH].split("\n")[START - 1 : END]
 
 
-@pytest.mark.door
 def test_a_passage_that_moved_is_tinted_where_it_is_now(client: Client, repository: Path) -> None:
     file = repository / PATH
     file.write_text("# one\n# two\n# three\n" + file.read_text())
@@ -48,7 +49,6 @@ def test_a_passage_that_moved_is_tinted_where_it_is_now(client: Client, reposito
     assert "Changed since ingest" in html
 
 
-@pytest.mark.door
 def test_a_passage_that_changed_is_shown_as_it_was_beside_the_file_of_today(
     client: Client, repository: Path
 ) -> None:
@@ -61,7 +61,6 @@ def test_a_passage_that_changed_is_shown_as_it_was_beside_the_file_of_today(
     assert 'hx-post="/ui/ingest/reembed"' in html
 
 
-@pytest.mark.door
 def test_re_embedding_is_offered_with_what_it_needs(client: Client, repository: Path) -> None:
     (repository / PATH).write_text("x = 1\n")
     values = re.search(r"""hx-vals='\{"root": "([^"]+)"\}'""", viewer(client))
@@ -70,7 +69,6 @@ def test_re_embedding_is_offered_with_what_it_needs(client: Client, repository: 
     assert "Re-embed started" in response["HX-Trigger"]
 
 
-@pytest.mark.door
 @pytest.mark.parametrize("gone", ["file", "folder"])
 def test_what_is_gone_is_shown_as_it_was_ingested(
     client: Client, repository: Path, gone: str
