@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Patience:
+class CallLimits:
     """How long a try may be silent, how many there are, and what each may take in all."""
 
     timeout: httpx.Timeout
@@ -36,8 +36,8 @@ class Patience:
 
 
 # A batch may take long on a server without a GPU; a question has somebody waiting.
-FOR_DOCUMENTS = Patience(httpx.Timeout(30.0, connect=5.0, read=180.0), tries=5, seconds=600.0)
-FOR_QUERY = Patience(httpx.Timeout(10.0, connect=5.0, read=30.0), tries=2, seconds=60.0)
+FOR_DOCUMENTS = CallLimits(httpx.Timeout(30.0, connect=5.0, read=180.0), tries=5, seconds=600.0)
+FOR_QUERY = CallLimits(httpx.Timeout(10.0, connect=5.0, read=30.0), tries=2, seconds=60.0)
 # Questions of fewer tokens fit any model, so its limit need not be asked for.
 SAFE_QUERY_TOKENS = 256
 
@@ -135,17 +135,17 @@ class ServerEmbedder:
             for task in tasks:
                 task.cancel()
 
-    async def _embed(self, batch: list[str], patience: Patience) -> Vectors:
-        attempts = RetryPolicy(patience.tries)
+    async def _embed(self, batch: list[str], limits: CallLimits) -> Vectors:
+        attempts = RetryPolicy(limits.tries)
         while True:
             retry_after = None
             try:
-                async with asyncio.timeout(patience.seconds):
+                async with asyncio.timeout(limits.seconds):
                     answer = await wire().client.post(
                         f"{self._server.base_url}/embeddings",
                         json={"model": self._model, "input": batch},
                         headers=self._server.headers,
-                        timeout=patience.timeout,
+                        timeout=limits.timeout,
                         extensions={MAX_BYTES: most_bytes(len(batch))},
                     )
             except UNREACHABLE as problem:

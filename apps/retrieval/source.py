@@ -153,17 +153,17 @@ def _changed_view(
 def find_passage(passage: Sequence[str], lines: Sequence[str], near: int) -> int | None:
     """The line (1-based) at which the lines of a passage are, the nearest to `near`; None if they
     are not. Blank lines around the passage and space at the ends of lines do not count."""
-    wanted = [line.rstrip() for line in passage]
-    leading = next((n for n, line in enumerate(wanted) if line), None)
+    expected = [line.rstrip() for line in passage]
+    leading = next((n for n, line in enumerate(expected) if line), None)
     if leading is None:
         return None
-    while not wanted[-1]:
-        wanted.pop()
-    wanted = wanted[leading:]
+    while not expected[-1]:
+        expected.pop()
+    expected = expected[leading:]
     text = [line.rstrip() for line in lines]
-    starts = [n for n, line in enumerate(text) if line == wanted[0]]
+    starts = [n for n, line in enumerate(text) if line == expected[0]]
     starts.sort(key=lambda n: abs(n + 1 - leading - near))
-    found = (n for n in starts[:MAX_STARTS] if text[n : n + len(wanted)] == wanted)
+    found = (n for n in starts[:MAX_STARTS] if text[n : n + len(expected)] == expected)
     at = next(found, None)
     return None if at is None else max(1, at + 1 - leading)
 

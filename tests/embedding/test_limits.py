@@ -75,7 +75,9 @@ def test_a_compressed_reply_is_refused_before_it_is_unpacked(configure: Turn) ->
 
 
 def test_a_slow_reply_times_out(configure: Turn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "FOR_DOCUMENTS", server.Patience(server.FOR_QUERY.timeout, 1, 0.5))
+    monkeypatch.setattr(
+        server, "FOR_DOCUMENTS", server.CallLimits(server.FOR_QUERY.timeout, 1, 0.5)
+    )
     error = refusal(configure, RawStandIn(http(b"["), b" ", 600, drips=0.1))
     assert "did not answer in time" in error.message
 

@@ -3,8 +3,12 @@
 import re
 from dataclasses import fields
 
+import pytest
+
 from apps.core.config import Config
 from tests.house.sources import HOME, name_of, tracked
+
+pytestmark = pytest.mark.door
 
 ENV_NAMES = [field.metadata["env"] for field in fields(Config)]
 MARKDOWN = [file for file in tracked() if file.suffix == ".md"]

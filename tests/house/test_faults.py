@@ -3,7 +3,11 @@
 import ast
 import re
 
+import pytest
+
 from tests.house.sources import HOME
+
+pytestmark = pytest.mark.door
 
 TABLE = (HOME / "docs/faults.md").read_text()
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", TABLE)

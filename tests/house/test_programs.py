@@ -2,7 +2,11 @@
 
 import ast
 
+import pytest
+
 from tests.house.sources import name_of, product
+
+pytestmark = pytest.mark.door
 
 STARTERS = {"subprocess.Popen", "subprocess.run", "subprocess.call", "subprocess.check_call"}
 STARTERS |= {"subprocess.check_output", "subprocess.getoutput", "os.system", "os.popen"}

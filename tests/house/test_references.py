@@ -8,7 +8,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.house.sources import HOME, name_of, tracked
+
+pytestmark = pytest.mark.door
 
 READABLE = {".py", ".md", ".html", ".js", ".mjs", ".css", ".toml", ".yml", ".sh", ".txt"}
 SELF = Path(__file__)

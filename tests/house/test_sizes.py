@@ -6,7 +6,11 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.house.sources import name_of, product
+
+pytestmark = pytest.mark.door
 
 MAX_FILE, MAX_FUNCTION, LONG_FUNCTION = 400, 80, 60
 BLIND_EXCEPT = re.compile(r"except (Exception|BaseException)\b|except:")

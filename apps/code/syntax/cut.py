@@ -15,7 +15,7 @@ SMALL = 200
 SLACK = 1.15
 
 
-class Text:
+class TextLines:
     """The lines of a file, with the number of characters in any range of rows."""
 
     def __init__(self, lines: Sequence[str], max_chars: int) -> None:
@@ -48,7 +48,7 @@ class Unit(NamedTuple):
     defines: bool = False  # a definition begins inside
 
 
-def cut_lines(text: Text, first: int, end: int, level: int = 0, room: int = 0) -> list[Unit]:
+def cut_lines(text: TextLines, first: int, end: int, level: int = 0, room: int = 0) -> list[Unit]:
     """Units of rows first..end-1 without a syntax tree: one for each row. Splits where a paragraph
     begins have the lowest level."""
     share = text.max_chars
@@ -62,7 +62,7 @@ def cut_lines(text: Text, first: int, end: int, level: int = 0, room: int = 0) -
     return units if first < end else []
 
 
-def merge(text: Text, units: Sequence[Unit]) -> list[tuple[int, int]]:
+def merge(text: TextLines, units: Sequence[Unit]) -> list[tuple[int, int]]:
     """Ranges of rows (first, end) in order, at most `text.max_chars` characters each, except for
     single lines."""
     merging = _Merging(text, units)
@@ -78,7 +78,7 @@ def merge(text: Text, units: Sequence[Unit]) -> list[tuple[int, int]]:
 class _Merging:
     """Ranges of units. Each array is valid only at one end of a range."""
 
-    def __init__(self, text: Text, units: Sequence[Unit]) -> None:
+    def __init__(self, text: TextLines, units: Sequence[Unit]) -> None:
         self._text = text
         self._units = units
         self._first = list(range(len(units)))  # first unit of the range that ends here

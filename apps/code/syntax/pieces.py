@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from apps.code.syntax.cut import Text, Unit, cut_lines, merge
+from apps.code.syntax.cut import TextLines, Unit, cut_lines, merge
 
 MAX_NAMES = 100
 # Files with more declarations are generated, and their outlines are of no use.
@@ -109,13 +109,13 @@ def whole_word(name: str) -> re.Pattern[str]:
 
 def cut_by_lines(lines: Sequence[str], max_chars: int, *, declarations: bool) -> Cut:
     """Split a file that has no grammar. `declarations`: find declarations by keywords."""
-    text = Text(lines, max_chars)
+    text = TextLines(lines, max_chars)
     declared = list(declared_by_words(lines)) if declarations else []
     found = Outline(names=[(each.start - 1, each.name) for each in declared], declarations=declared)
     return cut_of(text, cut_lines(text, 0, len(lines)), found)
 
 
-def cut_of(text: Text, units: Sequence[Unit], found: Outline) -> Cut:
+def cut_of(text: TextLines, units: Sequence[Unit], found: Outline) -> Cut:
     """Merge units into pieces, and add symbols, names and signatures from the outline `found`."""
     scopes = _Scopes(found)
     names = _Names(found.names)

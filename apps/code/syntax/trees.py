@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node, Parser
 
-from apps.code.syntax.cut import Text, Unit, cut_lines
+from apps.code.syntax.cut import TextLines, Unit, cut_lines
 from apps.code.syntax.declared import declarations
 from apps.code.syntax.outline import captures_of, language, outline
 from apps.code.syntax.pieces import Cut, cut_of
@@ -26,7 +26,7 @@ def cut_along_tree(lines: Sequence[str], max_chars: int, grammar: str) -> Cut:
     captures = captures_of(grammar, root, source)
     found = outline(grammar, captures, source)
     found.declarations.extend(declarations(grammar, captures, found, source))
-    text = Text(lines, max_chars)
+    text = TextLines(lines, max_chars)
     starts = [definition.first for definition in found.definitions]
     units = cut_tree(text, root, starts, lambda node: _leads(grammar, node.type))
     return cut_of(text, units, found)
@@ -48,7 +48,7 @@ class _Task(NamedTuple):
 
 
 def cut_tree(
-    text: Text, root: Node, starts: Sequence[int], leading: Callable[[Node], bool]
+    text: TextLines, root: Node, starts: Sequence[int], leading: Callable[[Node], bool]
 ) -> list[Unit]:
     """The units of a parsed file.
 
@@ -85,7 +85,7 @@ def _span(node: Node) -> _Span:
     return _Span(first, end.row - (end.column == 0 and end.row > first), node)
 
 
-def _cut(text: Text, task: _Task, leading: Callable[[Node], bool]) -> list[_Task]:
+def _cut(text: TextLines, task: _Task, leading: Callable[[Node], bool]) -> list[_Task]:
     """The parts of a range, split where children of its nodes begin; [] if it has none."""
     nodes: Sequence[Node] = task.nodes
     while nodes:
@@ -117,7 +117,7 @@ def _cut_rows(
     return rows
 
 
-def _parts(text: Text, task: _Task, spans: Sequence[_Span], rows: list[int]) -> list[_Task]:
+def _parts(text: TextLines, task: _Task, spans: Sequence[_Span], rows: list[int]) -> list[_Task]:
     room = text.share(task.first, task.end)
     parts: list[_Task] = []
     at = 0
