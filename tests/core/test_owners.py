@@ -217,4 +217,4 @@ async def test_turns_kept_in_memory_are_visible_only_to_their_owner() -> None:
         assert SECRET not in page
         assert (await bob.get("/chat?c=c1")).status_code == 404
     finally:
-        memory.forget("c1")
+        memory.discard("c1")

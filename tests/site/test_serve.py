@@ -149,7 +149,7 @@ from apps.site import connections
 before = connections.most_connections()
 connections.raise_file_limit()
 print(before, connections.most_files(), connections.most_connections())
-connections.MOST_FILES = 300
+connections.MAX_FILES = 300
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, 400))
 connections.raise_file_limit()
 print(connections.most_files())
