@@ -100,7 +100,7 @@ class Round:
         self._wait_for_agreement()
         for root in self._rooted():
             self.violations += checks.unlike_a_clean_ingest(self.world.data, root)
-        self.violations += checks.lost_messages(self.world.server, self.world.reported)
+        self.violations += checks.lost_messages(self.world.server, self.world.sent)
 
     def _check_roots(self, published: dict[str, int]) -> None:
         """What nobody removed is published, and where nobody edited, all of it."""
@@ -255,7 +255,7 @@ def chat(round: Round) -> str:
     response = round.ask("POST", "/chat", body)
     # While the database cannot be written, the process alone remembers, and says so.
     if response is not None and response.status_code == 202 and round.kind != "disk full":
-        round.world.reported.setdefault(name, []).append(message)
+        round.world.sent.setdefault(name, []).append(message)
     return _status(response)
 
 
