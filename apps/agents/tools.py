@@ -114,7 +114,7 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
         try:
             payload = await run(call.arguments)
         except CodeinfoError as error:
-            result = _error_result(call, error.code, error.message)
+            result = _error_result(call, error.code, error.message, error.details)
         except OperationalError:
             message = "The database is busy or away, so this cannot be looked up now."
             result = _error_result(call, "DATABASE_UNAVAILABLE", message)
@@ -137,5 +137,9 @@ def _unknown_tool(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
     )
 
 
-def _error_result(call: ToolCall, code: str, message: str) -> ToolResult:
-    return ToolResult(call, error_code=code, error_message=message, seconds=0.0)
+def _error_result(
+    call: ToolCall, code: str, message: str, details: JSON | None = None
+) -> ToolResult:
+    return ToolResult(
+        call, error_code=code, error_message=message, error_details=details, seconds=0.0
+    )
