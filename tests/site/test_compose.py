@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import fields
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 import yaml
 
 from apps.core.access import check_exposure
-from apps.core.config import ALIASES, Config
+from apps.core.config import Config, variable_names
 from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import running
 from tests.house.sources import HOME
@@ -88,7 +87,7 @@ def test_nothing_is_published_but_on_loopback(services: dict[str, Any]) -> None:
 
 
 def test_the_product_accepts_every_variable_it_is_given(services: dict[str, Any]) -> None:
-    known = {item.metadata["env"] for item in fields(Config)} | set(ALIASES.values())
+    known = variable_names()
     environment = services["web"]["environment"]
     assert {name for name in environment if not THEIRS.fullmatch(name)} <= known
     read = Config.read(environment)
