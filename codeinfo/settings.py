@@ -257,6 +257,7 @@ LEVEL = {"warn": "WARNING"}.get(CONFIG.log_level, CONFIG.log_level.upper())
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"bugs": {"()": "apps.logs.filters.BugFilter"}},
     "formatters": {"console": {"()": "apps.logs.formatting.ConsoleFormatter"}},
     "handlers": {
         # Numbers the entries, buffers the latest ones, and writes the log file.
@@ -271,6 +272,6 @@ LOGGING = {
     "loggers": {
         "codeinfo": {"level": LEVEL},
         # A 4xx is an answer, not an event.
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["bugs"]},
     },
 }

@@ -142,6 +142,7 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
         turnId=log.turn_id,
         provider=provider.id,
         model=request.model,
+        baseUrl=await provider.origin(),
     )
     _runs[log.turn_id] = run
     live_runs.add(log)
