@@ -124,8 +124,7 @@ TEMPLATES = [
 def database(url: str) -> dict[str, object]:
     """Return Django's settings for a DATABASE_URL; empty: SQLite in the data folder."""
     if url.startswith("mongodb"):
-        name = urlsplit(url).path.strip("/") or "codeinfo"
-        return {"ENGINE": "django_mongodb_backend", "HOST": url, "NAME": name}
+        return mongodb(url)
     if not url or url.startswith("sqlite:"):
         # db_url_config would interpret `#`, `?`, `%`, `+` and tabs in a path.
         name = sqlite_file(url) if url else str(DATA_DIR / "codeinfo.sqlite3")
@@ -147,6 +146,23 @@ def database(url: str) -> dict[str, object]:
     if str(config["ENGINE"]).endswith("postgresql"):
         config["ENGINE"] = "apps.core.postgres"
     return config
+
+
+def mongodb(url: str) -> dict[str, object]:
+    """Return Django's settings for a mongodb:// URL.
+
+    pymongo waits 30 s for a server that is away, and without end for one that does not answer.
+    Options of the URL come first.
+    """
+    parts = urlsplit(url)
+    known = parts.query.lower()
+    waits = {"serverSelectionTimeoutMS": 2_000, "socketTimeoutMS": 30_000}
+    return {
+        "ENGINE": "apps.core.mongodb",
+        "HOST": url,
+        "NAME": parts.path.strip("/") or "codeinfo",
+        "OPTIONS": {name: ms for name, ms in waits.items() if f"{name.lower()}=" not in known},
+    }
 
 
 def sqlite_file(url: str) -> str:
