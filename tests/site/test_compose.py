@@ -116,6 +116,43 @@ def test_the_folder_to_ingest_is_mounted_read_only_and_named() -> None:
         assert data["source"] == (host if environment else str(HOME))
 
 
+def test_the_hosts_codex_and_agents_are_mounted_read_only_and_logs_are_kept_on_it() -> None:
+    mine = {"HOME": "/home/me"}
+    given = {"CODEINFO_HOST_CODEX_HOME": "/codex", "CODEINFO_AGENTS_HOME": "/team/agents"}
+    for environ, codex, agents in (
+        (mine, "/home/me/.codex", str(HOME / "agents")),
+        (mine | {"CODEX_HOME": "/older"}, "/older", str(HOME / "agents")),
+        (mine | given, "/codex", "/team/agents"),
+    ):
+        web = composed(FILES[0], **environ)["web"]
+        mounts = {mount["source"]: mount for mount in web["volumes"]}
+        known = Config.read(web["environment"])
+        assert (mounts[codex]["target"], mounts[codex]["read_only"]) == ("/host/codex", True)
+        assert known.host_codex_home == Path("/host/codex")
+        assert (mounts[agents]["target"], mounts[agents]["read_only"]) == ("/agents", True)
+        assert known.agents_home == Path("/agents")
+        logs = mounts[str(HOME / "logs")]
+        assert not logs.get("read_only")
+        assert known.log_file_path.parent == Path(logs["target"])
+
+
+def test_the_product_starts_with_this_environment(tmp_path: Path) -> None:
+    """The paths of the container lie below a folder of the test."""
+    environment = composed(FILES[0])["web"]["environment"]
+    for name in ("CODEINFO_DATA_DIR", "LOG_FILE_PATH"):
+        environment[name] = f"{tmp_path}{environment[name]}"
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=HOME,
+        env={"PATH": "/usr/bin:/bin", "CODEINFO_IN_CONTAINER": "true"} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_documented_way_to_serve_others_requires_a_login(tmp_path: Path) -> None:
     text = (HOME / "docs/operations.md").read_text()
     [block] = re.findall(r"^```yaml\n(.*?)^```", text, re.M | re.S)
