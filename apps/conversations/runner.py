@@ -175,7 +175,7 @@ def _request(
 ) -> ModelRequest:
     agent = turn.agent or AgentSettings("")
     messages = [
-        Message("system", agent.system_prompt or provider.system_prompt),
+        Message("system", agent.system_prompt or turn.system_prompt or provider.system_prompt),
         *started.history,
         Message("user", turn.message),
     ]

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from apps.agents.prompts import CODEX_TOOL_PROMPT
 from apps.agents.providers import registry
 from apps.agents.providers.codex import flags
 from apps.conversations import runner
@@ -63,6 +64,7 @@ async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
         model=await _model(provider, arguments.get("model")),
         source=Source.MCP,
         flags=_codex_flags() if provider == CODEX else {},
+        system_prompt=CODEX_TOOL_PROMPT if provider == CODEX else "",
     )
 
 

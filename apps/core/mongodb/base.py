@@ -4,12 +4,12 @@ django-mongodb-backend turns pymongo's errors of some operations into DatabaseEr
 of the others through. Its cursor is a stub that asks the server nothing; `ping` does.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
+import re2
 from django.db import OperationalError
 from django_mongodb_backend import base
 from pymongo.collection import Collection
@@ -18,7 +18,7 @@ from pymongo.errors import ConfigurationError, ConnectionFailure, OperationFailu
 
 AUTHENTICATION_FAILED = 18
 # What pymongo tells of itself after the reason.
-DRIVER_STATE = re.compile(r" \(configured timeouts:[^)]*\)|, Timeout: .*", re.DOTALL)
+DRIVER_STATE = re2.compile(r" \(configured timeouts:[^)]*\)|, Timeout: (?s:.*)")
 
 
 @contextmanager

@@ -168,6 +168,18 @@ async def test_lm_studio_answers_with_the_configured_model_unless_the_caller_nam
     assert answer["modelId"] == answered
 
 
+async def test_codex_is_told_that_a_program_asks(
+    scripted: Scripted, caller: Caller, configure: Callable[..., None]
+) -> None:
+    configure(mcp_provider="codex")
+    provider = scripted(id="codex")
+    await caller.call(CODEBASE_QUESTION, question="Where?")
+    prompt = provider.requests[0].messages[0].text
+    assert "web page" not in prompt
+    for rule in ("another program", "ask nothing back", "one complete answer", "citation"):
+        assert rule in prompt
+
+
 async def test_a_stopped_answer_returns_its_text_and_status(
     scripted: Scripted, caller: Caller
 ) -> None:
