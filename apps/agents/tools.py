@@ -13,6 +13,7 @@ from apps.core.errors import CodeinfoError, InvalidInput
 from apps.core.metrics import TOOL_CALLS
 from apps.core.telemetry import span
 from apps.core.types import JSON
+from apps.logs.context import added_log_context
 from apps.retrieval.tools import LIST_REPOSITORIES, TOOLS, Tool
 
 
@@ -110,7 +111,7 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
         return _error_result(call, "VALIDATION_FAILED", call.error)
     # Tools only read, so they need not wait for the one thread that Django's writes share.
     run = database_sync_to_async(tool.run, thread_sensitive=False)
-    with span("tool", tool=tool.name) as step:
+    with span("tool", tool=tool.name) as step, added_log_context(callId=call.id):
         try:
             payload = await run(call.arguments)
         except CodeinfoError as error:

@@ -100,6 +100,7 @@ class ToolStep:
     """A tool part (`parts.py`). `index`: of the part in the turn."""
 
     index: int
+    call_id: str
     name: str
     state: State
     parameters: Mapping[str, Any]
@@ -206,6 +207,7 @@ def step_of(index: int, part: Part, citations: Citations, *, running: bool) -> S
         return Thought(index, part["text"], part.get("seconds"), thinking)
     return ToolStep(
         index=index,
+        call_id=part["callId"],
         name=part["name"],
         state=STATES[part["stage"]],
         parameters=part["parameters"],
