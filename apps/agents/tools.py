@@ -46,7 +46,7 @@ def _scoped(tool: Tool, repositories: tuple[str, ...]) -> Tool:
         tool,
         description=f"{tool.description} Here it looks into the repository {repository!r} only.",
         parameters={**tool.parameters, "properties": remaining, "required": required},
-        run=run,
+        function=run,
     )
 
 
@@ -70,7 +70,7 @@ def _limited(tool: Tool, repositories: tuple[str, ...]) -> Tool:
         tool,
         description=f"{tool.description} Here it looks into {_listed(repositories)} only.",
         parameters={**tool.parameters, "properties": {**properties, "repository": choice}},
-        run=run,
+        function=run,
     )
 
 
@@ -88,7 +88,7 @@ def _listing_only(tool: Tool, repositories: tuple[str, ...]) -> Tool:
         payload = tool.run(arguments)
         return payload | {"repos": [r for r in payload["repos"] if r["id"] in repositories]}
 
-    return replace(tool, run=run) if tool.name == LIST_REPOSITORIES.name else tool
+    return replace(tool, function=run) if tool.name == LIST_REPOSITORIES.name else tool
 
 
 def _listed(repositories: tuple[str, ...]) -> str:

@@ -240,7 +240,7 @@ class Config:
     retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", NumberOr(1.4, lambda n: n >= 0), 1.4, "Matches beyond this distance are dropped, unless their words are evidence (squared L2 of unit vectors: 2 - 2 cos)")
     retrieval_cutoff_disabled: bool = setting("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", lambda v: v.lower() == "true", False, "true keeps every match")
     retrieval_fallback_chunks: int = setting("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", NumberOr(2, lambda n: n >= 1, whole=True), 2, "Number of matches returned as weak if none passes the cutoff")
-    tool_max_chars: int = setting("CODEINFO_TOOL_MAX_CHARS", NumberOr(40_000, lambda n: n >= 1, whole=True), 40_000, "Characters of chunk text in one search answer")
+    tool_max_chars: int = setting("CODEINFO_TOOL_MAX_CHARS", NumberOr(40_000, lambda n: n >= 1, whole=True), 40_000, "Characters of one tool's output as JSON. Over HTTP: characters of chunk text in one search answer")
     tool_chunk_max_chars: int = setting("CODEINFO_TOOL_CHUNK_MAX_CHARS", NumberOr(5_000, lambda n: n >= 1, whole=True), 5_000, "Characters of one chunk in a search answer")
     # chat
     chat_provider: str = setting("CODEINFO_CHAT_PROVIDER", choice(*PROVIDERS), "", "Provider that pages preselect (first available when unset)")
