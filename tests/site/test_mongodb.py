@@ -73,6 +73,13 @@ def test_a_server_that_is_stopped_is_away(away_report: dict[str, Any]) -> None:
     assert (status, body["code"]) == (503, "DATABASE_UNAVAILABLE")
 
 
+def test_of_many_queries_only_some_wait_for_a_server_that_is_away(
+    away_report: dict[str, Any],
+) -> None:
+    waits = 50 * 0.1  # serverSelectionTimeoutMS
+    assert away_report["queries"] < waits / 2
+
+
 def test_chat_goes_on_in_memory_while_it_is_away(away_report: dict[str, Any]) -> None:
     assert away_report["chat"] == {"started": 202, "answer": ["ok", "ok"], "page": [200, True]}
 
