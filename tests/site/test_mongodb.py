@@ -84,6 +84,19 @@ def test_chat_goes_on_in_memory_while_it_is_away(away_report: dict[str, Any]) ->
     assert away_report["chat"] == {"started": 202, "answer": ["ok", "ok"], "page": [200, True]}
 
 
+def test_a_missing_driver_is_named_with_its_remedy(tmp_path: Path) -> None:
+    without = "import sys; sys.modules['django_mongodb_backend'] = None; import codeinfo.settings"
+    done = subprocess.run(
+        [sys.executable, "-c", without],
+        cwd=HOME,
+        env={"CODEINFO_DATA_DIR": str(tmp_path), "DATABASE_URL": "mongodb://127.0.0.1:9/other"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "pip install -r requirements-mongodb.txt" in done.stderr.splitlines()[-1]
+
+
 @pytest.mark.door
 def test_every_migration_can_be_applied_and_none_is_missing(offline_report: dict[str, Any]) -> None:
     assert offline_report["changes"] == []
