@@ -40,9 +40,15 @@ def of_run(run: IngestRun) -> SourceFileQuerySet:
     return queries.listed_by(run)
 
 
-def left_out_of(run: IngestRun | None) -> LeftOut:
+def left_out_of(run: IngestRun) -> LeftOut:
     """Return what git did not track when a run listed its folder."""
-    return LeftOut(**run.left_out) if run else LeftOut()
+    return LeftOut(**run.left_out)
+
+
+def left_out_of_root(root: Root) -> LeftOut:
+    """Return `left_out_of` the run that published last."""
+    run = IngestRun.objects.filter(id=root.last_run_id).first()
+    return left_out_of(run) if run else LeftOut()
 
 
 def kind(reason: str) -> str:
