@@ -47,7 +47,8 @@ def left_out_of(run: IngestRun) -> LeftOut:
 
 def left_out_of_root(root: Root) -> LeftOut:
     """Return `left_out_of` the run that published last."""
-    run = IngestRun.objects.filter(id=root.last_run_id).first()
+    last = root.last_run_id
+    run = IngestRun.objects.filter(id=last).first() if last else None
     return left_out_of(run) if run else LeftOut()
 
 
