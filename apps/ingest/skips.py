@@ -40,9 +40,16 @@ def of_run(run: IngestRun) -> SourceFileQuerySet:
     return queries.listed_by(run)
 
 
-def left_out_of(run: IngestRun | None) -> LeftOut:
+def left_out_of(run: IngestRun) -> LeftOut:
     """Return what git did not track when a run listed its folder."""
-    return LeftOut(**run.left_out) if run else LeftOut()
+    return LeftOut(**run.left_out)
+
+
+def left_out_of_root(root: Root) -> LeftOut:
+    """Return `left_out_of` the run that published last."""
+    last = root.last_run_id
+    run = IngestRun.objects.filter(id=last).first() if last else None
+    return left_out_of(run) if run else LeftOut()
 
 
 def kind(reason: str) -> str:

@@ -39,6 +39,10 @@ class Skipped:
     unreadable: bool = False  # it may exist, but cannot be read now
 
 
+# Beyond this number, files that git does not track are not counted.
+MAX_LEFT_OUT = 100_000
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """The files of a git work tree that git does not track.
@@ -63,7 +67,8 @@ class LeftOut:
             _counted(self.ignored, "ignored file or folder", "ignored files or folders"),
         ]
         shown = ", ".join(part for part in parts if part)
-        return f"{shown} left out" if shown else ""
+        start = "At least " if self.untracked + self.ignored >= MAX_LEFT_OUT else ""
+        return f"{start}{shown} left out" if shown else ""
 
 
 def _counted(number: int, one: str, more: str = "") -> str:

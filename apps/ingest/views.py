@@ -207,6 +207,7 @@ def details(request: HttpRequest, root_id: str) -> HttpResponse:
         "locked_model": queries.locked_model(),
         "active": queries.active_run(),
         "problems": queries.live_files(root).with_problem().count(),
+        "left_out": skips.left_out_of_root(root),
         "unconfirmed": queries.unconfirmed_run(root),
         "include": sorted(config().ingest_include or _known_names()),
         "exclude": sorted(
@@ -251,8 +252,7 @@ def _skip_source(request: HttpRequest) -> tuple[str, str, SourceFileQuerySet, Le
         run = queries.find_run(request.GET["run"])
         return f"run={run.id}", run.name, skips.of_run(run), skips.left_out_of(run)
     root = _root(request.GET.get("root", ""))
-    run = IngestRun.objects.filter(id=root.last_run_id).first()
-    return f"root={root.id}", root.name, skips.of_root(root), skips.left_out_of(run)
+    return f"root={root.id}", root.name, skips.of_root(root), skips.left_out_of_root(root)
 
 
 def _page_number(request: HttpRequest) -> int:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from django.test import Client
 
 from apps.index.models import IngestRun
+from apps.ingest import types
 from apps.ingest.discovery import left_out
 from tests.support.git import git, init
 from tests.support.ingested import run_ingest, write_files
@@ -56,6 +58,8 @@ def test_their_names_are_in_the_list_of_skipped_files(
         html = drawer(client, query)
         assert "notes/todo.md" in html
         assert "build/" in html and "build/1.py" not in html
+    details = client.get(f"/ui/ingest/root/{run.root_id}").content.decode()
+    assert "3 untracked files, 3 ignored files or folders left out" in details
     text = client.get(f"/ui/ingest/skipped.csv?run={run.id}").getvalue().decode()
     assert list(csv.reader(io.StringIO(text)))[-6:] == [
         ["build/", "Excluded: build/", ""],
@@ -74,6 +78,16 @@ def test_the_names_are_bounded(
     run = run_ingest(repository, "lighthouse")
     assert status(client, run)["leftOut"] == {"untracked": 3, "ignored": 3}
     assert "the first 2 are listed" in drawer(client, f"run={run.id}")
+
+
+def test_the_numbers_are_bounded_and_say_so(
+    client: Client, repository: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (types, left_out):
+        monkeypatch.setattr(module, "MAX_LEFT_OUT", 3)
+    run_ingest(repository, "lighthouse")
+    page = client.get("/ingest").content.decode()
+    assert re.search(r"At least [^<]+ left out", page)
 
 
 def test_a_repository_without_other_files_says_nothing(

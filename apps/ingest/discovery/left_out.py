@@ -12,12 +12,10 @@ from apps.index.root_directory import RootDirectory
 from apps.index.types import Check
 from apps.ingest.discovery.eligibility import Rules
 from apps.ingest.discovery.walk import IGNORED, walk
-from apps.ingest.types import LeftOut
+from apps.ingest.types import MAX_LEFT_OUT, LeftOut
 
 UNTRACKED = "Not tracked by git"
 GIT_DIRECTORIES = (".git", ".git/")
-# Beyond these, files are not counted and not named.
-MAX_COUNTED = 100_000
 MAX_NAMED = 200
 
 
@@ -40,7 +38,7 @@ def count_left_out(
     )
     counts: Counter[bool] = Counter()
     names: list[tuple[str, str]] = []
-    for file in islice(others, MAX_COUNTED):
+    for file in islice(others, MAX_LEFT_OUT):
         ignored = file.reason == IGNORED or _is_excluded(file.path, rules)
         counts[ignored] += 1
         if len(names) < MAX_NAMED:
