@@ -153,7 +153,10 @@ def test_a_damaged_folder_is_told_answers_by_words_and_is_mended(home: Home, how
 
 
 def show() -> None:
-    """Print what is said of each kind."""
+    """Print the answers for each kind of damage.
+
+    Call it with `manage.py shell -c "from tests.site.test_damaged_folders import show; show()"`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         home = made(Path(folder))
         for how in KINDS:
@@ -164,7 +167,3 @@ def show() -> None:
             search, repaired = answers["search"], answers["/health in the end"]
             print(f"search: {len(search['results'])} results, {search['degraded']}")
             print(f"mended: {repaired['parts']['chroma']}")
-
-
-if __name__ == "__main__":
-    show()
