@@ -65,11 +65,12 @@ def _escape_markers(data: str) -> str:
 
 
 def _passages(payload: JSON) -> JSON:
-    return {"results": [_passage(match) for match in payload.get("results", [])]}
+    fields = {key: payload[key] for key in ("degraded", "missingWords") if payload.get(key)}
+    return {**fields, "results": [_passage(match) for match in payload.get("results", [])]}
 
 
 def _passage(match: JSON) -> JSON:
-    fields = {key: match[key] for key in ("symbol", "language") if match.get(key)}
+    fields = {key: match[key] for key in ("symbol", "language", "weak") if match.get(key)}
     if match.get("score") is not None:
         fields["score"] = round(match["score"], 3)
     lines = match.get("startLine"), match.get("endLine")

@@ -228,9 +228,9 @@ class Config:
     # retrieval
     retrieval_mode: str = setting("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
     retrieval_memory_mb: int = setting("CODEINFO_RETRIEVAL_MEMORY_MB", integer(0, 1 << 20), 256, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
-    retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", number_or(1.4, lambda n: n >= 0), 1.4, "Matches further away are dropped (squared L2 of unit vectors: 2 - 2 cos)")
+    retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", number_or(1.4, lambda n: n >= 0), 1.4, "Matches beyond this distance are dropped, unless their words are evidence (squared L2 of unit vectors: 2 - 2 cos)")
     retrieval_cutoff_disabled: bool = setting("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", lambda v: v.lower() == "true", False, "true keeps every match")
-    retrieval_fallback_chunks: int = setting("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", number_or(2, lambda n: n >= 1, whole=True), 2, "Best matches kept when none passes the cutoff")
+    retrieval_fallback_chunks: int = setting("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", number_or(2, lambda n: n >= 1, whole=True), 2, "Number of matches returned as weak if none passes the cutoff")
     tool_max_chars: int = setting("CODEINFO_TOOL_MAX_CHARS", number_or(40_000, lambda n: n >= 1, whole=True), 40_000, "Characters of chunk text in one search answer")
     tool_chunk_max_chars: int = setting("CODEINFO_TOOL_CHUNK_MAX_CHARS", number_or(5_000, lambda n: n >= 1, whole=True), 5_000, "Characters of one chunk in a search answer")
     # chat

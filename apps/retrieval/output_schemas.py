@@ -53,6 +53,7 @@ MATCH = _object(
         **MORE_PLACE,
         "symbol": _typed("string", "The function or class that the passage is part of."),
         "matchedBy": _typed("string", "How it was found: vector, words or both."),
+        "weak": _typed("boolean", "Nothing passed the cutoff: one of the best, maybe unrelated."),
     },
 )
 SYMBOL: JSON = {
@@ -123,7 +124,10 @@ REPOSITORIES: JSON = _object(
 MATCHES: JSON = _results(
     MATCH,
     {"modelId": TEXT, "files": _list(FILE)},
-    {"degraded": _typed("string", "Which part of the index was not searched, if any.")},
+    {
+        "degraded": _typed("string", "Which part of the index was not searched, if any."),
+        "missingWords": _list(TEXT),
+    },
 )
 DEFINITIONS: JSON = _results(
     DEFINITION,

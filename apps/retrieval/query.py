@@ -1,8 +1,8 @@
 """The query of a search: its wire keys, its filters, and its embedding."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import translate
 from functools import cached_property, lru_cache
 from typing import Any
@@ -15,8 +15,8 @@ from apps.index.lexical import words
 from apps.index.models import Root
 from apps.index.types import Filters
 from apps.index.vectors.packing import unit_rows
-from apps.retrieval.ranking.rank import drop_stopwords, query_stems
-from apps.retrieval.repositories import RepeatedFiles
+from apps.retrieval.ranking.rank import STOPWORDS, drop_stopwords, query_stems
+from apps.retrieval.repositories import RepeatedFiles, repo_id
 
 DEFAULT_LIMIT = 5
 MAX_LIMIT = 20
@@ -35,6 +35,7 @@ class SearchQuery:
     repositories: tuple[str, ...] = ()  # repository ids; empty: all
     limit: int = DEFAULT_LIMIT  # 1 to MAX_LIMIT matches
     filters: Filters = field(default_factory=Filters)
+    preferred: frozenset[Hashable] = frozenset()  # paths of the roots that the text names
 
     @classmethod
     def parse(cls, data: Mapping[str, Any]) -> "SearchQuery":
@@ -58,6 +59,21 @@ class SearchQuery:
             limit=limit,
             filters=filters,
         )
+
+    def preferring_named(self, roots: Sequence[Root]) -> "SearchQuery":
+        """The query that ranks matches of the roots that its text names first.
+
+        Their ids are taken out of the text: within its repository an id says nothing, but many
+        names contain it. They stay if they are all that the text says.
+        """
+        text, named = self.text, set[Hashable]()
+        for root in roots:
+            text, count = _mention(repo_id(root)).subn(" ", text)
+            if count:
+                named.add(root.path)
+        if STOPWORDS.issuperset(query_stems(text)):
+            text = self.text
+        return replace(self, text=" ".join(text.split()), preferred=frozenset(named))
 
     def as_log(self) -> dict[str, Any]:
         """Scope and size for the log. The text is private and left out."""
@@ -101,6 +117,15 @@ class EmbeddedQuery:
         if path in self.repeated.get(root.id, ()):
             return False
         return self.filters == _NO_FILTERS or fits(self.filters, path, language)
+
+
+@lru_cache(maxsize=1_000)
+def _mention(repository: str) -> re.Pattern[str]:
+    """A pattern for `in the axios repository`, where all but the id may be left out."""
+    before = r"(?:\b(?:in|of|for|from|inside|within)\s{1,9})?(?:\bthe\s{1,9})?"
+    name = rf"(?<![\w./-]){re.escape(repository)}(?![\w/-]|\.\w)"
+    after = r"(?:['’]s\b)?(?:\s{1,9}(?:repo|repository|project|codebase)\b)?"
+    return re.compile(before + name + after, re.IGNORECASE)
 
 
 # --- wire keys ------------------------------------------------------------------------------------

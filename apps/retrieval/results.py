@@ -18,6 +18,7 @@ from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.index.vectors.store import get_store
 from apps.retrieval.candidates import Candidates, MatchedBy
+from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.repositories import repo_id
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -44,6 +45,9 @@ class Match:
     language: str = ""  # "" if it is unknown
     matched_by: MatchedBy = "vector"
     line_count: int | None = None  # lines of `chunk` after the cut
+    # Beyond the cutoff, but the text has what the query asks for by its words.
+    has_evidence: bool = False
+    is_weak: bool = False  # no match passed the cutoff; this is one of the best
 
     @property
     def distance(self) -> float:
@@ -67,6 +71,8 @@ class Match:
             "endLine": self.end_line,
             "matchedBy": self.matched_by,
         }
+        if self.is_weak:
+            wire["weak"] = True
         if self.host_path_warning:
             wire["hostPathWarning"] = self.host_path_warning
         if self.symbol:
@@ -117,6 +123,8 @@ class SearchResult:
     # only in" some repositories, "vectors only: " and the repositories whose words are being
     # rebuilt, or the repositories that lack vectors. On the wire only if it is not empty.
     degraded: str = ""
+    # Words of the query that no passage of these repositories has. On the wire only if there are.
+    missing_words: tuple[str, ...] = ()
 
     def as_wire(self) -> dict[str, Any]:
         """The output of VectorSearch (contract.md §4.3)."""
@@ -125,7 +133,8 @@ class SearchResult:
             "modelId": self.model_id,
             "files": [summary.as_wire() for summary in self.files],
         }
-        return wire | ({"degraded": self.degraded} if self.degraded else {})
+        optional = {"degraded": self.degraded, "missingWords": list(self.missing_words)}
+        return wire | {key: value for key, value in optional.items() if value}
 
 
 @dataclass(frozen=True)
@@ -246,8 +255,8 @@ def apply_limits(
 ) -> tuple[tuple[Match, ...], tuple[FileSummary, ...]]:
     """Apply all steps. Return the matches in their order, and their summary by file."""
     log_score_source(candidates, ranked=limits.ranked)
-    chosen = within(candidates, limits.cutoff)
-    chosen = chosen or best(candidates, limits.fallback, ranked=limits.ranked)
+    chosen = [match for match in candidates if passes(match, limits.cutoff)]
+    chosen = chosen or _fallback(candidates, limits)
     chosen = best_per_file(without_duplicates(chosen), ranked=limits.ranked)
     matches = capped([cut(match, limits.chunk_chars) for match in chosen], limits.total_chars)
     sizes = {"candidates": len(candidates), "results": len(matches)}
@@ -271,15 +280,32 @@ def log_score_source(matches: Sequence[Match], *, ranked: bool = False) -> None:
     log.info("vector search score source", extra={"context": context})
 
 
-def within(matches: Sequence[Match], cutoff: float | None) -> list[Match]:
-    """The matches that pass the cutoff."""
-    return [match for match in matches if passes(match, cutoff)]
-
-
 def passes(match: Match, cutoff: float | None) -> bool:
-    """Return True if there is no cutoff, the match has words of the query, or its distance is
-    within the cutoff."""
-    return cutoff is None or match.matched_by != "vector" or match.distance <= cutoff
+    """Return True if there is no cutoff, the distance is within it, or the words are evidence.
+
+    If the distance is unknown because the vectors are unavailable, any word of the query is enough.
+    """
+    if cutoff is None or match.distance <= cutoff or match.has_evidence:
+        return True
+    return match.score is None and match.matched_by != "vector"
+
+
+def with_evidence(
+    matches: Sequence[Match], query: RankingQuery, cutoff: float | None
+) -> list[Match]:
+    """Look for evidence in the matches with words of the query that are beyond the cutoff."""
+    return [
+        replace(m, has_evidence=query.is_answered_by(f"{m.rel_path} {m.symbol} {m.chunk}"))
+        if m.matched_by != "vector" and not passes(m, cutoff)
+        else m
+        for m in matches
+    ]
+
+
+def _fallback(matches: Sequence[Match], limits: Limits) -> list[Match]:
+    """The best matches if none passes the cutoff, marked as weak."""
+    chosen = best(matches, limits.fallback, ranked=limits.ranked)
+    return [replace(match, is_weak=True) for match in chosen]
 
 
 def best(matches: Sequence[Match], count: int, *, ranked: bool = False) -> list[Match]:

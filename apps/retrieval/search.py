@@ -13,6 +13,7 @@ In mode `vector` (CODEINFO_RETRIEVAL_MODE) nearest.py takes the place of gather 
 
 import logging
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
@@ -44,6 +45,7 @@ from apps.retrieval.results import (
     apply_limits,
     count_weaker,
     matches_of,
+    with_evidence,
 )
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -60,28 +62,37 @@ def search(query: SearchQuery, limits: Limits | None = None) -> SearchResult:
     with ingest_throttle.foreground():
         model_id = required_model()
         try:
-            candidates, degraded = _find(query, model_id)
+            found = _find(query, model_id)
         except Unavailable as error:
             raise _as_contracted(error, model_id) from error
-        matches, files = apply_limits(candidates, limits)
-        weaker = count_weaker(candidates, matches, limits.cutoff)
-        tell(results=len(matches), degraded=bool(degraded))
-        return SearchResult(matches, files, model_id, weaker, degraded)
+        matches, files = apply_limits(found.matches, limits)
+        weaker = count_weaker(found.matches, matches, limits.cutoff)
+        tell(results=len(matches), degraded=bool(found.degraded))
+        return SearchResult(matches, files, model_id, weaker, found.degraded, found.missing_words)
 
 
-def _find(query: SearchQuery, model_id: str) -> tuple[list[Match], str]:
-    """At most `query.limit` matches, best first, and the text of `degraded`. Limits come later.
+class _Found(NamedTuple):
+    """Matches before limits are applied, and the fields of SearchResult with these names."""
+
+    matches: list[Match]
+    degraded: str
+    missing_words: tuple[str, ...] = ()
+
+
+def _find(query: SearchQuery, model_id: str) -> _Found:
+    """At most `query.limit` matches, best first. Limits come later.
 
     Raises NotFound REPO_NOT_FOUND, then Unavailable EMBED_MODEL_MISSING, then Unavailable if the
     embedder or the stores fail. Mode `hybrid` then ranks by words alone if a root has a word index.
     """
     roots = roots_for(query.repositories, model_id)
     is_hybrid = config().retrieval_mode == "hybrid"
+    query = query.preferring_named(roots) if is_hybrid else query
     try:
         vector = _embed(query.text, model_id)
         if is_hybrid:
             return _hybrid(query, roots, vector)
-        return nearest(roots, vector, query.limit, query.filters)
+        return _Found(*nearest(roots, vector, query.limit, query.filters))
     except Unavailable as error:
         if not is_hybrid or error.code == "EMBED_MODEL_MISSING":
             raise
@@ -98,14 +109,14 @@ def _embed(text: str, model_id: str) -> Vectors:
         raise Unavailable(error.message, code="EMBED_MODEL_MISSING", retryable=False) from error
 
 
-def _hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> tuple[list[Match], str]:
-    candidates, order = _ranked(query, roots, vector)
-    return matches_of(candidates, order), _degraded(candidates, roots)
+def _hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> _Found:
+    ranking, candidates, order = _ranked(query, roots, vector)
+    cutoff = Limits.from_config().cutoff  # the page also marks what it shows without a cutoff
+    matches = with_evidence(matches_of(candidates, order), ranking, cutoff)
+    return _Found(matches, _degraded(candidates, roots), _missing_words(ranking, candidates))
 
 
-def _words_only(
-    query: SearchQuery, roots: Sequence[Root], error: Unavailable
-) -> tuple[list[Match], str]:
+def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> _Found:
     """Rank by BM25 alone because the vectors are unavailable.
 
     Raises `error` if no root has a word index.
@@ -113,8 +124,9 @@ def _words_only(
     if not any(map(_has_words, roots)):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
-    candidates, order = _ranked(query, roots, None)
-    return matches_of(candidates, order, words_only=True), WORDS_ONLY
+    ranking, candidates, order = _ranked(query, roots, None)
+    matches = matches_of(candidates, order, words_only=True)
+    return _Found(matches, WORDS_ONLY, _missing_words(ranking, candidates))
 
 
 def _has_words(root: Root) -> bool:
@@ -126,12 +138,20 @@ def _has_words(root: Root) -> bool:
 
 def _ranked(
     query: SearchQuery, roots: Sequence[Root], vector: Vectors | None
-) -> tuple[Candidates, list[int]]:
-    """The candidates, and the indexes of the `query.limit` best, best first."""
+) -> tuple[RankingQuery, Candidates, list[int]]:
+    """The query as the ranking sees it, the candidates, and the indexes of the `query.limit` best,
+    best first."""
     embedded = EmbeddedQuery(query.text, query.filters, vector, repeated_files(roots))
     candidates = gather(roots, embedded)
-    ranking = RankingQuery.of(query.text, candidates.frequencies, candidates.total)
-    return candidates, rank(ranking, candidates)[: query.limit]
+    frequencies, total = candidates.frequencies, candidates.total
+    ranking = RankingQuery.of(query.text, frequencies, total, query.preferred)
+    return ranking, candidates, rank(ranking, candidates)[: query.limit]
+
+
+def _missing_words(query: RankingQuery, candidates: Candidates) -> tuple[str, ...]:
+    """The words of a query that no passage has; none if the words of a root are unknown."""
+    is_known = candidates.total and not candidates.without_words
+    return query.missing_words if is_known else ()
 
 
 def _degraded(candidates: Candidates, roots: Sequence[Root]) -> str:

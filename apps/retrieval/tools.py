@@ -47,8 +47,11 @@ VECTOR_SEARCH = Tool(
         "or used. "
         "Search for one thing at a time, in words or identifiers that the code itself would use: "
         "'retry with backoff after HTTP 429', 'class ConnectionPool'. `score` is a distance: lower "
-        "is better, above about 1.4 unrelated. Passages far from the query are left out, at most "
-        "two come from one file, and no result means that nothing is close enough. " + QUOTED
+        "is better, above about 1.4 unrelated. Distant passages are left out, unless they have an "
+        "identifier or enough of the rare words of the query. If nothing remains, the best few are "
+        "returned with `weak: true`: do not rely on them. `missingWords` are words of the query "
+        "that no passage has. At most two passages come from one file. If the query names a "
+        "repository, its passages come first. " + QUOTED
     ),
     parameters=schema(
         {

@@ -74,6 +74,73 @@ def test_rows_without_lines_are_cited_by_path() -> None:
     assert shown(quoted(match(startLine=None, endLine=None)))[0] == "acme/src/net.py"
 
 
+def test_of_a_long_passage_the_lines_with_the_words_of_the_question_are_quoted() -> None:
+    lines = [f"value_{n} = {n}" for n in range(120)]
+    lines[80:83] = ["def trim_lamp(lighthouse):", "    trim(lighthouse.lamp)", "    return lamp"]
+    long = match(chunk="\n".join(lines), startLine=100, endLine=219)
+    reference, text = shown(quoted(long, "How is the lamp of the lighthouse trimmed?"))
+    assert reference == "acme/src/net.py:178-207"
+    assert text.split("\n")[2] == "def trim_lamp(lighthouse):"
+
+
+@pytest.mark.parametrize(
+    ("found_by", "score", "text"),
+    [
+        ("both", 0.934, "distance 0.93, found by meaning and words"),
+        ("words", None, "distance unknown, found by words"),
+    ],
+)
+def test_a_passage_comes_with_its_distance_and_reason(
+    found_by: str, score: float | None, text: str
+) -> None:
+    assert f"`acme/src/net.py:12-14` ({text})" in quoted(match(matchedBy=found_by, score=score))
+
+
+async def answer_to(payload: JSON, question: str = "How are retries done?") -> str:
+    tools = (tool("VectorSearch", payload),)
+    request = ModelRequest("search", [Message("user", question)], tools)
+    return (await record(BuiltinProvider(), request)).text
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "# Copyright 2026 The Acme Authors.\n#\n# Licensed under the MIT licence.",
+        "/*\n * Copyright\n */\nimport { b } from 'b';\n\nconst c = require('c');",
+        "from os import path\nimport sys\n",
+        "use std::io;\nuse std::fmt;",
+    ],
+)
+async def test_a_definition_is_quoted_before_a_licence_and_imports(head: str) -> None:
+    text = await answer_to(found(match(relPath="head.x", chunk=head), match(relPath="body.x")))
+    assert text.index("body.x") < text.index("head.x")
+
+
+async def test_it_says_that_nothing_fits() -> None:
+    weak = found(match(weak=True, score=1.7, matchedBy="vector"))
+    text = await answer_to(weak | {"missingWords": ["axios"]})
+    assert text.startswith("Not ingested: `axios`.")
+    assert "No passage matches this question." in text
+    assert "`acme/src/net.py:12-14` (distance 1.70, found by meaning)" in text
+    assert "```" not in text
+
+
+async def test_it_names_the_words_that_no_passage_has() -> None:
+    text = await answer_to(found(match()) | {"missingWords": ["axios", "retry"]})
+    assert text.startswith("No passage has `axios`, `retry`.")
+    assert "```" in text
+
+
+@pytest.mark.parametrize("text", ["hello", "Hi!", " Good morning. ", "thank you"])
+async def test_a_greeting_is_answered_without_a_search(text: str) -> None:
+    calls: list[JSON] = []
+    tools = (tool("VectorSearch", found(match()), calls),)
+    request = ModelRequest("search", [Message("user", text)], tools)
+    recorded = await record(BuiltinProvider(), request)
+    assert calls == []
+    assert recorded.text.startswith("Ask a question about the ingested code")
+
+
 async def test_the_query_is_the_last_user_message() -> None:
     calls: list[JSON] = []
     tools = (tool("VectorSearch", found(match()), calls),)

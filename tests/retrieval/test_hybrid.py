@@ -221,7 +221,7 @@ def test_each_match_has_its_source_and_its_distance(
     narrow(monkeypatch, 2)
     stage.put("both.py", "def retry(): backoff", 0.2)
     stage.put("near.py", "def again(): wait", 0.3)
-    stage.put("words.py", "backoff", 1.9)
+    stage.put("words.py", "retry with backoff", 1.9)
     for i in range(4):
         stage.put(f"other{i}.py", "nothing of the kind", 1.0)
     found = ask(query="backoff retry")["results"]
@@ -241,7 +241,7 @@ def test_words_raise_a_match_above_a_nearer_one(stage: Stage, ask: Ask, configur
     assert paths(ask(query="ExponentialBackoff"))[0] == "a.py"
 
 
-def test_the_cutoff_applies_only_to_matches_without_words(stage: Stage, ask: Ask) -> None:
+def test_the_cutoff_drops_distant_matches_without_evidence(stage: Stage, ask: Ask) -> None:
     stage.put("near.py", "alpha", 0.5)
     stage.put("far.py", "beta", 1.8)
     stage.put("far_words.py", "backoff", 1.9)

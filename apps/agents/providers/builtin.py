@@ -14,11 +14,15 @@ from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.quoting import place
 from apps.core.config import config
 from apps.core.types import JSON
+from apps.embedding.words import stems
+from apps.retrieval.ranking.rank import query_stems
 
 SEARCH = Model("search", "Search only (no language model)", "search")
 
 MAX_QUOTED = 3
 MAX_LINES = 30
+# Lines shown above the first matching line of a long passage.
+LEAD_LINES = 2
 
 NO_MODEL = (
     "No language model is connected, so these are the passages themselves and not an explanation. "
@@ -34,6 +38,19 @@ NOT_FOUND = (
     "No passage matches this question. Try the words that the code itself would use: the name of a "
     "function or class, a setting, the text of an error message."
 )
+GREETING = (
+    "Ask a question about the ingested code, in words that the code itself would use: the name of "
+    "a function or class, a setting, the text of an error message."
+)
+GREETINGS = re.compile(r"(hi|hello|hey|thanks|thank you|good (morning|afternoon|evening))\W*", re.I)
+# How a passage was found → the reason shown beside it.
+REASONS = {"vector": "by meaning", "words": "by words", "both": "by meaning and words"}
+# The beginning of a line that defines nothing: a comment, an import, a package clause.
+PREAMBLE = re.compile(
+    r"//|/?\*|#|--|;|%|\"\"\"|'''|<!--|(?:import|use|using|include|require|package|namespace)\b"
+    r"|from\s\S{1,80}\simport\b|export\s.{1,80}\sfrom\b|const\s.{1,80}\srequire\b|['\"]use strict"
+)
+PREAMBLE_SHARE = 0.8
 # Error code of the search → advice for the user.
 ADVICE = {
     "INGEST_REQUIRED": (
@@ -74,33 +91,71 @@ class BuiltinProvider:
         return (SEARCH,)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        question = next(m.text for m in reversed(request.messages) if m.role == "user")
         last = request.messages[-1]
-        if last.tool_result is None:
-            question = next(m.text for m in reversed(request.messages) if m.role == "user")
+        if last.tool_result is not None:
+            for piece in answer(last.tool_result, question):
+                yield TextDelta(piece)
+        elif GREETINGS.fullmatch(question.strip()):
+            yield TextDelta(GREETING)
+        else:
             yield ToolCallRequested(ToolCall("search-1", "VectorSearch", {"query": question}))
-            return
-        for piece in answer(last.tool_result):
-            yield TextDelta(piece)
 
 
-def answer(result: ToolResult) -> Iterator[str]:
+def answer(result: ToolResult, question: str) -> Iterator[str]:
     """Yield the answer in Markdown, one passage at a time."""
     if not result.ok:
         yield ADVICE.get(result.error_code or "", f"The search failed: {result.error_message}")
         return
-    matches: list[JSON] = result.payload["results"]
-    if not matches:
-        yield NOT_FOUND
+    matches: list[JSON] = sorted(result.payload["results"], key=is_preamble)
+    missing = ", ".join(map(inline, result.payload.get("missingWords") or []))
+    if all(match.get("weak") for match in matches):
+        yield from nothing_fits(matches, missing)
     else:
-        count = min(len(matches), MAX_QUOTED)
-        yield (
-            "The passage that fits best:" if count == 1 else f"The {count} passages that fit best:"
-        )
+        yield from passages(matches, missing, question)
+    yield "\n\n" + (OTHER_MODEL if config().openai_base_url else NO_MODEL)
+
+
+def nothing_fits(matches: Sequence[JSON], missing: str) -> Iterator[str]:
+    """Yield that no match answers the question, with the nearest ones as citations.
+
+    missing: the words of the question that no passage has, as Markdown
+    """
+    if missing:
+        yield f"Not ingested: {missing}.\n\n"
+    yield NOT_FOUND
+    if matches:
+        nearest = [f"{inline(reference(match))} ({reason(match)})" for match in matches]
+        yield f"\n\nThe nearest passages, probably unrelated: {', '.join(nearest)}."
+
+
+def passages(matches: Sequence[JSON], missing: str, question: str) -> Iterator[str]:
+    """Yield the first MAX_QUOTED matches as quotations, and the others as citations.
+
+    missing: as in `nothing_fits`
+    """
+    if missing:
+        yield f"No passage has {missing}. The passages fit the rest of the question.\n\n"
+    count = min(len(matches), MAX_QUOTED)
+    yield "The passage that fits best:" if count == 1 else f"The {count} passages that fit best:"
     for match in matches[:MAX_QUOTED]:
-        yield f"\n\n{quoted(match)}"
+        yield f"\n\n{quoted(match, question)}"
     if rest := matches[MAX_QUOTED:]:
         yield "\n\nAlso found: " + ", ".join(inline(reference(match)) for match in rest) + "."
-    yield "\n\n" + (OTHER_MODEL if config().openai_base_url else NO_MODEL)
+
+
+def is_preamble(match: JSON) -> bool:
+    """Return True if nearly all lines are comments or imports: a licence, the head of a file."""
+    lines = [line.strip() for line in match["chunk"].split("\n") if re.search(r"\w", line)]
+    return sum(bool(PREAMBLE.match(line)) for line in lines) >= PREAMBLE_SHARE * len(lines)
+
+
+def reason(match: JSON) -> str:
+    """Return how near a match is, and how it was found."""
+    score = match.get("score")
+    distance = "distance unknown" if score is None else f"distance {score:.2f}"
+    found = REASONS.get(match.get("matchedBy") or "")
+    return f"{distance}, found {found}" if found else distance
 
 
 def reference(match: JSON) -> str:
@@ -108,37 +163,53 @@ def reference(match: JSON) -> str:
     return place(match["repo"], match["relPath"], match.get("startLine"), match.get("endLine"))
 
 
-def quoted(match: JSON) -> str:
-    """Return a match as its citation and a code fence with exactly the cited lines."""
-    lines, whole = quotable(match["chunk"].split("\n"), match)
-    start = match.get("startLine")
-    end = match.get("endLine") if whole or start is None else start + len(lines) - 1
-    text = "\n".join(lines)
+def quoted(match: JSON, question: str = "") -> str:
+    """Return a match as its citation, its reason, and a code fence with exactly the cited lines."""
+    lines, is_complete = complete_lines(match)
+    first = window(lines, question)
+    shown = lines[first : first + MAX_LINES]
+    is_whole = is_complete and len(shown) == len(lines)
+    start, end = match.get("startLine"), match.get("endLine")
+    if start is not None and not is_whole:
+        start, end = start + first, start + first + len(shown) - 1
+    text = "\n".join(shown)
     fence = "`" * max(3, _longest_run(text) + 1)
     language = re.sub(r"[^\w+#.-]", "", match.get("language") or "").lower()
     citation = inline(place(match["repo"], match["relPath"], start, end))
-    note = (
-        ""
-        if whole
-        else f" (the first {len(lines)} lines)"
-        if len(lines) > 1
-        else " (its beginning)"
-    )
-    return f"{citation}{note}\n\n{fence}{language}\n{text}\n{fence}"
+    part = "" if is_whole else "; part of a longer passage"
+    return f"{citation} ({reason(match)}{part})\n\n{fence}{language}\n{text}\n{fence}"
 
 
-def quotable(lines: list[str], match: JSON) -> tuple[list[str], bool]:
-    """Return the lines to quote (at most MAX_LINES) and whether they are the whole passage.
+def complete_lines(match: JSON) -> tuple[list[str], bool]:
+    """Return the lines of a passage, and whether they are all of them.
 
     Drops the last line if the search has cut the text, because that line may be incomplete.
     """
+    lines: list[str] = match["chunk"].split("\n")
     start, end = match.get("startLine"), match.get("endLine")
     truncated = len(match["chunk"]) >= config().tool_chunk_max_chars
     if start is not None and end is not None:
         truncated = truncated or len(lines) < end - start + 1
-    if truncated and len(lines) > 1:
-        lines = lines[:-1]
-    return lines[:MAX_LINES], not truncated and len(lines) <= MAX_LINES
+    return lines[:-1] if truncated and len(lines) > 1 else lines, not truncated
+
+
+def window(lines: Sequence[str], question: str) -> int:
+    """Return the index of the first of MAX_LINES lines that have most of the question's stems.
+
+    Of equals, the one with more matching lines, then the earliest. 0 if no line matches.
+    """
+    last = len(lines) - MAX_LINES
+    if last <= 0:
+        return 0
+    wanted = set(query_stems(question))
+    found = [wanted.intersection(stems(line)) for line in lines]
+    starts = {max(0, min(at - LEAD_LINES, last)) for at, each in enumerate(found) if each} or {0}
+
+    def value(start: int) -> tuple[int, int, int]:
+        inside = found[start : start + MAX_LINES]
+        return len(set().union(*inside)), sum(map(bool, inside)), -start
+
+    return max(starts, key=value)
 
 
 def inline(text: str) -> str:

@@ -31,12 +31,15 @@ STOPWORDS = frozenset(
 )
 # An identifier with its qualifiers: `Session`, `Sinatra::Base`, `z.pipe`, `list->map`.
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:(?:::|->|[.#])[A-Za-z_$][\w$]*)*")
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _QUALIFIER = re.compile(r"::|->|[.#]")
 # Forms that no word of a sentence has: camelCase, snake_case, qualified, HTTPError.
 _IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|_|::|->|[.#]\w\w|^[A-Z]{2,}[a-z]")
 # Score of a declared name that the query contains exactly, in another case, or in another style
 # (`readFile` for `read_file`).
 EXACT, OTHER_CASE, SAME_STEMS = 1.0, 0.8, 0.6
+# Shares of a query's idf that a passage beyond the cutoff must contain: of one stem, of several.
+MOST, SOME = 0.5, 0.2
 # As in `results`: a third passage of a file would take the place of another file.
 MAX_PER_FILE = 2
 
@@ -85,10 +88,15 @@ class RankingQuery:
     weight: float  # the sum of `idf`
     names: frozenset[str]  # identifiers in the text, without qualifiers
     is_name: bool  # the text is one identifier
+    roots: frozenset[Hashable] = frozenset()  # roots of passages that the text names
 
     @classmethod
     def of(
-        cls, text: str, frequencies: Mapping[str, int] | None = None, total: int = 0
+        cls,
+        text: str,
+        frequencies: Mapping[str, int] | None = None,
+        total: int = 0,
+        roots: frozenset[Hashable] = frozenset(),
     ) -> "RankingQuery":
         """`frequencies` are document frequencies by stem in `total` passages. Without them the idf
         of every stem is 1."""
@@ -103,6 +111,7 @@ class RankingQuery:
             weight=sum(idf.values()),
             names=names,
             is_name=bool(names) and len(text.split()) == 1,
+            roots=roots,
         )
 
     def agreement(self, name: frozenset[str]) -> float:
@@ -117,6 +126,30 @@ class RankingQuery:
         overlap = sum([self.idf[stem] for stem in common])
         name_weight = overlap + self.max_idf * (len(name) - len(common))
         return 2 * overlap / (name_weight + self.weight)
+
+    def is_answered_by(self, text: str) -> bool:
+        """Return True if a passage is lexical evidence. `text` is its text, symbol and path.
+
+        It contains an identifier that the query asks for, most of the query's stems (weighted by
+        their idf), or at least two of them that are not all common.
+        """
+        words = set(_WORD.findall(text))
+        if not self.names.isdisjoint(words):
+            return True
+        common = self.stems & stems_of(" ".join(words))
+        share = sum([self.idf[stem] for stem in common]) / (self.weight or 1)
+        return share > MOST or (len(common) > 1 and share > SOME)
+
+    @cached_property
+    def missing_words(self) -> tuple[str, ...]:
+        """The words of the text that no passage has, without stopwords. Right only if the document
+        frequencies are known."""
+        found = {stem for stem, idf in self.idf.items() if idf < self.max_idf}
+        return tuple(
+            word
+            for word in dict.fromkeys(_NAME.findall(self.text))
+            if (of_word := frozenset(stems(word)) - STOPWORDS) and found.isdisjoint(of_word)
+        )
 
     @cached_property
     def stems_of_names(self) -> frozenset[frozenset[str]]:
@@ -258,8 +291,10 @@ def file_scores(
     """The score of each file (m). `scores` (n) are those of the passages."""
     penalties = _Penalties(query, passages, weights)
     by_path = [
-        name_score(query, path, weights) - penalties.of(file)
-        for file, (_, path) in enumerate(passages.files)
+        name_score(query, path, weights)
+        + weights.named_repository * (root in query.roots)
+        - penalties.of(file)
+        for file, (root, path) in enumerate(passages.files)
     ]
     by_passages = pooled(scores, passages.file_of, len(by_path), weights.pool)
     return by_passages + np.array(by_path, np.float64)

