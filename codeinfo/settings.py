@@ -17,11 +17,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.core import private_files, start_errors
 from apps.core.authentication import allowed_hosts
-from apps.core.config import BASE_DIR, Config
+from apps.core.config import BASE_DIR, Config, replaced_values
 
 private_files.use_private_umask()  # before anything is written
 environ.Env.read_env(BASE_DIR / ".env")
 CONFIG = Config.read(os.environ)
+# Logged by apps.site, as logging is not configured yet.
+CONFIG_WARNINGS = tuple(replaced_values(os.environ))
 DATA_DIR = CONFIG.data_dir.absolute()
 
 
@@ -122,8 +124,7 @@ TEMPLATES = [
 def database(url: str) -> dict[str, object]:
     """Return Django's settings for a DATABASE_URL; empty: SQLite in the data folder."""
     if url.startswith("mongodb"):
-        name = urlsplit(url).path.strip("/") or "codeinfo"
-        return {"ENGINE": "django_mongodb_backend", "HOST": url, "NAME": name}
+        return mongodb(url)
     if not url or url.startswith("sqlite:"):
         # db_url_config would interpret `#`, `?`, `%`, `+` and tabs in a path.
         name = sqlite_file(url) if url else str(DATA_DIR / "codeinfo.sqlite3")
@@ -145,6 +146,23 @@ def database(url: str) -> dict[str, object]:
     if str(config["ENGINE"]).endswith("postgresql"):
         config["ENGINE"] = "apps.core.postgres"
     return config
+
+
+def mongodb(url: str) -> dict[str, object]:
+    """Return Django's settings for a mongodb:// URL.
+
+    pymongo waits 30 s for a server that is away, and without end for one that does not answer.
+    Options of the URL come first.
+    """
+    parts = urlsplit(url)
+    known = parts.query.lower()
+    waits = {"serverSelectionTimeoutMS": 2_000, "socketTimeoutMS": 30_000}
+    return {
+        "ENGINE": "apps.core.mongodb",
+        "HOST": url,
+        "NAME": parts.path.strip("/") or "codeinfo",
+        "OPTIONS": {name: ms for name, ms in waits.items() if f"{name.lower()}=" not in known},
+    }
 
 
 def sqlite_file(url: str) -> str:
@@ -255,6 +273,7 @@ LEVEL = {"warn": "WARNING"}.get(CONFIG.log_level, CONFIG.log_level.upper())
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"bugs": {"()": "apps.logs.filters.BugFilter"}},
     "formatters": {"console": {"()": "apps.logs.formatting.ConsoleFormatter"}},
     "handlers": {
         # Numbers the entries, buffers the latest ones, and writes the log file.
@@ -269,6 +288,6 @@ LOGGING = {
     "loggers": {
         "codeinfo": {"level": LEVEL},
         # A 4xx is an answer, not an event.
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["bugs"]},
     },
 }

@@ -7,15 +7,14 @@ leaks in.
 
 import os
 import tempfile
-from dataclasses import fields
 from pathlib import Path
 
-from apps.core.config import Config
+from apps.core.config import variable_names
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 FOLDER = Path(tempfile.mkdtemp(prefix=f"codeinfo-test-{WORKER}-"))
-for _field in fields(Config):
-    os.environ.pop(_field.metadata["env"], None)
+for _name in variable_names():
+    os.environ.pop(_name, None)
 # `python -m tests.stores` names other stores than the defaults.
 for _name in ("DATABASE_URL", "REDIS_URL", "CHROMA_URL"):
     os.environ[_name] = os.environ.get(f"TEST_{_name}", "")

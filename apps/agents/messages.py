@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from apps.core.types import JSON
+
 Role = Literal["system", "user", "assistant", "tool"]
 
 
@@ -28,6 +30,7 @@ class ToolResult:
 
     payload: JSON, on success.
     error_code, error_message: a wire code and a sentence, on failure.
+    error_details: further fields of the error; the response of a tool that another program runs.
     seconds: wall time of the call.
     """
 
@@ -35,11 +38,23 @@ class ToolResult:
     payload: Any = None
     error_code: str | None = None
     error_message: str | None = None
+    error_details: Mapping[str, Any] | None = None
     seconds: float | None = None
 
     @property
     def ok(self) -> bool:
         return self.error_message is None
+
+    @property
+    def error(self) -> JSON:
+        """The wire's `errorTrimmed`."""
+        return {"code": self.error_code, "message": self.error_message}
+
+    @property
+    def full_error(self) -> JSON:
+        """The wire's `errorFull`."""
+        details = {"details": dict(self.error_details)} if self.error_details else {}
+        return self.error | details
 
 
 @dataclass(frozen=True)

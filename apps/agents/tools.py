@@ -13,6 +13,7 @@ from apps.core.errors import CodeinfoError, InvalidInput
 from apps.core.metrics import TOOL_CALLS
 from apps.core.telemetry import span
 from apps.core.types import JSON
+from apps.logs.context import added_log_context
 from apps.retrieval.tools import LIST_REPOSITORIES, TOOLS, Tool
 
 
@@ -45,7 +46,7 @@ def _scoped(tool: Tool, repositories: tuple[str, ...]) -> Tool:
         tool,
         description=f"{tool.description} Here it looks into the repository {repository!r} only.",
         parameters={**tool.parameters, "properties": remaining, "required": required},
-        run=run,
+        function=run,
     )
 
 
@@ -69,7 +70,7 @@ def _limited(tool: Tool, repositories: tuple[str, ...]) -> Tool:
         tool,
         description=f"{tool.description} Here it looks into {_listed(repositories)} only.",
         parameters={**tool.parameters, "properties": {**properties, "repository": choice}},
-        run=run,
+        function=run,
     )
 
 
@@ -87,7 +88,7 @@ def _listing_only(tool: Tool, repositories: tuple[str, ...]) -> Tool:
         payload = tool.run(arguments)
         return payload | {"repos": [r for r in payload["repos"] if r["id"] in repositories]}
 
-    return replace(tool, run=run) if tool.name == LIST_REPOSITORIES.name else tool
+    return replace(tool, function=run) if tool.name == LIST_REPOSITORIES.name else tool
 
 
 def _listed(repositories: tuple[str, ...]) -> str:
@@ -110,11 +111,11 @@ async def execute(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
         return _error_result(call, "VALIDATION_FAILED", call.error)
     # Tools only read, so they need not wait for the one thread that Django's writes share.
     run = database_sync_to_async(tool.run, thread_sensitive=False)
-    with span("tool", tool=tool.name) as step:
+    with span("tool", tool=tool.name) as step, added_log_context(callId=call.id):
         try:
             payload = await run(call.arguments)
         except CodeinfoError as error:
-            result = _error_result(call, error.code, error.message)
+            result = _error_result(call, error.code, error.message, error.details)
         except OperationalError:
             message = "The database is busy or away, so this cannot be looked up now."
             result = _error_result(call, "DATABASE_UNAVAILABLE", message)
@@ -137,5 +138,9 @@ def _unknown_tool(call: ToolCall, tools: Sequence[Tool]) -> ToolResult:
     )
 
 
-def _error_result(call: ToolCall, code: str, message: str) -> ToolResult:
-    return ToolResult(call, error_code=code, error_message=message, seconds=0.0)
+def _error_result(
+    call: ToolCall, code: str, message: str, details: JSON | None = None
+) -> ToolResult:
+    return ToolResult(
+        call, error_code=code, error_message=message, error_details=details, seconds=0.0
+    )

@@ -18,6 +18,7 @@ from apps.conversations.renderers.json import NO_INFLIGHT
 from apps.conversations.serializers import Inflight, refused
 from apps.conversations.stream import RunLog
 from apps.core.errors import InvalidInput, NotFound, Unavailable
+from apps.logs.entries import timed_entry
 
 logger = logging.getLogger("codeinfo.conversations")
 
@@ -136,9 +137,15 @@ async def models(request: HttpRequest) -> JsonResponse:
     body = request.GET.get("provider", "")
     known = registry.providers()
     provider = known.get(body) or known[chat_body.DEFAULT_PROVIDER]
-    availability = await _availability(provider)
     try:
-        offered = await provider.models() if availability["available"] else ()
+        with timed_entry(
+            logger, "chat models", provider=provider.id, baseUrl=await provider.origin()
+        ) as facts:
+            availability = await _availability(provider)
+            offered = await provider.models() if availability["available"] else ()
+            facts["count"] = len(offered)
+            if not availability["available"]:
+                facts["code"] = "PROVIDER_UNAVAILABLE"
     except Unavailable as error:
         return _no_models(provider.id, error.message)
     if provider.id == chat_body.DEFAULT_PROVIDER and not availability["available"]:

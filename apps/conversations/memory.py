@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import Error, connection
+from django.db import Error
 
 from apps.agents.messages import Message
 from apps.conversations import leases, queries, rows, services
@@ -21,6 +21,7 @@ from apps.conversations.parts import Part
 from apps.conversations.stream import live_runs
 from apps.conversations.types import Outcome, StartedTurn, StartTurn
 from apps.core import disk
+from apps.core.database import ping
 from apps.core.principal import current
 
 MAX_CONVERSATIONS = 200
@@ -50,10 +51,8 @@ _deferred_ends: dict[str, tuple[str, Outcome]] = {}
 def database_away() -> bool:
     """Return True if the database does not answer. A locked database counts as available."""
     try:
-        connection.ensure_connection()
-        with connection.cursor() as cursor:
-            # Query a real table: SQLite creates an empty database if the file is missing.
-            cursor.execute("SELECT 1 FROM conversations_conversation WHERE 1 = 0")
+        # Query a real table: SQLite creates an empty database if the file is missing.
+        ping("SELECT 1 FROM conversations_conversation WHERE 1 = 0")
     except (Error, OSError) as error:
         return "locked" not in str(error)
     return False

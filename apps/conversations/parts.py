@@ -4,7 +4,9 @@
     {"type": "reasoning", "text": str, "seconds": float | None}
     {"type": "tool", "callId": str, "name": str, "parameters": dict,
      "stage": "started" | "success" | "error", "result": Any,
-     "error": {"code": str, "message": str} | None, "seconds": float | None}
+     "error": {"code": str, "message": str} | None, "errorFull": Any, "seconds": float | None}
+
+`errorFull` exists only if it says more than `error`: details, a stack, a response.
 
 `seconds` are durations. This list is stored, and the page renders it, live and after a reload.
 `content`, `answer` and `toolCalls` derive from it.
@@ -100,7 +102,9 @@ class Transcript:
                 part["result"] = result.payload
                 part["seconds"] = result.seconds
                 if not result.ok:
-                    part["error"] = {"code": result.error_code, "message": result.error_message}
+                    part["error"] = result.error
+                    if result.error_details:
+                        part["errorFull"] = result.full_error
                 return
 
     def _close_reasoning(self) -> None:
@@ -156,7 +160,7 @@ def tool_event(part: Part) -> dict[str, Any]:
         event["result"] = part["result"]
     if part["error"]:
         event["errorTrimmed"] = part["error"]
-        event["errorFull"] = part["error"]
+        event["errorFull"] = part.get("errorFull", part["error"])
     return event
 
 

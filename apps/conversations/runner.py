@@ -142,6 +142,7 @@ async def _begin(request: StartTurn, provider: Provider, tools: Sequence[Tool]) 
         turnId=log.turn_id,
         provider=provider.id,
         model=request.model,
+        baseUrl=await provider.origin(),
     )
     _runs[log.turn_id] = run
     live_runs.add(log)
@@ -174,7 +175,7 @@ def _request(
 ) -> ModelRequest:
     agent = turn.agent or AgentSettings("")
     messages = [
-        Message("system", agent.system_prompt or provider.system_prompt),
+        Message("system", agent.system_prompt or turn.system_prompt or provider.system_prompt),
         *started.history,
         Message("user", turn.message),
     ]

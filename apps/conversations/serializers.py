@@ -175,14 +175,15 @@ def _tool_parts(calls: Any) -> list[Part]:
 
 
 def _tool_part(call: dict[str, Any]) -> Part:
+    full = {"errorFull": call["errorFull"]} if call.get("errorFull") else {}
     # Older clients send `params`.
-    return {
+    return full | {
         "type": "tool",
         "callId": call.get("callId", ""),
         "name": str(call.get("name", "")),
         "parameters": call.get("parameters") or call.get("params") or {},
         "stage": "error" if call.get("stage") == "error" else "success",
         "result": call.get("result"),
-        "error": call.get("errorTrimmed") or call.get("error"),
+        "error": call.get("errorTrimmed") or call.get("error") or call.get("errorFull"),
         "seconds": None,
     }

@@ -50,6 +50,7 @@ class StartTurn:
     repository: id of the only repository to search; None: all that the agent may search.
     title: of a new conversation; None: taken from the message.
     agent: None for the chat.
+    system_prompt: replaces the provider's if not empty. An agent's own comes first.
     replaces: turn id of a failed answer that this request retries. If that answer has no parts, it
         and its question are deleted.
     """
@@ -64,6 +65,7 @@ class StartTurn:
     repository: str | None = None
     title: str | None = None
     agent: AgentSettings | None = None
+    system_prompt: str = ""
     replaces: str = ""
 
     @property

@@ -2,12 +2,12 @@
 
 `codeinfo.settings` reads it once (`Config.read(os.environ)`). Other code calls `config()` when it
 needs a value, so that tests can change it. A blank variable is unset; a wrong value stops the start
-with an error that names the variable. A test compares docs/configuration.md with this file.
+with an error that names the variable (a wrong `NumberOr` means its default). A test compares docs/configuration.md with this file.
 """
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -56,16 +56,25 @@ def clamped(low: int, high: int) -> Parse:
     return lambda value: min(high, max(low, int(value)))
 
 
-def number_or(default: float, accept: Callable[[float], bool], whole: bool = False) -> Parse:
-    """A number. Numbers out of range mean the default (docs/contract.md §4.4)."""
+@dataclass(frozen=True)
+class NumberOr:
+    """Parses a number. Other texts and numbers out of range mean the default (docs/contract.md
+    §4.4); `replaced_values` reports them."""
 
-    def parse(value: str) -> float:
-        number = float(value)
-        if not math.isfinite(number) or not accept(number):
-            number = default
-        return math.floor(number) if whole else number
+    default: float
+    accept: Callable[[float], bool]
+    whole: bool = False
 
-    return parse
+    def __call__(self, value: str) -> float:
+        number = self.default if self.refuses(value) else float(value)
+        return math.floor(number) if self.whole else number
+
+    def refuses(self, value: str) -> bool:
+        try:
+            number = float(value)
+        except ValueError:
+            return True
+        return not math.isfinite(number) or not self.accept(number)
 
 
 def fraction(value: str) -> float:
@@ -227,12 +236,12 @@ class Config:
     embedding_cache_mb: int = setting("CODEINFO_EMBEDDING_CACHE_MB", integer(0, 1 << 20), 512, "Megabytes of disk for the vectors that embedding servers gave, so that no text is sent twice. 0: none")
     # retrieval
     retrieval_mode: str = setting("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
-    retrieval_memory_mb: int = setting("CODEINFO_RETRIEVAL_MEMORY_MB", integer(0, 1 << 20), 256, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
-    retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", number_or(1.4, lambda n: n >= 0), 1.4, "Matches beyond this distance are dropped, unless their words are evidence (squared L2 of unit vectors: 2 - 2 cos)")
+    retrieval_memory_mb: int = setting("CODEINFO_RETRIEVAL_MEMORY_MB", NumberOr(256, lambda n: 0 <= n <= 1 << 20, whole=True), 256, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
+    retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", NumberOr(1.4, lambda n: n >= 0), 1.4, "Matches beyond this distance are dropped, unless their words are evidence (squared L2 of unit vectors: 2 - 2 cos)")
     retrieval_cutoff_disabled: bool = setting("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", lambda v: v.lower() == "true", False, "true keeps every match")
-    retrieval_fallback_chunks: int = setting("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", number_or(2, lambda n: n >= 1, whole=True), 2, "Number of matches returned as weak if none passes the cutoff")
-    tool_max_chars: int = setting("CODEINFO_TOOL_MAX_CHARS", number_or(40_000, lambda n: n >= 1, whole=True), 40_000, "Characters of chunk text in one search answer")
-    tool_chunk_max_chars: int = setting("CODEINFO_TOOL_CHUNK_MAX_CHARS", number_or(5_000, lambda n: n >= 1, whole=True), 5_000, "Characters of one chunk in a search answer")
+    retrieval_fallback_chunks: int = setting("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", NumberOr(2, lambda n: n >= 1, whole=True), 2, "Number of matches returned as weak if none passes the cutoff")
+    tool_max_chars: int = setting("CODEINFO_TOOL_MAX_CHARS", NumberOr(40_000, lambda n: n >= 1, whole=True), 40_000, "Characters of one tool's output as JSON. Over HTTP: characters of chunk text in one search answer")
+    tool_chunk_max_chars: int = setting("CODEINFO_TOOL_CHUNK_MAX_CHARS", NumberOr(5_000, lambda n: n >= 1, whole=True), 5_000, "Characters of one chunk in a search answer")
     # chat
     chat_provider: str = setting("CODEINFO_CHAT_PROVIDER", choice(*PROVIDERS), "", "Provider that pages preselect (first available when unset)")
     mcp_provider: str = setting("CODEINFO_MCP_PROVIDER", choice(*PROVIDERS), "codex", "Provider that answers codebase_question when a call names none; while it is away that endpoint is unavailable")
@@ -240,7 +249,7 @@ class Config:
     openai_api_key: str = setting("CODEINFO_OPENAI_API_KEY", text, "", "Its key")
     openai_context: int = setting("CODEINFO_OPENAI_CONTEXT_CHARS", integer(1_000, 10_000_000), 200_000, "Characters of history and tool results sent to the server; older turns are left out first")
     codex_home: Path = setting("CODEINFO_CODEX_HOME", path, _in_data("codex"), "Codex' settings, credentials and threads (codex in the data folder)")
-    codex_workdir: Path = setting("CODEINFO_CODEX_WORKDIR", path, _in_data("codex", "work"), "Working folder of Codex, an empty one (codex/work in the data folder). CODEX_WORKDIR is an alias")
+    codex_workdir: Path = setting("CODEINFO_CODEX_WORKDIR", path, _in_data("codex", "work"), "Working folder of Codex, an empty one (codex/work in the data folder). CODEX_WORKDIR is an alias, which comes first")
     host_codex_home: Path = setting("CODEINFO_HOST_CODEX_HOME", path, Path.home() / ".codex", "Where a login of Codex is copied from if its home has none (~/.codex)")
     mcp_url: str = setting("MCP_URL", http_url, _own_mcp, "Our own /mcp as Codex reaches it (on PORT of this machine)")
     mcp_force_codex: str = setting("MCP_FORCE_CODEX_AVAILABLE", choice("true", "false"), "", "false: Codex is never started and counts as unavailable; true: codebase_question does not ask whether it is available")
@@ -250,6 +259,7 @@ class Config:
     mcp_codex_approval: str = setting("CODEINFO_MCP_CODEX_APPROVAL", choice("never", "on-request", "on-failure", "untrusted"), "on-failure", "Its approval policy there; kept, and run as never")
     mcp_codex_network: bool = setting("CODEINFO_MCP_CODEX_NETWORK", boolean, False, "Whether it may use the network there")
     mcp_codex_web_search: bool = setting("CODEINFO_MCP_CODEX_WEB_SEARCH", boolean, False, "Whether it may search the web there")
+    mcp_lmstudio_model: str = setting("MCP_LMSTUDIO_MODEL", text, "", "LM Studio's model for codebase_question where a call names none (the first that it offers). LMSTUDIO_DEFAULT_MODEL is an alias")
     lmstudio_base_url: str = setting("LMSTUDIO_BASE_URL", address, lambda k: "http://host.docker.internal:1234" if k["in_container"] else "http://127.0.0.1:1234", "LM Studio's server (port 1234 of this machine; of the host in a container); an address saved on the LM Studio page comes first")
     lmstudio_api_token: str = setting("CODEINFO_LMSTUDIO_API_TOKEN", lmstudio_token, "", "Its API token (sk-lm-…), where it requires authentication")
     first_byte_seconds: float = setting("CODEINFO_PROVIDER_FIRST_BYTE_SECONDS", float, 60.0, "Time a provider has to begin its answer")
@@ -303,15 +313,40 @@ class Config:
         return cls(**known)
 
 
-ALIASES = {
-    "DATABASE_URL": "MONGO_URI",
-    "CODEINFO_AGENTS_HOME": "CODEINFO_CODEX_AGENT_HOME",
+# Variables with several names. The first name that is set counts.
+NAMES = {
+    "DATABASE_URL": ("DATABASE_URL", "MONGO_URI"),
+    "CODEINFO_AGENTS_HOME": ("CODEINFO_AGENTS_HOME", "CODEINFO_CODEX_AGENT_HOME"),
+    "CODEINFO_CODEX_WORKDIR": ("CODEX_WORKDIR", "CODEINFO_CODEX_WORKDIR"),
+    "MCP_LMSTUDIO_MODEL": ("MCP_LMSTUDIO_MODEL", "LMSTUDIO_DEFAULT_MODEL"),
 }
 
 
+def variable_names() -> frozenset[str]:
+    """Return the name of every variable, other names included."""
+    names = (NAMES.get(env := item.metadata["env"], (env,)) for item in fields(Config))
+    return frozenset(name for several in names for name in several)
+
+
+def replaced_values(environ: Mapping[str, str]) -> Iterator[str]:
+    """Describe each value in an environment that the default replaces."""
+    for item in fields(Config):
+        parse = item.metadata["parse"]
+        name, raw = _named_value(item.metadata["env"], environ)
+        if raw and isinstance(parse, NumberOr) and parse.refuses(raw):
+            yield f"{name} cannot be {raw[:80]!r}: the default, {item.metadata['default']}, is used"
+
+
+def _named_value(env: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the name under which a variable is set, and its value; the value "" if it is unset."""
+    for name in NAMES.get(env, (env,)):
+        if raw := environ.get(name, "").strip():
+            return name, raw
+    return env, ""
+
+
 def _value(meta: Mapping[str, Any], environ: Mapping[str, str], known: dict[str, Any]) -> Any:
-    name = meta["env"]
-    raw = environ.get(name, "").strip() or environ.get(ALIASES.get(name, ""), "").strip()
+    name, raw = _named_value(meta["env"], environ)
     if not raw:
         default = meta["default"]
         return default(known) if callable(default) else default

@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -113,7 +114,13 @@ def _of_server(error: DatabaseError) -> str:
         return ""
     database = settings.DATABASES["default"]
     host = str(database.get("HOST") or "")
-    where = "" if "@" in host or not host else f" at {host}:{database.get('PORT') or 'its port'}"
+    if "://" in host:  # MongoDB's is a whole URL
+        host = urlsplit(host).netloc.rpartition("@")[2]
+    elif host and "@" not in host:
+        host = f"{host}:{database.get('PORT') or 'its port'}"
+    else:
+        host = ""
+    where = f" at {host}" if host else ""
     return (
         f"The database{where} does not answer ({_line(error)}): start it, or correct DATABASE_URL."
     )

@@ -33,6 +33,11 @@ def map_path(root: Root, rel_path: str = "") -> MappedPath:
     return MappedPath(_join(here, rel_path), _join(host, rel_path), warning)
 
 
+def host_path(path: str) -> str:
+    """Return the path of a root as the user's machine names it."""
+    return _mapped(path, config().host_ingest_dir)[1]
+
+
 @lru_cache
 def _mapped(root: str, host_dir: str) -> tuple[str, str]:
     """Return the two paths of a root. Cached, as a search maps every row."""

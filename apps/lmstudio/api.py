@@ -11,11 +11,9 @@ from apps.core.addresses import Address
 from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.lmstudio import services
-from apps.lmstudio.server import list_models
+from apps.lmstudio.server import list_for_status
 from apps.lmstudio.types import DownloadedModel
 from apps.lmstudio.visitors import check_may_choose
-
-STATUS_SECONDS = 60.0
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -39,7 +37,7 @@ async def status(request: HttpRequest) -> JsonResponse:
             details={"baseUrl": str(address)},
         )
     try:
-        models = await list_models(address, STATUS_SECONDS, token)
+        models = await list_for_status(address, token)
     except Unavailable as error:
         details = {"baseUrl": str(address)}
         raise Unavailable(error.message, code=error.code, details=details) from error

@@ -5,6 +5,7 @@ greeting, because most users have a different server.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import cache
@@ -18,9 +19,13 @@ from apps.core.heap import settled
 from apps.core.replies import ReplyRefused
 from apps.lmstudio.errors import unavailable
 from apps.lmstudio.types import DownloadedModel, PredictionEvent, PredictionRequest, read_models
+from apps.logs.entries import timed_entry
+
+log = logging.getLogger("codeinfo.lmstudio")
 
 GREETING_SECONDS = 1.0
 MAX_GREETING = 10_000
+STATUS_SECONDS = 60.0
 CHANGE_IT = "change the address on the LM Studio page"
 
 
@@ -85,6 +90,14 @@ async def list_models(address: Address, seconds: float, token: str) -> tuple[Dow
             return read_models(await sdk.downloaded_models(address, host, token))
     except TimeoutError:
         raise unavailable("Request timed out") from None
+
+
+async def list_for_status(address: Address, token: str) -> tuple[DownloadedModel, ...]:
+    """List the models for a page or a client, and log it. Raises Unavailable."""
+    with timed_entry(log, "LM Studio models", baseUrl=str(address)) as facts:
+        models = await list_models(address, STATUS_SECONDS, token)
+        facts["count"] = len(models)
+    return models
 
 
 async def predict(

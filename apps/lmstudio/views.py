@@ -14,8 +14,7 @@ from apps.core.addresses import Address
 from apps.core.config import config
 from apps.core.errors import InvalidInput, Unavailable
 from apps.lmstudio import services
-from apps.lmstudio.api import STATUS_SECONDS
-from apps.lmstudio.server import list_models
+from apps.lmstudio.server import list_for_status
 from apps.lmstudio.types import DownloadedModel
 from apps.lmstudio.visitors import check_may_choose
 
@@ -102,9 +101,7 @@ async def _logged_in(request: HttpRequest) -> bool:
 async def _query_models(address: Address, typed: str) -> LMStudioPanel:
     try:
         token = config().lmstudio_api_token
-        return LMStudioPanel(
-            address, typed, models=await list_models(address, STATUS_SECONDS, token)
-        )
+        return LMStudioPanel(address, typed, models=await list_for_status(address, token))
     except Unavailable as error:
         message = error.message or "Unable to reach LM Studio"
         return LMStudioPanel(address, typed, error=message)

@@ -21,6 +21,13 @@ def bind_log_context(**facts: Any) -> None:
 
 
 @contextmanager
+def added_log_context(**facts: Any) -> Iterator[None]:
+    """Add facts to the entries of the block."""
+    with log_context(request_id.get(), **{**run_facts.get(), **facts}):
+        yield
+
+
+@contextmanager
 def log_context(request: str, **facts: Any) -> Iterator[None]:
     """Log the entries of the block with this request id, which may have ended, and these facts."""
     tokens = request_id.set(request), run_facts.set(facts)

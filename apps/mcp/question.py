@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from apps.agents.prompts import CODEX_TOOL_PROMPT
 from apps.agents.providers import registry
 from apps.agents.providers.codex import flags
 from apps.conversations import runner
@@ -32,9 +33,9 @@ from apps.mcp.starting import begin
 from apps.mcp.types import Annotations, Call, McpTool
 
 NO_MODEL = "It offers no model."
-CODEX = "codex"
+CODEX, LMSTUDIO = "codex", "lmstudio"
 # Providers whose model the caller may choose (docs/contract.md §6.1).
-CHOOSABLE = frozenset({"openai", "lmstudio"})
+CHOOSABLE = frozenset({"openai", LMSTUDIO})
 
 
 async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
@@ -63,6 +64,7 @@ async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
         model=await _model(provider, arguments.get("model")),
         source=Source.MCP,
         flags=_codex_flags() if provider == CODEX else {},
+        system_prompt=CODEX_TOOL_PROMPT if provider == CODEX else "",
     )
 
 
@@ -79,11 +81,13 @@ def _codex_flags() -> JSON:
 
 
 async def _model(provider_id: str, requested: str | None) -> str:
-    """The requested model if the caller may choose it, else the provider's first."""
+    """The requested model if the caller may choose it, else the configured one, else the provider's
+    first."""
     if requested and provider_id in CHOOSABLE:
         return storable(requested)
-    if provider_id == CODEX and config().mcp_codex_model:
-        return config().mcp_codex_model
+    configured = {CODEX: config().mcp_codex_model, LMSTUDIO: config().mcp_lmstudio_model}
+    if model := configured.get(provider_id):
+        return model
     provider = registry.providers().get(provider_id)
     try:
         models = await provider.models() if provider else ()

@@ -119,7 +119,8 @@ REPOSITORIES: JSON = _object(
         "lockedModelId": _typed(
             ["string", "null"], "The embedding model; null if nothing is ingested."
         ),
-    }
+    },
+    {"truncated": TRUNCATED},
 )
 MATCHES: JSON = _results(
     MATCH,
@@ -127,6 +128,7 @@ MATCHES: JSON = _results(
     {
         "degraded": _typed("string", "Which part of the index was not searched, if any."),
         "missingWords": _list(TEXT),
+        "truncated": TRUNCATED,
     },
 )
 DEFINITIONS: JSON = _results(
@@ -148,5 +150,5 @@ OUTLINE: JSON = _object(
             )
         ),
     },
-    MORE_PLACE,
+    {**MORE_PLACE, "truncated": TRUNCATED},
 )

@@ -63,14 +63,16 @@ class SearchQuery:
     def preferring_named(self, roots: Sequence[Root]) -> "SearchQuery":
         """The query that ranks matches of the roots that its text names first.
 
-        Their ids are taken out of the text: within its repository an id says nothing, but many
-        names contain it. They stay if they are all that the text says.
+        Their ids are taken out of the text, because other repositories are found by them too. They
+        stay if they are all that the text says. Names of all roots distinguish nothing.
         """
         text, named = self.text, set[Hashable]()
         for root in roots:
             text, count = _mention(repo_id(root)).subn(" ", text)
             if count:
                 named.add(root.path)
+        if len(named) == len(roots):
+            return self
         if STOPWORDS.issuperset(query_stems(text)):
             text = self.text
         return replace(self, text=" ".join(text.split()), preferred=frozenset(named))

@@ -148,7 +148,7 @@ FILE_OUTLINE = Tool(
         "repository",
         "path",
     ),
-    run=_file_outline,
+    function=_file_outline,
     title="Outline a file",
     output_schema=OUTLINE,
     progress="Reading the outline of",

@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apps.core.config import config
 from apps.core.types import JSON
+from apps.retrieval.capping import capped
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -18,13 +20,17 @@ class Tool:
     description: str  # for a model that does not know codeinfo
     parameters: JSON  # JSON Schema of the arguments, an object
     # Called in a thread with arguments that are not checked yet. Raises CodeinfoError.
-    run: Callable[[Mapping[str, Any]], JSON]
+    function: Callable[[Mapping[str, Any]], JSON]
     title: str  # for people
     output_schema: JSON  # JSON Schema of what `run` returns, an object
     progress: str  # shown while it runs, before the argument `subject`
     subject: str = ""  # name of an argument; "" for none
     empty_hint: str = ""  # what to try if `results` is an empty list
     result_words: tuple[str, str] = ("match", "matches")  # singular and plural
+
+    def run(self, arguments: Mapping[str, Any]) -> JSON:
+        """Return the output, cut to CODEINFO_TOOL_MAX_CHARS. Raises as `function`."""
+        return capped(self.function(arguments), config().tool_max_chars)
 
 
 _ID: JSON = {"type": "string", "minLength": 1}

@@ -69,7 +69,7 @@ VECTOR_SEARCH = Tool(
         },
         "query",
     ),
-    run=_vector_search,
+    function=_vector_search,
     title="Search the ingested repositories",
     output_schema=MATCHES,
     progress="Searching for",
@@ -90,7 +90,7 @@ LIST_REPOSITORIES = Tool(
         "`repository` of a project that a question names. Takes no arguments."
     ),
     parameters=schema({}),
-    run=_list_repositories,
+    function=_list_repositories,
     title="List the ingested repositories",
     output_schema=REPOSITORIES,
     progress="Looking up which repositories there are",

@@ -1,5 +1,6 @@
 // The chat page. The server draws everything; these modules send, follow, open and point.
 import "./chat/stream.js";
+import "./chat/tools.js";
 import "./chat/composer.js";
 import "./chat/viewer.js";
 import "./chat/menu.js";

@@ -1,4 +1,5 @@
-// What goes wrong in this page is told to the server's log, in small batches. Off without the meta
+// What goes wrong in this page is told to the server's log, in small batches, and so are the tool
+// events of a chat. Off without the meta
 // element, which says how large an entry may be. What cannot be delivered waits, and is forgotten
 // when there is too much of it.
 const BATCH = 10;
@@ -29,8 +30,8 @@ function clientId() {
 export function log(level, message, context = {}) {
   if (!limit || !token) return;
   const now = performance.now();
-  if (now - last.time < THROTTLE && (last.text === message || level === "error")) return;
-  last = { text: message, time: now };
+  if (level !== "info" && now - last.time < THROTTLE && (last.text === message || level === "error")) return;
+  if (level !== "info") last = { text: message, time: now };
   const entry = {
     level,
     message: String(message).slice(0, 2000),

@@ -151,6 +151,9 @@ class StubProvider:
     id: str = "stub"
     label: str = "Stub"
 
+    async def origin(self) -> str:
+        return ""
+
     async def availability(self) -> Availability:
         return Availability(available=True)
 

@@ -24,7 +24,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[JSON]:
 
     def record_calls(real: Tool) -> Tool:
         double = tool(real.name, answers.get(real.name, found()), reached)
-        return replace(real, run=double.run)
+        return replace(real, function=double.run)
 
     monkeypatch.setattr(agent_tools, "TOOLS", tuple(map(record_calls, agent_tools.TOOLS)))
     return reached

@@ -14,6 +14,7 @@ from tests.browser.chromium import Complaints
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
 from tests.browser.test_accessibility import VARIANTS, objections
+from tests.stand_ins.openai_server import OpenAIStandIn
 
 Send = Callable[..., None]
 LIVE = "[data-log-state]"
@@ -162,6 +163,23 @@ def test_errors_of_a_page_are_sent_to_the_log(
         f"{product.url}/search",
     )
     assert entry["correlationId"] and entry["context"]["clientId"] and entry["userAgent"]
+    assert "somebody" not in json.dumps(entry)
+
+
+def test_tool_events_of_a_chat_are_sent_to_the_log_without_what_was_asked(
+    open_page: OpenPage, product: Product, stand_in: OpenAIStandIn
+) -> None:
+    page = open_page("/chat")
+    page.get_by_label("Model").select_option("tool")
+    page.get_by_label("Message").fill("what somebody asked")
+    with page.expect_response("**/ui/logs/entries") as answered:
+        page.get_by_label("Message").press("Enter")
+    assert answered.value.status == 202
+    found = httpx.get(f"{product.url}/logs?source=client&text=client-chat").json()["items"]
+    entry = found[-1]
+    assert (entry["source"], entry["context"]["channel"]) == ("client", "client-chat")
+    assert (entry["message"], entry["context"]["name"]) == ("chat tool event", "VectorSearch")
+    assert entry["context"]["stage"] in ("running", "failed") and entry["context"]["callId"]
     assert "somebody" not in json.dumps(entry)
 
 

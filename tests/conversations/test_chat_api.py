@@ -12,11 +12,13 @@ from django.utils import timezone
 
 from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested
 from apps.agents.messages import ToolCall
+from apps.agents.providers.base import Availability
 from apps.conversations import chat_api, rows, runner
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
 from apps.core.errors import Unavailable
 from tests.support.chat import PATIENCE, answers, conversation, ended, question, reached
+from tests.support.entries import Entries
 from tests.support.scripted import Gate, ScriptedProvider
 
 pytestmark = pytest.mark.usefixtures("nothing_left_running")
@@ -501,6 +503,25 @@ class TestChoices:
         answer = await async_client.get("/chat/models?provider=openai")
         assert answer.status_code == 200
         assert (answer.json()["models"], answer.json()["reason"]) == ([], "No key is set.")
+
+    async def test_a_list_of_models_is_one_entry_with_origin_count_or_code_and_time(
+        self, scripted: Scripted, async_client: AsyncClient
+    ) -> None:
+        provider = scripted()
+        with Entries() as entries:
+            await async_client.get("/chat/models?provider=openai")
+            provider.models_error = Unavailable("It hung up.")
+            await async_client.get("/chat/models?provider=openai")
+            provider.offered = Availability(available=False, reason="No key is set.")
+            await async_client.get("/chat/models?provider=openai")
+        found = [e["context"] for e in entries.all if e["message"] == "chat models"]
+        assert all(each.pop("ms") >= 0 for each in found)
+        asked = {"provider": "openai", "baseUrl": "http://model.test:1234"}
+        assert found == [
+            asked | {"count": 1},
+            asked | {"code": "UNAVAILABLE"},
+            asked | {"count": 0, "code": "PROVIDER_UNAVAILABLE"},
+        ]
 
     @pytest.mark.door
     @pytest.mark.parametrize("query", ["", "?provider=", "?provider=lmstudio", "?provider=parrot"])

@@ -40,6 +40,8 @@ async def test_every_line_of_an_answer_tells_the_turn_and_the_request(
     run_entries = [e for e in entries.of("asked-4") if e["message"] != "request"]
     messages = [entry["message"] for entry in run_entries]
     assert messages[0] == "chat run started" and messages[-1] == "chat run finished"
-    assert "chat tool usage" in messages
+    (usage,) = [e["context"] for e in run_entries if e["message"] == "chat tool usage"]
+    assert (usage["baseUrl"], usage["callId"]) == ("http://model.test:1234", "1")
+    assert [entry["context"].get("callId") for entry in run_entries].count("1") == 1
     assert {entry["context"]["turnId"] for entry in run_entries} == {str(turn.pk)}
     assert "canary" not in str(entries.all)

@@ -125,7 +125,7 @@ async def test_an_answer_is_shown_with_its_steps_citations_and_figures(
         "Distance: 0.532",
         "Best distance: 0.532",
         "The request wins 1 .",
-        "Citations (1)",
+        "Citations (2)",
         "Tokens: in 6,214 · out 412 · total 6,626",
         "Time: 9.84s · Rate: 42 tok/s",
     ):

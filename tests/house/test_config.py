@@ -43,7 +43,6 @@ def test_a_blank_value_means_unset(blank: str) -> None:
         ("CODEINFO_LOOPBACK_USERS", "some"),
         ("INGEST_TOKEN_MARGIN", "2"),
         ("INGEST_MAX_FILE_BYTES", "1 MB"),
-        ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "near"),
         ("CODEINFO_CHAT_PROVIDER", "hal"),
     ],
 )
@@ -62,6 +61,11 @@ def test_a_wrong_value_is_refused_with_the_name_of_the_variable(name: str, value
         ("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", "3.9", "retrieval_fallback_chunks", 3),
         ("CODEINFO_TOOL_MAX_CHARS", "-5", "tool_max_chars", 40_000),
         ("CODEINFO_TOOL_CHUNK_MAX_CHARS", "inf", "tool_chunk_max_chars", 5_000),
+        ("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", "near", "retrieval_cutoff", 1.4),
+        ("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", "two", "retrieval_fallback_chunks", 2),
+        ("CODEINFO_RETRIEVAL_MEMORY_MB", "1 GB", "retrieval_memory_mb", 256),
+        ("CODEINFO_TOOL_MAX_CHARS", "40k", "tool_max_chars", 40_000),
+        ("CODEINFO_TOOL_CHUNK_MAX_CHARS", "many", "tool_chunk_max_chars", 5_000),
         ("INGEST_FLUSH_EVERY", "9999", "ingest_flush_every", 500),
         ("INGEST_FLUSH_EVERY", "0", "ingest_flush_every", 1),
         ("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", "TRUE", "retrieval_cutoff_disabled", True),
@@ -69,12 +73,28 @@ def test_a_wrong_value_is_refused_with_the_name_of_the_variable(name: str, value
         ("CHROMA_URL", "chroma", "chroma_url", "http://chroma:8000"),
         ("CHROMA_URL", "https://c.example:9", "chroma_url", "https://c.example:9"),
         ("MONGO_URI", "mongodb://m/x", "database_url", "mongodb://m/x"),
+        ("CODEX_WORKDIR", "/code", "codex_workdir", Path("/code")),
+        ("CODEINFO_CODEX_WORKDIR", "/code", "codex_workdir", Path("/code")),
+        ("MCP_LMSTUDIO_MODEL", "qwen", "mcp_lmstudio_model", "qwen"),
+        ("LMSTUDIO_DEFAULT_MODEL", "qwen", "mcp_lmstudio_model", "qwen"),
     ],
 )
 def test_values_are_parsed_as_the_contract_defines(
     name: str, value: str, setting: str, expected: object
 ) -> None:
     assert getattr(Config.read({name: value}), setting) == expected
+
+
+def test_of_two_names_of_a_variable_the_first_of_the_contract_counts() -> None:
+    known = Config.read(
+        {
+            "CODEX_WORKDIR": "/first",
+            "CODEINFO_CODEX_WORKDIR": "/second",
+            "MCP_LMSTUDIO_MODEL": "first",
+            "LMSTUDIO_DEFAULT_MODEL": "second",
+        }
+    )
+    assert (known.codex_workdir, known.mcp_lmstudio_model) == (Path("/first"), "first")
 
 
 def test_a_header_of_a_proxy_needs_to_know_the_proxy() -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,19 @@ def test_the_page_of_an_empty_index_explains_how_to_start(client: Client) -> Non
     assert "No embedded folders yet. Start an ingest to see entries here." in html
     assert "the embedding model will lock to that choice." in html
     assert "Nothing has been ingested yet" in html
+
+
+def test_paths_of_a_container_are_shown_as_the_host_names_them(
+    client: Client, configure: Callable[..., None]
+) -> None:
+    configure(host_ingest_dir="/home/me/src")
+    root = make_root(path="/data/httpx")
+    make_run(path="/data/redis", state="completed")
+    html = page(client)
+    assert "/home/me/src/httpx" in html and "/home/me/src/redis" in html
+    assert "/data/" not in html
+    details = client.get(f"/ui/ingest/root/{root.id}").content.decode()
+    assert "/home/me/src/httpx" in details and "/data/httpx" in details
 
 
 def test_the_model_lock_is_shown_and_disables_the_select(client: Client) -> None:

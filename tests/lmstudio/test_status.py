@@ -12,6 +12,7 @@ from apps.lmstudio import services
 from tests.ports import free_ports
 from tests.stand_ins.lmstudio_server import EMBEDDER, LMStudioStandIn, embedder, llm
 from tests.stand_ins.openai_server import OpenAIStandIn
+from tests.support.entries import Entries
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 TOKEN = "sk-lm-abcd1234:ABCDEFGHIJ0123456789"
@@ -145,6 +146,28 @@ def test_a_server_that_is_not_running(client: Client) -> None:
         f"Nothing answers at {url}: start LM Studio's server, or change the address on the "
         "LM Studio page."
     )
+
+
+def test_a_list_and_a_failure_are_one_entry_each_with_origin_and_time(
+    client: Client, server: LMStudioStandIn
+) -> None:
+    closed = f"http://127.0.0.1:{free_ports(1)}"
+    with Entries() as entries:
+        ask(client)
+        ask(client, baseUrl=closed)
+        client.post("/ui/lmstudio/check", {"baseUrl": server.url})
+    facts = [e["context"] for e in entries.all if e["message"] == "LM Studio models"]
+    assert all(each.pop("ms") >= 0 for each in facts)
+    listed = {"baseUrl": server.url, "count": len(server.models)}
+    assert facts == [listed, {"baseUrl": closed, "code": "LMSTUDIO_UNAVAILABLE"}, listed]
+
+
+def test_a_server_that_is_away_is_no_error_of_this_one(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    status(client, 502, baseUrl=f"http://127.0.0.1:{free_ports(1)}")
+    assert client.get("/chat/models?provider=lmstudio").status_code == 503
+    assert [r.getMessage() for r in caplog.records if r.levelname == "ERROR"] == []
 
 
 def test_a_name_that_does_not_resolve(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ async def test_errors_of_a_tool_are_results_in_every_revision(
         raise NotFound("There is no such repository.", code="REPO_NOT_FOUND")
 
     search = next(tool for tool in tools.TOOLS if tool.name == "VectorSearch")
-    monkeypatch.setattr(tools, "TOOLS", (replace(search, run=refuse),))
+    monkeypatch.setattr(tools, "TOOLS", (replace(search, function=refuse),))
     params = {"name": "VectorSearch", "arguments": {"query": "retry"}}
     answer = await ask("tools/call", params, version, NARROW)
     assert answer.result["isError"] is True

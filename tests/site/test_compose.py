@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import fields
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 import yaml
 
 from apps.core.access import check_exposure
-from apps.core.config import ALIASES, Config
+from apps.core.config import Config, variable_names
 from apps.embedding.catalogue import DEFAULT_MODEL
 from tests.browser.product import running
 from tests.house.sources import HOME
@@ -88,7 +87,7 @@ def test_nothing_is_published_but_on_loopback(services: dict[str, Any]) -> None:
 
 
 def test_the_product_accepts_every_variable_it_is_given(services: dict[str, Any]) -> None:
-    known = {item.metadata["env"] for item in fields(Config)} | set(ALIASES.values())
+    known = variable_names()
     environment = services["web"]["environment"]
     assert {name for name in environment if not THEIRS.fullmatch(name)} <= known
     read = Config.read(environment)
@@ -115,6 +114,43 @@ def test_the_folder_to_ingest_is_mounted_read_only_and_named() -> None:
         data = next(mount for mount in web["volumes"] if mount["target"] == "/data")
         assert data["read_only"] and web["environment"]["HOST_INGEST_DIR"] == host
         assert data["source"] == (host if environment else str(HOME))
+
+
+def test_the_hosts_codex_and_agents_are_mounted_read_only_and_logs_are_kept_on_it() -> None:
+    mine = {"HOME": "/home/me"}
+    given = {"CODEINFO_HOST_CODEX_HOME": "/codex", "CODEINFO_AGENTS_HOME": "/team/agents"}
+    for environ, codex, agents in (
+        (mine, "/home/me/.codex", str(HOME / "agents")),
+        (mine | {"CODEX_HOME": "/older"}, "/older", str(HOME / "agents")),
+        (mine | given, "/codex", "/team/agents"),
+    ):
+        web = composed(FILES[0], **environ)["web"]
+        mounts = {mount["source"]: mount for mount in web["volumes"]}
+        known = Config.read(web["environment"])
+        assert (mounts[codex]["target"], mounts[codex]["read_only"]) == ("/host/codex", True)
+        assert known.host_codex_home == Path("/host/codex")
+        assert (mounts[agents]["target"], mounts[agents]["read_only"]) == ("/agents", True)
+        assert known.agents_home == Path("/agents")
+        logs = mounts[str(HOME / "logs")]
+        assert not logs.get("read_only")
+        assert known.log_file_path.parent == Path(logs["target"])
+
+
+def test_the_product_starts_with_this_environment(tmp_path: Path) -> None:
+    """The paths of the container lie below a folder of the test."""
+    environment = composed(FILES[0])["web"]["environment"]
+    for name in ("CODEINFO_DATA_DIR", "LOG_FILE_PATH"):
+        environment[name] = f"{tmp_path}{environment[name]}"
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=HOME,
+        env={"PATH": "/usr/bin:/bin", "CODEINFO_IN_CONTAINER": "true"} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_documented_way_to_serve_others_requires_a_login(tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ class FakeProvider:
     def __init__(self, state: Availability, models: list[Model] | None = None) -> None:
         self.state, self._models = state, models
 
+    async def origin(self) -> str:
+        return ""
+
     async def availability(self) -> Availability:
         return self.state
 

@@ -1,9 +1,12 @@
-"""MongoDB as the database, as far as it can be tried without one: see `mongodb_offline`."""
+"""MongoDB as the database, as far as it can be tried without one: see `mongodb_offline` and
+`mongodb_away`."""
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,26 +16,65 @@ from tests.house.sources import HOME
 pytestmark = pytest.mark.door
 
 
-@pytest.fixture(scope="module")
-def offline_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the product makes of itself on MongoDB; its system checks have passed."""
-    environ = {
+def report_of(script: str, data: Path, **environ: str) -> dict[str, Any]:
+    """What a script prints, in a process with these settings."""
+    known = {
         "PATH": os.environ["PATH"],
-        "CODEINFO_DATA_DIR": str(tmp_path_factory.mktemp("mongodb")),
-        "DATABASE_URL": "mongodb://127.0.0.1:9/other?serverSelectionTimeoutMS=50",
+        "CODEINFO_DATA_DIR": str(data),
         "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
     }
     done = subprocess.run(
-        [sys.executable, "-m", "tests.site.mongodb_offline"],
+        [sys.executable, "-m", f"tests.site.{script}"],
         cwd=HOME,
-        env=environ,
+        env=known | environ,
         capture_output=True,
         text=True,
         check=False,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
+
+
+@pytest.fixture(scope="module")
+def offline_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the product makes of itself on MongoDB; its system checks have passed."""
+    url = "mongodb://127.0.0.1:9/other?serverSelectionTimeoutMS=50"
+    return report_of("mongodb_offline", tmp_path_factory.mktemp("mongodb"), DATABASE_URL=url)
+
+
+@pytest.fixture(scope="module")
+def away_report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What it says at its doors of a server that answers, and then is stopped."""
+    return report_of("mongodb_away", tmp_path_factory.mktemp("away"))
+
+
+def test_a_server_that_answers_is_connected(away_report: dict[str, Any]) -> None:
+    assert away_report["there"] == {
+        "health": True,
+        "doctor": ["ok", "Connected", "MongoDB"],
+        "away": False,
+        "conversations": [200, {"items": []}],
+    }
+
+
+def test_a_server_that_is_stopped_is_away(away_report: dict[str, Any]) -> None:
+    seen = away_report["away"]
+    assert (seen["health"], seen["away"]) == (False, True)
+    level, word, detail = seen["doctor"]
+    assert (level, word) == ("bad", "Away")
+    assert re.fullmatch(
+        r"The database at (127\.0\.0\.1:\d+) does not answer \(\1: \[Errno \d+\] Connection refused"
+        r"\): start it, or correct DATABASE_URL\. Chat works meanwhile\.",
+        detail,
+    )
+    status, body = seen["conversations"]
+    assert (status, body["code"]) == (503, "DATABASE_UNAVAILABLE")
+
+
+def test_chat_goes_on_in_memory_while_it_is_away(away_report: dict[str, Any]) -> None:
+    assert away_report["chat"] == {"started": 202, "answer": ["ok", "ok"], "page": [200, True]}
 
 
 @pytest.mark.door

@@ -59,6 +59,15 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
+def test_a_log_file_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    log = str(tmp_path / "file/server.log")
+    with serving(command_env(tmp_path / "data", free_ports(3), LOG_FILE_PATH=log)) as process:
+        assert process.stdout is not None
+        told = next(line for line in process.stdout if "the log is kept in memory only" in line)
+    assert str(tmp_path / "file") in told
+
+
 def test_it_starts_from_nothing_and_ends_in_order(tmp_path: Path) -> None:
     port = free_ports(3)
     with serving(command_env(tmp_path / "data", port)) as process:

@@ -27,12 +27,14 @@ async def nothing_left_running(transactional_db: None) -> AsyncIterator[None]:
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ScriptedProvider]:
-    """scripted([...], [...]) makes the provider `openai` play these rounds."""
+    """scripted([...], [...]) makes the provider `openai`, or another, play these rounds."""
 
-    def use(*rounds: Sequence[Step], kind: type[ScriptedProvider] = ScriptedProvider) -> Any:
-        provider = kind(*rounds)
-        others = {name: one for name, one in registry.providers().items() if name != "openai"}
-        monkeypatch.setattr(registry, "providers", lambda: {"openai": provider, **others})
+    def use(
+        *rounds: Sequence[Step], kind: type[ScriptedProvider] = ScriptedProvider, id: str = "openai"
+    ) -> Any:
+        provider = kind(*rounds, id=id)
+        others = {name: one for name, one in registry.providers().items() if name != id}
+        monkeypatch.setattr(registry, "providers", lambda: {id: provider, **others})
         return provider
 
     return use

@@ -34,6 +34,9 @@ class ScriptedProvider:
         self.offered = Availability(available=True)
         self.models_error: Exception | None = None
 
+    async def origin(self) -> str:
+        return "http://model.test:1234"
+
     async def availability(self) -> Availability:
         return self.offered
 

@@ -88,6 +88,10 @@ class Provider(Protocol):
     def system_prompt(self) -> str:
         """Called once for each turn, unless an agent has a prompt. Returns the first message."""
 
+    async def origin(self) -> str:
+        """Called when a turn or a list is logged. Returns the scheme, host and port of its server;
+        "" if it has none."""
+
     async def availability(self) -> Availability:
         """Called when providers are listed or preselected. Never raises; returns in seconds."""
 

@@ -84,6 +84,9 @@ class BuiltinProvider:
     label = "Search only"
     system_prompt = SYSTEM_PROMPT
 
+    async def origin(self) -> str:
+        return ""
+
     async def availability(self) -> Availability:
         return Availability(available=True)
 

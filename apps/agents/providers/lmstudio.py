@@ -34,6 +34,9 @@ class LMStudioProvider:
     def __init__(self) -> None:
         self._models = ModelListCache(_list)
 
+    async def origin(self) -> str:
+        return str(await _address())
+
     async def availability(self) -> Availability:
         return await availability_of(self.models())
 

@@ -19,6 +19,7 @@ from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.listing import ModelListCache, availability_of
 from apps.agents.providers.openai_server import OpenAIServer, ssl_context, unavailable
 from apps.core import replies
+from apps.core.errors import Unavailable
 from apps.core.heap import settled
 from apps.core.limits import MAX_MODELS, MAX_NAME, is_name
 from apps.core.replies import ReplyRefused
@@ -46,6 +47,12 @@ class OpenAIProvider:
     def __init__(self) -> None:
         self._models = ModelListCache(_list)
         self._streamer: Streamer | None = None
+
+    async def origin(self) -> str:
+        try:
+            return OpenAIServer.configured().origin
+        except Unavailable:
+            return ""
 
     async def availability(self) -> Availability:
         return await availability_of(self.models())

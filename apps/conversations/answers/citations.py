@@ -8,12 +8,14 @@ numbers derive from the stored parts alone, so a reload gives the same ones.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from apps.retrieval.lines import source_url
 
 # Limit per answer; further references stay text.
 MAX_REFERENCES = 2_000
+# Limit per answer of matches in its list that it does not cite. Its tool calls show all.
+MAX_UNCITED = 50
 # Unicode whitespace: in RE2 `\s` is ASCII only, and models write thin spaces.
 SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _LINES = rf":L?(?P<start>\d{{1,7}})(?:[{SPACE}]?[-–][{SPACE}]?L?(?P<end>\d{{1,7}}))?"
@@ -31,9 +33,10 @@ class Passage:
     """Lines of one file that a tool returned.
 
     start, end: 1-based, inclusive; None if unknown.
-    text: the lines.
+    text: the lines; "" if they are unknown.
     distance: of a search result; lower is better.
-    host_path: path on the host, if known.
+    host_path: path on the host, if known; host_path_warning: why it may be wrong.
+    model: the embedding model of a search result.
     kind: kind of a symbol (`class`, `reference`); "" for a search result.
     """
 
@@ -45,7 +48,10 @@ class Passage:
     distance: float | None
     language: str = ""
     host_path: str = ""
+    host_path_warning: str = ""
+    model: str = ""
     kind: str = ""
+    is_weak: bool = False  # a search result that did not pass the cutoff
 
     @property
     def full_path(self) -> str:
@@ -142,6 +148,16 @@ class Citation:
         return "\n".join(self.passage.text.split("\n")[first : first + self.end - self.start + 1])
 
 
+class Source(NamedTuple):
+    """A row of the list below an answer. number: None if the answer does not cite it."""
+
+    number: int | None
+    passage: Passage
+    lines: str
+    url: str
+    text: str
+
+
 @dataclass
 class Citations:
     """The citations of one answer: `learn` the passages of its tools, then `cite` references.
@@ -155,6 +171,7 @@ class Citations:
     _repos_of: dict[str, set[str]] = field(default_factory=dict)
     _by_lines: dict[tuple[str, str, int, int], Citation] = field(default_factory=dict)
     _number_of: dict[Passage, int] = field(default_factory=dict)
+    _matches: dict[tuple[Any, ...], Passage] = field(default_factory=dict)
     _references: int = 0
 
     def learn(self, passages: Iterable[Passage]) -> None:
@@ -163,6 +180,17 @@ class Citations:
             known.append(passage)
             self._by_full_path.setdefault(passage.full_path, known)
             self._repos_of.setdefault(passage.path, set()).add(passage.repo)
+            if not passage.kind:
+                self._matches.setdefault(_content(passage), passage)
+
+    def sources(self) -> list[Source]:
+        """The citations, then the other search results, each text once."""
+        cited = {_content(citation.passage) for citation in self.used}
+        others = [passage for key, passage in self._matches.items() if key not in cited]
+        return [Source(c.number, c.passage, c.lines, c.url, c.text) for c in self.used] + [
+            Source(None, passage, passage.lines, passage.url, passage.text)
+            for passage in others[:MAX_UNCITED]
+        ]
 
     def cite(self, path: str, start: int, end: int | None) -> Citation | None:
         """The citation of `path` (with or without its repository); None if no passage overlaps.
@@ -207,6 +235,11 @@ class Citations:
         return self._by_lines[key]
 
 
+def _content(passage: Passage) -> tuple[Any, ...]:
+    """What makes two search results the same: their distance depends on the query."""
+    return passage.repo, passage.path, passage.start, passage.end, passage.text
+
+
 def line_range(start: int | None, end: int | None) -> str:
     """ "371–377", "246", or "—" where the lines are not known."""
     if start is None:
@@ -215,7 +248,7 @@ def line_range(start: int | None, end: int | None) -> str:
 
 
 def passages_of(result: Any) -> list[Passage]:
-    """The passages in a tool's result; entries without repository, path or text are left out."""
+    """The passages in a tool's result; entries without repository or path are left out."""
     if not isinstance(result, Mapping):
         return []
     rows = result.get("results", _outline_rows(result))
@@ -242,9 +275,7 @@ def _passage(row: Any) -> Passage | None:
     if not isinstance(row, Mapping):
         return None
     repo, path, chunk = row.get("repo"), row.get("relPath"), row.get("chunk")
-    if not (isinstance(repo, str) and isinstance(path, str) and isinstance(chunk, str)):
-        return None
-    if not repo or not path:
+    if not (isinstance(repo, str) and isinstance(path, str) and repo and path):
         return None
     score = row.get("score")
     return Passage(
@@ -252,11 +283,14 @@ def _passage(row: Any) -> Passage | None:
         path=path,
         start=_line(row.get("startLine")),
         end=_line(row.get("endLine")),
-        text=chunk,
+        text=chunk if isinstance(chunk, str) else "",
         distance=float(score) if isinstance(score, int | float) else None,
         language=str(row.get("language") or ""),
         host_path=str(row.get("hostPath") or ""),
+        host_path_warning=str(row.get("hostPathWarning") or ""),
+        model=str(row.get("modelId") or ""),
         kind=str(row.get("kind") or ""),
+        is_weak=row.get("weak") is True,
     )
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from textwrap import dedent
 from typing import Any, Literal
 
 from django.utils.safestring import SafeString, mark_safe
@@ -16,6 +17,7 @@ from apps.retrieval.tools import TOOLS
 State = Literal["running", "ok", "failed"]
 STATES: dict[str, State] = {"started": "running", "success": "ok", "error": "failed"}
 RESULT_WORDS = {tool.name: tool.result_words for tool in TOOLS}
+MAX_PREVIEW_LINES, MAX_PREVIEW_CHARS = 4, 300
 STAGE_WORDS: dict[State, str] = {"running": "Running", "ok": "Success", "failed": "Failed"}
 
 
@@ -52,12 +54,14 @@ class FoundPassage:
         return distance(self.passage.distance)
 
     @property
-    def preview(self) -> SafeString:
-        """The first line that is not blank, highlighted."""
-        lines = self.passage.text.splitlines()
-        first = next((line.strip() for line in lines if line.strip()), "")
+    def preview(self) -> list[SafeString]:
+        """The first lines that are not blank, highlighted, without their common indentation."""
         passage = self.passage
-        return highlight_lines(first[:300], path=passage.path, language=passage.language)[0]
+        lines = [line[:MAX_PREVIEW_CHARS] for line in passage.text.splitlines() if line.strip()]
+        text = dedent("\n".join(lines[:MAX_PREVIEW_LINES]))
+        if not text:
+            return []
+        return highlight_lines(text, path=passage.path, language=passage.language)
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,10 @@ class FoundFile:
         return distance(min(known)) if known else "—"
 
     @property
+    def has_text(self) -> bool:
+        return any(match.passage.text for match in self.matches)
+
+    @property
     def measured(self) -> bool:
         """True for search results, which have a distance; False for symbols."""
         return not self.first.kind
@@ -92,12 +100,14 @@ class ToolStep:
     """A tool part (`parts.py`). `index`: of the part in the turn."""
 
     index: int
+    call_id: str
     name: str
     state: State
     parameters: Mapping[str, Any]
     result: Any
     error: Mapping[str, str] | None
     seconds: float | None
+    full_error: Any = None
     citations: Citations = field(default_factory=Citations)
 
     kind = "tool"
@@ -113,6 +123,38 @@ class ToolStep:
         return str(next(filter(None, subjects), ""))
 
     @property
+    def scope(self) -> str:
+        """The repositories that the call names."""
+        repository = self.parameters.get("repository") or ""
+        names = repository if isinstance(repository, list) else [repository]
+        return ", ".join(str(name) for name in names)
+
+    @property
+    def degraded(self) -> str:
+        """What the result lacks because part of the index was not searched."""
+        result = self.result if isinstance(self.result, Mapping) else {}
+        return str(result.get("degraded") or "")
+
+    @property
+    def is_weak(self) -> bool:
+        """True if nothing passed the cutoff: these are the nearest matches."""
+        passages = passages_of(self.result)
+        return bool(passages) and all(passage.is_weak for passage in passages)
+
+    @property
+    def full_error_text(self) -> str:
+        """The whole error, with its stack or response on lines of their own."""
+        full = self.full_error or self.error
+        if not isinstance(full, Mapping):
+            return str(full or "")
+        head = ": ".join(str(full[key]) for key in ("code", "message") if full.get(key))
+        rest = {key: value for key, value in full.items() if key not in ("code", "message")}
+        texts = [
+            value if isinstance(value, str) else pretty({key: value}) for key, value in rest.items()
+        ]
+        return "\n\n".join([head, *texts] if head else texts)
+
+    @property
     def parameters_json(self) -> str:
         return pretty(self.parameters)
 
@@ -120,6 +162,11 @@ class ToolStep:
     def result_json(self) -> str:
         """The result as JSON; "" if the page renders it as files or repositories."""
         return "" if self.files or self.repositories is not None else pretty(self.result)
+
+    @property
+    def locked_model(self) -> str:
+        """The model of the index, in the result of ListIngestedRepositories."""
+        return str(self.result.get("lockedModelId") or "") if self.repositories is not None else ""
 
     @property
     def repositories(self) -> list[Any] | None:
@@ -160,11 +207,13 @@ def step_of(index: int, part: Part, citations: Citations, *, running: bool) -> S
         return Thought(index, part["text"], part.get("seconds"), thinking)
     return ToolStep(
         index=index,
+        call_id=part["callId"],
         name=part["name"],
         state=STATES[part["stage"]],
         parameters=part["parameters"],
         result=part["result"],
         error=part["error"],
+        full_error=part.get("errorFull"),
         seconds=part.get("seconds"),
         citations=citations,
     )

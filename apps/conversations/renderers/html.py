@@ -85,7 +85,7 @@ def _article(
     context = {
         "turn": view,
         "sections": sections,
-        "citations": renderer.citations.used,
+        "sources": renderer.citations.sources(),
         "usage": usage_line(view.usage),
         "timing": timing_line(view.timing),
         **extra,

@@ -172,6 +172,5 @@ def tool_result(result: ToolResult) -> Frame:
         "result": result.payload,
     }
     if not result.ok:
-        error = {"code": result.error_code, "message": result.error_message}
-        event |= {"errorTrimmed": error, "errorFull": error}
+        event |= {"errorTrimmed": result.error, "errorFull": result.full_error}
     return event

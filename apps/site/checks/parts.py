@@ -9,6 +9,7 @@ from django.db import DatabaseError, connection
 from apps.agents.providers.base import Provider
 from apps.core import disk, start_errors
 from apps.core.config import config
+from apps.core.database import ping
 from apps.core.errors import CodeinfoError
 from apps.index import queries
 from apps.index.vectors.chroma import BROKEN
@@ -51,8 +52,7 @@ def store_name() -> str:
 def _database() -> Finding:
     name = database_name()
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        ping()
     except (DatabaseError, OSError) as error:
         if reason := start_errors.sentence(error):
             return Finding("database", "Database", "bad", "Away", f"{reason} Chat works meanwhile.")

@@ -8,6 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.core import principal
+from apps.index import paths
 from apps.index.models import Root
 from apps.ingest import freshness
 
@@ -34,6 +35,10 @@ def staff() -> bool:
 def changed(root: Root) -> str:
     """What of a repository has changed on disk since its ingest; "" if nothing is known to have."""
     return str(freshness.known([root]).get(root.id, ""))
+
+
+# Of a folder: its path as the user's machine names it.
+register.filter(paths.host_path)
 
 
 @register.filter

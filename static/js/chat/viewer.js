@@ -19,7 +19,7 @@ let closing = false; // on the way back through them
 let loading = new AbortController();
 
 const isOpen = () => !viewer.hidden;
-const sources = (turn) => [...(turn?.querySelectorAll(".source-row") ?? [])];
+const sources = (turn) => [...(turn?.querySelectorAll(".source-row[data-cite]") ?? [])];
 const turns = () => [...document.querySelectorAll("#turns > .turn")];
 const conversation = () => new URL(location).searchParams.get("c");
 

@@ -1,6 +1,8 @@
 """The tools of /mcp, each on a real repository: what they answer is what their schemas say."""
 
 import asyncio
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,27 @@ async def test_a_result_is_as_its_schema_says(name: str) -> None:
         if isinstance(rows, list) and isinstance(rows[0], dict):
             described = set(schema["properties"][key]["items"]["properties"])
             assert all(set(row) <= described for row in rows)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.usefixtures("lighthouse")
+async def test_every_output_is_cut_at_a_row_to_the_limit(
+    name: str, configure: Callable[..., None]
+) -> None:
+    async def output() -> dict[str, Any]:
+        params = {"name": name, "arguments": CALLS[name]}
+        answer = (await ask("tools/call", params)).result
+        assert json.loads(answer["content"][0]["text"]) == answer["structuredContent"]
+        return answer["structuredContent"]
+
+    whole = await output()
+    size = len(json.dumps(whole, ensure_ascii=False))
+    configure(tool_max_chars=size - 10)
+    cut = await output()
+    rows = next(key for key in ("results", "repos", "symbols") if key in whole)
+    assert cut["truncated"] is True
+    assert len(json.dumps(cut, ensure_ascii=False)) <= size - 10
+    assert cut[rows] == whole[rows][: len(cut[rows])] or name == "FileOutline"
 
 
 @pytest.mark.parametrize("name", ["FindDefinitions", "FindReferences"])

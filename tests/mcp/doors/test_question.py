@@ -153,6 +153,33 @@ async def test_the_caller_chooses_the_model_of_some_providers(
     assert {turn.provider async for turn in Turn.objects.all()} == {provider}
 
 
+@pytest.mark.parametrize(("requested", "answered"), [(None, "qwen-coder"), ("m-2", "m-2")])
+async def test_lm_studio_answers_with_the_configured_model_unless_the_caller_names_one(
+    scripted: Scripted,
+    caller: Caller,
+    configure: Callable[..., None],
+    requested: str | None,
+    answered: str,
+) -> None:
+    configure(mcp_provider="lmstudio", mcp_lmstudio_model="qwen-coder")
+    scripted(id="lmstudio")
+    named = {"model": requested} if requested else {}
+    answer = await caller.call(CODEBASE_QUESTION, question="Where?", **named)
+    assert answer["modelId"] == answered
+
+
+async def test_codex_is_told_that_a_program_asks(
+    scripted: Scripted, caller: Caller, configure: Callable[..., None]
+) -> None:
+    configure(mcp_provider="codex")
+    provider = scripted(id="codex")
+    await caller.call(CODEBASE_QUESTION, question="Where?")
+    prompt = provider.requests[0].messages[0].text
+    assert "web page" not in prompt
+    for rule in ("another program", "ask nothing back", "one complete answer", "citation"):
+        assert rule in prompt
+
+
 async def test_a_stopped_answer_returns_its_text_and_status(
     scripted: Scripted, caller: Caller
 ) -> None:

@@ -49,6 +49,9 @@ class CodexProvider:
     label = "OpenAI Codex"
     system_prompt = CODEX_PROMPT
 
+    async def origin(self) -> str:
+        return ""
+
     async def availability(self) -> Availability:
         try:
             account = await self.account()

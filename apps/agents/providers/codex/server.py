@@ -8,7 +8,6 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -22,7 +21,7 @@ from pydantic import BaseModel
 from apps.agents.providers.codex import home as homes
 from apps.agents.providers.codex.failures import not_started
 from apps.agents.providers.codex.process import SUBPROCESS
-from apps.core.config import ALIASES, Config, config
+from apps.core.config import config, variable_names
 
 log = logging.getLogger("codeinfo.agents")
 
@@ -47,7 +46,7 @@ CHAT_OVERRIDES = {
 }
 COMMON_OVERRIDES = {"check_for_update_on_startup": "false", "analytics.enabled": "false"}
 # Variables that Codex must not inherit: our settings contain secrets.
-OWN_VARIABLES = (*(setting.metadata["env"] for setting in fields(Config)), *ALIASES.values())
+OWN_VARIABLES = variable_names()
 TOKEN_VARIABLE = "CODEINFO_MCP_TOKEN"
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from apps.agents.events import (
@@ -146,7 +147,10 @@ class TurnTranslator:
     def _finished(self, item: JSON) -> ToolFinished:
         call = self.open[item["id"]]
         if item.get("status") in ("failed", "declined"):
-            return self._closed(call, *_reason(item), _seconds(item))
+            closed = self._closed(call, *_reason(item), _seconds(item))
+            response = {key: item[key] for key in ("error", "result") if item.get(key)}
+            details = {"response": response} if response else None
+            return replace(closed, result=replace(closed.result, error_details=details))
         del self.open[call.id]
         return ToolFinished(ToolResult(call, _payload(item), seconds=_seconds(item)))
 

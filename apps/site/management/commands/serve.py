@@ -83,6 +83,8 @@ class Command(BaseCommand):
         self.stdout.write(f"  data folder  {settings.data_dir}")
         if password:
             self.stdout.write(f"  admin        user admin, password {password} (shown once)")
+        if problem := get_store().file.problem:
+            self.stdout.write(f"  LOOK         the log is kept in memory only: {problem}")
         if unknown:
             one = len(unknown) == 1
             count = f"{len(unknown)} folder{' that is' if one else 's that are'}"

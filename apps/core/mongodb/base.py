@@ -1,0 +1,109 @@
+"""MongoDB's backend for Django, which reports a server that is away as Django's OperationalError.
+
+django-mongodb-backend turns pymongo's errors of some operations into DatabaseError, and lets those
+of the others through. Its cursor is a stub that asks the server nothing; `ping` does.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import re2
+from django.db import OperationalError
+from django_mongodb_backend import base
+from pymongo.collection import Collection
+from pymongo.database import Database
+from pymongo.errors import ConfigurationError, ConnectionFailure, OperationFailure, PyMongoError
+
+AUTHENTICATION_FAILED = 18
+# What pymongo tells of itself after the reason.
+DRIVER_STATE = re2.compile(r" \(configured timeouts:[^)]*\)|, Timeout: (?s:.*)")
+
+
+@contextmanager
+def outages() -> Iterator[None]:
+    """Raise OperationalError where the server is away or refuses the login."""
+    try:
+        yield
+    except PyMongoError as error:
+        if not is_outage(error):
+            raise
+        raise OperationalError(DRIVER_STATE.sub("", str(error))) from error
+
+
+def is_outage(error: PyMongoError) -> bool:
+    if isinstance(error, OperationFailure):
+        return error.code == AUTHENTICATION_FAILED
+    # The second: the name of a mongodb+srv:// address cannot be resolved.
+    return isinstance(error, ConnectionFailure | ConfigurationError)
+
+
+def guarded(method: Callable[..., Any]) -> Any:
+    @wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with outages():
+            return method(*args, **kwargs)
+
+    return call
+
+
+class Documents:
+    """The documents of a cursor, which asks the server for more of them."""
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    def __iter__(self) -> "Documents":
+        return self
+
+    def __next__(self) -> Any:
+        with outages():
+            return self._cursor.next()
+
+    next = __next__
+
+
+class GuardedCollection(Collection[Any]):
+    insert_many = guarded(Collection.insert_many)
+    update_many = guarded(Collection.update_many)
+    delete_many = guarded(Collection.delete_many)
+    create_indexes = guarded(Collection.create_indexes)
+    index_information = guarded(Collection.index_information)
+    drop_index = guarded(Collection.drop_index)
+    drop = guarded(Collection.drop)
+    rename = guarded(Collection.rename)
+
+    def aggregate(self, *args: Any, **kwargs: Any) -> Any:
+        with outages():
+            return Documents(super().aggregate(*args, **kwargs))
+
+
+class GuardedDatabase(Database[Any]):
+    command = guarded(Database.command)
+    create_collection = guarded(Database.create_collection)
+    drop_collection = guarded(Database.drop_collection)
+
+    def list_collections(self, *args: Any, **kwargs: Any) -> Any:
+        with outages():
+            return Documents(super().list_collections(*args, **kwargs))
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    def connect(self) -> None:
+        with outages():
+            super().connect()
+
+    def init_connection_state(self) -> None:
+        self.database = GuardedDatabase(self.connection, self.settings_dict["NAME"])
+        super(base.DatabaseWrapper, self).init_connection_state()
+
+    def get_collection(self, name: str, **kwargs: Any) -> Any:
+        collection = GuardedCollection(self.database, name, **kwargs)
+        return base.OperationDebugWrapper(self, collection) if self.queries_logged else collection
+
+    def ping(self) -> None:
+        """Ask the server whether it is there. Raises OperationalError."""
+        with outages():
+            self.ensure_connection()
+            self.database.client.admin.command("ping")

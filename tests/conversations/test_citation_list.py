@@ -1,0 +1,162 @@
+"""The list of citations below an answer, and the details of its tool calls."""
+
+from typing import Any
+
+import pytest
+from django.test import AsyncClient
+
+from tests.conversations.test_page import answered, page, visible
+
+pytestmark = [pytest.mark.usefixtures("nothing_left_running"), pytest.mark.door]
+
+
+def match(path: str, line: int, **fields: Any) -> dict[str, Any]:
+    return {
+        "repo": "httpx",
+        "relPath": path,
+        "hostPath": f"/home/ada/httpx/{path}",
+        "chunk": f"def at_{line}():\n    return {line}",
+        "startLine": line,
+        "endLine": line + 1,
+        "score": 0.5,
+        "modelId": "static-code-256-v2",
+    } | fields
+
+
+def call(name: str, result: Any, **parameters: Any) -> dict[str, Any]:
+    called = {"type": "tool", "callId": "1", "name": name, "parameters": parameters}
+    return {**called, "stage": "success", "result": result, "error": None, "seconds": 0.01}
+
+
+def search(*results: dict[str, Any], **parameters: Any) -> dict[str, Any]:
+    return call("VectorSearch", {"results": list(results)}, query="timeouts", **parameters)
+
+
+async def test_the_list_has_every_match_once_and_cited_ones_first(
+    async_client: AsyncClient,
+) -> None:
+    await answered(
+        search(match("a.py", 1), match("b.py", 7)),
+        search(match("b.py", 7, score=0.9), match("c.py", 3)),
+        {"type": "text", "text": "See `httpx/c.py:3-4`."},
+    )
+    html = await page(async_client)
+    rows = html.split('class="source" ')[1:]
+    assert "Citations (3)" in visible(html)
+    assert ["c.py" in rows[0], "a.py" in rows[1], "b.py" in rows[2]] == [True] * 3
+    assert ["data-cite" in row for row in rows] == [True, False, False]
+
+
+async def test_an_answer_without_references_has_a_list(async_client: AsyncClient) -> None:
+    await answered(search(match("a.py", 1)), {"type": "text", "text": "It is set there."})
+    text = visible(await page(async_client))
+    assert "Citations (1)" in text
+    assert "httpx/a.py (/home/ada/httpx/a.py) def at_1(): return 1" in text
+
+
+async def test_a_file_shows_where_it_is_and_which_model_found_it(
+    async_client: AsyncClient,
+) -> None:
+    warned = match("a.py", 1, hostPathWarning="The host path is not known.", score=None)
+    await answered(search(warned, repository=["httpx", "anyio"]))
+    text = visible(await page(async_client))
+    assert "in httpx, anyio" in text
+    assert "Host path /home/ada/httpx/a.py" in text
+    assert "Warning The host path is not known." in text
+    assert "Repository httpx Model static-code-256-v2" in text
+    assert "1–2 def at_1 (): return 1 —" in text
+
+
+async def test_a_match_without_text_is_a_row(async_client: AsyncClient) -> None:
+    bare = match("a.py", 1)
+    del bare["chunk"]
+    await answered(search(bare))
+    text = visible(await page(async_client))
+    assert "VectorSearch Success 1 match" in text
+    assert "1–2 — Distance: 0.500" in text
+
+
+async def test_each_repository_has_its_details(async_client: AsyncClient) -> None:
+    repo = {
+        "id": "httpx",
+        "hostPath": "/home/ada/httpx",
+        "containerPath": "/data/httpx",
+        "hostPathWarning": "Not mapped.",
+        "lastIngestAt": "2026-11-01T10:00:00.000Z",
+        "modelId": "static-code-256-v2",
+        "counts": {"files": 3, "chunks": 1200, "embedded": 1200},
+        "lastError": "Disk full",
+    }
+    listed = {"repos": [repo, repo | {"id": "anyio"}], "lockedModelId": "static-code-256-v2"}
+    await answered(call("ListIngestedRepositories", listed))
+    html = await page(async_client)
+    text = visible(html)
+    assert text.count("Embedding model locked to static-code-256-v2") == 1
+    assert html.count('<details class="tfile"') == 2
+    for shown in ("Container path /data/httpx", "Warning Not mapped.", "1,200 chunks"):
+        assert shown in text
+    assert "Last error Disk full" in text
+
+
+async def test_a_result_by_words_alone_is_marked(async_client: AsyncClient) -> None:
+    found = {"results": [match("a.py", 1)], "degraded": "words only"}
+    await answered(call("VectorSearch", found, query="x"))
+    text = visible(await page(async_client))
+    assert "VectorSearch Success 1 match Words only" in text
+    assert "Part of the index was not searched: words only." in text
+
+
+async def test_a_result_that_fits_nothing_is_marked(async_client: AsyncClient) -> None:
+    await answered(search(match("a.py", 1, weak=True)))
+    assert "VectorSearch Success 1 match Nothing fits" in visible(await page(async_client))
+
+
+async def test_the_full_error_of_a_posted_turn_is_stored_and_shown(
+    async_client: AsyncClient,
+) -> None:
+    await answered({"type": "text", "text": "before"})
+    failed = {
+        "callId": "9",
+        "name": "VectorSearch",
+        "stage": "error",
+        "parameters": {"query": "x"},
+        "errorTrimmed": {"code": "MODEL_UNAVAILABLE", "message": "It is away."},
+        "errorFull": {
+            "code": "MODEL_UNAVAILABLE",
+            "message": "It is away.",
+            "stack": "Error: away\n    at embed (lmstudio.ts:7)",
+            "response": {"status": 503},
+        },
+    }
+    succeeded = {
+        "callId": "10",
+        "name": "VectorSearch",
+        "stage": "success",
+        "parameters": {"query": "y"},
+        "result": {
+            "results": [{"repo": "httpx", "relPath": "a.py", "score": 0.25}],
+            "degraded": "words only",
+        },
+    }
+    response = await async_client.post(
+        "/conversations/c1/turns",
+        {
+            "role": "assistant",
+            "content": "x",
+            "model": "m-1",
+            "provider": "openai",
+            "status": "ok",
+            "toolCalls": {"calls": [failed, succeeded]},
+        },
+        content_type="application/json",
+    )
+    assert response.status_code == 201
+    turns = (await async_client.get("/conversations/c1/turns")).json()["items"]
+    stored = next(turn for turn in turns if turn["toolCalls"])["toolCalls"]["calls"]
+    assert stored[0]["errorFull"] == failed["errorFull"]
+    assert stored[1]["result"] == succeeded["result"]
+    text = visible(await page(async_client))
+    assert "MODEL_UNAVAILABLE: It is away. Error: away at embed (lmstudio.ts:7)" in text
+    assert "&quot;status&quot;: 503" in text
+    assert "— — Distance: 0.250" in text
+    assert "Words only" in text
