@@ -4,6 +4,7 @@ variables."""
 import os
 import re
 import secrets
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -152,8 +153,13 @@ def mongodb(url: str) -> dict[str, object]:
     """Return Django's settings for a mongodb:// URL.
 
     pymongo waits 30 s for a server that is away, and without end for one that does not answer.
-    Options of the URL come first.
+    Options of the URL come first. Raises ImproperlyConfigured.
     """
+    if find_spec("django_mongodb_backend") is None:
+        raise ImproperlyConfigured(
+            "DATABASE_URL names MongoDB, whose driver is not installed: "
+            ".venv/bin/pip install -r requirements-mongodb.txt"
+        )
     parts = urlsplit(url)
     known = parts.query.lower()
     waits = {"serverSelectionTimeoutMS": 2_000, "socketTimeoutMS": 30_000}

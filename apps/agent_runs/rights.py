@@ -30,7 +30,7 @@ def _facts(agent: Agent) -> Iterator[Fact]:
     yield Fact("Reads", _repositories(agent))
     yield Fact("With", _tools(agent))
     # Other providers only have the tools of the index, which only read.
-    rights = agent.rights if agent.provider == "codex" else None
+    rights = agent.rights if agent.may_be_codex else None
     if rights is None or not rights.any:
         yield Fact("Changes", "nothing: it cannot write, run programs or reach the network")
     else:
@@ -38,7 +38,7 @@ def _facts(agent: Agent) -> Iterator[Fact]:
         yield Fact("Writes", write, rights.write)
         yield Fact("Runs", "programs in the working folder" if rights.run else "none", rights.run)
         yield Fact("Network", "yes" if rights.network else "no", rights.network)
-    if agent.provider == "codex" and agent.servers:
+    if agent.may_be_codex and agent.servers:
         yield Fact("MCP servers", ", ".join(agent.servers), True)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from channels.db import database_sync_to_async
 
 from apps.agent_runs import definitions
-from apps.agent_runs.definitions import Agent, home_of
+from apps.agent_runs.definitions import AUTO, CODEX, Agent, home_of, with_home
 from apps.agent_runs.folders import working_folder
 from apps.agents.prompts import agent_prompt
 from apps.agents.providers import registry
@@ -28,20 +28,23 @@ class AgentRequest:
     conversation_id: None: a new conversation.
     working_folder: absolute path here or on the host; None: the agent's default.
     source: stored with the conversation and its turns.
+    provider, model: who answers; "": as the agent's definition says.
     """
 
     agent: str
     conversation_id: str | None = None
     working_folder: str | None = None
     source: str = Source.REST
+    provider: str = ""
+    model: str = ""
 
 
 async def instruction(request: AgentRequest, text: str) -> StartTurn:
     """The request of the run that answers an instruction (contract.md §7).
 
-    Raises NotFound AGENT_NOT_FOUND, InvalidInput (AGENT_INVALID, WORKING_FOLDER_INVALID,
-    WORKING_FOLDER_NOT_FOUND, AGENT_MISMATCH), Conflict CONVERSATION_ARCHIVED, Unavailable
-    PROVIDER_UNAVAILABLE, AGENTS_UNAVAILABLE.
+    Raises NotFound AGENT_NOT_FOUND, InvalidInput (AGENT_INVALID, UNSUPPORTED_PROVIDER,
+    WORKING_FOLDER_INVALID, WORKING_FOLDER_NOT_FOUND, AGENT_MISMATCH), Conflict
+    CONVERSATION_ARCHIVED, Unavailable PROVIDER_UNAVAILABLE, AGENTS_UNAVAILABLE.
     """
     agent = await _agent(request.agent)
     return await _turn(request, agent, text)
@@ -78,7 +81,8 @@ async def _turn(request: AgentRequest, agent: Agent, text: str) -> StartTurn:
     folder = await asyncio.to_thread(working_folder, request.working_folder)
     conversation_id = request.conversation_id or str(uuid.uuid4())
     conversation = await _open_conversation(conversation_id, agent)
-    model = await _model(agent, conversation.model if conversation else "")
+    agent = await _with_provider(agent, request.provider, conversation)
+    model = request.model or await _model(agent, conversation.model if conversation else "")
     return StartTurn(
         conversation_id=conversation_id,
         message=text,
@@ -93,9 +97,24 @@ async def _turn(request: AgentRequest, agent: Agent, text: str) -> StartTurn:
             home=home_of(agent),
             folder=folder,
             # Codex reads the model from its configuration.
-            config={**agent.config, "model": model} if agent.provider == "codex" else {},
+            config={**agent.config, "model": model} if agent.provider == CODEX else {},
         ),
     )
+
+
+async def _with_provider(agent: Agent, requested: str, conversation: Conversation | None) -> Agent:
+    """The agent with the provider that answers: the requested one, else the definition's.
+
+    For AUTO that of the conversation, else the first available. The definition's model applies to
+    its own provider only. Raises InvalidInput UNSUPPORTED_PROVIDER.
+    """
+    provider = requested or agent.provider
+    if provider == AUTO:
+        provider = conversation.provider if conversation else await registry.preselected()
+    if provider == agent.provider:
+        return agent
+    provider = registry.get_provider(provider).id
+    return await asyncio.to_thread(with_home, replace(agent, provider=provider, model=""))
 
 
 @database_sync_to_async

@@ -15,6 +15,7 @@ api_urlpatterns: list[URLPattern] = [
 page_urlpatterns: list[URLPattern] = [
     path("ui/agents/send", views.send),
     path("ui/agents/execute", views.execute),
+    path("ui/agents/picker", views.picker_fragment),
 ]
 
 urlpatterns = [*for_users(page_urlpatterns), *for_users(api_urlpatterns)]

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
@@ -15,13 +16,14 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_POST, require_safe
 
 from apps.agent_runs import api, commands, definitions, starting
-from apps.agent_runs.definitions import Agent
+from apps.agent_runs.definitions import AUTO, Agent
 from apps.agent_runs.rights import facts
 from apps.agent_runs.starting import AgentRequest
 from apps.agents.providers import registry
-from apps.conversations import runner, sidebar, transcript
+from apps.conversations import queries, runner, sidebar, transcript
 from apps.conversations.answers.markdown import AnswerRenderer
 from apps.conversations.models import ID_PATTERN, Conversation
+from apps.conversations.picker import Picker, picker
 from apps.conversations.sidebar import SidebarQuery
 from apps.conversations.stream import RunLog
 from apps.conversations.views import PAGE_KEYS
@@ -30,6 +32,7 @@ from apps.core.config import config
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError, InvalidInput, Unavailable
 from apps.core.rate_limits import address_of, check_rate
+from apps.core.surrogates import storable
 
 ELSEWHERE = (
     "This conversation already has a run in progress in another tab/window. "
@@ -69,7 +72,7 @@ def _page(request: HttpRequest) -> HttpResponse:
         "untitled": "" if agent else "Agents",
         "page_address": f"/agents?{urlencode({'a': agent.name})}" if agent else "/agents",
         **shown,
-        **_about(agent),
+        **_about(agent, conversation),
         **sidebar.context(SidebarQuery(current=shown["conversation_id"], agent=owner_name)),
     }
     # The conversations of a removed agent can still be read.
@@ -77,6 +80,9 @@ def _page(request: HttpRequest) -> HttpResponse:
     return render(request, "conversations/agents/page.html", context, status=status)
 
 
+PICKER = "/ui/agents/picker"
+MAX_MODEL = 255
+FIRST_AVAILABLE = "First available provider"
 # Agent name for the sidebar of a page without an agent; no conversation has it.
 NOBODY = "__nobody__"
 
@@ -95,16 +101,53 @@ def _chosen(agents: tuple[Agent, ...], name: str) -> Agent | None:
     return next(usable, agents[0] if agents else None)
 
 
-def _about(agent: Agent | None) -> dict[str, Any]:
+def _about(agent: Agent | None, conversation: Conversation | None) -> dict[str, Any]:
     if agent is None:
         return {}
     provider = registry.providers().get(agent.provider)
     return {
         "description": _markdown(agent.description),
-        "provider": provider.label if provider else agent.provider,
+        "provider": provider.label if provider else FIRST_AVAILABLE,
         "facts": facts(agent),
-        "works_in_folder": agent.provider == "codex",
+        "works_in_folder": agent.may_be_codex,
+        "picker": async_to_sync(_picker)(agent, conversation),
+        "picker_url": PICKER,
     }
+
+
+async def _picker(
+    agent: Agent,
+    conversation: Conversation | None,
+    provider: str = "",
+    model: str = "",
+    *,
+    wait: bool = False,
+) -> Picker:
+    """Who may answer. The provider of a conversation is fixed; the definition's is chosen first."""
+    fixed = conversation is not None
+    own = "" if agent.provider == AUTO else agent.provider
+    chosen = conversation.provider if conversation else provider or own
+    model = model or (conversation.model if conversation else "")
+    if chosen == agent.provider:
+        model = model or agent.model
+    found = await picker(chosen, model, fixed=fixed, wait=wait)
+    return _for_agents(found, model)
+
+
+def _for_agents(found: Picker, model: str) -> Picker:
+    """Without the Codex flags, which agents have in their own configuration."""
+    return replace(found.with_model(model), flags=[])
+
+
+@require_safe
+def picker_fragment(request: HttpRequest) -> HttpResponse:
+    """`GET /ui/agents/picker?a=&c=&provider=`: the picker after a change of the provider."""
+    form = request.GET
+    agent = definitions.agent_named(form.get("a", ""))
+    conversation = queries.visible().filter(pk=form.get("c", "")).first()
+    found = async_to_sync(_picker)(agent, conversation, form.get("provider", ""), wait=True)
+    context = {"picker": found, "picker_url": PICKER, "conversation_id": form.get("c", "")}
+    return render(request, "conversations/_picker.html", context)
 
 
 def _markdown(text: str) -> SafeString:
@@ -124,7 +167,7 @@ async def send(request: HttpRequest) -> HttpResponse:
         log = await runner.start(await starting.instruction(_agent_request(form), text))
     except CodeinfoError as error:
         return _problem(error)
-    return _sent(form, log, {"turn": log.turn_id})
+    return await _sent(form, log, {"turn": log.turn_id})
 
 
 @require_POST
@@ -140,7 +183,7 @@ async def execute(request: HttpRequest) -> HttpResponse:
     except CodeinfoError as error:
         return _problem(error)
     # Text in the composer is not part of the command and stays.
-    return _sent(form, execution.log, {"turn": execution.log.turn_id, "keepsDraft": True})
+    return await _sent(form, execution.log, {"turn": execution.log.turn_id, "keepsDraft": True})
 
 
 def _agent_request(form: QueryDict) -> AgentRequest:
@@ -148,12 +191,28 @@ def _agent_request(form: QueryDict) -> AgentRequest:
     conversation_id = form.get("c", "")
     if not re.match(ID_PATTERN, conversation_id):
         raise InvalidInput("The conversation's id cannot be used.")
-    return AgentRequest(form.get("a", ""), conversation_id, form.get("working_folder") or None)
+    model = form.get("model", "")
+    if len(model) > MAX_MODEL:
+        raise InvalidInput(f"model must be at most {MAX_MODEL} characters")
+    return AgentRequest(
+        form.get("a", ""),
+        conversation_id,
+        form.get("working_folder") or None,
+        provider=form.get("provider", ""),
+        model=storable(model),
+    )
 
 
-def _sent(form: QueryDict, log: RunLog, detail: Mapping[str, Any]) -> HttpResponse:
+async def _sent(form: QueryDict, log: RunLog, detail: Mapping[str, Any]) -> HttpResponse:
+    # The provider of an existing conversation is fixed.
+    fixed = await picker(log.provider, log.model, fixed=True, wait=False)
+    context = {
+        "picker": _for_agents(fixed, log.model),
+        "picker_url": PICKER,
+        "conversation_id": log.conversation_id,
+    }
     return HttpResponse(
-        render_to_string("conversations/agents/_sent.html"),
+        render_to_string("conversations/agents/_sent.html", context),
         headers={
             "HX-Push-Url": transcript.address(log.conversation_id, form.get("a", "")),
             "HX-Trigger": json.dumps({"chat:sent": detail}),

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apps.agents.providers import registry
@@ -52,6 +52,12 @@ class Picker:
     fixed: bool
     loading: bool = False
     flags: list[codex_flags.FlagField] = field(default_factory=list)
+
+    def with_model(self, model: str) -> "Picker":
+        """Choose a model that the provider need not list."""
+        if not model or self.loading or model in [one.key for one in self.models]:
+            return self
+        return replace(self, models=[Model(model, model), *self.models], model=model)
 
     @property
     def flags_summary(self) -> str:

@@ -36,13 +36,17 @@ class Subscription:
         self._keys[key] = None
         self._ready.set()
 
+    async def next_batch(self) -> list[str]:
+        """Wait for a change. Return all keys that changed. Nothing is lost if it is cancelled."""
+        await self._ready.wait()
+        keys, self._keys = list(self._keys), {}
+        self._ready.clear()
+        return keys
+
     async def batches(self) -> AsyncGenerator[list[str], None]:
         """Yield all keys that changed, together, for a subscriber that reads them together."""
         while True:
-            await self._ready.wait()
-            keys, self._keys = list(self._keys), {}
-            self._ready.clear()
-            yield keys
+            yield await self.next_batch()
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for keys in self.batches():

@@ -182,7 +182,7 @@ def _hints() -> Annotations:
         usable = [agent for agent in definitions.all_agents() if not agent.problem]
     except Unavailable:
         usable = []
-    codex = [agent for agent in usable if agent.provider == "codex"]
+    codex = [agent for agent in usable if agent.may_be_codex]
     return Annotations(
         read_only=False,
         destructive=any(agent.rights.write or agent.rights.run for agent in codex),

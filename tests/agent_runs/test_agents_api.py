@@ -11,9 +11,11 @@ from django.test import AsyncClient
 
 from apps.agent_runs import commands
 from apps.agents.prompts import AGENT_RULES
+from apps.agents.providers.base import Availability
 from apps.conversations import runner, services
 from apps.conversations.models import CommandRun, Conversation, Turn
 from apps.conversations.stream import live_runs
+from apps.core.config import BASE_DIR
 from tests.stand_ins.openai_scripts import Script, call, end, say
 from tests.stand_ins.openai_server import OpenAIStandIn
 from tests.support.agents import command_text, make_agent
@@ -282,6 +284,24 @@ async def test_an_archived_conversation_is_gone(
     await asyncio.to_thread(services.archive, "c1")
     answer = await post(route, **body)
     assert (answer.status_code, answer.json()) == (410, {"error": "archived"})
+
+
+@pytest.mark.door
+@pytest.mark.parametrize(("there", "answers_by"), [(True, "openai"), (False, "builtin")])
+async def test_a_shipped_agent_uses_a_connected_model_when_there_is_one(
+    scripted: Scripted,
+    configure: Callable[..., None],
+    post: Any,
+    there: bool,
+    answers_by: str,
+) -> None:
+    configure(agents_home=BASE_DIR / "agents")
+    scripted().offered = Availability(available=there)
+    for agent in ("code_tour", "risk_finder"):
+        answer = await post("run", agent, conversationId=None, instruction="Where?")
+        assert answer.status_code == 202, answer.content
+    found = {(row.agent_name, row.provider) async for row in Conversation.objects.all()}
+    assert found == {("code_tour", answers_by), ("risk_finder", answers_by)}
 
 
 @pytest.mark.parametrize(("route", "body"), ROUTES)

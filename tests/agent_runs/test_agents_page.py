@@ -17,6 +17,9 @@ from tests.support.agents import command_text, make_agent
 from tests.support.chat import PATIENCE, conversation, reached
 from tests.support.scripted import Gate, ScriptedProvider
 
+# The page asks every provider whether it is there.
+pytestmark = pytest.mark.door
+
 Scripted = Callable[..., ScriptedProvider]
 HTML = {"accept": "text/html"}
 REVIEWER = (
@@ -167,6 +170,45 @@ async def test_an_instruction_starts_a_run_and_sets_the_url(
     assert "keepsDraft" not in answer["HX-Trigger"]
     assert "#problem" in answer.content.decode()
     assert (await Conversation.objects.aget()).agent_name == "reviewer"
+
+
+async def test_the_page_offers_providers_and_models_with_the_agents_own_chosen(
+    reviewer: Path, home: Path, scripted: Scripted, page: Any, async_client: AsyncClient
+) -> None:
+    scripted()
+    shown = await page("?a=reviewer")
+    assert '<option value="openai" selected>' in shown and '<option value="builtin">' in shown
+    assert '<option value="m-1" selected>' in shown
+    # A model that the server does not list.
+    make_agent(home, "other", '[codeinfo]\nprovider = "openai"\nmodel = "own"\n')
+    assert '<option value="own" selected>' in await page("?a=other")
+    query = "/ui/agents/picker?a=reviewer&c=c1&provider=builtin"
+    changed = (await async_client.get(query)).content.decode()
+    assert '<option value="builtin" selected>' in changed
+    assert '<option value="search" selected>' in changed
+
+
+async def test_the_chosen_provider_and_model_answer_and_the_provider_stays(
+    reviewer: Path, scripted: Scripted, post: Any, page: Any
+) -> None:
+    scripted()
+    sent = await post("send", message="Look.", provider="builtin", model="search")
+    assert sent.status_code == 200
+    assert "The provider stays fixed within a conversation" in sent.content.decode()
+    row = await Conversation.objects.aget()
+    assert (row.provider, row.model, row.agent_name) == ("builtin", "search", "reviewer")
+    shown = await page("?a=reviewer&c=c1")
+    assert '<option value="builtin" selected>' in shown
+
+
+@pytest.mark.parametrize("form", [{"provider": "hal"}, {"provider": "openai", "model": "m" * 256}])
+async def test_an_impossible_choice_is_refused(
+    reviewer: Path, scripted: Scripted, post: Any, form: dict[str, str]
+) -> None:
+    scripted()
+    refused = await post("send", message="Look.", **form)
+    assert refused.status_code == 400
+    assert not await Conversation.objects.aexists()
 
 
 async def test_a_command_starts_and_keeps_the_draft(

@@ -157,6 +157,20 @@ def test_rights_of_a_read_only_provider_are_a_warning(home: Path) -> None:
     assert "have no effect" in agent.warnings[0]
 
 
+def test_an_agent_of_another_provider_is_read_only_with_codex(home: Path) -> None:
+    """The page lets its reader choose Codex for it."""
+    file = 'sandbox_mode = "danger-full-access"\n[mcp_servers.other]\nurl = "http://x"\n'
+    agent = read(home, f'{file}[codeinfo]\nprovider = "builtin"\nwrite = true\nrun = true\n')
+    assert agent.config["sandbox_mode"] == "read-only"
+    assert agent.config["features.shell_tool"] is False
+    assert agent.servers == ()
+
+
+def test_a_model_needs_a_provider(home: Path) -> None:
+    agent = read(home, '[codeinfo]\nprovider = "auto"\nmodel = "m-1"\n')
+    assert "model needs a provider" in agent.problem
+
+
 WRONG = {
     "provider": '"hal"',
     "model": '""',
@@ -318,7 +332,7 @@ def test_the_example_agents_are_valid(configure: Callable[..., None]) -> None:
     found = {agent.name: agent for agent in all_agents()}
     assert {"code_tour", "risk_finder"} <= set(found)
     for agent in found.values():
-        assert (agent.problem, agent.warnings, agent.provider) == ("", (), "builtin")
+        assert (agent.problem, agent.warnings, agent.provider) == ("", (), "auto")
         assert agent.description
         assert agent.system_prompt
         assert len(agent.commands) == 2

@@ -95,6 +95,22 @@ def test_a_command_is_stopped_in_its_first_step_and_another_runs_to_its_end(
     assert turns.locator("[data-question]").all_inner_texts() == [STEPS[0], *STEPS]
 
 
+def test_another_provider_is_chosen_and_stays(open_page: OpenPage, keeper: str) -> None:
+    page = open_page(f"/agents?a={keeper}")
+    provider, model = page.get_by_label("Provider"), page.get_by_label("Model")
+    expect(provider).to_have_value("openai")
+    expect(model).to_have_value("keeper")
+    provider.select_option("builtin")
+    expect(model).to_have_value("search")
+    page.locator("#message").fill("Which ships are there?")
+    page.locator("#message").press("Enter")
+    expect(chip(page, 0)).to_have_text("Complete")
+    expect(provider).to_be_disabled()
+    page.reload()
+    expect(provider).to_have_value("builtin")
+    expect(provider).to_be_disabled()
+
+
 def test_an_instruction_is_answered_and_not_listed_in_the_chat(
     open_page: OpenPage, keeper: str, model: OpenAIStandIn
 ) -> None:

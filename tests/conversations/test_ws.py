@@ -275,6 +275,17 @@ class TestCancel:
         gate.open.set()
         await ended(log)
 
+    async def test_of_no_live_run_is_reported_to_all_subscribers(self) -> None:
+        await conversation()
+        async with connected() as other, connected() as sender:
+            await other.subscribe("conversation", conversationId="c1")
+            await sender.subscribe("conversation", conversationId="c1")
+            await sender.say("cancel_inflight", conversationId="c1", inflightId="i-2")
+            for socket in (other, sender):
+                frames = await socket.hear_until("turn_final")
+                assert frames[-1]["error"]["code"] == "INFLIGHT_NOT_FOUND"
+                assert frames[-1]["inflightId"] == "i-2"
+
 
 class TestSidebar:
     async def test_tells_what_changed_and_what_is_gone(self, scripted: Scripted) -> None:

@@ -159,6 +159,7 @@ ROUTES = [
     post("agents/<str:agent>/commands/run", USER, "agents/none/commands/run", commandName="x"),
     post("agents/<str:agent>/run", USER, "agents/none/run", instruction="x"),
     form("ui/agents/send", USER, a="none", c="new", message="x"),
+    get("ui/agents/picker", USER, "ui/agents/picker?a=code_tour"),
     form("ui/agents/execute", USER, a="none", c="new", command="x"),
     # MCP
     post("mcp", USER),

@@ -95,6 +95,7 @@ def test_blank_files_alone_change_nothing(client: Client, folder: Path, store: A
     run = run_ingest(folder, "blank")
     wire = status(client, run)
     assert (wire["state"], wire["message"]) == ("skipped", "No changes detected")
+    assert wire["percent"] == 100.0
     assert {file.path for file in queries.skipped_by(run)} == {"a.py", "b.py"}
     assert not Root.objects.exists()
     assert not IndexLock.objects.exists()

@@ -6,6 +6,7 @@ Prints what it says of it at its doors, as JSON.
 import asyncio
 import json
 import os
+import time
 from typing import Any
 
 import django
@@ -19,10 +20,12 @@ os.environ["DATABASE_URL"] = f"{server.url}?serverSelectionTimeoutMS=100"
 django.setup()
 setup_test_environment()
 
+from django.db import OperationalError  # noqa: E402
 from django.test import AsyncClient  # noqa: E402
 
 from apps.agents.providers import registry  # noqa: E402
 from apps.conversations import memory, runner  # noqa: E402
+from apps.conversations.models import Conversation  # noqa: E402
 from apps.conversations.stream import live_runs  # noqa: E402
 from apps.site import health  # noqa: E402
 from apps.site.checks import parts  # noqa: E402
@@ -36,6 +39,7 @@ async def main() -> None:
     found["there"] = await look(client)
     server.__exit__(None, None, None)
     found["away"] = await look(client)
+    found["queries"] = await asyncio.to_thread(seconds_of_queries)
     found["chat"] = await chat(client)
     print(json.dumps(found, default=str))
 
@@ -51,6 +55,18 @@ async def look(client: Any) -> dict[str, Any]:
         "away": await asyncio.to_thread(memory.database_away),
         "conversations": [conversations.status_code, conversations.json()],
     }
+
+
+def seconds_of_queries() -> float:
+    """How long 50 queries take that cannot be answered."""
+    started = time.monotonic()
+    for _ in range(50):
+        try:
+            Conversation.objects.first()
+        except OperationalError:
+            continue
+        raise AssertionError("it answers")
+    return time.monotonic() - started
 
 
 async def chat(client: Any) -> dict[str, Any]:

@@ -73,8 +73,28 @@ def test_a_server_that_is_stopped_is_away(away_report: dict[str, Any]) -> None:
     assert (status, body["code"]) == (503, "DATABASE_UNAVAILABLE")
 
 
+def test_of_many_queries_only_some_wait_for_a_server_that_is_away(
+    away_report: dict[str, Any],
+) -> None:
+    waits = 50 * 0.1  # serverSelectionTimeoutMS
+    assert away_report["queries"] < waits / 2
+
+
 def test_chat_goes_on_in_memory_while_it_is_away(away_report: dict[str, Any]) -> None:
     assert away_report["chat"] == {"started": 202, "answer": ["ok", "ok"], "page": [200, True]}
+
+
+def test_a_missing_driver_is_named_with_its_remedy(tmp_path: Path) -> None:
+    without = "import sys; sys.modules['django_mongodb_backend'] = None; import codeinfo.settings"
+    done = subprocess.run(
+        [sys.executable, "-c", without],
+        cwd=HOME,
+        env={"CODEINFO_DATA_DIR": str(tmp_path), "DATABASE_URL": "mongodb://127.0.0.1:9/other"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "pip install -r requirements-mongodb.txt" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.door

@@ -133,7 +133,8 @@ def use(caller: Caller, repos: Path) -> None:
     while (state := caller.get(f"/ingest/status/{run}").json()["state"]) != "completed":
         assert state in ("queued", "scanning", "embedding"), state
     found = caller.post("/tools/vector-search", {"query": f"{DOTENV} {PEM} {NAME}"})
-    assert found.json()["results"] and "canary" not in found.text
+    results = found.json()["results"]
+    assert results and "canary" not in json.dumps(results)
     chat_body = {
         "provider": "openai",
         "model": "whole",

@@ -9,7 +9,17 @@ Nothing is written there. An invalid folder or command is listed with its proble
 """
 
 from apps.agent_runs.definitions.folders import agent_named, all_agents
-from apps.agent_runs.definitions.homes import home_of
-from apps.agent_runs.definitions.types import Agent, Command, Rights
+from apps.agent_runs.definitions.homes import home_of, with_home
+from apps.agent_runs.definitions.types import AUTO, CODEX, Agent, Command, Rights
 
-__all__ = ["Agent", "Command", "Rights", "agent_named", "all_agents", "home_of"]
+__all__ = [
+    "AUTO",
+    "CODEX",
+    "Agent",
+    "Command",
+    "Rights",
+    "agent_named",
+    "all_agents",
+    "home_of",
+    "with_home",
+]

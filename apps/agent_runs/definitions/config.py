@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from apps.agent_runs.definitions.types import Rights
+from apps.agent_runs.definitions.types import AUTO, CODEX, Rights
 from apps.core.config import PROVIDERS
 from apps.core.errors import InvalidInput
 from apps.core.types import JSON
@@ -24,8 +24,8 @@ def _text(name: str, value: Any) -> str:
 
 
 def _provider(name: str, value: Any) -> str:
-    if value not in PROVIDERS:
-        raise InvalidInput(f"{name} must be one of: {', '.join(PROVIDERS)}")
+    if value not in (*PROVIDERS, AUTO):
+        raise InvalidInput(f"{name} must be one of: {', '.join((*PROVIDERS, AUTO))}")
     return str(value)
 
 
@@ -83,12 +83,17 @@ def parse(text: str) -> JSON:
         raise InvalidInput(f"[{OURS}] has no key {unknown[0]!r}; it has: {', '.join(KEYS)}")
     fields = {key: KEYS[key](f"[{OURS}] {key}", value) for key, value in ours.items()}
     rights = Rights(**{key: fields.pop(key) for key in RIGHTS if key in fields})
-    provider = fields.setdefault("provider", "codex")
+    provider = fields.setdefault("provider", CODEX)
     # Without `model` in [codeinfo], Codex's own key applies.
-    if "model" not in fields and provider == "codex" and "model" in document:
+    if "model" not in fields and provider == CODEX and "model" in document:
         fields["model"] = _text("model", document["model"])
-    config, warnings = bounded(document, rights) if provider == "codex" else (document, [])
-    if provider != "codex" and rights.any:
+    if provider == AUTO and fields.pop("model", ""):
+        raise InvalidInput(f"[{OURS}] model needs a provider other than {AUTO}")
+    codex = provider in (CODEX, AUTO)
+    # Codex may be chosen for every agent on the page: where the file names another provider it can
+    # only read.
+    config, warnings = bounded(document, rights) if codex else bounded({}, Rights())
+    if not codex and rights.any:
         warnings.append(f"write, run and network have no effect: {provider} can only read.")
     return fields | {"rights": rights, "config": config, "warnings": tuple(warnings)}
 

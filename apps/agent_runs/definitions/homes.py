@@ -3,14 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
-from apps.agent_runs.definitions.types import Agent
+from apps.agent_runs.definitions.types import CODEX, Agent
 from apps.agents.providers.codex.home import prepare
 from apps.core.config import config
 
 
 def home_of(agent: Agent) -> Path | None:
     """The folder of this agent's Codex threads and login; None for other providers."""
-    if agent.provider != "codex":
+    if agent.provider != CODEX:
         return None
     return config().data_dir.absolute() / "codex" / "agents" / agent.name
 

@@ -6,6 +6,10 @@ from typing import Any
 
 from apps.core.errors import InvalidInput, NotFound
 
+CODEX = "codex"
+# The provider of an agent that takes the first available one.
+AUTO = "auto"
+
 
 @dataclass(frozen=True)
 class Rights:
@@ -51,6 +55,7 @@ class Agent:
     """An agent definition.
 
     name: the name of its folder.
+    provider: AUTO: the first available one answers.
     model: "": the provider's first.
     tools: names of the tools it may call; None: all.
     repositories: ids of the repositories it may search; empty: all.
@@ -62,7 +67,7 @@ class Agent:
     """
 
     name: str
-    provider: str = "codex"
+    provider: str = CODEX
     model: str = ""
     tools: tuple[str, ...] | None = None
     repositories: tuple[str, ...] = ()
@@ -73,6 +78,11 @@ class Agent:
     commands: tuple[Command, ...] = ()
     warnings: tuple[str, ...] = ()
     problem: str = ""
+
+    @property
+    def may_be_codex(self) -> bool:
+        """Whether Codex may answer for it, with its rights and its Codex configuration."""
+        return self.provider in (CODEX, AUTO)
 
     @property
     def servers(self) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from apps.conversations.renderers import html
 from apps.conversations.stream import RunLog, Snapshot, live_runs
 from apps.conversations.types import Outcome
 from apps.core.errors import CodeinfoError
-from apps.core.hub import hub
+from apps.core.hub import Subscription, hub
 from apps.core.principal import current
 
 logger = logging.getLogger("codeinfo.conversations")
@@ -82,14 +82,19 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
     # The conversation
 
     async def _follow_runs(self) -> None:
-        with live_runs.follow(self.conversation_id) as begun:
+        topic = f"conversation:{self.conversation_id}"
+        with live_runs.follow(self.conversation_id) as begun, hub.subscribe(topic) as changes:
             # Followed before the live run is read, so that no run is missed.
             live = live_runs.visible(self.conversation_id)
             await self._catch_up(live, begun)
             if live is not None:
                 await self._follow(live)
             while True:
-                await self._follow(await begun.get())
+                log = await _next_run(begun, changes)
+                if log is not None:
+                    await self._follow(log)
+                else:
+                    await self._catch_up(live_runs.visible(self.conversation_id), begun)
 
     async def _catch_up(self, live: RunLog | None, begun: "asyncio.Queue[RunLog]") -> None:
         """Send every turn that is missing or outdated on the page, except the live one."""
@@ -167,6 +172,19 @@ class ChatPageConsumer(AsyncWebsocketConsumer):
 
     async def send(self, text_data: str = "", **more: Any) -> None:
         await super().send(text_data=text_data, **more)
+
+
+async def _next_run(begun: "asyncio.Queue[RunLog]", changes: Subscription) -> RunLog | None:
+    """Return the next run of this process; None if a notice comes first, for example about a run of
+    another process."""
+    run, notice = asyncio.create_task(begun.get()), asyncio.create_task(changes.next_batch())
+    try:
+        await asyncio.wait((run, notice), return_when=asyncio.FIRST_COMPLETED)
+        return run.result() if run.done() else None
+    finally:
+        for task in (run, notice):
+            task.cancel()
+        await asyncio.wait((run, notice))
 
 
 def view_of(log: RunLog, now: Snapshot) -> Exchange:

@@ -92,12 +92,23 @@ class JsonConsumer(AsyncWebsocketConsumer):
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except (DatabaseError, CodeinfoError) as error:
+        except* (DatabaseError, CodeinfoError) as errors:
             # The client reconnects and subscribes again.
-            logger.warning("websocket subscription failed: %s", error)
+            logger.warning("websocket subscription failed: %s", errors.exceptions[0])
             await self.close(code=SERVER_FAILED, reason="try again")
 
     async def follow_conversation(self, conversation_id: str) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow_runs(conversation_id))
+            group.create_task(self._follow_cancels(conversation_id))
+
+    async def _follow_cancels(self, conversation_id: str) -> None:
+        """Report every request to cancel a run that is not there, whoever sent it."""
+        with hub.subscribe(_cancels_of(conversation_id)) as changes:
+            async for inflight_id in changes:
+                await self.send_frame(not_inflight(conversation_id, inflight_id))
+
+    async def _follow_runs(self, conversation_id: str) -> None:
         with live_runs.follow(conversation_id) as runs:
             log = live_runs.visible(conversation_id)
             if log is not None:
@@ -212,8 +223,28 @@ async def unsubscribe_ingest(socket: JsonConsumer, message: Message) -> None:
 async def cancel_inflight(socket: JsonConsumer, message: Message) -> None:
     conversation_id = text(message, "conversationId")
     inflight_id = text(message, "inflightId")
-    if not await runner.cancel(conversation_id, inflight_id):
-        await socket.send_frame(not_inflight(conversation_id, inflight_id))
+    if await runner.cancel(conversation_id, inflight_id):
+        return
+    if await _is_visible(conversation_id):
+        hub.notify(_cancels_of(conversation_id), inflight_id)
+        if f"conversation:{conversation_id}" in socket.tasks:
+            return  # it is told as a subscriber
+    await socket.send_frame(not_inflight(conversation_id, inflight_id))
+
+
+def _cancels_of(conversation_id: str) -> str:
+    """The topic of requests to cancel a run that is not there. Keys are in-flight ids."""
+    return f"cancel:{conversation_id}"
+
+
+@database_sync_to_async
+def _is_visible(conversation_id: str) -> bool:
+    """Whether the current user may see a conversation: others' pages get no frames of theirs."""
+    try:
+        queries.get(conversation_id)
+    except (NotFound, DatabaseError):
+        return False
+    return True
 
 
 HANDLERS: dict[str, Callable[[JsonConsumer, Message], Awaitable[None]]] = {

@@ -1,4 +1,7 @@
-"""Template filters of the chat page: local times, durations, groups of days."""
+"""Template filters of the chat page: times, durations, groups of days.
+
+static/js/clock.js shows the times and groups in the reader's zone.
+"""
 
 from datetime import datetime
 
@@ -21,7 +24,7 @@ def at_time(moment: datetime) -> SafeString:
     here = local(moment)
     today = local(timezone.now()).date()
     shown = f"{here:%H:%M}" if here.date() == today else f"{here.day} {here:%b} {here:%H:%M}"
-    return _time(here, shown)
+    return _time(here, shown, "minute")
 
 
 @register.filter
@@ -30,15 +33,17 @@ def when(moment: datetime) -> SafeString:
     here = local(moment)
     days = (local(timezone.now()).date() - here.date()).days
     if days <= 1:
-        return _time(here, f"{here:%H:%M}")
-    return _time(here, f"{here:%a}" if days < 7 else f"{here.day} {here:%b}")
+        return _time(here, f"{here:%H:%M}", "list")
+    shown = f"{here:%a}" if days < 7 else f"{here.day} {here:%b}"
+    return _time(here, shown, "list")
 
 
-def _time(here: datetime, shown: str) -> SafeString:
+def _time(here: datetime, shown: str, form: str) -> SafeString:
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
+        '<time datetime="{}" title="{}" data-clock="{}">{}</time>',
         here.isoformat(timespec="seconds"),
         f"{here:%Y-%m-%d %H:%M}",
+        form,
         shown,
     )
 

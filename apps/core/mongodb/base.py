@@ -4,6 +4,7 @@ django-mongodb-backend turns pymongo's errors of some operations into DatabaseEr
 of the others through. Its cursor is a stub that asks the server nothing; `ping` does.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -14,22 +15,53 @@ from django.db import OperationalError
 from django_mongodb_backend import base
 from pymongo.collection import Collection
 from pymongo.database import Database
-from pymongo.errors import ConfigurationError, ConnectionFailure, OperationFailure, PyMongoError
+from pymongo.errors import (
+    ConfigurationError,
+    ConnectionFailure,
+    NetworkTimeout,
+    OperationFailure,
+    PyMongoError,
+    ServerSelectionTimeoutError,
+)
 
 AUTHENTICATION_FAILED = 18
 # What pymongo tells of itself after the reason.
 DRIVER_STATE = re2.compile(r" \(configured timeouts:[^)]*\)|, Timeout: (?s:.*)")
 
 
+# After a query has waited for the server in vain, others do not wait for this time: a page makes
+# many.
+PAUSE_SECONDS = 1.0
+
+
+class _Outage:
+    reason = ""
+    until = 0.0
+
+    def note(self, error: PyMongoError, reason: str) -> None:
+        if isinstance(error, ServerSelectionTimeoutError | NetworkTimeout):
+            self.reason, self.until = reason, time.monotonic() + PAUSE_SECONDS
+
+    def check(self) -> None:
+        if time.monotonic() < self.until:
+            raise OperationalError(self.reason)
+
+
+_outage = _Outage()
+
+
 @contextmanager
 def outages() -> Iterator[None]:
     """Raise OperationalError where the server is away or refuses the login."""
+    _outage.check()
     try:
         yield
     except PyMongoError as error:
         if not is_outage(error):
             raise
-        raise OperationalError(DRIVER_STATE.sub("", str(error))) from error
+        reason = DRIVER_STATE.sub("", str(error))
+        _outage.note(error, reason)
+        raise OperationalError(reason) from error
 
 
 def is_outage(error: PyMongoError) -> bool:

@@ -106,7 +106,7 @@ class Progress:
 
 
 def status_of(run: IngestRun) -> RunStatus:
-    """Return the status of a run. `percent` has one decimal."""
+    """Return the status of a run. `percent` has one decimal; 100 if nothing has changed."""
     return RunStatus(
         run_id=str(run.id),
         state=cast(RunState, run.state),
@@ -123,6 +123,8 @@ def status_of(run: IngestRun) -> RunStatus:
 
 
 def _percent(run: IngestRun) -> float | None:
+    if run.state == "skipped":
+        return 100.0
     if run.file_index is None or not run.file_total:
         return None
     return round(100 * run.file_index / run.file_total, 1)
