@@ -224,7 +224,7 @@ class Config:
     ingest_include: tuple[str, ...] = setting("INGEST_INCLUDE", words, (), "Extensions and whole names to ingest; replaces the built-in list")
     ingest_exclude: tuple[str, ...] = setting("INGEST_EXCLUDE", words, (), "Names, folders and *suffix patterns to leave out; added to the built-in list")
     ingest_max_file_bytes: int = setting("INGEST_MAX_FILE_BYTES", integer(1, 1 << 30), 1_000_000, "Larger files are skipped")
-    ingest_flush_every: int = setting("INGEST_FLUSH_EVERY", clamped(1, 500), 20, "Files per write to the store (1-500)")
+    ingest_flush_every: int = setting("INGEST_FLUSH_EVERY", clamped(1, 500), 20, "Least number of files in one write to the stores, which also has at least 1,000 chunks (1-500)")
     ingest_token_margin: float = setting("INGEST_TOKEN_MARGIN", fraction, 0.85, "Share of an embedder's token limit that a chunk may fill")
     ingest_fallback_tokens: int = setting("INGEST_FALLBACK_TOKENS", integer(16, 1_000_000), 2048, "Token limit taken for a server that does not tell its own")
     ingest_repair: str = setting("CODEINFO_INGEST_REPAIR", choice("auto", "ask"), "auto", "auto: a folder whose vectors are lost or broken is ingested again by itself; ask: when somebody asks for it on the Ingest page")

@@ -108,6 +108,8 @@ class IngestRun(models.Model):
     skipped = models.PositiveIntegerField(default=0)
     # Number of files that stay as an earlier run published them.
     unchanged = models.PositiveIntegerField(default=0)
+    # Numbers and first names of the files that git does not track (`ingest.types.LeftOut`).
+    left_out = models.JSONField(default=dict, blank=True, editable=False)
     current_file = models.TextField(blank=True, default="")
     file_index = models.PositiveIntegerField(null=True, blank=True)
     file_total = models.PositiveIntegerField(null=True, blank=True)

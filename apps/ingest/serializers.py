@@ -11,7 +11,7 @@ from apps.core.types import JSON
 from apps.embedding.types import EmbeddingModel
 from apps.index.models import Root
 from apps.ingest.folders import DirListing
-from apps.ingest.types import Counts, RunStatus
+from apps.ingest.types import Counts, LeftOut, RunStatus
 
 
 class UTF8StringField(serializers.CharField):
@@ -104,6 +104,7 @@ def status_wire(status: RunStatus) -> JSON:
         "fileTotal": status.file_total,
         "percent": status.percent,
         "etaMs": status.eta_ms,
+        "leftOut": left_out_wire(status.left_out),
     }
     return {
         "runId": status.run_id,
@@ -111,6 +112,13 @@ def status_wire(status: RunStatus) -> JSON:
         "counts": counts_wire(status.counts),
         **{name: value for name, value in optional.items() if value is not None},
     }
+
+
+def left_out_wire(left_out: LeftOut) -> JSON | None:
+    """Return the numbers of what git does not track; None if it tracks all."""
+    if not left_out.text:
+        return None
+    return {"untracked": left_out.untracked, "ignored": left_out.ignored}
 
 
 def counts_wire(counts: Counts) -> JSON:

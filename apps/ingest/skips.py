@@ -10,6 +10,7 @@ from django.db.models import Count, F, Q
 
 from apps.index import queries
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
+from apps.ingest.types import LeftOut
 
 PAGE_SIZE = 200
 # Spreadsheets execute a cell that starts with one of these (CSV injection, OWASP).
@@ -39,6 +40,18 @@ def of_run(run: IngestRun) -> SourceFileQuerySet:
     return queries.listed_by(run)
 
 
+def left_out_of(run: IngestRun) -> LeftOut:
+    """Return what git did not track when a run listed its folder."""
+    return LeftOut(**run.left_out)
+
+
+def left_out_of_root(root: Root) -> LeftOut:
+    """Return `left_out_of` the run that published last."""
+    last = root.last_run_id
+    run = IngestRun.objects.filter(id=last).first() if last else None
+    return left_out_of(run) if run else LeftOut()
+
+
 def kind(reason: str) -> str:
     """Return the group of a reason: "Too large: over 1 MB" → "Too large"."""
     return reason.partition(":")[0]
@@ -64,15 +77,20 @@ def filtered(files: SourceFileQuerySet, chosen: str) -> SourceFileQuerySet:
     return files.filter(Q(reason=chosen) | Q(reason__startswith=f"{chosen}:"))
 
 
-def csv_lines(files: SourceFileQuerySet) -> Iterator[str]:
-    """Yield the list as CSV lines (path, reason, bytes)."""
+def csv_lines(files: SourceFileQuerySet, left_out: LeftOut) -> Iterator[str]:
+    """Yield the list as CSV lines (path, reason, bytes), and the names of what git does not
+    track."""
     yield "path,reason,bytes\r\n"
     for file in files.iterator(chunk_size=1000):
-        line = StringIO()
-        csv.writer(line).writerow(
-            [_harmless(file.path), file.skip_reason or file.problem, file.size]
-        )
-        yield line.getvalue()
+        yield _csv_line(file.path, file.skip_reason or file.problem, file.size)
+    for path, reason in left_out.names:
+        yield _csv_line(path, reason, "")
+
+
+def _csv_line(path: str, reason: str, size: int | str) -> str:
+    line = StringIO()
+    csv.writer(line).writerow([_harmless(path), reason, size])
+    return line.getvalue()
 
 
 def _harmless(cell: str) -> str:

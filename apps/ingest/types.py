@@ -39,6 +39,42 @@ class Skipped:
     unreadable: bool = False  # it may exist, but cannot be read now
 
 
+# Beyond this number, files that git does not track are not counted.
+MAX_LEFT_OUT = 100_000
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The files of a git work tree that git does not track.
+
+    ignored: by a `.gitignore` file, or by INGEST_EXCLUDE; a folder counts as one
+    """
+
+    untracked: int = 0
+    ignored: int = 0
+    names: Sequence[tuple[str, str]] = ()  # (path, reason) of the first, sorted by path
+
+    @property
+    def unnamed(self) -> int:
+        """Number of those without a name in `names`."""
+        return self.untracked + self.ignored - len(self.names)
+
+    @property
+    def text(self) -> str:
+        """Return "3 untracked files, 1 ignored file or folder left out"; "" if there is none."""
+        parts = [
+            _counted(self.untracked, "untracked file"),
+            _counted(self.ignored, "ignored file or folder", "ignored files or folders"),
+        ]
+        shown = ", ".join(part for part in parts if part)
+        start = "At least " if self.untracked + self.ignored >= MAX_LEFT_OUT else ""
+        return f"{start}{shown} left out" if shown else ""
+
+
+def _counted(number: int, one: str, more: str = "") -> str:
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}" if number else ""
+
+
 @dataclass(frozen=True)
 class Discovery:
     """The files of a folder."""
@@ -46,6 +82,7 @@ class Discovery:
     files: Sequence[Candidate]  # sorted by path
     skipped: Sequence[Skipped]  # sorted by path
     nothing: str = ""  # why git tracks no file at all
+    left_out: LeftOut = LeftOut()
 
 
 @dataclass(frozen=True)
@@ -73,3 +110,4 @@ class RunStatus:
     file_total: int | None = None
     percent: float | None = None
     eta_ms: int | None = None
+    left_out: LeftOut = LeftOut()

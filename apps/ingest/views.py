@@ -25,6 +25,7 @@ from apps.ingest import folders, panels, services, skips
 from apps.ingest.discovery import eligibility
 from apps.ingest.forms import StartForm
 from apps.ingest.runs import orphans, submit
+from apps.ingest.types import LeftOut
 
 # The page configures htmx to swap a 422 like a 200.
 REFUSED = 422
@@ -206,6 +207,7 @@ def details(request: HttpRequest, root_id: str) -> HttpResponse:
         "locked_model": queries.locked_model(),
         "active": queries.active_run(),
         "problems": queries.live_files(root).with_problem().count(),
+        "left_out": skips.left_out_of_root(root),
         "unconfirmed": queries.unconfirmed_run(root),
         "include": sorted(config().ingest_include or _known_names()),
         "exclude": sorted(
@@ -225,30 +227,32 @@ def _known_names() -> set[str]:
 @require_GET
 def skipped(request: HttpRequest) -> HttpResponse:
     """The drawer with the skip list of `root` or `run`. From page 2 on, only the rows."""
-    query, name, files = _skip_source(request)
+    query, name, files, left_out = _skip_source(request)
     number = _page_number(request)
     found = skips.page(files, request.GET.get("reason", ""), number)
     part = "ingest/_skipped_rows.html" if number > 1 else "ingest/_skipped.html"
-    return render(request, part, {"list": found, "source": query, "name": name})
+    context = {"list": found, "source": query, "name": name, "left_out": left_out}
+    return render(request, part, context)
 
 
 @require_GET
 def skipped_csv(request: HttpRequest) -> StreamingHttpResponse:
-    _, name, files = _skip_source(request)
-    lines = skips.csv_lines(skips.filtered(files, request.GET.get("reason", "")))
+    _, name, files, left_out = _skip_source(request)
+    chosen = request.GET.get("reason", "")
+    lines = skips.csv_lines(skips.filtered(files, chosen), LeftOut() if chosen else left_out)
     response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     filename = f"skipped-{slugify(name) or 'files'}.csv"
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     return response
 
 
-def _skip_source(request: HttpRequest) -> tuple[str, str, SourceFileQuerySet]:
-    """Return query string, name and files of a skip list. Raises NotFound."""
+def _skip_source(request: HttpRequest) -> tuple[str, str, SourceFileQuerySet, LeftOut]:
+    """Return query string, name, files and left-out names of a skip list. Raises NotFound."""
     if "run" in request.GET:
         run = queries.find_run(request.GET["run"])
-        return f"run={run.id}", run.name, skips.of_run(run)
+        return f"run={run.id}", run.name, skips.of_run(run), skips.left_out_of(run)
     root = _root(request.GET.get("root", ""))
-    return f"root={root.id}", root.name, skips.of_root(root)
+    return f"root={root.id}", root.name, skips.of_root(root), skips.left_out_of_root(root)
 
 
 def _page_number(request: HttpRequest) -> int:

@@ -12,6 +12,7 @@ from apps.embedding.static import MODEL_ID
 from tests.browser.chromium import PHONE, Complaints, Line
 from tests.browser.conftest import OpenPage
 from tests.browser.product import Product
+from tests.support.git import git, init
 from tests.support.ingested import SAMPLE, write_files
 
 LONG_WAIT = 60_000
@@ -62,6 +63,21 @@ def start(page: Page, folder: Path, *, dry_run: bool = False) -> None:
 def module(number: int) -> tuple[str, str]:
     """A small source file: its path and content."""
     return f"pkg{number % 40}/module_{number}.py", f"def area(side):\n    return side * {number}\n"
+
+
+def test_the_files_that_git_leaves_out_are_named_on_request(
+    open_page: OpenPage, make_repo: MakeRepo
+) -> None:
+    folder = init(make_repo("harbour"))
+    git(folder, "add", "README.md")
+    page = open_page("/ingest")
+    start(page, folder)
+    expect(row(page, "harbour")).to_contain_text("Completed", timeout=LONG_WAIT)
+    page.get_by_role("link", name="untracked files left out").click()
+    drawer = page.get_by_role("dialog", name="Skipped files")
+    expect(drawer).to_contain_text("src/store.js")
+    expect(drawer).to_contain_text("Not tracked by git")
+    page.keyboard.press("Escape")
 
 
 def test_an_ingested_folder_is_listed_without_a_reload(

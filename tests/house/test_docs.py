@@ -5,6 +5,7 @@ from dataclasses import fields
 
 import pytest
 
+from apps.conversations.answers import diagrams
 from apps.core.config import Config
 from tests.house.sources import HOME, name_of, tracked
 
@@ -60,3 +61,14 @@ def test_no_file_names_a_registry_host() -> None:
         if REGISTRY_HOSTS.search(file.read_text(errors="replace")):
             found.append(name_of(file))
     assert found == []
+
+
+def test_every_diagram_can_be_drawn() -> None:
+    sources = [
+        (name_of(file), source)
+        for file in MARKDOWN
+        for source in re.findall(r"^```mermaid\n(.*?)^```", file.read_text(), re.M | re.S)
+    ]
+    assert sources
+    for name, source in sources:
+        assert isinstance(diagrams.draw(source), diagrams.Diagram), name

@@ -82,7 +82,9 @@ def test_a_folder_without_eligible_files_ends_in_error(
     write_files(folder, {"package-lock.json": "{}", "photo.png": b"\x89PNG\0\0"})
     run = run_ingest(folder, "empty")
     wire = status(client, run)
-    assert (wire["state"], wire["lastError"]) == ("error", f"No eligible files found in {folder}")
+    assert (wire["state"], wire["message"]) == ("error", f"No eligible files found in {folder}")
+    rules = "Generated (1 file), Not a known type (1 file)"
+    assert wire["lastError"] == f"No eligible files found in {folder}. Left out: {rules}"
     assert wire["counts"] == {"files": 0, "chunks": 0, "embedded": 0, "skipped": 0}
     assert not Root.objects.exists()
     assert not store.collections()

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from asgiref.testing import ApplicationCommunicator
 from django.core.asgi import get_asgi_application
+from django.db import OperationalError
 from django.test import Client
 
 from apps.core.errors import NotFound, Unavailable
@@ -222,6 +223,17 @@ def test_any_other_failure_is_chroma_unavailable(shelf: Shelf, client: Client, c
 def test_without_an_index_the_list_is_empty(client: Client) -> None:
     response = client.get("/tools/ingested-repos")
     assert (response.status_code, response.json()) == (200, {"repos": [], "lockedModelId": None})
+
+
+def test_without_the_database_the_list_is_unavailable(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked() -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr("apps.retrieval.api.list_repositories", locked)
+    response = client.get("/tools/ingested-repos")
+    assert (response.status_code, response.json()["error"]) == (503, "DATABASE_UNAVAILABLE")
 
 
 def test_repositories_are_listed_last_ingested_first(shelf: Shelf, client: Client) -> None:

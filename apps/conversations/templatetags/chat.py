@@ -14,7 +14,7 @@ register = template.Library()
 
 
 def local(moment: datetime) -> datetime:
-    """The time in the time zone of this machine."""
+    """The time in the time zone of the server."""
     return moment.astimezone()
 
 

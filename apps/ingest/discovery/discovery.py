@@ -29,10 +29,11 @@ from apps.index.root_directory import (
 from apps.index.types import Check, never_cancelled
 from apps.ingest.discovery.eligibility import SCAN_BYTES, Rules
 from apps.ingest.discovery.git_index import tracked_files, why_nothing
+from apps.ingest.discovery.left_out import count_left_out
 from apps.ingest.discovery.own_data import OwnData, refuse_own_data
 from apps.ingest.discovery.repository import find_repository
 from apps.ingest.discovery.walk import ListedFile, from_git, walk
-from apps.ingest.types import Candidate, Discovery, FileStat, Skipped
+from apps.ingest.types import Candidate, Discovery, FileStat, LeftOut, Skipped
 
 __all__ = ["discover", "read_file"]
 
@@ -65,15 +66,17 @@ def discover(
     with open_root(root) as directory:
         repository = None if plain else find_repository(root)
         rules = _rules(root, from_git=repository is not None)
+        left_out = LeftOut()
         if repository is None:
             listed = walk(directory, rules, check)
         else:
             tracked = tracked_files(repository, root, check)
+            left_out = count_left_out(directory, tracked, rules, check)
             if not tracked:
-                return Discovery((), (), why_nothing(repository))
+                return Discovery((), (), why_nothing(repository), left_out)
             listed = from_git(sorted(tracked), rules)
         classifier = _Classifier(directory, rules, known or {}, time.time_ns() - SETTLE_NS)
-        return _sorted(classifier.classify_all(listed, check))
+        return _sorted(classifier.classify_all(listed, check), left_out)
 
 
 def open_root(root: Path) -> RootDirectory:
@@ -101,7 +104,7 @@ def _rules(root: Path, *, from_git: bool) -> Rules:
     )
 
 
-def _sorted(classified: Iterable[Candidate | Skipped]) -> Discovery:
+def _sorted(classified: Iterable[Candidate | Skipped], left_out: LeftOut) -> Discovery:
     files: list[Candidate] = []
     skipped: list[Skipped] = []
     for item in classified:
@@ -111,7 +114,7 @@ def _sorted(classified: Iterable[Candidate | Skipped]) -> Discovery:
             skipped.append(item)
     files.sort(key=_PATH)
     skipped.sort(key=_PATH)
-    return Discovery(tuple(files), tuple(skipped))
+    return Discovery(tuple(files), tuple(skipped), left_out=left_out)
 
 
 @dataclass(frozen=True)

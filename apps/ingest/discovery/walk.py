@@ -1,6 +1,6 @@
 """Lists the files of a folder: from git, or by a walk that honours .gitignore files."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from apps.index.root_directory import (
@@ -52,9 +52,16 @@ def from_git(paths: list[str], rules: Rules) -> Iterator[ListedFile]:
 
 
 def walk(
-    directory: RootDirectory, rules: Rules, check: Check = never_cancelled
+    directory: RootDirectory,
+    rules: Rules,
+    check: Check = never_cancelled,
+    *,
+    closed: Container[str] = (),
 ) -> Iterator[ListedFile]:
-    """Yield all files below a root. Links are not followed. `check` is called for each folder."""
+    """Yield all files below a root. Links are not followed. `check` is called for each folder.
+
+    closed: folders that are not entered, and not yielded; each ends with a slash
+    """
     folders: list[tuple[str, Ignores | None]] = [("", None)]
     while folders:
         prefix, above = folders.pop()
@@ -77,7 +84,7 @@ def walk(
             file = _listed(entry, prefix, ignores, rules)
             if file.reason or not file.path.endswith("/"):
                 yield file
-            else:
+            elif file.path not in closed:
                 folders.append((file.path, ignores))
 
 

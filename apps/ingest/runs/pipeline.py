@@ -25,6 +25,7 @@ from apps.index.parsing import Chunker
 from apps.index.types import VectorRecord
 from apps.index.vectors.packing import unit_rows
 from apps.index.vectors.records import records
+from apps.ingest import skips
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.discovery.eligibility import EMPTY
 from apps.ingest.discovery.refusal import CODE as GIT_FAILED
@@ -57,6 +58,7 @@ def ingest(run: IngestRun, job: Job) -> Ending:
     with guard_root(Path(run.path)) as guard:
         discovery, delta = _compared(run, job)
         progress.add(files=len(delta.files), skipped=len(discovery.skipped))
+        progress.leave_out(discovery.left_out)
         _delete_old_skip_lists(run)
         if ending := _refuse(run, discovery, delta):
             return ending
@@ -125,10 +127,25 @@ def _nothing_found(run: IngestRun, discovery: Discovery, unreadable: Skipped | N
     if unreadable:
         reason = f"No files can be read in {run.path} ({unreadable.path}: {unreadable.reason})."
         return Ending.failed(reason, code=FILES_UNREADABLE)
-    reason = f"No eligible files found in {run.path}"
-    if not discovery.nothing:
-        return Ending.failed(reason, message=reason)
-    return Ending.failed(f"{reason}: {discovery.nothing}", message=reason, code=GIT_FAILED)
+    message = f"No eligible files found in {run.path}"
+    reason = f"{message}: {discovery.nothing}" if discovery.nothing else message
+    if rules := _counts_by_rule(discovery):
+        reason = f"{reason}. {rules}"
+    return Ending.failed(reason, message=message, code=GIT_FAILED if discovery.nothing else "")
+
+
+def _counts_by_rule(discovery: Discovery) -> str:
+    """Return how many files each rule left out; "" if there is no file at all. A folder that is
+    not entered counts as one."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for item in discovery.skipped:
+        counts[skips.kind(item.reason), "folder" if item.path.endswith("/") else "file"] += 1
+    rules = [
+        f"{reason} ({number:,} {noun}{'' if number == 1 else 's'})"
+        for (reason, noun), number in counts.most_common()
+    ]
+    skipped = f"Left out: {', '.join(rules)}" if rules else ""
+    return ". ".join(part for part in (skipped, discovery.left_out.text) if part)
 
 
 def _dry_run(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, cast
 
 from django.db import OperationalError
@@ -13,9 +14,10 @@ from apps.index import changes
 from apps.index.endings import NO_COUNTS
 from apps.index.models import IngestRun
 from apps.index.types import RunState
+from apps.ingest import skips
 from apps.ingest.runs import journal
 from apps.ingest.runs.job import Job
-from apps.ingest.types import Counts, RunStatus
+from apps.ingest.types import Counts, LeftOut, RunStatus
 
 WRITE_SECONDS = 0.25
 
@@ -51,6 +53,11 @@ class Progress:
         """Add to files, chunks, embedded or skipped. Saved with the next write."""
         for name, number in counts.items():
             self._counts[name] += number
+
+    def leave_out(self, left_out: LeftOut) -> None:
+        """Set what git does not track, and save it at once."""
+        self._row["left_out"] = asdict(left_out)
+        self._write()
 
     def start(self, total: int, unchanged: int = 0) -> None:
         """Start the clock of the estimate. `total`: files to ingest; `unchanged`: all others."""
@@ -119,6 +126,7 @@ def status_of(run: IngestRun) -> RunStatus:
         file_total=run.file_total,
         percent=_percent(run),
         eta_ms=run.eta_ms,
+        left_out=skips.left_out_of(run),
     )
 
 
