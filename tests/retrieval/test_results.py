@@ -60,8 +60,8 @@ def source_of(row: Match, among: list[Match]) -> int:
 
 
 def plain(row: Match) -> Match:
-    """The match as it was before its lines were counted."""
-    return replace(row, line_count=None)
+    """The match as it was before its lines were counted, and before it was marked as weak."""
+    return replace(row, line_count=None, is_weak=False)
 
 
 @given(rows(), LIMITS)
