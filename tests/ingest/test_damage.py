@@ -107,6 +107,22 @@ def test_a_database_from_which_nothing_can_be_deleted_is_found_by_a_run(
     assert verify(source=True) == []
 
 
+def test_a_record_that_cannot_be_read_is_found_by_who_reads_it_and_comes_back(
+    data: Path, folder: Path, worker: queue.Worker, configure: Config
+) -> None:
+    root = ingest(write_files(folder / "ships", damage.many_files(30)), "ships")
+    harm(damage.records_flipped, data, root)
+    work(worker)
+    assert damages() == {"ships": False}
+    (found,) = verify()
+    assert "does not hold what was written" in found.detail
+    configure(data_dir=data, retrieval_memory_mb=0, ingest_repair="auto")
+    work(queue.Worker())
+    assert damages() == {"ships": False}
+    assert len(set_asides(data)) == 1
+    assert verify(source=True) == []
+
+
 @pytest.mark.parametrize("how", HARMS)
 def test_what_is_lost_is_told_words_answer_and_a_run_brings_it_back(
     client: Client, data: Path, ships: Root, lighthouse: Root, worker: queue.Worker, how: Harm

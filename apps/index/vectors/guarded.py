@@ -13,8 +13,10 @@ import numpy as np
 
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
+from apps.index.types import StoredMatch
 from apps.index.vectors.chroma import BROKEN, CRASHED, failed, unavailable
-from apps.index.vectors.collections import Collections
+from apps.index.vectors.collections import Collections, Facts
+from apps.index.vectors.packing import match
 from apps.index.vectors.process import may_be_malformed, sqlite_code
 
 P = ParamSpec("P")
@@ -73,7 +75,7 @@ class Guarded:
         # `_invalidations` counts both.
         self._healthy: set[str] = set()
         self._invalidations = 0
-        # Collections that returned a vector that codeinfo cannot have written.
+        # Collections that returned a vector or a record that codeinfo cannot have written.
         self._corrupt: set[str] = set()
         self.close = client.close
 
@@ -102,11 +104,21 @@ class Guarded:
         return result
 
     def report_corrupt(self, name: str) -> Unavailable:
-        """Count a collection as broken: it returned a vector that was never written. Return the
-        error to raise."""
+        """Count a collection as broken: it returned a vector or a record that was never written.
+        Return the error to raise."""
         self._corrupt.add(name)
         self._fail()
         return unavailable(CORRUPT)
+
+    def decoded(
+        self, name: str, rows: Sequence[tuple[str, Facts, float | None]]
+    ) -> list[StoredMatch]:
+        """Return the records in rows of a collection (id, facts, distance). Raises Unavailable if a
+        row cannot have been written, and counts the collection as broken."""
+        try:
+            return [match(*row) for row in rows]
+        except ValueError as error:
+            raise self.report_corrupt(name) from error
 
     def paused(self) -> AbstractContextManager[Path | None]:
         """As `CollectionsClient.paused`."""
@@ -163,6 +175,7 @@ class Guarded:
         if name in self._healthy:
             return ""
         if name in self._corrupt:
+            self._client.diagnose([name], unavailable(CORRUPT))
             return CORRUPT
         failures, attempts = 0, 0
         while True:

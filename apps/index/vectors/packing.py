@@ -58,7 +58,13 @@ def packed(record: VectorRecord) -> dict[str, Any]:
 
 
 def match(vector_id: str, packed: Mapping[str, Any], distance: float | None) -> StoredMatch:
-    """Return the record that `packed` stored. A distance that is not finite becomes None."""
-    text, metadata = json.loads(packed["record"])
+    """Return the record that `packed` stored. A distance that is not finite becomes None. Raises
+    ValueError if `packed` cannot have been stored."""
+    try:
+        text, metadata = json.loads(packed["record"])
+    except (LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"not the metadata of a record: {error!r}") from error
+    if not (isinstance(text, str) and isinstance(metadata, dict)):
+        raise ValueError("not the text and the metadata of a record")
     finite = distance is not None and math.isfinite(distance)
     return StoredMatch(vector_id, text, metadata, distance if finite else None)

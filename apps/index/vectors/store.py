@@ -28,9 +28,9 @@ from apps.embedding.types import Vectors
 from apps.index.types import Check, Origin, StoredMatch, VectorRecord, never_cancelled
 from apps.index.vectors import aside, chroma
 from apps.index.vectors.chroma import failed
-from apps.index.vectors.collections import Collections, pages
+from apps.index.vectors.collections import Collections, Facts, pages
 from apps.index.vectors.guarded import CollectionsClient, Guarded, are_unit_length
-from apps.index.vectors.packing import description, match, origin_in, packed, unit_rows
+from apps.index.vectors.packing import description, origin_in, packed, unit_rows
 from apps.index.vectors.process import Embedded
 
 P = ParamSpec("P")
@@ -93,7 +93,7 @@ class VectorStore:
         if n < 1 or not good[0]:
             return []
         rows = self._each(Collections.query, {root_id: (units[0], n)})[root_id]
-        return [match(*row) for row in rows]
+        return self._client.decoded(self._name(root_id), rows)
 
     def nearest(self, root_id: UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
         """Return id and distance of the n nearest, nearest first, in a third of the time of
@@ -158,10 +158,14 @@ class VectorStore:
         fails; raises Unavailable if all fail."""
         calls = {root_id: (list(of_root),) for root_id, of_root in ids.items() if of_root}
         rows = self._each(Collections.get, calls)
-        return {
-            root_id: {i: match(i, packed, None) for i, packed in rows.get(root_id, [])}
-            for root_id in ids
-        }
+        records: dict[UUID, dict[str, StoredMatch]] = {}
+        for root_id in rows:
+            try:
+                records[root_id] = self._by_id(root_id, rows[root_id])
+            except Unavailable:
+                if len(rows) == 1:
+                    raise
+        return {root_id: records.get(root_id, {}) for root_id in ids}
 
     def examine(self, root_id: UUID) -> str:
         """Return why the collection of a root is broken; "" if it is not, or does not exist. Raises
@@ -200,7 +204,7 @@ class VectorStore:
         name, requested = self._name(root_id), list(ids)
         rows = self._client.call(Collections.get, name, requested)
         with_vector, vectors = self._client.call(Collections.vectors, name, requested)
-        return {each: match(each, packed, None) for each, packed in rows}, with_vector, vectors
+        return self._by_id(root_id, rows), with_vector, vectors
 
     def each_id(self, root_id: UUID) -> Iterator[str]:
         """Yield all ids, read page by page."""
@@ -285,10 +289,8 @@ class VectorStore:
 
     def folder_of(self, root_id: UUID) -> str:
         """Return the root's path as in its first record; "" if there are no records."""
-        name = self._name(root_id)
-        ids = self._client.call(Collections.ids, name, 1)
-        rows = self._client.call(Collections.get, name, ids) if ids else []
-        return next((match(*row, None).facts.root for row in rows), "")
+        ids = self._client.call(Collections.ids, self._name(root_id), 1)
+        return next((each.facts.root for each in self.get(root_id, ids).values()), "")
 
     def close(self) -> None:
         """Close Chroma's files or connections."""
@@ -296,6 +298,11 @@ class VectorStore:
 
     def _name(self, root_id: UUID) -> str:
         return f"{self._prefix}_{root_id.hex}"
+
+    def _by_id(self, root_id: UUID, rows: Sequence[tuple[str, Facts]]) -> dict[str, StoredMatch]:
+        """Return id → record, without a distance. Raises Unavailable if a row is malformed."""
+        records = self._client.decoded(self._name(root_id), [(*row, None) for row in rows])
+        return {record.id: record for record in records}
 
     def _delete(self, root_id: UUID, where: Mapping[str, Any], check: Check) -> int:
         name, deleted = self._name(root_id), 0
