@@ -54,7 +54,7 @@ LOGINS = ("/login", "/admin/login/")
 CHAT = re.compile(r"^/(chat|agents/[^/]+/(commands/)?run)$")
 CORS_HEADERS = (
     *("authorization", "content-type"),
-    *("mcp-protocol-version", "mcp-method", "mcp-name"),
+    *("mcp-protocol-version", "mcp-method", "mcp-name", "mcp-session-id"),
 )
 MAX_BODY = 1 << 20
 # Ten times the longest path of a page.
@@ -274,7 +274,7 @@ class AccessMiddleware:
             response["Access-Control-Allow-Origin"] = request.headers["Origin"]
             response["Access-Control-Allow-Headers"] = ", ".join(CORS_HEADERS)
             response["Access-Control-Allow-Methods"] = "GET, POST, OPTIONS"
-            response["Access-Control-Expose-Headers"] = "X-Inflight-Id"
+            response["Access-Control-Expose-Headers"] = "X-Inflight-Id, Mcp-Session-Id"
             patch_vary_headers(response, ["Origin"])
         return response
 

@@ -35,10 +35,11 @@ from apps.core.errors import CodeinfoError
 from apps.core.rate_limits import address_of, check_rate
 from apps.core.types import JSON
 from apps.logs.context import request_id
-from apps.mcp import failures, guard, sse, wire
+from apps.mcp import failures, guard, sessions, sse, wire
 from apps.mcp.calls import no_progress, prepare, tool_named
 from apps.mcp.methods import methods_of, pass_gate, progress_token, stateless_result
 from apps.mcp.protocol_version import ProtocolVersion, protocol_version_of
+from apps.mcp.sessions import CallCancelled
 from apps.mcp.types import McpEndpoint, Report
 from apps.mcp.wire import Message, RpcError
 
@@ -56,6 +57,8 @@ STATELESS_STATUS = {
     METHOD_NOT_FOUND: 404,
     503: 503,
 }
+# As in the Language Server Protocol; MCP defines no code for it.
+REQUEST_CANCELLED = -32800
 ALWAYS_BAD = (PARSE_ERROR, INVALID_REQUEST)
 STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
@@ -142,19 +145,21 @@ async def _read_request(exchange: Exchange, request: HttpRequest) -> Work | None
     protocol = exchange.protocol = protocol_version_of(message, request.headers)
     if message.is_notification:
         exchange.method = "notification"
+        sessions.notified(message, request.headers)
         return None
     if message.method != "tools/call" and message.method not in methods_of(protocol):
         raise RpcError(METHOD_NOT_FOUND, "Method not found")
     exchange.method = message.method
     _check_params(message, protocol)
-    call = message.method == "tools/call"
-    if call:
+    key = "" if protocol.modern else sessions.key_of(request.headers, message.id)
+    if message.method == "tools/call":
         work = await _tool_call(exchange, message, protocol, address_of(request))
     else:
         work = _lookup(exchange, message, protocol)
 
     async def finalised(report: Report) -> JSON:
-        return _finalise(exchange, protocol, await work(report))
+        async with sessions.cancellable(key):
+            return _finalise(exchange, protocol, await work(report))
 
     return finalised
 
@@ -211,10 +216,11 @@ def _stream(exchange: Exchange, work: Work, token: int | str) -> StreamingHttpRe
 async def _reply(exchange: Exchange, work: Work, report: Report) -> Reply:
     """Run the work of a parsed request and wrap its result."""
     reply = await _attempt(exchange, work(report))
-    if not isinstance(reply, Reply):
-        exchange.end("ok")
-        reply = Reply(wire.success(exchange.id, reply))
-    return reply
+    if isinstance(reply, Reply):
+        return reply
+    exchange.end("ok")
+    headers = {sessions.HEADER: sessions.new_id()} if exchange.method == "initialize" else {}
+    return Reply(wire.success(exchange.id, reply), headers=headers)
 
 
 def _finalise(exchange: Exchange, protocol: ProtocolVersion, result: JSON) -> JSON:
@@ -234,6 +240,9 @@ async def _attempt(exchange: Exchange, work: Awaitable[T]) -> T | Reply:
     except asyncio.CancelledError:
         exchange.end("cancelled")
         raise
+    except CallCancelled:
+        exchange.end("cancelled")
+        return Reply(RpcError(REQUEST_CANCELLED, "Request cancelled").as_wire(exchange.id))
     except RpcError as error:
         return _refusal(exchange, error)
     except Exception as error:

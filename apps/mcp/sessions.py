@@ -1,0 +1,97 @@
+"""Sessions of the handshake revisions: they name the calls that a client may cancel.
+
+A session is a signed random id, returned by `initialize`. Nothing is stored for it, so it outlasts
+a restart, and there is no number to bound. `notifications/cancelled` ends the calls of its session
+that have the given request id, in every process of the server. A client without an id, or with an
+expired one, is served, too, but can end its calls only by closing the connection.
+"""
+
+import asyncio
+import json
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from django.core.signing import BadSignature, TimestampSigner
+
+from apps.core.hub import hub
+from apps.core.principal import current
+from apps.core.tasks import create_task
+from apps.mcp.wire import Id, Message
+
+HEADER = "Mcp-Session-Id"
+CANCELLED = "mcp.cancelled"
+MAX_ID = 200
+MAX_AGE_SECONDS = 30 * 24 * 3600
+# A notification can overtake the call that it cancels.
+EARLY_SECONDS, MAX_EARLY = 5.0, 1_000
+
+
+class CallCancelled(Exception):
+    """The client has cancelled the call."""
+
+
+_signer = TimestampSigner(salt="apps.mcp.sessions")
+# Key of a call → time of its cancellation, oldest first.
+_early: OrderedDict[str, float] = OrderedDict()
+
+
+def new_id() -> str:
+    return _signer.sign(uuid.uuid4().hex)
+
+
+def key_of(headers: Mapping[str, str], request_id: Id | None) -> str:
+    """Return the key of a call; "" if the request has no session, or no id."""
+    session = headers.get(HEADER, "")
+    if request_id is None or not 0 < len(session) <= MAX_ID:
+        return ""
+    try:
+        session = _signer.unsign(session, max_age=MAX_AGE_SECONDS)
+    except BadSignature:
+        return ""
+    principal = current()
+    return json.dumps([principal.kind, str(principal.user_id), session, request_id])
+
+
+def notified(message: Message, headers: Mapping[str, str]) -> None:
+    """Handle a notification of a client: cancel the call that `notifications/cancelled` names."""
+    request_id = message.params.get("requestId")
+    if message.method != "notifications/cancelled" or not isinstance(request_id, int | str):
+        return
+    if key := key_of(headers, request_id):
+        _early[key] = time.monotonic()
+        if len(_early) > MAX_EARLY:
+            _early.popitem(last=False)
+        hub.notify(CANCELLED, key)
+
+
+@asynccontextmanager
+async def cancellable(key: str) -> AsyncIterator[None]:
+    """Cancel the block if the client cancels the call `key`, and raise CallCancelled."""
+    if not key:
+        yield
+        return
+    try:
+        async with asyncio.timeout(None) as scope:
+            watcher = create_task(_expire_when_cancelled(key, scope))
+            try:
+                yield
+            finally:
+                watcher.cancel()
+    except TimeoutError as error:
+        if not scope.expired():
+            raise
+        raise CallCancelled from error
+    finally:
+        _early.pop(key, None)
+
+
+async def _expire_when_cancelled(key: str, scope: asyncio.Timeout) -> None:
+    with hub.subscribe(CANCELLED) as notices:
+        if time.monotonic() - _early.get(key, -EARLY_SECONDS) >= EARLY_SECONDS:
+            async for cancelled in notices:
+                if cancelled == key:
+                    break
+        scope.reschedule(asyncio.get_running_loop().time())
