@@ -468,11 +468,7 @@ def test_a_vector_that_nobody_wrote_is_found_where_all_are_read(
     ids = [record(number).id for number in range(count)]
     assert store.vectors(root, ids) is not None
     reset_store()
-    path = damage.index_folder(chroma_folder(), root) / "data_level0.bin"
-    with path.open("r+b") as file:
-        # An element: 4 bytes and 32 links of 4, the vector, and a label of 8.
-        file.seek(100 * (132 + 16 * 4 + 8) + 132)
-        file.write(bytes([0x7E]) * 64)
+    damage.vector_flipped(chroma_folder(), root, 16)
 
     store = get_store()
     with pytest.raises(Unavailable, match="does not hold what was written"):

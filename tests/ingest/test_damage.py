@@ -107,15 +107,21 @@ def test_a_database_from_which_nothing_can_be_deleted_is_found_by_a_run(
     assert verify(source=True) == []
 
 
-def test_a_record_that_cannot_be_read_is_found_by_who_reads_it_and_comes_back(
-    data: Path, folder: Path, worker: queue.Worker, configure: Config
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (damage.records_flipped, "does not hold what was written"),
+        (damage.vector_flipped, "chunks whose vector is none, 1: "),
+    ],
+)
+def test_a_few_chunks_that_cannot_be_read_are_found_by_who_reads_them_and_come_back(
+    data: Path, ships: Root, worker: queue.Worker, configure: Config, how: Harm, words: str
 ) -> None:
-    root = ingest(write_files(folder / "ships", damage.many_files(30)), "ships")
-    harm(damage.records_flipped, data, root)
+    harm(how, data, ships)
     work(worker)
     assert damages() == {"ships": False}
     (found,) = verify()
-    assert "does not hold what was written" in found.detail
+    assert words in found.detail
     configure(data_dir=data, retrieval_memory_mb=0, ingest_repair="auto")
     work(queue.Worker())
     assert damages() == {"ships": False}

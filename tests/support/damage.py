@@ -75,6 +75,15 @@ def vectors_flipped(chroma: Path, root_id: UUID) -> None:
     overwrite(index_folder(chroma, root_id) / "data_level0.bin")
 
 
+def vector_flipped(chroma: Path, root_id: UUID, dimension: int = 256) -> None:
+    """One vector, of row 100, has numbers that nobody wrote."""
+    # An element: 4 bytes and 32 links of 4, the vector, and a label of 8.
+    links, vector, label = 132, 4 * dimension, 8
+    with (index_folder(chroma, root_id) / "data_level0.bin").open("r+b") as file:
+        file.seek(100 * (links + vector + label) + links)
+        file.write(bytes([0x7E]) * 64)
+
+
 def header_flipped(chroma: Path, root_id: UUID) -> None:
     overwrite(index_folder(chroma, root_id) / "header.bin")
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -33,7 +33,6 @@ from apps.index.vectors.guarded import CollectionsClient, Guarded, are_unit_leng
 from apps.index.vectors.packing import description, origin_in, packed, unit_rows
 from apps.index.vectors.process import Embedded
 
-P = ParamSpec("P")
 Result = TypeVar("Result")
 
 READ_SLICE = 5_000
@@ -187,8 +186,7 @@ class VectorStore:
         if not named:
             return {}
         with ingest_throttle.foreground_call():
-            results = self._client.each(verb, named)
-        return {roots[name]: result for name, result in results.items()}
+            return {roots[name]: it for name, it in self._client.each(verb, named).items()}
 
     def records(self, root_id: UUID) -> Iterator[StoredMatch]:
         """Yield all records, except those deleted during the iteration."""
@@ -199,11 +197,13 @@ class VectorStore:
     def audit(
         self, root_id: UUID, ids: Sequence[str]
     ) -> tuple[dict[str, StoredMatch], list[str], Vectors]:
-        """Return id → record, the ids that have a vector, and these vectors, float32 (n, d). Read
-        without priority over ingest."""
+        """Return id → record, the ids that have a vector, and these vectors, float32 (n, d), also
+        broken ones. Read without priority over ingest."""
         name, requested = self._name(root_id), list(ids)
         rows = self._client.call(Collections.get, name, requested)
         with_vector, vectors = self._client.call(Collections.vectors, name, requested)
+        if not are_unit_length(vectors):
+            self._client.report_corrupt(name)
         return self._by_id(root_id, rows), with_vector, vectors
 
     def each_id(self, root_id: UUID) -> Iterator[str]:
