@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import TextChoices
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.conversations.models import DEFAULT_TITLE, Source, Turn
@@ -42,6 +43,7 @@ class VerbatimStringField(serializers.CharField):
         return super().to_internal_value(data)
 
 
+@extend_schema_field({"type": "object", "additionalProperties": {}})
 class StorableObjectField(serializers.JSONField):
     """A JSON object that every database can store: finite numbers, no NUL and no lone surrogate."""
 
@@ -66,6 +68,7 @@ def _storable(value: Any) -> bool:
     return True
 
 
+@extend_schema_field({"type": "integer", "minimum": 0})
 class CountField(serializers.Field[int, Any, int, Any]):
     """A whole number, 0 or more; 5.0 is one, true is not."""
 
@@ -75,6 +78,7 @@ class CountField(serializers.Field[int, Any, int, Any]):
         return int(data)
 
 
+@extend_schema_field({"type": "number", "exclusiveMinimum": 0})
 class PositiveField(serializers.Field[float, Any, float, Any]):
     """A finite number above 0, as float."""
 
