@@ -20,6 +20,11 @@ def object_schema(required: JSON, optional: JSON | None = None) -> JSON:
     }
 
 
+def closed(schema: JSON) -> JSON:
+    """The same schema of an object, without members that it does not name."""
+    return schema | {"additionalProperties": False}
+
+
 def or_null(schema: JSON) -> JSON:
     """The same schema, with null as a further value. Its type is one word."""
     return schema | {"type": [schema["type"], "null"]}

@@ -9,6 +9,7 @@ from apps.core.json_schema import (
     OBJECT,
     TEXT,
     TIME,
+    closed,
     list_schema,
     object_schema,
     one_of,
@@ -58,6 +59,7 @@ INFLIGHT = object_schema(
     },
     {"command": OBJECT},
 )
+WORD = TEXT | {"minLength": 1}
 CURSOR = TEXT | {"description": "The nextCursor of the page before."}
 
 INVALID = (
@@ -66,7 +68,9 @@ INVALID = (
 )
 NO_CONVERSATION = NotFound("There is no such conversation.")
 ARCHIVED = Conflict("The conversation is archived.", code="CONVERSATION_ARCHIVED")
-IDS = object_schema({"conversationIds": list_schema(TEXT) | {"minItems": 1, "maxItems": 1000}})
+IDS = closed(
+    object_schema({"conversationIds": list_schema(WORD) | {"minItems": 1, "maxItems": 1000}})
+)
 CONFLICT = Conflict(
     "Some conversations do not exist or are in the wrong state.",
     code="BATCH_CONFLICT",
@@ -122,7 +126,7 @@ OPERATIONS = {
         "Stop the answer in progress",
         {202: OK},
         (*INVALID, NotFound("There is no run.", code="INFLIGHT_NOT_FOUND")),
-        body=object_schema({}, {"inflightId": TEXT | {"maxLength": 128}}),
+        body=closed(object_schema({}, {"inflightId": WORD | {"maxLength": 128}})),
         body_required=False,
     ),
     "POST /conversations/bulk/archive": bulk("Archive several conversations", "updatedCount"),

@@ -12,7 +12,9 @@ from typing import Any
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
+from apps.conversations.serializers import StrictSerializer
 from apps.core import __version__
+from apps.core.json_schema import closed
 from apps.core.types import JSON
 from apps.site.openapi import (
     agents,
@@ -60,6 +62,10 @@ class BodiesOnly(AutoSchema):
 
     def get_response_serializers(self) -> Any:
         return {}
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
+        schema = super()._map_basic_serializer(serializer, direction)
+        return closed(schema) if isinstance(serializer, StrictSerializer) else schema
 
 
 @cache
