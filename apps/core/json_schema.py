@@ -35,6 +35,7 @@ def one_of(*words: str) -> JSON:
 
 
 TEXT: JSON = {"type": "string"}
+NOT_BLANK: JSON = {"type": "string", "pattern": r"\S"}
 BOOLEAN: JSON = {"type": "boolean"}
 COUNT: JSON = {"type": "integer", "minimum": 0}
 NUMBER: JSON = {"type": "number"}

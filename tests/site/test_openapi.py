@@ -1,10 +1,12 @@
 """The API's description: every route and method is in it, as in docs/api.md, and on a page."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import jsonschema
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 from drf_spectacular.validation import validate_schema
@@ -93,6 +95,27 @@ def test_an_error_has_the_status_and_the_body_of_the_product(client: Client) -> 
         ]
         == ""
     )
+
+
+def described_body(path: str, method: str, answer: Any) -> None:
+    """Check the body of an error by the description."""
+    responses = document()["paths"][path][method.lower()]["responses"]
+    content = responses[str(answer.status_code)]["content"]["application/json"]
+    jsonschema.validate(answer.json(), content["schema"])
+
+
+def test_a_refusal_is_answered_as_it_is_described(configure: Callable[..., None]) -> None:
+    configure(require_login=True)
+    user = Client()
+    user.force_login(User.objects.create_user("ada"))
+    for method, path in operations():
+        answer = Client().generic(method, address(path), content_type="application/json")
+        assert answer.status_code == 401 or path == "/health", path
+        if answer.status_code == 401:
+            described_body(path, method, answer)
+        answer = user.generic(method, address(path), content_type="application/json")
+        if answer.status_code >= 400:
+            described_body(path, method, answer)
 
 
 def documented() -> set[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Agents and their commands."""
 
 from apps.core.errors import InvalidInput, NotFound, Unavailable
-from apps.core.json_schema import BOOLEAN, TEXT, list_schema, object_schema
+from apps.core.json_schema import BOOLEAN, NOT_BLANK, TEXT, list_schema, object_schema
 from apps.site.openapi.chat import ARCHIVED, ID, RUNNING, UNAVAILABLE
 from apps.site.openapi.operation import Operation
 
@@ -9,7 +9,7 @@ AGENT = object_schema(
     {"name": TEXT}, {"description": TEXT, "disabled": BOOLEAN, "warnings": list_schema(TEXT)}
 )
 COMMAND = object_schema({"name": TEXT, "description": TEXT, "disabled": BOOLEAN}, {"reason": TEXT})
-OPTIONS = {"conversationId": ID, "working_folder": TEXT | {"minLength": 1}}
+OPTIONS = {"conversationId": ID, "working_folder": NOT_BLANK}
 STARTED = {
     "status": {"const": "started"},
     **dict.fromkeys(("agentName", "conversationId", "inflightId", "modelId"), TEXT),
@@ -44,12 +44,12 @@ OPERATIONS = {
         "Give an agent an instruction",
         {202: object_schema(STARTED)},
         ERRORS,
-        body=object_schema({"instruction": TEXT | {"minLength": 1}}, OPTIONS),
+        body=object_schema({"instruction": NOT_BLANK}, OPTIONS),
     ),
     "POST /agents/{agent}/commands/run": Operation(
         "Run a command of an agent",
         {202: object_schema({**STARTED, "commandName": TEXT})},
         (*ERRORS, InvalidInput("The command cannot be run.", code="COMMAND_INVALID")),
-        body=object_schema({"commandName": TEXT | {"minLength": 1}}, OPTIONS),
+        body=object_schema({"commandName": NOT_BLANK}, OPTIONS),
     ),
 }

@@ -4,7 +4,7 @@ from apps.agents.providers.codex.flags import FLAGS, CodexFlag
 from apps.conversations.models import ID_PATTERN
 from apps.core.config import PROVIDERS
 from apps.core.errors import Conflict, InvalidInput, Unavailable
-from apps.core.json_schema import BOOLEAN, TEXT, list_schema, object_schema, one_of
+from apps.core.json_schema import BOOLEAN, NOT_BLANK, TEXT, list_schema, object_schema, one_of
 from apps.core.types import JSON
 from apps.site.openapi.operation import Operation
 
@@ -24,9 +24,9 @@ def flag_schema(flag: CodexFlag) -> JSON:
 
 QUESTION = object_schema(
     {
-        "model": TEXT | {"minLength": 1, "maxLength": 255},
+        "model": NOT_BLANK | {"maxLength": 255},
         "conversationId": ID,
-        "message": TEXT | {"minLength": 1},
+        "message": NOT_BLANK,
     },
     {
         "provider": one_of(*PROVIDERS),

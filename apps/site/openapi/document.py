@@ -64,7 +64,8 @@ class BodiesOnly(AutoSchema):
         return {}
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
-        schema = super()._map_basic_serializer(serializer, direction)
+        mapper: Any = super()
+        schema: JSON = mapper._map_basic_serializer(serializer, direction)
         return closed(schema) if isinstance(serializer, StrictSerializer) else schema
 
 

@@ -1,7 +1,8 @@
 """The MCP endpoints: JSON-RPC messages (docs/mcp.md)."""
 
-from apps.core.json_schema import OBJECT, TEXT, object_schema
+from apps.core.json_schema import OBJECT, TEXT, object_schema, one_of
 from apps.core.types import JSON
+from apps.mcp.protocol_version import NEWEST_FIRST
 from apps.site.openapi.operation import DESCRIPTIONS, json_content, operation_id
 
 ENDPOINTS = {
@@ -23,9 +24,9 @@ ERROR = object_schema(
 # Each answer is one of JSON-RPC, also those with these statuses.
 STATUSES = (400, 401, 403, 404, 413, 415, 429, 503)
 HEADERS = {
-    "MCP-Protocol-Version": "The revision of the protocol.",
-    "Mcp-Method": "The method of the message, in stateless revisions.",
-    "Mcp-Name": "The name of the tool that is called, in stateless revisions.",
+    "MCP-Protocol-Version": one_of(*NEWEST_FIRST),
+    "Mcp-Method": TEXT | {"description": "The method, in stateless revisions."},
+    "Mcp-Name": TEXT | {"description": "The tool that is called, in stateless revisions."},
 }
 
 
@@ -41,8 +42,7 @@ def operation(path: str) -> JSON:
         "summary": ENDPOINTS[path],
         "tags": ["MCP"],
         "parameters": [
-            {"name": name, "in": "header", "description": text, "schema": TEXT}
-            for name, text in HEADERS.items()
+            {"name": name, "in": "header", "schema": schema} for name, schema in HEADERS.items()
         ],
         "requestBody": json_content(MESSAGE) | {"required": True},
         "responses": answers,

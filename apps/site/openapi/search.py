@@ -1,7 +1,7 @@
 """Search, symbols and repositories."""
 
 from apps.core.errors import Conflict, InvalidInput, NotFound, Unavailable
-from apps.core.json_schema import TEXT, list_schema, object_schema
+from apps.core.json_schema import NOT_BLANK, TEXT, list_schema, object_schema
 from apps.retrieval import output_schemas
 from apps.site.openapi.operation import Operation
 
@@ -11,7 +11,7 @@ def limit(most: int, default: int) -> dict[str, object]:
 
 
 REPOSITORY = {
-    "anyOf": [TEXT, list_schema(TEXT)],
+    "anyOf": [TEXT, list_schema(NOT_BLANK)],
     "description": "The id of a repository, or several; without it, all are searched.",
 }
 FILTERS = {
@@ -19,7 +19,7 @@ FILTERS = {
     "path": TEXT | {"description": "The beginning of paths, or a glob."},
     "language": TEXT | {"description": "A language, or the extension of a file."},
 }
-NAME = object_schema({"name": TEXT}, {**FILTERS, "limit": limit(100, 20)})
+NAME = object_schema({"name": TEXT | {"pattern": r"\w"}}, {**FILTERS, "limit": limit(100, 20)})
 
 NO_REPOSITORY = NotFound(
     "There is no such repository.", code="REPO_NOT_FOUND", details={"repo": ""}
@@ -49,7 +49,7 @@ OPERATIONS = {
             ),
             Unavailable("Chroma does not answer.", code="CHROMA_UNAVAILABLE"),
         ),
-        body=object_schema({"query": TEXT}, {**FILTERS, "limit": limit(20, 5)}),
+        body=object_schema({"query": NOT_BLANK}, {**FILTERS, "limit": limit(20, 5)}),
     ),
     "POST /tools/symbol-definitions": Operation(
         "Where a name is defined", {200: output_schemas.DEFINITIONS}, SYMBOLS, body=NAME
@@ -61,7 +61,7 @@ OPERATIONS = {
         "The definitions of a file",
         {200: output_schemas.OUTLINE},
         (*SYMBOLS, NO_FILE),
-        body=object_schema({"repository": TEXT, "path": TEXT}),
+        body=object_schema({"repository": NOT_BLANK, "path": NOT_BLANK}),
     ),
     "GET /tools/ingested-repos": Operation(
         "The repositories that can be searched", {200: output_schemas.REPOSITORIES}
