@@ -285,6 +285,7 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "POSTPROCESSING_HOOKS": ["apps.site.openapi.document.describe"],
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
 }
 
 LEVEL = {"warn": "WARNING"}.get(CONFIG.log_level, CONFIG.log_level.upper())

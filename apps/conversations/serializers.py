@@ -112,6 +112,8 @@ def words(choices: type[TextChoices], *leave_out: str) -> list[str]:
 
 
 class NewConversation(StrictSerializer):
+    """The body of `POST /conversations`."""
+
     provider = serializers.ChoiceField(PROVIDERS)
     model = VerbatimStringField(max_length=255)
     title = VerbatimStringField(max_length=255, default=DEFAULT_TITLE)
@@ -121,6 +123,8 @@ class NewConversation(StrictSerializer):
 
 
 class Usage(StrictSerializer):
+    """Tokens of an answer."""
+
     inputTokens = CountField(required=False)
     outputTokens = CountField(required=False)
     totalTokens = CountField(required=False)
@@ -128,17 +132,23 @@ class Usage(StrictSerializer):
 
 
 class Timing(StrictSerializer):
+    """Duration and speed of an answer."""
+
     totalTimeSec = PositiveField(required=False)
     tokensPerSecond = PositiveField(required=False)
 
 
 class Command(StrictSerializer):
+    """The step of an agent's command that a turn is."""
+
     name = VerbatimStringField(max_length=255)
     stepIndex = CountField()
     totalSteps = CountField()
 
 
 class NewTurn(StrictSerializer):
+    """The body of `POST /conversations/<id>/turns`."""
+
     role = serializers.ChoiceField(words(Turn.Role))
     content = VerbatimStringField()
     model = VerbatimStringField(max_length=255)
