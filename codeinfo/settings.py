@@ -65,6 +65,9 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.humanize",
     "rest_framework",
+    "drf_spectacular",
+    # The scripts and styles of /api/docs.
+    "drf_spectacular_sidecar",
     "channels",
     "django_htmx",
     "csp",
@@ -273,6 +276,16 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,
     "EXCEPTION_HANDLER": "apps.core.error_map.drf_exception_handler",
+    "DEFAULT_SCHEMA_CLASS": "apps.site.openapi.document.BodiesOnly",
+}
+
+# apps.site.openapi describes the routes.
+SPECTACULAR_SETTINGS = {
+    "TITLE": "codeinfo",
+    "OAS_VERSION": "3.1.0",
+    "POSTPROCESSING_HOOKS": ["apps.site.openapi.document.describe"],
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
 }
 
 LEVEL = {"warn": "WARNING"}.get(CONFIG.log_level, CONFIG.log_level.upper())

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ParseError
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -41,6 +42,7 @@ class Conversations(View):
         page = queries.conversations(**params.conversations(request.query_params))
         return Response(_page([wire.conversation(row) for row in page.items], page.next_cursor))
 
+    @extend_schema(request=NewConversation)
     def post(self, request: Request) -> Response:
         made = services.create(**NewConversation.read(body_of(request)))
         return Response({"conversationId": made.id}, status=201)
@@ -71,6 +73,7 @@ class Turns(View):
         log = live_runs.visible(conversation_id)
         return Response(wire.history(queries.turns(conversation_id), log))
 
+    @extend_schema(request=NewTurn)
     def post(self, request: Request, conversation_id: str) -> Response:
         data = body_of(request)
         try:

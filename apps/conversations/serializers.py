@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import TextChoices
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.conversations.models import DEFAULT_TITLE, Source, Turn
@@ -42,6 +43,7 @@ class VerbatimStringField(serializers.CharField):
         return super().to_internal_value(data)
 
 
+@extend_schema_field({"type": "object", "additionalProperties": {}})
 class StorableObjectField(serializers.JSONField):
     """A JSON object that every database can store: finite numbers, no NUL and no lone surrogate."""
 
@@ -66,6 +68,7 @@ def _storable(value: Any) -> bool:
     return True
 
 
+@extend_schema_field({"type": "integer", "minimum": 0})
 class CountField(serializers.Field[int, Any, int, Any]):
     """A whole number, 0 or more; 5.0 is one, true is not."""
 
@@ -75,6 +78,7 @@ class CountField(serializers.Field[int, Any, int, Any]):
         return int(data)
 
 
+@extend_schema_field({"type": "number", "exclusiveMinimum": 0})
 class PositiveField(serializers.Field[float, Any, float, Any]):
     """A finite number above 0, as float."""
 
@@ -108,6 +112,8 @@ def words(choices: type[TextChoices], *leave_out: str) -> list[str]:
 
 
 class NewConversation(StrictSerializer):
+    """The body of `POST /conversations`."""
+
     provider = serializers.ChoiceField(PROVIDERS)
     model = VerbatimStringField(max_length=255)
     title = VerbatimStringField(max_length=255, default=DEFAULT_TITLE)
@@ -117,6 +123,8 @@ class NewConversation(StrictSerializer):
 
 
 class Usage(StrictSerializer):
+    """Tokens of an answer."""
+
     inputTokens = CountField(required=False)
     outputTokens = CountField(required=False)
     totalTokens = CountField(required=False)
@@ -124,17 +132,23 @@ class Usage(StrictSerializer):
 
 
 class Timing(StrictSerializer):
+    """Duration and speed of an answer."""
+
     totalTimeSec = PositiveField(required=False)
     tokensPerSecond = PositiveField(required=False)
 
 
 class Command(StrictSerializer):
+    """The step of an agent's command that a turn is."""
+
     name = VerbatimStringField(max_length=255)
     stepIndex = CountField()
     totalSteps = CountField()
 
 
 class NewTurn(StrictSerializer):
+    """The body of `POST /conversations/<id>/turns`."""
+
     role = serializers.ChoiceField(words(Turn.Role))
     content = VerbatimStringField()
     model = VerbatimStringField(max_length=255)

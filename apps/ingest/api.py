@@ -1,5 +1,6 @@
 """The JSON routes of docs/contract.md §5. `apps.core.error_map` answers errors."""
 
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -22,6 +23,7 @@ from apps.ingest.serializers import (
 class Start(APIView):
     """`POST /ingest/start` → 202 `{runId}` when the run is queued."""
 
+    @extend_schema(request=StartSerializer)
     def post(self, request: Request) -> Response:
         run = services.start_run(**StartSerializer.parse(request.data))
         return Response({"runId": str(run.id)}, status=202)
@@ -44,6 +46,7 @@ class Cancel(APIView):
 class Reembed(APIView):
     """`POST /ingest/reembed/<root>` → 202 `{runId}`."""
 
+    @extend_schema(request=ReembedSerializer)
     def post(self, request: Request, path: str) -> Response:
         run = services.reembed(path, **ReembedSerializer.parse(request.data))
         return Response({"runId": str(run.id)}, status=202)
@@ -75,6 +78,7 @@ class Models(APIView):
 class Model(APIView):
     """`POST /ingest/model {model}` → 202 `{runIds}`: embed all folders again with it."""
 
+    @extend_schema(request=ModelSerializer)
     def post(self, request: Request) -> Response:
         runs = services.change_model(ModelSerializer.parse(request.data))
         return Response({"runIds": [str(run.id) for run in runs]}, status=202)

@@ -1,4 +1,4 @@
-"""Health and versions (docs/contract.md §1.4)."""
+"""Health and versions (docs/contract.md §1.4), and the description of the API."""
 
 import time
 
@@ -9,6 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from apps.core import __version__
 from apps.core.principal import current
 from apps.site import health
+from apps.site.openapi.document import document
 
 
 @require_GET
@@ -47,3 +48,9 @@ async def info_view(request: HttpRequest) -> JsonResponse:
 async def metrics_view(request: HttpRequest) -> HttpResponse:
     """`GET /metrics` for Prometheus. Needs the API token if one is set."""
     return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)
+
+
+@require_GET
+def schema_view(request: HttpRequest) -> JsonResponse:
+    """`GET /api/schema`: the API in OpenAPI."""
+    return JsonResponse(document())

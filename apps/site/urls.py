@@ -14,6 +14,8 @@ user_urlpatterns = [
     path("health", api.health_view),
     path("version", api.version_view),
     path("info", api.info_view),
+    path("api/schema", api.schema_view),
+    path("api/docs", views.api_docs, name="api_docs"),
     path("login", auth.LoginView.as_view(template_name="site/login.html"), name="login"),
     path("logout", auth.LogoutView.as_view(next_page="/login"), name="logout"),
 ]

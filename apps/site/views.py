@@ -97,3 +97,9 @@ async def question_state(request: HttpRequest) -> HttpResponse:
     except Unavailable as error:
         away = error
     return render(request, "site/_question_state.html", {"away": away, "checked": True})
+
+
+@require_GET
+def api_docs(request: HttpRequest) -> HttpResponse:
+    """The API's description as a page, in which requests can be tried."""
+    return render(request, "site/api_docs.html")

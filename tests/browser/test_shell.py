@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.chromium import PHONE, Complaints
 from tests.browser.conftest import OpenPage
 
-PAGES = ("/", "/search", "/ingest", "/lmstudio", "/chat", "/connect")
+PAGES = ("/", "/search", "/ingest", "/lmstudio", "/chat", "/connect", "/api/docs")
 # Records the theme of the root element at the moment the first element of the body exists.
 FIRST_PAINT = """
 new MutationObserver((_, observer) => {

@@ -15,7 +15,6 @@ from channels.testing import WebsocketCommunicator
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from apps.conversations import runner
 from apps.conversations.models import Conversation
 from apps.embedding.static import MODEL_ID
 from codeinfo.asgi import application
@@ -132,14 +131,6 @@ settled = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-
-
-@pytest.fixture
-def loop(transactional_db: None) -> Iterator[asyncio.Runner]:
-    """One event loop for all examples of a test; answers that were begun end before it does."""
-    with asyncio.Runner() as loop:
-        yield loop
-        loop.run(runner.shutdown())
 
 
 async def send(

@@ -75,6 +75,8 @@ ROUTES = [
     get("health", OPEN),
     get("version", USER),
     get("info", USER),
+    get("api/schema", USER),
+    get("api/docs", USER),
     get("metrics", STAFF),
     get("login", OPEN),
     form("logout", USER),

@@ -1,0 +1,125 @@
+"""Ingesting folders."""
+
+from apps.core.errors import Conflict, InvalidInput, NotFound, Unavailable
+from apps.core.json_schema import (
+    BOOLEAN,
+    COUNT,
+    NUMBER,
+    TEXT,
+    TIME,
+    list_schema,
+    object_schema,
+    one_of,
+    or_null,
+)
+from apps.index.types import RUNNING_STATES, TERMINAL_STATES
+from apps.site.openapi.operation import Operation
+
+STATE = one_of(*sorted({"queued", *RUNNING_STATES, *TERMINAL_STATES}))
+COUNTS = object_schema(dict.fromkeys(("files", "chunks", "embedded", "skipped"), COUNT))
+STARTED = object_schema({"runId": TEXT})
+RUN = object_schema(
+    {"runId": TEXT, "state": STATE, "counts": COUNTS},
+    {
+        **dict.fromkeys(("message", "lastError", "errorCode", "currentFile"), TEXT),
+        "fileIndex": COUNT,
+        "fileTotal": COUNT,
+        "percent": NUMBER,
+        "etaMs": NUMBER,
+        "leftOut": object_schema({"untracked": COUNT, "ignored": COUNT}),
+    },
+)
+ROOT = object_schema(
+    {
+        "runId": TEXT,
+        "name": TEXT,
+        "description": or_null(TEXT),
+        "path": TEXT,
+        "model": TEXT,
+        "status": STATE,
+        "lastIngestAt": or_null(TIME),
+        "counts": COUNTS,
+        "lastError": or_null(TEXT),
+        "damage": or_null(TEXT),
+    }
+)
+MODEL = object_schema(
+    {
+        "id": TEXT,
+        "displayName": TEXT,
+        "contextLength": or_null(COUNT),
+        "format": or_null(TEXT),
+        "size": or_null(COUNT),
+        "filename": or_null(TEXT),
+    }
+)
+LOCKED = {"lockedModelId": or_null(TEXT)}
+
+OUTSIDE = InvalidInput("The folder is outside the ingest base.", code="OUTSIDE_BASE")
+NOT_DIRECTORY = InvalidInput("This is not a folder.", code="NOT_DIRECTORY")
+NO_FOLDER = NotFound("There is no such folder.")
+NO_RUN = NotFound("There is no such run.")
+BUSY = Conflict("Another run or a backup is under way.", code="BUSY")
+LOCKED_MODEL = Conflict(
+    "Everything is embedded with another model.", code="MODEL_LOCKED", details={"lockedModelId": ""}
+)
+NO_EMBEDDER = Unavailable("The embedding server does not answer.", code="EMBEDDER_UNAVAILABLE")
+NO_MODEL = Unavailable(
+    "The embedding server does not have this model.",
+    code="EMBED_MODEL_MISSING",
+    details={"modelId": ""},
+    retryable=False,
+)
+
+OPERATIONS = {
+    "POST /ingest/start": Operation(
+        "Ingest a folder",
+        {202: STARTED},
+        (
+            *(OUTSIDE, NOT_DIRECTORY, NO_FOLDER, LOCKED_MODEL, BUSY, NO_EMBEDDER, NO_MODEL),
+            InvalidInput("The folder cannot be read.", code="NOT_READABLE"),
+            InvalidInput("The folder holds codeinfo's own data.", code="OWN_DATA"),
+            Conflict("Another folder has this name.", code="NAME_TAKEN"),
+        ),
+    ),
+    "GET /ingest/status/{run_id}": Operation("The state of a run", {200: RUN}, (NO_RUN,)),
+    "POST /ingest/cancel/{run_id}": Operation(
+        "Cancel a run; answers when the worker has stopped, or after 15 s",
+        {200: object_schema({"status": {"const": "ok"}, "cleanup": one_of("complete", "pending")})},
+        (NO_RUN,),
+    ),
+    "POST /ingest/reembed/{path}": Operation(
+        "Ingest a folder again; unchanged content stays as it is",
+        {202: STARTED},
+        (NO_FOLDER, OUTSIDE, NOT_DIRECTORY, LOCKED_MODEL, BUSY, NO_EMBEDDER, NO_MODEL),
+        body_required=False,
+    ),
+    "POST /ingest/remove/{path}": Operation(
+        "Remove a folder from the index",
+        {200: object_schema({"status": {"const": "ok"}, "unlocked": BOOLEAN})},
+        (NO_FOLDER, BUSY),
+    ),
+    "GET /ingest/roots": Operation(
+        "All ingested folders, the latest ingest first",
+        {200: object_schema({"roots": list_schema(ROOT), **LOCKED})},
+    ),
+    "POST /ingest/model": Operation(
+        "Embed all folders again with another model",
+        {202: object_schema({"runIds": list_schema(TEXT)})},
+        (BUSY, NO_EMBEDDER, NO_MODEL),
+    ),
+    "GET /ingest/models": Operation(
+        "The embedding models",
+        {200: object_schema({"models": list_schema(MODEL), **LOCKED})},
+    ),
+    "GET /ingest/dirs": Operation(
+        "The folders in a folder",
+        {
+            200: object_schema(
+                {"base": TEXT, "path": TEXT, "dirs": list_schema(TEXT), "bases": list_schema(TEXT)}
+            )
+        },
+        (OUTSIDE, NOT_DIRECTORY, NO_FOLDER),
+        {"path": TEXT | {"description": "Blank: the first folder of CODEINFO_INGEST_BASE."}},
+    ),
+}
