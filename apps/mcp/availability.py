@@ -1,6 +1,8 @@
 """Whether the provider of `/mcp/chat` is available, and what to do if it is not."""
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from apps.agents.providers import registry
 from apps.core.config import config
@@ -9,12 +11,24 @@ from apps.core.errors import Unavailable
 CODE = "CODE_INFO_LLM_UNAVAILABLE"
 
 
-async def gate() -> None:
-    """Called at each request. Raises Unavailable if CODEINFO_MCP_PROVIDER cannot answer."""
+async def gate(arguments: Mapping[str, Any]) -> None:
+    """Called before tools/list and tools/call. Raises Unavailable if CODEINFO_MCP_PROVIDER is set
+    and cannot answer, unless the call names another provider."""
     provider_id = config().mcp_provider
-    reason = await unavailable_reason(provider_id)
-    if reason is not None:
-        raise await unavailable(provider_id, reason)
+    if provider_id and (arguments.get("provider") or provider_id) == provider_id:
+        reason = await unavailable_reason(provider_id)
+        if reason is not None:
+            raise await unavailable(provider_id, reason)
+
+
+async def default_provider() -> str:
+    """CODEINFO_MCP_PROVIDER, else the first provider that is available; `builtin` always is."""
+    if provider_id := config().mcp_provider:
+        return provider_id
+    for id in registry.providers():
+        if await unavailable_reason(id) is None:
+            return id
+    return "builtin"
 
 
 async def unavailable(provider_id: str, reason: str) -> Unavailable:

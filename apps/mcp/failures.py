@@ -1,7 +1,7 @@
 """Errors as JSON-RPC errors or tool results (docs/contract.md §4.2 and §6, docs/decisions.md M11).
 
-Up to 2025-06-18 every failure is a JSON-RPC error. From 2025-11-25 on a failed call is a result for
-the model. It begins with the error code and ends with a hint.
+A failed call is a result for the model. It begins with the error code and ends with a hint. Up to
+2025-06-18, two kinds are JSON-RPC errors: invalid arguments, and an unavailable provider.
 """
 
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
@@ -13,13 +13,15 @@ from apps.mcp.protocol_version import ProtocolVersion
 from apps.mcp.wire import RpcError
 
 LEGACY_GATE = -32001
+LLM_UNAVAILABLE, VALIDATION_FAILED = "CODE_INFO_LLM_UNAVAILABLE", "VALIDATION_FAILED"
 # JSON-RPC codes by error code. Other errors use their HTTP status: 404, 409, 410, 429, 502, 503.
 RPC_CODES = {
     "CHROMA_UNAVAILABLE": INTERNAL_ERROR,
-    "CODE_INFO_LLM_UNAVAILABLE": LEGACY_GATE,
+    LLM_UNAVAILABLE: LEGACY_GATE,
     "INTERNAL_ERROR": INTERNAL_ERROR,
     "TIMED_OUT": 504,
 }
+INVALID_ARGUMENTS = "Invalid params"
 # Errors whose message, not their code, is the `message` of the JSON-RPC error (contract.md §6.2).
 MESSAGE_CODES = (
     *("AGENT_NOT_FOUND", "AGENT_INVALID", "AGENT_MISMATCH", "COMMAND_NOT_FOUND"),
@@ -47,11 +49,13 @@ HINTS = {
 }
 
 
-def tool_failure(error: CodeinfoError, protocol: ProtocolVersion, *, as_result: bool) -> JSON:
-    """The result of a failed call. Raises RpcError unless `as_result`."""
+def tool_failure(error: CodeinfoError, protocol: ProtocolVersion, *, always_result: bool) -> JSON:
+    """The result of a failed call. Raises RpcError if the revision has a JSON-RPC error for it,
+    except for `always_result`."""
     if error.code == MISSING_CAPABILITY and protocol.modern:
         raise RpcError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, data=error.details)
-    if not as_result:
+    is_early = not (always_result or protocol.tool_errors_as_results)
+    if is_early and (isinstance(error, InvalidInput) or error.code == LLM_UNAVAILABLE):
         raise rpc_error(error)
     return {"content": [{"type": "text", "text": _text(error)}], "isError": True}
 
@@ -60,6 +64,8 @@ def rpc_error(error: CodeinfoError) -> RpcError:
     """The JSON-RPC error of an error; its `data` holds the code, the message and the details."""
     number = _rpc_code(error)
     message = {INVALID_PARAMS: error.code, INTERNAL_ERROR: "Internal error"}.get(number)
+    if error.code == VALIDATION_FAILED:
+        message = INVALID_ARGUMENTS
     if error.code in MESSAGE_CODES:
         message = error.message
     data = {"code": error.code, "message": error.message, **error.details}
@@ -72,9 +78,7 @@ def gate_error(error: Unavailable, protocol: ProtocolVersion) -> RpcError:
     The stateless revisions reserve -32001.
     """
     data = {"code": error.code, "reason": error.message, **error.details}
-    return RpcError(
-        503 if protocol.modern else RPC_CODES["CODE_INFO_LLM_UNAVAILABLE"], error.code, data=data
-    )
+    return RpcError(503 if protocol.modern else LEGACY_GATE, error.code, data=data)
 
 
 def _rpc_code(error: CodeinfoError) -> int:

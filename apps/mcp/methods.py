@@ -19,10 +19,12 @@ Handler = Callable[[McpEndpoint, ProtocolVersion, Message], Awaitable[JSON]]
 CACHING = {"ttlMs": 60_000, "cacheScope": "private"}
 
 
-async def pass_gate(endpoint: McpEndpoint, protocol: ProtocolVersion) -> None:
+async def pass_gate(
+    endpoint: McpEndpoint, protocol: ProtocolVersion, arguments: Mapping[str, Any]
+) -> None:
     """Raise RpcError if the endpoint's tools cannot be used."""
     try:
-        await endpoint.gate()
+        await endpoint.gate(arguments)
     except Unavailable as error:
         raise gate_error(error, protocol) from error
 
@@ -58,7 +60,7 @@ async def _discover(endpoint: McpEndpoint, protocol: ProtocolVersion, message: M
 
 
 async def _list_tools(endpoint: McpEndpoint, protocol: ProtocolVersion, message: Message) -> JSON:
-    await pass_gate(endpoint, protocol)
+    await pass_gate(endpoint, protocol, {})
     if message.params.get("cursor") is not None:
         # All tools are on one page, so no cursor is ever issued.
         raise RpcError(INVALID_PARAMS, "This cursor is not one of ours.")

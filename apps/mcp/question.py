@@ -28,7 +28,7 @@ from apps.mcp.answers import (
     result,
     stop,
 )
-from apps.mcp.availability import unavailable, unavailable_reason
+from apps.mcp.availability import default_provider, unavailable, unavailable_reason
 from apps.mcp.starting import begin
 from apps.mcp.types import Annotations, Call, McpTool
 
@@ -56,7 +56,7 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
 
 async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
     question = required_text(arguments, "question")
-    provider = arguments.get("provider") or config().mcp_provider
+    provider = arguments.get("provider") or await default_provider()
     return StartTurn(
         conversation_id=arguments.get("conversationId") or str(uuid.uuid4()),
         message=question,
@@ -111,7 +111,7 @@ async def _unavailable(provider_id: str, reason: str) -> Unavailable:
     if provider_id == config().mcp_provider:
         return await unavailable(provider_id, reason)
     return Unavailable(
-        f"{reason} Leave out `provider` to have {config().mcp_provider!r} answer.",
+        f"{reason} Leave out `provider` to have {await default_provider()!r} answer.",
         code="PROVIDER_UNAVAILABLE",
         details={"provider": provider_id},
     )

@@ -174,7 +174,7 @@ def _lookup(exchange: Exchange, message: Message, protocol: ProtocolVersion) -> 
 async def _tool_call(
     exchange: Exchange, message: Message, protocol: ProtocolVersion, address: str
 ) -> Work:
-    await pass_gate(exchange.endpoint, protocol)
+    await pass_gate(exchange.endpoint, protocol, message.params.get("arguments") or {})
     tool = tool_named(exchange.endpoint, message)
     exchange.tool = tool.name
     check_rate("api", address)
@@ -259,10 +259,8 @@ def _failure(exchange: Exchange, error: CodeinfoError) -> Reply:
     if not exchange.tool or exchange.protocol is None:
         return _refusal(exchange, failures.rpc_error(error), error.code)
     try:
-        as_result = (
-            exchange.endpoint.tool_errors_as_results or exchange.protocol.tool_errors_as_results
-        )
-        failure = failures.tool_failure(error, exchange.protocol, as_result=as_result)
+        always_result = exchange.endpoint.tool_errors_as_results
+        failure = failures.tool_failure(error, exchange.protocol, always_result=always_result)
         result = _finalise(exchange, exchange.protocol, failure)
     except RpcError as refusal:
         return _refusal(exchange, refusal, error.code)

@@ -99,7 +99,7 @@ class McpTool:
         return wire if self.output_schema is None else wire | {"outputSchema": self.output_schema}
 
 
-async def always_open() -> None:
+async def always_open(arguments: Mapping[str, Any]) -> None:
     """The gate of an endpoint that is always available."""
 
 
@@ -110,13 +110,14 @@ class McpEndpoint:
     name, title: as in `serverInfo`.
     instructions: text for the client's model, read before the tools.
     registry: called at each request; returns the tools.
-    gate: called before tools/list and tools/call; raises Unavailable if the tools cannot be used.
-    tool_errors_as_results: a failed call is a result for the model in every revision.
+    gate: called before tools/list, with {}, and tools/call, with its arguments; raises Unavailable
+        if the tools cannot be used.
+    tool_errors_as_results: every failed call is a result for the model, in every revision.
     """
 
     name: str
     title: str
     instructions: str
     registry: Callable[[], Sequence[McpTool]]
-    gate: Callable[[], Awaitable[None]] = always_open
+    gate: Callable[[Mapping[str, Any]], Awaitable[None]] = always_open
     tool_errors_as_results: bool = False

@@ -8,12 +8,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from apps.agent_runs.definitions import all_agents
+from apps.agents.providers import registry
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.index import queries
 from apps.index.models import Root
 from apps.ingest.runs import orphans
-from apps.mcp.availability import gate
+from apps.mcp.availability import default_provider, gate
 from apps.site import health, overview
 from apps.site.connect import CLIENTS, endpoints
 
@@ -91,12 +92,14 @@ def _agents() -> int | None:
 @require_GET
 async def question_state(request: HttpRequest) -> HttpResponse:
     """Fragment: whether `/mcp/chat` has a model, and if not, why."""
-    away = None
+    away, provider = None, ""
     try:
-        await gate()
+        await gate({})
+        provider = registry.providers()[await default_provider()].label
     except Unavailable as error:
         away = error
-    return render(request, "site/_question_state.html", {"away": away, "checked": True})
+    context = {"away": away, "provider": provider, "checked": True}
+    return render(request, "site/_question_state.html", context)
 
 
 @require_GET

@@ -13,12 +13,15 @@ from apps.mcp.rpc import serve
 from apps.mcp.types import Annotations, Call, Contents, McpEndpoint, McpTool, always_open
 
 Run = Callable[[Mapping[str, Any], Call], Awaitable[JSON | Contents]]
+Gate = Callable[[Mapping[str, Any]], Awaitable[None]]
 OPEN: JSON = {"type": "object"}
 
 
 @asynccontextmanager
 async def serving(
-    run: Run, schema: JSON = OPEN, gate: Callable[[], Awaitable[None]] = always_open
+    run: Run,
+    schema: JSON = OPEN,
+    gate: Gate = always_open,
 ) -> AsyncIterator[None]:
     """Until the block ends, /mcp is an endpoint whose tool `work` does what `run` does."""
     tool = McpTool("work", "Work", "Works.", schema, OPEN, run, Annotations())

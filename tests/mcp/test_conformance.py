@@ -20,8 +20,7 @@ PROGRAMS = HERE / "node_modules" / ".bin"
 MINUTES = 120
 REVISIONS = ("2026-07-28", "2025-11-25")
 ERAS = ("modern", "legacy")
-# Those that list tools whatever provider is away, the suite's own beside them.
-ENDPOINTS = ("/mcp", "/mcp/agents")
+ENDPOINTS = ("/mcp", "/mcp/chat", "/mcp/agents")
 
 pytestmark = [
     pytest.mark.skipif(
@@ -67,7 +66,8 @@ def inspect(
 
 @pytest.mark.parametrize("protocol", ERAS)
 @pytest.mark.parametrize(
-    ("endpoint", "tool"), [("/mcp", "VectorSearch"), ("/mcp/agents", "run_command")]
+    ("endpoint", "tool"),
+    [("/mcp", "VectorSearch"), ("/mcp/chat", "codebase_question"), ("/mcp/agents", "run_command")],
 )
 def test_the_inspector_accepts_the_tools_and_their_schemas(
     served: Product, tmp_path: Path, protocol: str, endpoint: str, tool: str

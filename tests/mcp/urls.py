@@ -1,4 +1,4 @@
-"""The product's addresses, with the conformance suite's tools on /mcp and /mcp/agents."""
+"""The product's addresses, with the conformance suite's tools on the endpoints of MCP."""
 
 from dataclasses import replace
 
@@ -7,6 +7,7 @@ from django.urls.resolvers import URLPattern
 
 from apps.core.rights import for_users
 from apps.mcp.agents import AGENTS
+from apps.mcp.chat import CHAT
 from apps.mcp.narrowing import narrowed
 from apps.mcp.rpc import serve
 from apps.mcp.search import SEARCH
@@ -24,6 +25,7 @@ def with_suite(endpoint: McpEndpoint) -> McpEndpoint:
 
 endpoints: list[URLPattern] = [
     path("mcp", serve(with_suite(SEARCH), narrowed)),
+    path("mcp/chat", serve(with_suite(CHAT))),
     path("mcp/agents", serve(with_suite(AGENTS))),
 ]
 urlpatterns = [*for_users(endpoints), *urls.urlpatterns]

@@ -145,8 +145,10 @@ def test_an_empty_index_is_shown_with_a_link_to_ingest(client: Client, shelf: Sh
 def test_the_question_endpoint_shows_whether_a_model_is_available(
     client: Client, configure: Callable[..., None]
 ) -> None:
-    configure(mcp_provider="builtin")
-    assert "Ready" in client.get("/ui/site/question").content.decode()
+    for provider in ("builtin", ""):
+        configure(mcp_provider=provider)
+        ready = client.get("/ui/site/question").content.decode()
+        assert "Ready" in ready and "Search only" in ready
     configure(mcp_provider="codex")
     away = client.get("/ui/site/question").content.decode()
     assert "No model" in away
