@@ -27,6 +27,8 @@ HEADERS = {
     "MCP-Protocol-Version": one_of(*NEWEST_FIRST),
     "Mcp-Method": TEXT | {"description": "The method, in stateless revisions."},
     "Mcp-Name": TEXT | {"description": "The tool that is called, in stateless revisions."},
+    "Mcp-Session-Id": TEXT
+    | {"description": "As `initialize` returned it; calls can then be cancelled."},
 }
 
 
