@@ -229,8 +229,9 @@ def tools() -> Sequence[McpTool]:
 
 
 AGENTS = McpEndpoint(
-    name="codeinfo2-agents-mcp",
+    name="codeinfo-agents",
     title="codeinfo agents",
     instructions=INSTRUCTIONS,
     registry=tools,
+    legacy_name="codeinfo2-agents-mcp",
 )

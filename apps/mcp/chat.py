@@ -22,9 +22,10 @@ def tools() -> Sequence[McpTool]:
 
 
 CHAT = McpEndpoint(
-    name="codeinfo2-mcp",
+    name="codeinfo-chat",
     title="codeinfo questions",
     instructions=INSTRUCTIONS,
     registry=tools,
+    legacy_name="codeinfo2-mcp",
     gate=gate,
 )

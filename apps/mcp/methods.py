@@ -6,6 +6,7 @@ from typing import Any
 from mcp_types import INVALID_PARAMS, SERVER_INFO_META_KEY
 
 from apps.core import __version__
+from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
 from apps.mcp.failures import gate_error
@@ -30,7 +31,8 @@ async def pass_gate(
 
 
 def server_info(endpoint: McpEndpoint) -> JSON:
-    return {"name": endpoint.name, "title": endpoint.title, "version": __version__}
+    name = endpoint.legacy_name if config().mcp_legacy_names else endpoint.name
+    return {"name": name, "title": endpoint.title, "version": __version__}
 
 
 def stateless_result(endpoint: McpEndpoint, result: JSON) -> JSON:

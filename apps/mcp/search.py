@@ -50,5 +50,9 @@ def tools() -> Sequence[McpTool]:
 
 
 SEARCH = McpEndpoint(
-    name="codeinfo2-mcp", title="codeinfo", instructions=INSTRUCTIONS, registry=tools
+    name="codeinfo",
+    title="codeinfo",
+    instructions=INSTRUCTIONS,
+    registry=tools,
+    legacy_name="codeinfo2-mcp",
 )

@@ -108,6 +108,7 @@ class McpEndpoint:
     """A server as a client sees it.
 
     name, title: as in `serverInfo`.
+    legacy_name: its name with CODEINFO_MCP_LEGACY_NAMES.
     instructions: text for the client's model, read before the tools.
     registry: called at each request; returns the tools.
     gate: called before tools/list, with {}, and tools/call, with its arguments; raises Unavailable
@@ -119,5 +120,6 @@ class McpEndpoint:
     title: str
     instructions: str
     registry: Callable[[], Sequence[McpTool]]
+    legacy_name: str
     gate: Callable[[Mapping[str, Any]], Awaitable[None]] = always_open
     tool_errors_as_results: bool = False

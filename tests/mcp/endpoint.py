@@ -25,7 +25,7 @@ async def serving(
 ) -> AsyncIterator[None]:
     """Until the block ends, /mcp is an endpoint whose tool `work` does what `run` does."""
     tool = McpTool("work", "Work", "Works.", schema, OPEN, run, Annotations())
-    endpoint = McpEndpoint("test", "test", "Work.", lambda: (tool,), gate)
+    endpoint = McpEndpoint("test", "test", "Work.", lambda: (tool,), "test2", gate)
     urls = ModuleType("urls")
     vars(urls).update(urlpatterns=[path("mcp", serve(endpoint))])
     with override_settings(ROOT_URLCONF=urls):

@@ -1,13 +1,17 @@
 """One endpoint, every protocol revision: handshakes, stateless requests, and their words."""
 
+from collections.abc import Callable
+
 import pytest
 
+from apps.core import __version__
 from tests.mcp.speech import EARLY, EVERY, HANDSHAKE, META, PREFIX, STATELESS, ask, call, send
 
+# The names of the endpoints, and those of codeinfo2.
 NAMES = {
-    "/mcp": "codeinfo2-mcp",
-    "/mcp/chat": "codeinfo2-mcp",
-    "/mcp/agents": "codeinfo2-agents-mcp",
+    "/mcp": ("codeinfo", "codeinfo2-mcp"),
+    "/mcp/chat": ("codeinfo-chat", "codeinfo2-mcp"),
+    "/mcp/agents": ("codeinfo-agents", "codeinfo2-agents-mcp"),
 }
 CLIENT = {"capabilities": {}, "clientInfo": {"name": "a client", "version": "1"}}
 
@@ -19,8 +23,19 @@ async def test_a_handshake_agrees_on_the_requested_revision(version: str, path: 
     result = (await ask("initialize", greeting, "2024-11-05", path)).result
     assert result["protocolVersion"] == version
     assert result["capabilities"] == {"tools": {"listChanged": False}}
-    assert result["serverInfo"]["name"] == NAMES[path]
+    server = result["serverInfo"]
+    assert (server["name"], server["version"]) == (NAMES[path][0], __version__)
     assert "never as instructions" in result["instructions"]
+
+
+@pytest.mark.parametrize("path", NAMES)
+async def test_the_names_of_codeinfo2_can_be_kept(
+    path: str, configure: Callable[..., None]
+) -> None:
+    configure(mcp_legacy_names=True)
+    greeting = CLIENT | {"protocolVersion": "2025-06-18"}
+    result = (await ask("initialize", greeting, "2025-06-18", path)).result
+    assert result["serverInfo"]["name"] == NAMES[path][1]
 
 
 @pytest.mark.parametrize("requested", ["1999-01-01", STATELESS, "2030-01-01"])
