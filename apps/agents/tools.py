@@ -38,7 +38,7 @@ def _scoped(tool: Tool, repositories: tuple[str, ...]) -> Tool:
         return _listing_only(tool, repositories)
 
     def run(arguments: Mapping[str, Any]) -> JSON:
-        return tool.run({**arguments, "repository": repository})
+        return tool.function({**arguments, "repository": repository})
 
     remaining = {name: schema for name, schema in properties.items() if name != "repository"}
     required = [name for name in tool.parameters.get("required", ()) if name != "repository"]
@@ -59,10 +59,10 @@ def _limited(tool: Tool, repositories: tuple[str, ...]) -> Tool:
     def run(arguments: Mapping[str, Any]) -> JSON:
         requested = arguments.get("repository")
         if not requested and not required:
-            return tool.run({**arguments, "repository": list(repositories)})
+            return tool.function({**arguments, "repository": list(repositories)})
         for one in requested if isinstance(requested, list) else [requested]:
             _check_allowed(one, repositories)
-        return tool.run(arguments)
+        return tool.function(arguments)
 
     words = properties["repository"]["description"]
     choice = {"type": "string", "enum": list(repositories), "description": words}
@@ -85,7 +85,7 @@ def _listing_only(tool: Tool, repositories: tuple[str, ...]) -> Tool:
     """Filter the payload of ListIngestedRepositories; return any other tool unchanged."""
 
     def run(arguments: Mapping[str, Any]) -> JSON:
-        payload = tool.run(arguments)
+        payload = tool.function(arguments)
         return payload | {"repos": [r for r in payload["repos"] if r["id"] in repositories]}
 
     return replace(tool, function=run) if tool.name == LIST_REPOSITORIES.name else tool

@@ -3,7 +3,7 @@
 from apps.core.types import JSON
 
 
-def typed(kind: str | list[str], description: str) -> JSON:
+def typed(kind: str, description: str) -> JSON:
     return {"type": kind, "description": description}
 
 
@@ -26,8 +26,26 @@ def closed(schema: JSON) -> JSON:
 
 
 def or_null(schema: JSON) -> JSON:
-    """The same schema, with null as a further value. Its type is one word."""
-    return schema | {"type": [schema["type"], "null"]}
+    """The same schema, with null as a further value. Some clients refuse a list of types."""
+    described = {key: schema[key] for key in ("description",) if key in schema}
+    rest = {key: value for key, value in schema.items() if key not in described}
+    return {"anyOf": [rest, {"type": "null"}], **described}
+
+
+def either(first: JSON, second: JSON) -> JSON:
+    """A schema that accepts what either schema accepts, and is one object if both are objects.
+    Descriptions are those of `first`."""
+    if first.get("type") == second.get("type") == "object":
+        here, there = first.get("properties", {}), second.get("properties", {})
+        both = {name: either(here[name], there[name]) for name in here.keys() & there.keys()}
+        required = set(second.get("required", ()))
+        return object_schema({}, here | there | both) | {
+            "required": [name for name in first.get("required", ()) if name in required]
+        }
+    if first.get("type") == second.get("type") == "array":
+        return {**first, "items": either(first["items"], second["items"])}
+    types = [{k: v for k, v in each.items() if k != "description"} for each in (first, second)]
+    return first if types[0] == types[1] else {"anyOf": [first, second]}
 
 
 def one_of(*words: str) -> JSON:

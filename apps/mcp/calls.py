@@ -63,7 +63,8 @@ def prepare(tool: McpTool, message: Message, protocol: ProtocolVersion) -> Prepa
 def _result(value: JSON | Contents) -> JSON:
     if isinstance(value, Contents):
         return {"content": list(value.items)}
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    # Without spaces: every client's model pays for them.
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # File names that are not UTF-8 contain lone surrogates.
     clean = encodable(text)
     structured = value if clean == text else json.loads(clean)

@@ -5,10 +5,13 @@ from typing import Any, cast
 
 from channels.db import database_sync_to_async
 
+from apps.core.errors import InvalidInput
+from apps.core.json_schema import either, one_of
 from apps.core.types import JSON
 from apps.mcp.reingest import REINGEST_REPOSITORY
 from apps.mcp.types import Call, McpEndpoint, McpTool
 from apps.retrieval import tools as retrieval
+from apps.retrieval.tool import SNIPPET_LINES
 
 INSTRUCTIONS = (
     "codeinfo searches the source repositories that are ingested on this machine, by meaning and "
@@ -24,12 +27,37 @@ INSTRUCTIONS = (
 )
 
 
+COMPACT, FULL = "compact", "full"
+FORMAT: JSON = one_of(COMPACT, FULL) | {
+    "default": COMPACT,
+    "description": "full: every field, with paths of this machine, models and ids.",
+}
+
+
+def chosen_format(arguments: Mapping[str, Any]) -> str:
+    """The format that a call asks for. Raises InvalidInput."""
+    chosen = arguments.get("format") or COMPACT
+    if chosen not in (COMPACT, FULL):
+        problem = f"format must be {COMPACT} or {FULL}"
+        raise InvalidInput(problem, details={"details": [problem]})
+    return str(chosen)
+
+
+def _input_schema(tool: retrieval.Tool) -> JSON:
+    """The arguments of a tool, and those that only MCP offers."""
+    more = {"snippet_lines": SNIPPET_LINES} if tool.has_passages else {}
+    return tool.parameters | {
+        "properties": {**tool.parameters["properties"], **more, "format": FORMAT}
+    }
+
+
 def mcp_tool(tool: retrieval.Tool) -> McpTool:
     """Convert a tool of `retrieval`. It runs in a thread; it only reads: calls run in parallel."""
     read = database_sync_to_async(tool.run, thread_sensitive=False)
 
     async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
-        answer = cast(JSON, await read(arguments))
+        is_compact = chosen_format(arguments) == COMPACT
+        answer = cast(JSON, await read(arguments, is_compact=is_compact))
         hint = tool.empty_hint if answer.get("results") == [] else ""
         return answer | {"hint": hint} if hint else answer
 
@@ -37,8 +65,8 @@ def mcp_tool(tool: retrieval.Tool) -> McpTool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.parameters,
-        output_schema=tool.output_schema,
+        input_schema=_input_schema(tool),
+        output_schema=either(tool.compact_schema or tool.output_schema, tool.output_schema),
         run=run,
         checks_arguments=True,
     )

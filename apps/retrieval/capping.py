@@ -1,7 +1,8 @@
 """Cuts the output of a tool to a number of characters, at the end of a row."""
 
 import json
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 
 from apps.core.types import JSON
 
@@ -20,7 +21,7 @@ def capped(output: JSON, limit: int) -> JSON:
     if key is None or _size(output) <= limit:
         return output
     room = limit - _size(output | {key: [], "files": []} | TRUNCATED)
-    if key == "symbols":
+    if key == "symbols" and any(isinstance(symbol, dict) for symbol in output[key]):
         rows, _ = _first_symbols(output[key], room)
         return output | {key: rows} | TRUNCATED
     rows = []
@@ -33,8 +34,27 @@ def capped(output: JSON, limit: int) -> JSON:
     return output | {key: rows} | files | TRUNCATED
 
 
+def capped_form(output: JSON, form: Callable[[JSON], JSON], limit: int) -> JSON:
+    """Return `form(output)`, made of the first rows so that it has at most `limit` characters.
+
+    form: returns fewer characters for fewer rows; it may group them
+    """
+    whole = form(output)
+    rows = output.get("results")
+    if rows is None or _size(whole) <= limit:
+        return capped(whole, limit)
+
+    def first(count: int) -> JSON:
+        return form(output | {"results": rows[:count]} | TRUNCATED)
+
+    fitting = bisect_right(range(len(rows)), limit, key=lambda count: _size(first(count)))
+    return first(max(0, fitting - 1))
+
+
 def _files(output: JSON, rows: Iterable[JSON]) -> list[JSON]:
     """Return the summaries of the files of some rows."""
+    if not output.get("files"):
+        return []
     paths = {row.get("hostPath") for row in rows}
     return [file for file in output.get("files", []) if file["hostPath"] in paths]
 

@@ -150,13 +150,15 @@ def parse_repositories(value: Any, problems: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(encodable(each).strip() for each in ids))
 
 
-def parse_limit(value: Any, default: int, maximum: int, problems: list[str]) -> int:
+def parse_limit(
+    value: Any, default: int, maximum: int, problems: list[str], *, name: str = "limit"
+) -> int:
     """An integer clamped to 1..maximum; the default if it is missing or blank."""
     limit = value or default
     if isinstance(limit, bool) or not (
         isinstance(limit, int) or (isinstance(limit, float) and limit.is_integer())
     ):
-        problems.append("limit must be an integer")
+        problems.append(f"{name} must be an integer")
         return default
     return max(1, min(maximum, int(limit)))
 

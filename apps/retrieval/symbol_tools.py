@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from apps.core.types import JSON
+from apps.retrieval import compact
 from apps.retrieval.output_schemas import DEFINITIONS, OUTLINE, REFERENCES
+from apps.retrieval.snippets import cut, parse_snippet_lines
 from apps.retrieval.symbols import (
     OutlineQuery,
     SymbolQuery,
@@ -45,15 +47,17 @@ def _by_name(
     description: str,
     name_description: str,
     limit_description: str,
+    has_passages: bool = False,
     **fields: Any,
 ) -> Tool:
     """A tool that looks up a name. `fields` are the other fields of Tool."""
 
     def run(arguments: Mapping[str, Any]) -> JSON:
         query = SymbolQuery.parse(arguments)
+        count = parse_snippet_lines(arguments) if has_passages else 0
         answer = find(query)
         log_call(name, **query.as_log(), results=len(answer.results))
-        return answer.as_wire()
+        return cut(answer.as_wire(), query.name, count)
 
     properties = {
         "name": {
@@ -67,7 +71,15 @@ def _by_name(
         "language": LANGUAGE,
         "limit": limit(DEFAULT_LIMIT, MAX_LIMIT, limit_description),
     }
-    return Tool(name, description, schema(properties, "name"), run, subject="name", **fields)
+    return Tool(
+        name,
+        description,
+        schema(properties, "name"),
+        run,
+        subject="name",
+        has_passages=has_passages,
+        **fields,
+    )
 
 
 FIND_DEFINITIONS = _by_name(
@@ -75,8 +87,8 @@ FIND_DEFINITIONS = _by_name(
     find_definitions,
     description=(
         "Find where a name is defined in the ingested source repositories: functions, classes, "
-        "methods, types, constants and the like, each with repository, file path, lines (startLine "
-        "to endLine, 1-based, both included), kind, signature and text. Use it, rather than a "
+        "methods, types, constants and the like, each with repository, path, lines (1-based, "
+        "both included), kind and the beginning of its text. Use it, rather than a "
         "search by meaning, whenever you know the exact name: it reads a symbol table made from "
         "syntax trees, so it neither misses a definition nor takes a mention for one. The name may "
         "be unqualified ('retry') or qualified ('Client.retry', 'http.client.retry'). "
@@ -87,8 +99,11 @@ FIND_DEFINITIONS = _by_name(
     ),
     name_description="The name of the definition, such as 'parse' or 'Parser.parse'.",
     limit_description="Most definitions to return.",
+    has_passages=True,
     title="Find where a name is defined",
     output_schema=DEFINITIONS,
+    compact=compact.compact_definitions,
+    compact_schema=compact.DEFINITIONS,
     progress="Looking up where it is defined:",
     empty_hint=(
         "Nothing ingested defines this name; it may come from a library. Check the spelling, "
@@ -115,6 +130,8 @@ FIND_REFERENCES = _by_name(
     limit_description="Most lines to return.",
     title="Find where a name is used",
     output_schema=REFERENCES,
+    compact=compact.compact_references,
+    compact_schema=compact.REFERENCES,
     progress="Looking up where it is used:",
     empty_hint=(
         "No line uses this identifier. Check the spelling and the case, or leave out "
@@ -151,6 +168,8 @@ FILE_OUTLINE = Tool(
     function=_file_outline,
     title="Outline a file",
     output_schema=OUTLINE,
+    compact=compact.compact_outline,
+    compact_schema=compact.OUTLINE,
     progress="Reading the outline of",
     subject="path",
     result_words=("definition", "definitions"),

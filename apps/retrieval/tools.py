@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.core.types import JSON
+from apps.retrieval import compact
 from apps.retrieval.output_schemas import MATCHES, REPOSITORIES
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, SearchQuery
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.search import search
+from apps.retrieval.snippets import cut, parse_snippet_lines
 from apps.retrieval.symbol_tools import SYMBOL_TOOLS
 from apps.retrieval.tool import (
     LANGUAGE,
@@ -24,10 +26,10 @@ __all__ = ["LIST_REPOSITORIES", "TOOLS", "VECTOR_SEARCH", "Tool"]
 
 
 def _vector_search(arguments: Mapping[str, Any]) -> JSON:
-    query = SearchQuery.parse(arguments)
+    query, snippet_lines = SearchQuery.parse(arguments), parse_snippet_lines(arguments)
     result = search(query)
     log_call("VectorSearch", **query.as_log(), results=len(result.matches), modelId=result.model_id)
-    return result.as_wire()
+    return cut(result.as_wire(), query.text, snippet_lines)
 
 
 def _list_repositories(arguments: Mapping[str, Any]) -> JSON:
@@ -40,8 +42,8 @@ VECTOR_SEARCH = Tool(
     name="VectorSearch",
     description=(
         "Search the ingested source repositories by meaning and by words and get back the passages "
-        "that match the query best, each with repository, file path, line numbers (startLine to "
-        "endLine, 1-based, both included) and text. Use it before answering any question about the "
+        "that match the query best, each with repository, path, lines (1-based, both "
+        "included) and text. Use it before answering any question about the "
         "code or its documentation, and again with other words if the passages do not answer it. "
         "If you know the name, use FindDefinitions or FindReferences to find where it is defined "
         "or used. "
@@ -72,6 +74,9 @@ VECTOR_SEARCH = Tool(
     function=_vector_search,
     title="Search the ingested repositories",
     output_schema=MATCHES,
+    has_passages=True,
+    compact=compact.compact_matches,
+    compact_schema=compact.MATCHES,
     progress="Searching for",
     subject="query",
     empty_hint=(
@@ -93,6 +98,8 @@ LIST_REPOSITORIES = Tool(
     function=_list_repositories,
     title="List the ingested repositories",
     output_schema=REPOSITORIES,
+    compact=compact.compact_repositories,
+    compact_schema=compact.REPOSITORIES,
     progress="Looking up which repositories there are",
 )
 

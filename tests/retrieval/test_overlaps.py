@@ -99,7 +99,8 @@ def test_a_repeated_passage_is_returned_once_everywhere(
     assert sorted(places(answer)) == EACH_ONCE
     assert len(answer["files"]) == len(EACH_ONCE)
     assert VECTOR_SEARCH.run({"query": QUESTION, "limit": 20}) == answer
-    call = {"name": "VectorSearch", "arguments": {"query": QUESTION, "limit": 20}}
+    arguments = {"query": QUESTION, "limit": 20, "format": "full"}
+    call = {"name": "VectorSearch", "arguments": arguments}
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     accepts = {"accept": "application/json, text/event-stream"}
     reply = client.post("/mcp", request, content_type="application/json", headers=accepts).json()

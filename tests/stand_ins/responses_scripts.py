@@ -136,7 +136,7 @@ def tool_texts(request: JSON) -> list[str]:
 
 PLACE = re.compile(
     r'"repo":\s*"([^"]+)",\s*"relPath":\s*"([^"]+)".*?'
-    r'"startLine":\s*(\d+),\s*"endLine":\s*(\d+)',
+    r'(?:"lines":\s*"([\d-]+)"|"startLine":\s*(\d+),\s*"endLine":\s*(\d+))',
     re.DOTALL,
 )
 
@@ -144,7 +144,7 @@ PLACE = re.compile(
 def cited(request: JSON) -> list[str]:
     """Return the citations, `repo/path:1-2`, in the tool results."""
     found = PLACE.findall("\n".join(tool_texts(request)))
-    return [f"{repo}/{path}:{start}-{end}" for repo, path, start, end in found]
+    return [f"{repo}/{path}:{lines or f'{start}-{end}'}" for repo, path, lines, start, end in found]
 
 
 def search(request: JSON) -> list[Step]:

@@ -14,15 +14,12 @@ from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.quoting import place
 from apps.core.config import config
 from apps.core.types import JSON
-from apps.embedding.words import stems
-from apps.retrieval.ranking.rank import query_stems
+from apps.retrieval.snippets import best_lines
 
 SEARCH = Model("search", "Search only (no language model)", "search")
 
 MAX_QUOTED = 3
 MAX_LINES = 30
-# Lines shown above the first matching line of a long passage.
-LEAD_LINES = 2
 
 NO_MODEL = (
     "No language model is connected, so these are the passages themselves and not an explanation. "
@@ -169,7 +166,7 @@ def reference(match: JSON) -> str:
 def quoted(match: JSON, question: str = "") -> str:
     """Return a match as its citation, its reason, and a code fence with exactly the cited lines."""
     lines, is_complete = complete_lines(match)
-    first = window(lines, question)
+    first = best_lines(lines, question, MAX_LINES)
     shown = lines[first : first + MAX_LINES]
     is_whole = is_complete and len(shown) == len(lines)
     start, end = match.get("startLine"), match.get("endLine")
@@ -194,25 +191,6 @@ def complete_lines(match: JSON) -> tuple[list[str], bool]:
     if start is not None and end is not None:
         truncated = truncated or len(lines) < end - start + 1
     return lines[:-1] if truncated and len(lines) > 1 else lines, not truncated
-
-
-def window(lines: Sequence[str], question: str) -> int:
-    """Return the index of the first of MAX_LINES lines that have most of the question's stems.
-
-    Of equals, the one with more matching lines, then the earliest. 0 if no line matches.
-    """
-    last = len(lines) - MAX_LINES
-    if last <= 0:
-        return 0
-    wanted = set(query_stems(question))
-    found = [wanted.intersection(stems(line)) for line in lines]
-    starts = {max(0, min(at - LEAD_LINES, last)) for at, each in enumerate(found) if each} or {0}
-
-    def value(start: int) -> tuple[int, int, int]:
-        inside = found[start : start + MAX_LINES]
-        return len(set().union(*inside)), sum(map(bool, inside)), -start
-
-    return max(starts, key=value)
 
 
 def inline(text: str) -> str:

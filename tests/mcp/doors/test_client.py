@@ -97,7 +97,7 @@ async def search_then_ask(connect: Connect, model: OpenAIStandIn) -> None:
         (repository,) = (await result_of(search, "ListIngestedRepositories"))["repos"]
         only = {"repository": repository["id"], "limit": "3"}
         best = (await result_of(search, "VectorSearch", query=QUESTION, **only))["results"][0]
-    place = f"{best['repo']}/{best['relPath']}:{best['startLine']}-{best['endLine']}"
+    place = f"{best['repo']}/{best['relPath']}:{best['lines']}"
     async with connect("/mcp/chat") as chat:
         first = await result_of(chat, "codebase_question", question=QUESTION)
         conversation = {"conversationId": first["conversationId"]}

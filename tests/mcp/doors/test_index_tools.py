@@ -2,18 +2,21 @@
 
 import asyncio
 import json
+import operator
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from asgiref.sync import sync_to_async
 
 from apps.index.models import IngestRun
 from apps.ingest import services
 from apps.mcp.search import SEARCH
+from apps.retrieval.compact import expand
 from tests.mcp.speech import STATELESS, ask, call
-from tests.support.ingested import ingest_sample
+from tests.support.ingested import SAMPLE, ingest_sample
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
@@ -37,13 +40,14 @@ def test_every_reading_tool_has_a_call_here() -> None:
 
 
 @pytest.mark.door
+@pytest.mark.parametrize("form", ["compact", "full"])
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.usefixtures("lighthouse")
-async def test_a_result_is_as_its_schema_says(name: str) -> None:
+async def test_a_result_is_as_its_schema_says(name: str, form: str) -> None:
     listed = (await ask("tools/list")).result["tools"]
     (tool,) = [tool for tool in listed if tool["name"] == name]
     assert tool["title"] != name
-    params = {"name": name, "arguments": CALLS[name]}
+    params = {"name": name, "arguments": CALLS[name] | {"format": form}}
     answer = (await ask("tools/call", params)).result["structuredContent"]
     schema = tool["outputSchema"]
     assert schema["required"]
@@ -52,8 +56,63 @@ async def test_a_result_is_as_its_schema_says(name: str) -> None:
     assert set(answer) <= set(schema["properties"])
     for key, rows in answer.items():
         if isinstance(rows, list) and isinstance(rows[0], dict):
-            described = set(schema["properties"][key]["items"]["properties"])
+            item = schema["properties"][key]["items"]
+            described = {
+                name for one in item.get("anyOf", [item]) for name in one.get("properties", ())
+            }
             assert all(set(row) <= described for row in rows)
+
+
+# What a page needs of a row.
+PLACE = ("repo", "relPath", "startLine", "endLine", "chunk", "hostPath", "containerPath")
+
+
+@pytest.mark.parametrize("name", ["VectorSearch", "FindDefinitions", "FindReferences"])
+@pytest.mark.usefixtures("lighthouse")
+async def test_the_compact_form_says_what_the_full_form_says(name: str) -> None:
+    outputs = {}
+    for form in ("compact", "full"):
+        params = {"name": name, "arguments": CALLS[name] | {"format": form}}
+        outputs[form] = (await ask("tools/call", params)).result["structuredContent"]
+    size = {form: len(json.dumps(output)) for form, output in outputs.items()}
+    assert size["compact"] < 0.8 * size["full"]
+    expanded = (await sync_to_async(expand)(outputs["compact"]))["results"]
+    full = outputs["full"]["results"]
+    assert len(expanded) == len(full) > 0
+    key = operator.itemgetter("relPath", "startLine")
+    for one, other in zip(sorted(expanded, key=key), sorted(full, key=key), strict=True):
+        if "score" in other:
+            assert abs(one["score"] - other["score"]) <= 0.0005
+        for field in PLACE:
+            assert one[field] == other[field]
+        assert (one.get("symbol") or "") == (other.get("symbol") or "")
+
+
+@pytest.mark.parametrize("name", ["VectorSearch", "FindDefinitions"])
+@pytest.mark.usefixtures("lighthouse")
+async def test_snippet_lines_cuts_passages_around_their_best_lines(name: str) -> None:
+    async def rows(**arguments: Any) -> list[dict[str, Any]]:
+        params = {"name": name, "arguments": {**CALLS[name], "format": "full", **arguments}}
+        return (await ask("tools/call", params)).result["structuredContent"]["results"]
+
+    source = SAMPLE["src/retry.py"].split("\n")
+    for row in await rows(snippet_lines=2):
+        lines = row["chunk"].split("\n")
+        assert len(lines) <= 2
+        if row["relPath"] == "src/retry.py":
+            assert lines == source[row["startLine"] - 1 : row["endLine"]]
+    assert await rows() == await rows(snippet_lines=100)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"format": "yaml"}, {"snippet_lines": "two"}, {"snippet_lines": [3]}]
+)
+@pytest.mark.usefixtures("lighthouse")
+async def test_wrong_forms_are_refused(wrong: dict[str, Any]) -> None:
+    params = {"name": "VectorSearch", "arguments": {"query": "retry", **wrong}}
+    answer = (await ask("tools/call", params)).result
+    assert answer["isError"]
+    assert next(iter(wrong)) in answer["content"][0]["text"]
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -74,7 +133,7 @@ async def test_every_output_is_cut_at_a_row_to_the_limit(
     rows = next(key for key in ("results", "repos", "symbols") if key in whole)
     assert cut["truncated"] is True
     assert len(json.dumps(cut, ensure_ascii=False)) <= size - 10
-    assert cut[rows] == whole[rows][: len(cut[rows])] or name == "FileOutline"
+    assert cut[rows] == whole[rows][: len(cut[rows])] or name == "FindReferences"
 
 
 @pytest.mark.parametrize("name", ["FindDefinitions", "FindReferences"])

@@ -3,11 +3,15 @@
 import asyncio
 import importlib.util
 from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
-from apps.agents.events import Heartbeat, ModelEvent, ThreadNamed, Warned
+from channels.db import database_sync_to_async
+from django.db import OperationalError
+
+from apps.agents.events import Heartbeat, ModelEvent, ThreadNamed, ToolFinished, Warned
 from apps.agents.prompts import CODEX_PROMPT
 from apps.agents.providers.base import Availability, Model, ModelRequest
 from apps.agents.providers.codex import probe
@@ -18,12 +22,16 @@ from apps.agents.providers.codex.wire import ThreadOpened, TurnNotification
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.heap import settled
+from apps.retrieval.compact import expand, is_compact
+from apps.retrieval.tools import TOOLS
 
 if TYPE_CHECKING:
     from apps.agents.providers.codex.account import Account, Accounts
     from apps.agents.providers.codex.turn import CodexTurn
 
 T = TypeVar("T")
+
+OUR_TOOLS = frozenset(tool.name for tool in TOOLS)
 
 PACKAGES = ("openai_codex", "codex_cli_bin")
 INSTALL = ".venv/bin/pip install --require-hashes -r requirements-codex.txt"
@@ -101,13 +109,26 @@ class CodexProvider:
                             yield Warned(THREAD_REPLACED)
                     case TurnNotification(method=method, payload=payload):
                         for event in translator.feed(method, payload):
-                            yield event
+                            yield await _expanded(event)
                     case Heartbeat():
                         yield item
             if not translator.ended:
                 raise interrupted()
         finally:
             await turn.close()
+
+
+async def _expanded(event: ModelEvent) -> ModelEvent:
+    """Return the event with the output of our own tool in the full form, which pages show."""
+    if not isinstance(event, ToolFinished) or event.result.call.name not in OUR_TOOLS:
+        return event
+    if not is_compact(event.result.payload):
+        return event
+    try:
+        payload = await database_sync_to_async(expand)(event.result.payload)
+    except OperationalError:
+        return event
+    return replace(event, result=replace(event.result, payload=payload))
 
 
 async def _next(
