@@ -20,6 +20,7 @@ from apps.core import programs
 from tests.agents.fakes import TOOLS, chat_request, record
 from tests.agents.rigs.codex import CodexBackend
 from tests.ports import free_ports
+from tests.stand_ins.openai_scripts import Script, Status
 from tests.stand_ins.responses_scripts import HALF
 from tests.stand_ins.responses_server import write_config
 
@@ -243,6 +244,14 @@ async def test_an_unreachable_model_server_ends_the_turn_in_spite_of_reconnects(
     assert len(warned) <= 2, "a reconnect does not renew the time"
     assert "Connection failed" in warned[-1]
     assert recorded.failure.message.endswith(warned[-1])
+
+
+async def test_a_refused_request_is_shown_as_the_sentence_of_the_model_server(
+    codex: CodexBackend,
+) -> None:
+    codex.api.scripts["refused"] = Script([[Status(400, "The prompt is not valid.")]])
+    recorded = await record(PROVIDER, chat_request("refused"))
+    assert recorded.failure.message == "Codex failed: The prompt is not valid."
 
 
 async def test_invalid_codex_settings_are_reported_with_their_position(
