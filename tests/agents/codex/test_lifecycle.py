@@ -194,7 +194,7 @@ async def test_a_killed_process_keeps_the_text_so_far_and_restarts(
         kill(codex)
         rest = [event async for event in events]
     assert isinstance(rest[-1], TurnFailed)
-    assert (rest[-1].code, rest[-1].retryable) == ("PROVIDER_ERROR", True)
+    assert (rest[-1].code, rest[-1].retryable) == ("PROVIDER_UNAVAILABLE", True)
     assert isinstance((await record(PROVIDER, chat_request("plain"))).end, TurnFinished)
 
 

@@ -43,7 +43,7 @@ def process_lost() -> Unavailable:
     """Return the error of a turn whose process ended."""
     return Unavailable(
         "Codex' process ended in the middle of the answer. It starts again with the next question.",
-        code="PROVIDER_ERROR",
+        code="PROVIDER_UNAVAILABLE",
         retryable=True,
     )
 
