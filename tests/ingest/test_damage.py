@@ -503,6 +503,58 @@ def test_a_store_without_roots_that_was_taken_away_is_replaced(
     assert get_store().collections() == set()
 
 
+@pytest.mark.parametrize("how", [damage.table_overwritten, damage.database_overwritten])
+def test_a_run_whose_vectors_break_starts_over(
+    data: Path, folder: Path, ships: Root, monkeypatch: pytest.MonkeyPatch, how: Harm
+) -> None:
+    write_files(folder / "ships", {"ship_1.py": "def anchor():\n    return 1\n"})
+
+    def harm_and_reopen() -> None:
+        harm(how, data, ships, running=True)
+        get_store()._client._client.restart()
+
+    broken = Nth(1, harm_and_reopen)
+    hook("storing", broken, monkeypatch.setattr)
+    run = run_ingest(folder / "ships", "ships")
+    assert broken.happened
+    assert (run.state, run.last_error, run.files, run.embedded) == ("completed", "", 450, 450)
+    assert damages() == {"ships": False}
+    assert len(set_asides(data)) == 1
+    assert verify(source=True) == []
+
+
+def test_a_first_run_whose_vectors_break_starts_over(
+    data: Path, folder: Path, ships: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boats = write_files(folder / "boats", damage.many_files(1_000))
+
+    def harm_and_reopen() -> None:
+        damage.table_overwritten(data / "chroma", Root.objects.get(path=str(boats)).id)
+        get_store()._client._client.restart()
+
+    broken = Nth(3, harm_and_reopen)
+    hook("storing", broken, monkeypatch.setattr)
+    run = run_ingest(boats, "boats")
+    assert broken.happened
+    assert (run.state, run.last_error, run.embedded) == ("completed", "", 1_000)
+    assert damages() == {"boats": False, "ships": False}
+    assert verify(source=True) == []
+
+
+def test_a_run_whose_store_fails_for_another_reason_ends_in_error(
+    data: Path, folder: Path, ships: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(folder / "ships", {"ship_1.py": "def anchor():\n    return 1\n"})
+
+    def fail() -> None:
+        raise chroma.unavailable("Chroma failed: it is locked")
+
+    hook("storing", Nth(1, fail), monkeypatch.setattr)
+    run = run_ingest(folder / "ships", "ships")
+    assert (run.state, run.last_error) == ("error", "Chroma failed: it is locked")
+    assert set_asides(data) == []
+
+
 def test_vectors_that_go_in_mid_run_are_missed_after_it(
     data: Path, folder: Path, ships: Root, worker: queue.Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

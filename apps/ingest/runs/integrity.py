@@ -70,6 +70,23 @@ def has_all_chunks(root: Root) -> bool:
     return not damage and words >= root.embedded
 
 
+def set_broken_aside(root: Root) -> bool:
+    """Set aside the collection of a root, or the whole store, if it is broken. Return whether it
+    was; False for a server, whose files are not ours. Raises Unavailable if that cannot be said."""
+    if config().chroma_url:
+        return False
+    try:
+        problem = get_store().examine(root.id)
+    except Unavailable as error:
+        if error.code != BROKEN:
+            raise
+        _replace_store(error)
+        return True
+    if problem:
+        _set_aside([(root, problem)])
+    return bool(problem)
+
+
 def check(before_each: Check = never_cancelled) -> None:
     """Check every published root without a run in progress, save its damage, and queue damaged
     roots. Raises Unavailable if the vector store is unavailable, and as `before_each`."""
@@ -91,13 +108,17 @@ def _with_usable_store(work: Callable[[], Result]) -> Result:
     except Unavailable as error:
         if error.code != BROKEN:
             raise
-        with freeze.index.changing():
-            folder = set_store_aside()
-        facts = {"reason": error.message, "kept": str(folder) if folder else None}
-        logger.error("vector store replaced by an empty one", extra={"context": facts})
-        # Calls of the empty store do not fail, so request a check of the other roots.
-        failed.set()
+        _replace_store(error)
     return work()
+
+
+def _replace_store(error: Unavailable) -> None:
+    with freeze.index.changing():
+        folder = set_store_aside()
+    facts = {"reason": error.message, "kept": str(folder) if folder else None}
+    logger.error("vector store replaced by an empty one", extra={"context": facts})
+    # Calls of the empty store do not fail, so request a check of the other roots.
+    failed.set()
 
 
 def _check_roots(roots: Sequence[Root], before_each: Check = never_cancelled) -> list[str]:

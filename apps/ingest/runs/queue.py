@@ -133,7 +133,7 @@ def _perform(run: IngestRun, job: Job) -> Ending:
     tell(run=str(run.id), operation=run.operation)
     code = ""
     try:
-        return pipeline.ingest(run, job)
+        return _ingest(run, job)
     except RunCancelled:
         reason = ""
     except CodeinfoError as error:
@@ -154,6 +154,32 @@ def _perform(run: IngestRun, job: Job) -> Ending:
     if code == disk.CODE:
         return Ending.failed(reason, message="Disk full", code=code)
     return Ending.failed(reason, code=code)
+
+
+def _ingest(run: IngestRun, job: Job) -> Ending:
+    """Execute a run. If the vectors of its folder turn out to be broken, set them aside and execute
+    it once more. Raises as `pipeline.ingest`."""
+    try:
+        return pipeline.ingest(run, job)
+    except Unavailable as error:
+        if job.cancelled or not _can_start_over(run):
+            raise
+        facts = {"runId": str(run.id), "reason": error.message}
+        logger.warning("ingest starts over: vectors were broken", extra={"context": facts})
+    return pipeline.ingest(run, job)
+
+
+def _can_start_over(run: IngestRun) -> bool:
+    """Whether broken vectors ended an unpublished run, and nothing of it is left."""
+    root = Root.objects.filter(ingestrun=run).exclude(last_run_id=run.id).first()
+    if run.dry_run or root is None:
+        return False
+    try:
+        return integrity.set_broken_aside(root) and sweep.discard_run(run)
+    except Unavailable as error:
+        facts = {"runId": str(run.id), "reason": error.message}
+        logger.warning("vectors not repaired", extra={"context": facts})
+        return False
 
 
 def _as_disk_full(error: CodeinfoError) -> CodeinfoError:

@@ -134,6 +134,7 @@ async def test_a_closed_gate(version: str, method: str, configure: Callable[...,
     assert "CODEINFO_MCP_PROVIDER" in data["hint"]
 
 
+@pytest.mark.door
 @pytest.mark.parametrize("version", EVERY)
 async def test_a_closed_gate_lets_a_call_pass_that_names_another_provider(
     version: str, configure: Callable[..., None], scripted: Scripted
