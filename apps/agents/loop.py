@@ -11,9 +11,10 @@ and propagate to the caller.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
+from time import monotonic
 from typing import assert_never
 
 from apps.agents.events import (
@@ -77,6 +78,40 @@ async def run(
             yield TurnFinished(usage, timing)
 
 
+class _Silence:
+    """How long a provider may still be silent in a round.
+
+    Warnings do not renew the time: Codex reports reconnects for as long as its server is away.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = self.left = config().first_byte_seconds
+        self._idle_seconds = config().idle_seconds
+        self._warning = ""
+
+    @contextmanager
+    def wait(self) -> Iterator[None]:
+        """Count the time of a wait that ends with an event; pauses of the reader do not count."""
+        started = monotonic()
+        yield
+        self.left -= monotonic() - started
+
+    def note(self, event: ModelEvent) -> None:
+        match event:
+            case Warned(message=message):
+                self._warning = message
+            case ThreadNamed():
+                pass
+            case _:
+                self.seconds = self.left = self._idle_seconds
+                self._warning = ""
+
+    @property
+    def message(self) -> str:
+        silent = f"The model was silent for {self.seconds:g} seconds."
+        return f"{silent} Its last warning: {self._warning}" if self._warning else silent
+
+
 class _Answer:
     def __init__(
         self,
@@ -120,11 +155,11 @@ class _Answer:
         """Stream one round of the provider; collects `pieces` and `calls`."""
         self.pieces, self.calls = [], []
         request = replace(self.request, messages=tuple(self.messages), tools=tools)
-        seconds, idle_seconds = config().first_byte_seconds, config().idle_seconds
+        silence = _Silence()
         async with aclosing(self.provider.stream(request)) as stream:
-            while (event := await self._next(stream, seconds)) is not None:
+            while (event := await self._next(stream, silence)) is not None:
+                silence.note(event)
                 if not isinstance(event, ThreadNamed | Warned):
-                    seconds = idle_seconds
                     self.meter.tick()
                 shown = self._handle(event)
                 if shown is not None:
@@ -162,23 +197,22 @@ class _Answer:
         return None
 
     async def _next(
-        self, stream: AsyncGenerator[ModelEvent, None], seconds: float
+        self, stream: AsyncGenerator[ModelEvent, None], silence: "_Silence"
     ) -> ModelEvent | None:
         """Return the next event, or None at the end.
 
-        Raises Unavailable: PROVIDER_TIMEOUT after `seconds` without an event, PROVIDER_ERROR when
+        Raises Unavailable: PROVIDER_TIMEOUT when `silence` has no time left, PROVIDER_ERROR when
         the time of the whole answer is used up.
         """
         left = self.limits.seconds_left()
         try:
-            async with asyncio.timeout(min(seconds, left)):
-                return await anext(stream, None)
+            with silence.wait():
+                async with asyncio.timeout(min(silence.left, left)):
+                    return await anext(stream, None)
         except TimeoutError as error:
-            if left <= seconds:
+            if left <= silence.left:
                 raise past("max_answer_seconds") from error
-            raise Unavailable(
-                f"The model was silent for {seconds:g} seconds.", code="PROVIDER_TIMEOUT"
-            ) from error
+            raise Unavailable(silence.message, code="PROVIDER_TIMEOUT") from error
 
     def _record_call(self, call: ToolCall) -> None:
         if len(self.calls) < max_recorded_calls():

@@ -42,7 +42,7 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
     """Start a run, wait for its end, and return `{conversationId, modelId, segments, status?}`.
 
     Raises InvalidInput, Conflict CONVERSATION_ARCHIVED or RUN_IN_PROGRESS, and Unavailable with the
-    code of a failed answer. A cancelled call stops the run.
+    code of a failed answer (see `_signal`). A cancelled call stops the run.
     """
     turn = await _turn(arguments)
     log = await begin(_start(turn), stop)
@@ -51,7 +51,10 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
     finally:
         # No effect on a run that has ended.
         runner.stop(log)
-    return result(log)
+    try:
+        return result(log)
+    except Unavailable as error:
+        raise await _signal(turn.provider, error) from error
 
 
 async def _turn(arguments: Mapping[str, Any]) -> StartTurn:
@@ -115,6 +118,16 @@ async def _unavailable(provider_id: str, reason: str) -> Unavailable:
         code="PROVIDER_UNAVAILABLE",
         details={"provider": provider_id},
     )
+
+
+async def _signal(provider_id: str, error: Unavailable) -> Unavailable:
+    """The error of a failed answer; CODE_INFO_LLM_UNAVAILABLE if the configured provider was lost,
+    as before a run."""
+    if error.code != "PROVIDER_UNAVAILABLE" or provider_id != config().mcp_provider:
+        return error
+    signal = await unavailable(provider_id, error.message)
+    signal.details = {**signal.details, **error.details}
+    return signal
 
 
 INPUT: JSON = {

@@ -30,6 +30,14 @@ async def answer(configure: Configure, server: RawStandIn) -> RecordedAnswer:
     return await record(OpenAIProvider(), chat_request("m"))
 
 
+async def test_a_page_instead_of_events_is_an_error_with_the_address(configure: Configure) -> None:
+    page = b"<!doctype html>\n<title>Log in</title>\n<p>Please log in.</p>\n"
+    with RawStandIn(http(page, 200, "text/html; charset=utf-8")) as server:
+        recorded = await answer(configure, server)
+    assert recorded.failure.code == "PROVIDER_ERROR"
+    assert f"{server.url} answered with text/html, not an event stream" in recorded.failure.message
+
+
 @pytest.mark.parametrize(
     "piece",
     [b"x" * 1_000, b"data: x\n", b": still here\n", b"event: x\r\n", b"data: x\r"],

@@ -10,7 +10,7 @@ from django.db import OperationalError
 from django.test import AsyncClient
 from django.utils import timezone
 
-from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested
+from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested, Warned
 from apps.agents.messages import ToolCall
 from apps.agents.providers.base import Availability
 from apps.conversations import chat_api, rows, runner
@@ -290,6 +290,14 @@ class TestTheEventStream:
         gate.open.set()
         rest = b"".join([piece async for piece in pieces]).decode()
         assert [m["type"] for m in messages_of(rest)] == ["token", "final", "complete"]
+
+    async def test_a_warning_is_an_event(self, scripted: Scripted, ask: Ask) -> None:
+        scripted([Warned("Reconnecting... 1/3"), TextDelta("So.")])
+        messages = messages_of(await streamed(await ask(accept=SSE)))
+        assert messages[:2] == [
+            {"type": "warning", "message": "Reconnecting... 1/3"},
+            {"type": "token", "content": "So."},
+        ]
 
     async def test_an_error_is_an_event(self, scripted: Scripted, ask: Ask) -> None:
         scripted([TextDelta("half"), Unavailable("It hung up.", code="PROVIDER_ERROR")])

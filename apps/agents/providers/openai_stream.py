@@ -12,6 +12,7 @@ from apps.agents.providers.openai_frames import CompletionDecoder
 from apps.agents.providers.openai_messages import body_of
 from apps.agents.providers.openai_server import OpenAIServer, ssl_context
 from apps.core.errors import Unavailable
+from apps.core.limits import label
 from apps.core.replies import UNPACKED, CountedStream, EventCounter, ReplyRefused, counted
 from apps.core.types import JSON
 
@@ -37,10 +38,13 @@ async def stream(server: OpenAIServer, request: ModelRequest) -> AsyncGenerator[
     """
     decoder = CompletionDecoder()
     failure: Exception | None = None
+    foreign = ""
     async with _client(server) as client:
         try:
             async with await _open(client, server, body_of(request)) as frames:
+                foreign = _foreign_kind(frames)
                 async for frame in frames:
+                    foreign = ""
                     for event in decoder.feed(frame) or (Heartbeat(),):
                         yield event
         except (openai.OpenAIError, ReplyRefused, *DECODE_ERRORS) as error:
@@ -50,6 +54,11 @@ async def stream(server: OpenAIServer, request: ModelRequest) -> AsyncGenerator[
     # A round is complete once it has a finish reason, even if the connection then fails.
     if failure and not decoder.finish_reason:
         raise _failure(failure, server, request.model) from failure
+    if foreign:
+        raise _error(
+            f"{server.origin} answered with {foreign}, not an event stream: is the address right, "
+            "does it end in /v1?"
+        )
     if decoder.problem:
         raise Unavailable(decoder.problem, code="PROVIDER_ERROR")
 
@@ -96,6 +105,15 @@ async def _post(client: openai.AsyncOpenAI, body: JSON) -> Frames:
     return await client.post(
         "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=Frames
     )
+
+
+def _foreign_kind(frames: Frames) -> str:
+    """The content type of a reply that is not an event stream, such as a login page; else "".
+
+    Some servers send events under another type, so the reply is read before it is refused.
+    """
+    kind = frames.response.headers.get("content-type", "").lower()
+    return "" if kind in ("", "text/event-stream") else label(kind)
 
 
 def _failure(error: Exception, server: OpenAIServer, model: str) -> Unavailable:

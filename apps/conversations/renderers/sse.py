@@ -49,25 +49,31 @@ def joined(events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
 def messages(event: ChatEvent, transcript: Transcript) -> list[dict[str, Any]]:
     """The messages of an event (contract.md §2.4)."""
     match event:
-        case TextDelta(text=text):
-            return [{"type": "token", "content": text}]
-        case ReasoningDelta(text=text):
-            return [{"type": "analysis", "content": text}]
+        case TextDelta(text=text) | ReasoningDelta(text=text):
+            kind = "token" if isinstance(event, TextDelta) else "analysis"
+            return [{"type": kind, "content": text}]
         case ToolStarted(call=call):
             return [tool_request(call)]
         case ToolFinished(result=result):
             return [tool_result(result)]
         case TurnFinished():
-            message = {"role": "assistant", "content": content(transcript.parts)}
-            thread = {"threadId": transcript.thread_id} if transcript.thread_id else {}
-            return [{"type": "final", "message": message}, {"type": "complete", **thread}]
+            return _end(transcript)
         case TurnFailed(message=text):
             return [{"type": "error", "message": text}]
         case TurnStopped():
             return [{"type": "error", "message": "generation stopped"}]
         case ThreadNamed(thread_id=thread_id):
             return [{"type": "thread", "threadId": thread_id}]
-        case TurnStarted() | Warned():
+        case Warned(message=text):
+            return [{"type": "warning", "message": text}]
+        case TurnStarted():
             return []
         case _:
             assert_never(event)
+
+
+def _end(transcript: Transcript) -> list[dict[str, Any]]:
+    """The messages that end a successful answer."""
+    message = {"role": "assistant", "content": content(transcript.parts)}
+    thread = {"threadId": transcript.thread_id} if transcript.thread_id else {}
+    return [{"type": "final", "message": message}, {"type": "complete", **thread}]

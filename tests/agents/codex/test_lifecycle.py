@@ -19,6 +19,8 @@ from apps.agents.providers.codex.server import server_at
 from apps.core import programs
 from tests.agents.fakes import TOOLS, chat_request, record
 from tests.agents.rigs.codex import CodexBackend
+from tests.ports import free_ports
+from tests.stand_ins.openai_scripts import Script, Status
 from tests.stand_ins.responses_scripts import HALF
 from tests.stand_ins.responses_server import write_config
 
@@ -192,7 +194,7 @@ async def test_a_killed_process_keeps_the_text_so_far_and_restarts(
         kill(codex)
         rest = [event async for event in events]
     assert isinstance(rest[-1], TurnFailed)
-    assert (rest[-1].code, rest[-1].retryable) == ("PROVIDER_ERROR", True)
+    assert (rest[-1].code, rest[-1].retryable) == ("PROVIDER_UNAVAILABLE", True)
     assert isinstance((await record(PROVIDER, chat_request("plain"))).end, TurnFinished)
 
 
@@ -224,6 +226,32 @@ async def test_a_retry_by_codex_is_a_warning_and_not_a_failure(
     assert "1/1" in warned[0]
     assert isinstance(recorded.end, TurnFailed)
     assert recorded.text.startswith(HALF)
+
+
+async def test_an_unreachable_model_server_ends_the_turn_in_spite_of_reconnects(
+    codex: CodexBackend, configure: Callable[..., None], tmp_path: Any
+) -> None:
+    home = tmp_path / "unreachable"
+    write_config(home, f"http://127.0.0.1:{free_ports()}/v1", retries=9)
+    # Codex reports reconnects at once, after 5 seconds, after 15 and after 35.
+    configure(codex_home=home, first_byte_seconds=11.0, idle_seconds=11.0)
+    try:
+        recorded = await record(PROVIDER, chat_request("plain"))
+    finally:
+        server_at(home).close()
+    warned = [e.message for e in recorded.events if isinstance(e, Warned)]
+    assert recorded.failure.code == "PROVIDER_TIMEOUT"
+    assert len(warned) <= 2, "a reconnect does not renew the time"
+    assert "Connection failed" in warned[-1]
+    assert recorded.failure.message.endswith(warned[-1])
+
+
+async def test_a_refused_request_is_shown_as_the_sentence_of_the_model_server(
+    codex: CodexBackend,
+) -> None:
+    codex.api.scripts["refused"] = Script([[Status(400, "The prompt is not valid.")]])
+    recorded = await record(PROVIDER, chat_request("refused"))
+    assert recorded.failure.message == "Codex failed: The prompt is not valid."
 
 
 async def test_invalid_codex_settings_are_reported_with_their_position(

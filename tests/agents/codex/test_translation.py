@@ -124,3 +124,18 @@ def test_keys_are_not_repeated() -> None:
     message = quoted("Incorrect API key provided: sk-proj-abcdefgh123. \x1b[31mBye\x1b[0m")
     assert "abcdefgh" not in message
     assert message.endswith("Bye")
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ('unexpected status 400: {"error": "No such model."}, url: x', "400: No such model., url"),
+        ('{"detail": "Not allowed."}', "Codex failed: Not allowed."),
+        ('{"message": "Too long."}', "Codex failed: Too long."),
+        ('{"error": {"code": 1}}', '{"error": {"code": 1}}'),
+        ("{" * 5_000, "{{{"),
+        ('{"a":' * 5_000, '{"a":'),
+    ],
+)
+def test_json_of_the_model_server_is_shown_as_its_sentence(message: str, shown: str) -> None:
+    assert shown in turn_failure({"message": message}).message

@@ -10,6 +10,7 @@ from django.test import AsyncClient
 from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested, Warned
 from apps.agents.messages import ToolCall
 from apps.agents.providers.base import Availability
+from apps.agents.providers.codex.failures import process_lost
 from apps.conversations import runner, services
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
@@ -229,6 +230,21 @@ async def test_a_failed_answer_is_an_error_with_a_hint(
     assert failed.value.message.startswith(failure.message)
     assert advice in failed.value.message
     assert failed.value.details == {"conversationId": "c1"}
+    assert [turn.status for turn in await answers()] == ["failed"]
+
+
+@pytest.mark.door
+async def test_codex_lost_in_the_middle_is_the_signal_of_an_unavailable_provider(
+    scripted: Scripted, caller: Caller, configure: Callable[..., None]
+) -> None:
+    configure(mcp_provider="codex")
+    scripted([TextDelta("half"), process_lost()], id="codex")
+    with pytest.raises(Unavailable) as lost:
+        await caller.call(CODEBASE_QUESTION, question="Where?", conversationId="c1")
+    assert lost.value.code == "CODE_INFO_LLM_UNAVAILABLE"
+    assert lost.value.details["reason"].startswith("Codex' process ended in the middle")
+    assert "CODEINFO_MCP_PROVIDER" in lost.value.details["hint"]
+    assert lost.value.details["conversationId"] == "c1"
     assert [turn.status for turn in await answers()] == ["failed"]
 
 

@@ -1,5 +1,6 @@
 """Translate errors of Codex to Unavailable: a sentence for the user, with `retryable` set."""
 
+import json
 import re
 from collections.abc import Mapping
 
@@ -42,7 +43,7 @@ def process_lost() -> Unavailable:
     """Return the error of a turn whose process ended."""
     return Unavailable(
         "Codex' process ended in the middle of the answer. It starts again with the next question.",
-        code="PROVIDER_ERROR",
+        code="PROVIDER_UNAVAILABLE",
         retryable=True,
     )
 
@@ -79,10 +80,31 @@ def request_failed(error: Exception) -> Unavailable:
 
 def quoted(message: object) -> str:
     """Shorten a message of Codex to one line, without keys and stack traces."""
-    text = str(message or "no reason given").partition("Stack backtrace")[0]
+    text = _without_json(str(message or "no reason given")).partition("Stack backtrace")[0]
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     text = re.sub(r"\b(sk-|eyJ)[\w.*-]{6,}", "…", " ".join(text.split()))
     return text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"
+
+
+def _without_json(text: str) -> str:
+    """Replace the JSON body of the model server that Codex quotes by the sentence inside it."""
+    start = text.find("{")
+    if start < 0:
+        return text
+    try:
+        body, end = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return text
+    sentence = _sentence(body)
+    return f"{text[:start]}{sentence}{text[end:]}" if sentence else text
+
+
+def _sentence(body: JSON) -> str:
+    """Return the text of `{error: {message}}`, `{error}`, `{message}` or `{detail}`; else ""."""
+    error = body.get("error")
+    inner = error if isinstance(error, Mapping) else body
+    texts = (inner.get("message"), inner.get("detail"), error)
+    return next((text for text in texts if isinstance(text, str) and text.strip()), "")
 
 
 def _status(info: object) -> int | None:

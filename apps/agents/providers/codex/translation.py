@@ -170,8 +170,12 @@ class TurnTranslator:
         yield UsageReported(_sum(self._usages))
 
     def _error(self, payload: JSON) -> Events:
+        """Warn of a reconnect. The reasoning of the cut stream has ended: it never completes."""
         if payload.get("willRetry"):
-            yield Warned(quoted(payload["error"].get("message")))
+            self.thinking = False
+            error = payload["error"]
+            words = filter(None, (error.get("message"), error.get("additionalDetails")))
+            yield Warned(quoted(": ".join(words)))
 
     def _turn_completed(self, payload: JSON) -> Events:
         self.ended = True
