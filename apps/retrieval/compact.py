@@ -19,7 +19,7 @@ from apps.retrieval.output_schemas import DISTANCE, REPOSITORY
 from apps.retrieval.repositories import repo_id
 
 SCORE_DIGITS = 3
-SYMBOL_LINE = re.compile(r" *(\d{1,9})-(\d{1,9}) (\S+) (.*)", re.DOTALL)
+SYMBOL_LINE = re.compile(r" *(\d{1,9})(?:-(\d{1,9}))? (\S+) (.*)", re.DOTALL)
 REFERENCE_LINE = re.compile(r"(\d{1,9}): (.*)", re.DOTALL)
 
 
@@ -68,8 +68,7 @@ def compact_outline(output: JSON) -> JSON:
     while stack:
         depth, symbol = stack.pop()
         text = symbol["signature"] or symbol["name"]
-        span = f"{symbol['startLine']}-{symbol['endLine']}"
-        lines.append(f"{'  ' * depth}{span} {symbol['kind']} {text}")
+        lines.append(f"{'  ' * depth}{_lines(symbol)} {symbol['kind']} {text}")
         stack.extend((depth + 1, child) for child in reversed(symbol.get("children", [])))
     return _named(output, "repo", "relPath", "degraded", "truncated") | {"symbols": lines}
 
@@ -91,9 +90,13 @@ def compact_repositories(output: JSON) -> JSON:
 
 def _passage(row: JSON, *names: str) -> JSON:
     """Place and lines of a row, and the fields with these names."""
-    start, end = row["startLine"], row["endLine"]
-    lines = {} if start is None else {"lines": str(start) if start == end else f"{start}-{end}"}
+    lines = {} if row["startLine"] is None else {"lines": _lines(row)}
     return {"repo": row["repo"], "relPath": row["relPath"], **lines, **_named(row, *names)}
+
+
+def _lines(row: JSON) -> str:
+    start, end = row["startLine"], row["endLine"]
+    return str(start) if start == end else f"{start}-{end}"
 
 
 def _text(row: JSON) -> JSON:
@@ -177,7 +180,7 @@ def _expanded_symbol(symbol: Any) -> Any:
     match = SYMBOL_LINE.fullmatch(symbol) if isinstance(symbol, str) else None
     if match is None:
         return symbol
-    start, end = int(match[1]), int(match[2])
+    start, end = int(match[1]), int(match[2] or match[1])
     return {"startLine": start, "endLine": end, "kind": match[3], "signature": match[4]}
 
 

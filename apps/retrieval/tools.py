@@ -92,7 +92,7 @@ LIST_REPOSITORIES = Tool(
         "List the source repositories that can be searched: for each its `id` (the name that "
         "the other tools take as `repository`), description, folder, time of the last ingest and "
         "the number of files and chunks. Use it to learn what can be searched, or to find the "
-        "`repository` of a project that a question names. Takes no arguments."
+        "`repository` of a project that a question names."
     ),
     parameters=schema({}),
     function=_list_repositories,

@@ -85,12 +85,19 @@ def test_codex_searches_and_its_answer_cites_the_results(
     ]
     found = next(frame for frame in frames if frame["type"] == "tool-result")
     assert (found["name"], found["stage"]) == ("VectorSearch", "success")
-    assert found["result"]["results"][0]["relPath"] == "src/net.py"
+    (match,) = found["result"]["results"]
+    assert (match["repo"], match["relPath"]) == ("acme", "src/net.py")
+    assert match["hostPath"] == str(product.repos / "acme" / "src" / "net.py")
+    source = SOURCE.splitlines()[match["startLine"] - 1 : match["endLine"]]
+    assert match["chunk"].splitlines() == source
     assert frames[-1]["threadId"] == frames[0]["threadId"]
     page = httpx.get(f"{product.url}/chat?c=c1", headers={"Accept": "text/html"}).text
     assert "VectorSearch" in page
     assert "1 match" in page
     assert "Citations (1)" in page
+    assert "src/net.py" in page
+    assert match["hostPath"] in page
+    assert f"start={match['startLine']}" in page
 
 
 def test_the_next_question_goes_to_the_same_thread(product: Product, api: ResponsesStandIn) -> None:
