@@ -17,7 +17,15 @@ from apps.mcp.agent_runs import (
     translate_errors,
 )
 from apps.mcp.answers import CONVERSATION_ID
-from apps.mcp.types import Annotations, Call, McpEndpoint, McpTool
+from apps.mcp.types import (
+    MAX_FOLDER,
+    MAX_NAME,
+    MAX_TEXT,
+    Annotations,
+    Call,
+    McpEndpoint,
+    McpTool,
+)
 
 INSTRUCTIONS = (
     "codeinfo keeps agents on this server. An agent is a language model with instructions, tools "
@@ -66,11 +74,13 @@ TEXT: JSON = {"type": "string"}
 AGENT_NAME: JSON = {
     "type": "string",
     "minLength": 1,
+    "maxLength": MAX_NAME,
     "description": "The `name` of an agent, exactly as list_agents gives it.",
 }
 WORKING_FOLDER: JSON = {
     "type": "string",
     "minLength": 1,
+    "maxLength": MAX_FOLDER,
     "description": (
         "Absolute path of the folder to work in, for an agent that changes files or runs programs. "
         "Leave it out unless the user names one."
@@ -152,6 +162,7 @@ RUN_INSTRUCTION_INPUT = _object(
         "instruction": {
             "type": "string",
             "minLength": 1,
+            "maxLength": MAX_TEXT,
             "description": "What it is to do or to answer, in plain words, with all it must know.",
         },
         "conversationId": CONVERSATION_ID,
@@ -166,6 +177,7 @@ RUN_COMMAND_INPUT = _object(
         "commandName": {
             "type": "string",
             "minLength": 1,
+            "maxLength": MAX_NAME,
             "description": "The `name` of one of its commands, as list_commands gives it.",
         },
         "conversationId": CONVERSATION_ID,

@@ -73,6 +73,7 @@ def failed(log: RunLog, code: str, message: str, retryable: bool) -> Unavailable
 CONVERSATION_ID: JSON = {
     "type": "string",
     "minLength": 1,
+    "maxLength": 128,
     "pattern": ID_PATTERN.replace(r"\Z", "$"),
     "description": (
         "The `conversationId` of an earlier answer, to ask a follow-up that remembers it. "

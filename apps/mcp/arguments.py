@@ -69,8 +69,9 @@ def _names_only(schema: JSON) -> JSON:
 
 
 def _types(schema: JSON) -> set[str]:
-    types = schema.get("type", ())
-    return {types} if isinstance(types, str) else set(types)
+    """The types that a schema or its alternatives allow; empty if it allows any."""
+    types = [branch.get("type", ()) for branch in schema.get("anyOf", [schema])]
+    return {name for each in types for name in ([each] if isinstance(each, str) else each)}
 
 
 def _is_omitted(value: Any, schema: JSON) -> bool:
@@ -78,7 +79,8 @@ def _is_omitted(value: Any, schema: JSON) -> bool:
     if value is None:
         return bool(types) and "null" not in types
     if value == "":
-        return bool(types) and schema.get("minLength", "string" not in types) > 0
+        texts = [each for each in schema.get("anyOf", [schema]) if "string" in _types(each)]
+        return bool(types) and all(each.get("minLength", 0) > 0 for each in texts)
     number = _number(value) if types & {"integer", "number"} else None
     return number == 0 and (schema.get("minimum", 0) > 0 or schema.get("maximum", 0) < 0)
 

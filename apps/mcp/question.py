@@ -30,7 +30,7 @@ from apps.mcp.answers import (
 )
 from apps.mcp.availability import default_provider, unavailable, unavailable_reason
 from apps.mcp.starting import begin
-from apps.mcp.types import Annotations, Call, McpTool
+from apps.mcp.types import MAX_TEXT, Annotations, Call, McpTool
 
 NO_MODEL = "It offers no model."
 CODEX, LMSTUDIO = "codex", "lmstudio"
@@ -136,6 +136,7 @@ INPUT: JSON = {
         "question": {
             "type": "string",
             "minLength": 1,
+            "maxLength": MAX_TEXT,
             "description": (
                 "One question in plain words, with the names it is about: the repository, files, "
                 "symbols, error texts."

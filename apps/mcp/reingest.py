@@ -23,6 +23,7 @@ from apps.ingest.serializers import status_wire
 from apps.ingest.types import RunStatus
 from apps.mcp.starting import begin, finally_do
 from apps.mcp.types import Annotations, Call, McpTool
+from apps.retrieval.query import MAX_ID
 from apps.retrieval.repositories import find_root
 
 P = ParamSpec("P")
@@ -112,6 +113,7 @@ INPUT: JSON = {
         "repository": {
             "type": "string",
             "minLength": 1,
+            "maxLength": MAX_ID,
             "description": "An `id` exactly as ListIngestedRepositories gives it.",
         },
     },

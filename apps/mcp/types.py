@@ -9,6 +9,9 @@ from apps.core.types import JSON
 # report(message, done, total): sends progress to the client.
 Report = Callable[[str, float | None, float | None], Awaitable[None]]
 
+# The longest arguments, in characters: a question or an instruction, a name, a path of a folder.
+MAX_TEXT, MAX_NAME, MAX_FOLDER = 100_000, 255, 4_096
+
 
 @dataclass(frozen=True)
 class Annotations:

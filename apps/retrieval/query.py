@@ -23,6 +23,9 @@ MAX_LIMIT = 20
 # fnmatch writes atomic groups, so matching a glob takes linear time. Compiling a glob of a megabyte
 # takes seconds, and SQLite refuses it.
 MAX_PATH = 1_000
+MAX_QUERY = 10_000  # characters; an embedding reads far fewer
+MAX_ID = 255  # characters, as of the name of a root
+MAX_IDS = 100
 GLOB_CHARACTERS = "*?["
 _NO_FILTERS = Filters()
 
@@ -48,6 +51,8 @@ class SearchQuery:
         text = data.get("query")
         if not isinstance(text, str) or not text.strip():
             problems.append("query is required")
+        elif len(text) > MAX_QUERY:
+            problems.append(f"query must have at most {MAX_QUERY:,} characters")
         repositories = parse_repositories(data.get("repository"), problems)
         filters = parse_filters(data, problems)
         limit = parse_limit(data.get("limit"), DEFAULT_LIMIT, MAX_LIMIT, problems)
@@ -146,6 +151,9 @@ def parse_repositories(value: Any, problems: list[str]) -> tuple[str, ...]:
     ids = value if isinstance(value, list) else [value]
     if not all(isinstance(each, str) and each.strip() for each in ids):
         problems.append("repository must be a non-empty string when provided")
+        return ()
+    if len(ids) > MAX_IDS or any(len(each) > MAX_ID for each in ids):
+        problems.append(f"repository must have at most {MAX_ID} characters, or {MAX_IDS} ids")
         return ()
     return tuple(dict.fromkeys(encodable(each).strip() for each in ids))
 

@@ -6,6 +6,7 @@ from typing import Any
 from apps.core.types import JSON
 from apps.retrieval import compact
 from apps.retrieval.output_schemas import DEFINITIONS, OUTLINE, REFERENCES
+from apps.retrieval.query import MAX_ID, MAX_PATH
 from apps.retrieval.snippets import cut, parse_snippet_lines
 from apps.retrieval.symbols import (
     OutlineQuery,
@@ -154,11 +155,13 @@ FILE_OUTLINE = Tool(
             "repository": {
                 "type": "string",
                 "minLength": 1,
+                "maxLength": MAX_ID,
                 "description": "An `id` exactly as ListIngestedRepositories returns it.",
             },
             "path": {
                 "type": "string",
                 "minLength": 1,
+                "maxLength": MAX_PATH,
                 "description": "The path within the repository, such as `relPath` of a result.",
             },
         },

@@ -8,6 +8,7 @@ from typing import Any
 from apps.core.config import config
 from apps.core.types import JSON
 from apps.retrieval.capping import capped, capped_form
+from apps.retrieval.query import MAX_ID, MAX_IDS, MAX_PATH
 from apps.retrieval.snippets import MAX_LINES
 
 log = logging.getLogger("codeinfo.retrieval")
@@ -39,11 +40,9 @@ class Tool:
         return capped_form(output, self.compact, limit) if is_compact else capped(output, limit)
 
 
-_ID: JSON = {"type": "string", "minLength": 1}
+_ID: JSON = {"type": "string", "minLength": 1, "maxLength": MAX_ID}
 REPOSITORY: JSON = {
-    "type": ["string", "array"],
-    "minLength": 1,
-    "items": _ID,
+    "anyOf": [_ID, {"type": "array", "items": _ID, "maxItems": MAX_IDS}],
     "description": (
         "Search only this repository: an `id` exactly as ListIngestedRepositories returns it, or "
         "a list of them. Leave it out to search all repositories."
@@ -52,6 +51,7 @@ REPOSITORY: JSON = {
 PATH: JSON = {
     "type": "string",
     "minLength": 1,
+    "maxLength": MAX_PATH,
     "description": (
         "Search only files whose path within the repository begins with this ('src/client/') or "
         "matches this glob ('*.sql', 'tests/*_api.py'; * spans folders)."
@@ -60,6 +60,7 @@ PATH: JSON = {
 LANGUAGE: JSON = {
     "type": "string",
     "minLength": 1,
+    "maxLength": MAX_ID,
     "description": "Search only this language: a name or an extension, 'python', 'ts', 'go'.",
 }
 SNIPPET_LINES: JSON = {

@@ -6,7 +6,7 @@ from typing import Any
 from apps.core.types import JSON
 from apps.retrieval import compact
 from apps.retrieval.output_schemas import MATCHES, REPOSITORIES
-from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, SearchQuery
+from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, SearchQuery
 from apps.retrieval.repositories import list_repositories
 from apps.retrieval.search import search
 from apps.retrieval.snippets import cut, parse_snippet_lines
@@ -60,6 +60,7 @@ VECTOR_SEARCH = Tool(
             "query": {
                 "type": "string",
                 "minLength": 1,
+                "maxLength": MAX_QUERY,
                 "description": "What to search for: a sentence, a symbol or a few keywords.",
             },
             "repository": REPOSITORY,

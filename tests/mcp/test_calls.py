@@ -125,7 +125,7 @@ async def test_an_answer_is_one_text_and_the_same_object(version: str) -> None:
     revision = max(version, "2025-03-26")
     whole = {"read": {"query": "é", "limit": 20}, "none": None, "version": revision}
     assert result["structuredContent"] == whole
-    text = json.dumps(whole, ensure_ascii=False)
+    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
     assert result["content"] == [{"type": "text", "text": text}]
     assert "isError" not in result or result["isError"] is False
 

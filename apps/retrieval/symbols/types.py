@@ -12,6 +12,8 @@ from apps.index.models import Root
 from apps.index.paths import map_path
 from apps.index.types import Filters
 from apps.retrieval.query import (
+    MAX_ID,
+    MAX_PATH,
     log_fields,
     parse_filters,
     parse_limit,
@@ -93,6 +95,11 @@ class OutlineQuery:
             f"{key} is required"
             for key, value in values.items()
             if not (isinstance(value, str) and value.strip())
+        ]
+        problems += [
+            f"{key} must have at most {maximum:,} characters"
+            for key, maximum in (("repository", MAX_ID), ("path", MAX_PATH))
+            if len(str(values[key])) > maximum
         ]
         if "\0" in str(values["path"]):
             problems.append("path must not hold a NUL")
