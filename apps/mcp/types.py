@@ -10,7 +10,7 @@ from apps.core.types import JSON
 Report = Callable[[str, float | None, float | None], Awaitable[None]]
 
 # The longest arguments, in characters: a question or an instruction, a name, a path of a folder.
-MAX_TEXT, MAX_NAME, MAX_FOLDER = 100_000, 255, 4_096
+MAX_TEXT, MAX_NAME, MAX_FOLDER = 100_000, 255, 10_000
 
 
 @dataclass(frozen=True)

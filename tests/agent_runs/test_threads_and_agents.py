@@ -108,7 +108,10 @@ class TestWarning:
         ]
         assert frames[0]["message"] == "Reconnecting... 1/3"
         assert frames[0]["inflightId"] == log.inflight_id
-        assert [one["type"] for one in streamed(log)] == ["token", "final", "complete"]
+        assert [one["type"] for one in streamed(log)] == [
+            *("warning", "warning"),
+            *("token", "final", "complete"),
+        ]
         (turn,) = await answers()
         assert (turn.status, turn.parts) == ("ok", [{"type": "text", "text": "Because."}])
 

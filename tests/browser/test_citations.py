@@ -115,6 +115,7 @@ def open_wide(open_page: OpenPage, conversation: str) -> Page:
     the same moment may miss."""
     page = open_page(conversation, size=WIDE)
     stands_at(page, cited(rows(page)[0]))
+    page.wait_for_load_state("networkidle")
     return page
 
 
