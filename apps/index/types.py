@@ -45,7 +45,7 @@ class Origin(NamedTuple):
 class Filters:
     """Restricts a search to some files of a root. An empty field does not restrict."""
 
-    path: str = ""  # prefix of the relative path, or a glob if it has one of `*?[`
+    path: str = ""  # prefix of the relative path, or a glob (index/globs.py)
     language: str = ""  # as in SourceFile.language
 
 

@@ -114,7 +114,7 @@ INPUT: JSON = {
             "type": "string",
             "minLength": 1,
             "maxLength": MAX_ID,
-            "description": "An `id` exactly as ListIngestedRepositories gives it.",
+            "description": "An `id` that ListIngestedRepositories returns.",
         },
     },
     "required": ["repository"],

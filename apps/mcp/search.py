@@ -16,7 +16,7 @@ from apps.retrieval.tool import SNIPPET_LINES
 INSTRUCTIONS = (
     "codeinfo searches the source repositories that are ingested on this machine, by meaning and "
     "by their words. Begin with ListIngestedRepositories if you do not know which there are; a "
-    "repository's `id` is what `repository` takes in every other tool, letter for letter. Look "
+    "repository's `id` is what `repository` takes in every other tool. Look "
     "things up with VectorSearch, one thing at a time, in names and words that the code itself "
     "would use; it gives file and lines (1-based), so that you can open and cite them. `score` is "
     "a distance: lower is better, 0 is the same, above about 1.4 is unrelated. Where nothing is "
@@ -59,7 +59,7 @@ def mcp_tool(tool: retrieval.Tool) -> McpTool:
         is_compact = chosen_format(arguments) == COMPACT
         answer = cast(JSON, await read(arguments, is_compact=is_compact))
         hint = tool.empty_hint if answer.get("results") == [] else ""
-        return answer | {"hint": hint} if hint else answer
+        return {"hint": hint} | answer if hint else answer
 
     return McpTool(
         name=tool.name,

@@ -12,6 +12,7 @@ from apps.core.errors import InvalidInput
 from apps.core.parsers import rendered
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.repositories import list_repositories
+from apps.retrieval.scope import with_hint
 from apps.retrieval.search import search
 from apps.retrieval.symbols import (
     OutlineQuery,
@@ -34,7 +35,7 @@ class VectorSearchView(APIView):
         result = search(query)
         facts = {**query.as_log(), "results": len(result.matches), "modelId": result.model_id}
         log.info("tools vector search", extra={"context": facts})
-        return rendered(result.as_wire())
+        return rendered(with_hint(result.as_wire(), query.repositories, query.filters))
 
 
 class IngestedReposView(APIView):
@@ -58,7 +59,7 @@ class _ByNameView(APIView):
         answer = self.find(query)
         facts = {**query.as_log(), "results": len(answer.results)}
         log.info(self.event, extra={"context": facts})
-        return Response(answer.as_wire())
+        return Response(with_hint(answer.as_wire(), query.repositories, query.filters))
 
 
 class SymbolDefinitionsView(_ByNameView):

@@ -34,14 +34,14 @@ def compact_matches(output: JSON) -> JSON:
         | _text(row)
         for row in output["results"]
     ]
-    return {"results": rows} | _named(output, "degraded", "missingWords", "truncated")
+    return {"results": rows} | _named(output, "degraded", "missingWords", "truncated", "hint")
 
 
 def compact_definitions(output: JSON) -> JSON:
     """The compact output of FindDefinitions."""
     rows = [_passage(row, "symbol", "kind") | _text(row) for row in output["results"]]
     match = {} if output["match"] == "exact" else {"match": output["match"]}
-    return {**match, "results": rows} | _named(output, "degraded", "truncated")
+    return {**match, "results": rows} | _named(output, "degraded", "truncated", "hint")
 
 
 def compact_references(output: JSON) -> JSON:
@@ -58,7 +58,7 @@ def compact_references(output: JSON) -> JSON:
         if not groups or {**groups[-1], "lines": []} != {**group, "lines": []}:
             groups.append(group | {"lines": []})
         groups[-1]["lines"].append(f"{row['startLine']}: {row['chunk']}")
-    return {"results": list(files.values())} | _named(output, "degraded", "truncated")
+    return {"results": list(files.values())} | _named(output, "degraded", "truncated", "hint")
 
 
 def compact_outline(output: JSON) -> JSON:

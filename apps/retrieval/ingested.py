@@ -10,7 +10,7 @@ from apps.index import queries
 from apps.index.lexical import StoredChunk, get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.root_directory import read_file
-from apps.retrieval.repositories import repo_id
+from apps.retrieval.repositories import is_named, repo_id
 
 # Paths that the error about an unknown path lists.
 MAX_NAMED = 5
@@ -20,10 +20,14 @@ def live_file(root: Root, path: str) -> SourceFile:
     """The live row of a file.
 
     The path must equal one that an ingest wrote, so `..` and absolute paths never reach the disk.
+    `repo/path` is read as `path` if there is no other file.
     Raises NotFound FILE_NOT_FOUND; the message lists files with the same name.
     """
     files = queries.live_files(root).ingested()
     row = files.filter(path=path).first()
+    first, _, rest = path.partition("/")
+    if row is None and is_named(root, first):
+        row = files.filter(path=rest).first()
     if row is None:
         text = f"{path} is not among the ingested files of {repo_id(root)}."
         name = path.rpartition("/")[2]

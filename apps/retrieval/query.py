@@ -3,7 +3,6 @@
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import translate
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -11,6 +10,7 @@ from apps.code.languages import FILE_TYPES, known_type
 from apps.core.errors import InvalidInput
 from apps.core.surrogates import encodable
 from apps.embedding.types import Vectors
+from apps.index import globs
 from apps.index.lexical import words
 from apps.index.models import Root
 from apps.index.types import Filters
@@ -20,13 +20,24 @@ from apps.retrieval.repositories import RepeatedFiles, repo_id
 
 DEFAULT_LIMIT = 5
 MAX_LIMIT = 20
-# fnmatch writes atomic groups, so matching a glob takes linear time. Compiling a glob of a megabyte
-# takes seconds, and SQLite refuses it.
+# Compiling a glob of a megabyte takes seconds, and SQLite refuses it.
 MAX_PATH = 1_000
 MAX_QUERY = 10_000  # characters; an embedding reads far fewer
 MAX_ID = 255  # characters, as of the name of a root
 MAX_IDS = 100
-GLOB_CHARACTERS = "*?["
+LANGUAGES = tuple(dict.fromkeys(kind.name for kind in FILE_TYPES))
+# Other names that people use.
+ALIASES = {
+    "c++": "cpp",
+    "c#": "csharp",
+    "f#": "fsharp",
+    "golang": "go",
+    "objective-c": "objc",
+    "shell": "bash",
+    "docker": "dockerfile",
+    "makefile": "make",
+    "assembler": "assembly",
+}
 _NO_FILTERS = Filters()
 
 
@@ -185,12 +196,20 @@ def parse_filters(data: Mapping[str, Any], problems: list[str]) -> Filters:
         problems.append("path must be relative to the repository")
     if ".." in re.split(r"[\\/]", path):
         problems.append("path must not hold ..")
+    if _has_too_many_alternatives(path):
+        problems.append(f"path must stand for at most {globs.MAX_ALTERNATIVES} globs")
     name = _filter_text(data, "language", problems)
     language = language_named(name)
     if name and not language:
-        problems.append(f"language is not known: {name[:40]}")
-    # SQLite's GLOB negates a set with ^.
-    return Filters(path.replace("[!", "[^"), language)
+        problems.append(f"language is not known: {name[:40]} (known: {', '.join(LANGUAGES)})")
+    return Filters(path, language)
+
+
+def _has_too_many_alternatives(path: str) -> bool:
+    try:
+        return not globs.patterns(path[:MAX_PATH])
+    except globs.TooManyAlternatives:
+        return True
 
 
 def _filter_text(data: Mapping[str, Any], key: str, problems: list[str]) -> str:
@@ -202,13 +221,12 @@ def _filter_text(data: Mapping[str, Any], key: str, problems: list[str]) -> str:
 
 
 def language_named(text: str) -> str:
-    """The language with this name or extension; "" if there is none."""
-    if not text:
-        return ""
-    name = text.lower()
-    if any(kind.name == name for kind in FILE_TYPES):
+    """The language with this name, in any case, or this extension; "" if there is none."""
+    name = text.lower().removeprefix(".")
+    name = ALIASES.get(name, name)
+    if name in LANGUAGES:
         return name
-    kind = known_type(f"_.{name}")
+    kind = known_type(f"_.{name}") if name else None
     return kind.name if kind else ""
 
 
@@ -216,14 +234,7 @@ def language_named(text: str) -> str:
 
 
 def fits(filters: Filters, path: str, language: str) -> bool:
-    """Return True if a file passes all filters. `*` spans folders, as in the word index."""
+    """Return True if a file passes all filters."""
     if filters.language and language != filters.language:
         return False
-    if not any(character in filters.path for character in GLOB_CHARACTERS):
-        return path.startswith(filters.path)
-    return _pattern(filters.path).fullmatch(path) is not None
-
-
-@lru_cache(maxsize=256)
-def _pattern(glob: str) -> re.Pattern[str]:
-    return re.compile(translate(glob.replace("[^", "[!")))
+    return not filters.path or globs.matches(path, filters.path)

@@ -77,7 +77,8 @@ def roots_named(repositories: Sequence[str]) -> Sequence[Root]:
 
 
 def find_root(repository: str, roots: Sequence[Root] | None = None) -> Root:
-    """The published root with exactly this id. If several have it, the last ingested.
+    """The published root with exactly this id, otherwise in any case, otherwise with this folder.
+    If several have it, the last ingested.
 
     Raises NotFound REPO_NOT_FOUND with details.repo; the message lists the ids that exist.
     """
@@ -85,8 +86,20 @@ def find_root(repository: str, roots: Sequence[Root] | None = None) -> Root:
     for root in roots:
         if repo_id(root) == repository:
             return root
+    for root in roots:
+        if is_named(root, repository):
+            return root
     text = f"REPO_NOT_FOUND: no repository {repository!r} is ingested. {_list_ids(roots)}"
     raise NotFound(text, code="REPO_NOT_FOUND", details={"repo": repository})
+
+
+def is_named(root: Root, text: str) -> bool:
+    """Return True if a text is the id of a root, the name of its folder, both in any case, or the
+    path of its folder."""
+    mapped = map_path(root)
+    if text.rstrip("/") in (mapped.container_path, mapped.host_path):
+        return True
+    return text.lower() in (repo_id(root).lower(), PurePosixPath(root.path).name.lower())
 
 
 def _list_ids(roots: Sequence[Root]) -> str:

@@ -13,6 +13,7 @@ In mode `vector` (CODEINFO_RETRIEVAL_MODE) nearest.py takes the place of gather 
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from apps.core.config import config
@@ -47,6 +48,7 @@ from apps.retrieval.results import (
     matches_of,
     with_evidence,
 )
+from apps.retrieval.scope import narrowed
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -85,7 +87,8 @@ def _find(query: SearchQuery, model_id: str) -> _Found:
     Raises NotFound REPO_NOT_FOUND, then Unavailable EMBED_MODEL_MISSING, then Unavailable if the
     embedder or the stores fail. Mode `hybrid` then ranks by words alone if a root has a word index.
     """
-    roots = roots_for(query.repositories, model_id)
+    roots, filters = narrowed(roots_for(query.repositories, model_id), query.filters)
+    query = replace(query, filters=filters)
     is_hybrid = config().retrieval_mode == "hybrid"
     query = query.preferring_named(roots) if is_hybrid else query
     try:

@@ -1,12 +1,15 @@
 """The tools that look up names: definitions, references and the outline of a file."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from apps.core.types import JSON
+from apps.index.types import Filters
 from apps.retrieval import compact
 from apps.retrieval.output_schemas import DEFINITIONS, OUTLINE, REFERENCES
 from apps.retrieval.query import MAX_ID, MAX_PATH
+from apps.retrieval.scope import with_hint
 from apps.retrieval.snippets import cut, parse_snippet_lines
 from apps.retrieval.symbols import (
     OutlineQuery,
@@ -41,6 +44,23 @@ def _file_outline(arguments: Mapping[str, Any]) -> JSON:
     return answer.as_wire()
 
 
+def where_else(query: SymbolQuery) -> str:
+    """Where a name that was not found is used or defined, in any repository and case; "" if it is
+    not."""
+    wide = replace(query, repositories=(), filters=Filters(), limit=1)
+    used, defined = find_references(wide).results, find_definitions(wide).results
+    if used and wide != replace(query, limit=1):
+        place = used[0].place
+        return (
+            f"{query.last} is used elsewhere, as in {place.repo}, {place.path}:{used[0].line}. "
+            "Leave out `repository`, `path` and `language` to see all lines."
+        )
+    if defined and defined[0].name != query.last:
+        place = defined[0].place
+        return f"There is {defined[0].name}, in {place.repo}, {place.path}:{defined[0].start_line}."
+    return ""
+
+
 def _by_name(
     name: str,
     find: Callable[[SymbolQuery], Definitions | References],
@@ -58,7 +78,10 @@ def _by_name(
         count = parse_snippet_lines(arguments) if has_passages else 0
         answer = find(query)
         log_call(name, **query.as_log(), results=len(answer.results))
-        return cut(answer.as_wire(), query.name, count)
+        output = with_hint(answer.as_wire(), query.repositories, query.filters)
+        if not answer.results and (elsewhere := where_else(query)):
+            output.setdefault("hint", elsewhere)
+        return cut(output, query.name, count)
 
     properties = {
         "name": {
@@ -156,7 +179,7 @@ FILE_OUTLINE = Tool(
                 "type": "string",
                 "minLength": 1,
                 "maxLength": MAX_ID,
-                "description": "An `id` exactly as ListIngestedRepositories returns it.",
+                "description": "An `id` that ListIngestedRepositories returns.",
             },
             "path": {
                 "type": "string",

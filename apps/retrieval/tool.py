@@ -44,8 +44,8 @@ _ID: JSON = {"type": "string", "minLength": 1, "maxLength": MAX_ID}
 REPOSITORY: JSON = {
     "anyOf": [_ID, {"type": "array", "items": _ID, "maxItems": MAX_IDS}],
     "description": (
-        "Search only this repository: an `id` exactly as ListIngestedRepositories returns it, or "
-        "a list of them. Leave it out to search all repositories."
+        "Search only this repository: an `id` that ListIngestedRepositories returns, or a list of "
+        "them. Leave it out to search all repositories."
     ),
 }
 PATH: JSON = {
@@ -54,7 +54,7 @@ PATH: JSON = {
     "maxLength": MAX_PATH,
     "description": (
         "Search only files whose path within the repository begins with this ('src/client/') or "
-        "matches this glob ('*.sql', 'tests/*_api.py'; * spans folders)."
+        "matches this glob ('*.{ts,tsx}', 'tests/*_api.py'; * spans folders)."
     ),
 }
 LANGUAGE: JSON = {

@@ -8,6 +8,7 @@ from apps.retrieval import compact
 from apps.retrieval.output_schemas import MATCHES, REPOSITORIES
 from apps.retrieval.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_QUERY, SearchQuery
 from apps.retrieval.repositories import list_repositories
+from apps.retrieval.scope import with_hint
 from apps.retrieval.search import search
 from apps.retrieval.snippets import cut, parse_snippet_lines
 from apps.retrieval.symbol_tools import SYMBOL_TOOLS
@@ -29,7 +30,8 @@ def _vector_search(arguments: Mapping[str, Any]) -> JSON:
     query, snippet_lines = SearchQuery.parse(arguments), parse_snippet_lines(arguments)
     result = search(query)
     log_call("VectorSearch", **query.as_log(), results=len(result.matches), modelId=result.model_id)
-    return cut(result.as_wire(), query.text, snippet_lines)
+    output = with_hint(result.as_wire(), query.repositories, query.filters)
+    return cut(output, query.text, snippet_lines)
 
 
 def _list_repositories(arguments: Mapping[str, Any]) -> JSON:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from apps.core.error_map import status_of
 from apps.core.errors import CodeinfoError
 from apps.index import queries
+from apps.retrieval import scope
 from apps.retrieval.facets import ResultFile, facets, languages
 from apps.retrieval.hits import Hit, definition_hit, hit_of, reference_files
 from apps.retrieval.marks import words_of
@@ -72,12 +73,15 @@ def _passages(query: PageQuery) -> dict[str, Any]:
     limits = Limits.from_config()
     if query.weaker:
         limits = replace(limits, cutoff=None)
-    result = search(SearchQuery.parse(query.as_wire("query")), limits)
+    search_query = SearchQuery.parse(query.as_wire("query"))
+    result = search(search_query, limits)
     cutoff = Limits.from_config().cutoff
     marks = words_of(query.q)
     hits = [hit_of(match, cutoff, marks) for match in result.matches]
     files = [ResultFile(match.repo, match.rel_path, match.language) for match in result.matches]
-    return {"result": result, "hits": hits, "files": files} | _cutoff(result, hits, cutoff)
+    hint = "" if hits else scope.hint(search_query.repositories, search_query.filters)
+    context = {"result": result, "hits": hits, "files": files, "hint": hint}
+    return context | _cutoff(result, hits, cutoff)
 
 
 def _symbols(query: PageQuery) -> dict[str, Any]:
@@ -86,7 +90,9 @@ def _symbols(query: PageQuery) -> dict[str, Any]:
     references = find_references(replace(symbol_query, limit=MAX_REFERENCES))
     places = [each.place for each in definitions.results]
     places += [each.place for each in references.results]
+    hint = "" if places else scope.hint(symbol_query.repositories, symbol_query.filters)
     return {
+        "hint": hint,
         "result": definitions,
         "definitions": definitions,
         "references": references,

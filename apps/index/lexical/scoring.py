@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.index.globs import patterns
 from apps.index.types import Filters
 
 # The fields in the order in which postings count them.
@@ -166,9 +167,9 @@ def _allowed_files(database: sqlite3.Connection, where: Filters | None) -> NDArr
     """Return the numbers of the files that pass the filters; None if there is no filter."""
     if where is None or not (where.path or where.language):
         return None
-    # In SQLite's GLOB, `*` also matches slashes.
-    pattern = where.path if any(mark in where.path for mark in "*?[") else f"{where.path}*"
+    globs = patterns(where.path)
+    is_path = " OR ".join(["path GLOB ?"] * len(globs))
     rows = database.execute(
-        "SELECT id FROM file WHERE path GLOB ? AND ? IN ('', language)", (pattern, where.language)
+        f"SELECT id FROM file WHERE ({is_path}) AND ? IN ('', language)", (*globs, where.language)
     )
     return np.array([number for (number,) in rows], np.int64)

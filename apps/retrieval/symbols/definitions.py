@@ -1,6 +1,7 @@
 """Find the definitions of a name."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from apps.code.paths import kinds
@@ -10,6 +11,7 @@ from apps.index.queries import live_file_ids
 from apps.retrieval.ingested import ingested_lines
 from apps.retrieval.query import fits
 from apps.retrieval.repositories import repeated_files, repo_id, roots_named
+from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.types import (
     SEPARATORS,
@@ -44,7 +46,8 @@ def find_definitions(query: SymbolQuery) -> Definitions:
 
     Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    roots = roots_named(query.repositories)
+    roots, filters = narrowed(roots_named(query.repositories), query.filters)
+    query = replace(query, filters=filters)
     repeated = repeated_files(roots)
     hits, degraded = collect_symbols(roots, lambda root: list(_of_root(root, query)))
     hits = [each for each in hits if each.symbol.file_path not in repeated.get(each.root.id, ())]

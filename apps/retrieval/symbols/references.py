@@ -1,6 +1,7 @@
 """Find the lines that use a name as an identifier."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby, islice
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from apps.index.queries import live_file_ids
 from apps.retrieval.ingested import ingested_lines
 from apps.retrieval.query import fits
 from apps.retrieval.repositories import repeated_files, roots_named
+from apps.retrieval.scope import narrowed
 from apps.retrieval.symbols.collect import collect_symbols
 from apps.retrieval.symbols.definitions import LAST_FILES
 from apps.retrieval.symbols.types import WORD, Place, Reference, References, SymbolQuery
@@ -38,7 +40,8 @@ def find_references(query: SymbolQuery) -> References:
     Definitions are included and marked. Comments and strings are left out if the language has a
     grammar. Raises Conflict INGEST_REQUIRED and NotFound REPO_NOT_FOUND.
     """
-    roots = roots_named(query.repositories)
+    roots, filters = narrowed(roots_named(query.repositories), query.filters)
+    query = replace(query, filters=filters)
     repeated = repeated_files(roots)
     files, degraded = collect_symbols(roots, lambda root: list(_files(root, query)))
     files = [file for file in files if file.place.path not in repeated.get(file.place.root.id, ())]

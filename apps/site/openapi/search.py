@@ -12,11 +12,11 @@ def limit(most: int, default: int) -> dict[str, object]:
 
 REPOSITORY = {
     "anyOf": [TEXT, list_schema(NOT_BLANK)],
-    "description": "The id of a repository, or several; without it, all are searched.",
+    "description": "The id of a repository or its folder, or several; without it, all are searched.",
 }
 FILTERS = {
     "repository": REPOSITORY,
-    "path": TEXT | {"description": "The beginning of paths, or a glob."},
+    "path": TEXT | {"description": "The beginning of paths, or a glob: `*.{ts,tsx}`."},
     "language": TEXT | {"description": "A language, or the extension of a file."},
 }
 NAME = object_schema({"name": TEXT | {"pattern": r"\w"}}, {**FILTERS, "limit": limit(100, 20)})

@@ -145,6 +145,28 @@ async def test_an_empty_result_is_a_success_with_a_hint(name: str) -> None:
     assert "leave out `repository`" in answer["structuredContent"]["hint"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (
+            {"name": "attempt", "path": "main.txt"},
+            "attempt is used elsewhere, as in lighthouse, src/retry.py:",
+        ),
+        ({"name": "Should_Retry"}, "There is should_retry, in lighthouse, src/retry.py:"),
+        ({"name": "attempt", "path": "source/"}, "No file of the ingested repositories matches"),
+    ],
+)
+@pytest.mark.parametrize("form", ["compact", "full"])
+@pytest.mark.usefixtures("lighthouse")
+async def test_references_that_find_nothing_say_what_to_try(
+    arguments: dict[str, Any], hint: str, form: str
+) -> None:
+    params = {"name": "FindReferences", "arguments": {**arguments, "format": form}}
+    answer = (await ask("tools/call", params)).result["structuredContent"]
+    assert answer["results"] == []
+    assert answer["hint"].startswith(hint)
+
+
 @pytest.mark.usefixtures("lighthouse")
 async def test_a_repository_under_ingest_is_listed_with_its_state(folder: Path) -> None:
     await asyncio.to_thread(services.reembed, str(folder))

@@ -1,0 +1,69 @@
+"""The path filter: the beginning of a path, or a glob, as SQLite's GLOB reads it.
+
+`*` also matches `/`. As in shells, `{a,b}` stands for either, and `**/` for any folder or none.
+"""
+
+import re
+from collections.abc import Iterator
+from fnmatch import translate
+from functools import lru_cache
+from itertools import islice
+
+WILDCARDS = "*?["
+MAX_ALTERNATIVES = 64
+_BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
+
+
+class TooManyAlternatives(ValueError):
+    """The braces of a glob stand for more than MAX_ALTERNATIVES globs."""
+
+
+@lru_cache(maxsize=256)
+def patterns(path: str) -> tuple[str, ...]:
+    """The patterns for GLOB, of which a path must match one.
+
+    The first has no special meaning: a folder may be called `[id]`. Raises TooManyAlternatives.
+    """
+    globs = list(islice(_alternatives(path), MAX_ALTERNATIVES + 1))
+    if len(globs) > MAX_ALTERNATIVES:
+        raise TooManyAlternatives(path)
+    ends = "" if has_wildcards(path) else "*"
+    # GLOB negates a set with ^.
+    read = [f"{glob.replace('[!', '[^')}{ends}" for glob in globs]
+    return tuple(dict.fromkeys([f"{_escaped(path)}*", *read]))
+
+
+def matches(path: str, filter_path: str) -> bool:
+    """Whether a path passes the filter. Takes time linear in the length of the path."""
+    return _compiled(filter_path).fullmatch(path) is not None
+
+
+def has_wildcards(path: str) -> bool:
+    return any(mark in path for mark in WILDCARDS)
+
+
+def _alternatives(glob: str) -> Iterator[str]:
+    """The globs without braces and `**`."""
+    braces = _BRACES.search(glob)
+    if braces:
+        before, after = glob[: braces.start()], glob[braces.end() :]
+        for each in braces[1].split(","):
+            yield from _alternatives(before + each + after)
+    elif "**/" in glob:
+        before, _, after = glob.partition("**/")
+        # Elsewhere than at the beginning of a name, it is a `*` and a slash.
+        if not before or before.endswith("/"):
+            yield from _alternatives(before + after)
+        yield from _alternatives(f"{before}*/{after}")
+    else:
+        yield glob
+
+
+def _escaped(path: str) -> str:
+    return "".join(f"[{each}]" if each in WILDCARDS else each for each in path)
+
+
+@lru_cache(maxsize=256)
+def _compiled(path: str) -> re.Pattern[str]:
+    # fnmatch makes each * atomic.
+    return re.compile("|".join(translate(p.replace("[^", "[!")) for p in patterns(path)))
