@@ -100,6 +100,8 @@ def contents_of(address: Address) -> list[JSON]:
     """Raises NotFound and InvalidInput. Reads the database and the disk."""
     if address.is_folder:
         return _folder(address)
+    if address.start == 0:
+        raise InvalidInput("The first line of a file is 1.")
     fields = {"repo": address.repository, "path": address.path}
     request = SourceRequest.parse(fields | {"start": address.start, "end": address.end})
     try:
