@@ -8,6 +8,9 @@ import pytest
 
 from tests.mcp.speech import Answer, ask, connection, request, send, whole
 
+# The end of a request looks at the connection that an earlier test of this process opened.
+pytestmark = pytest.mark.django_db
+
 PING = request("ping", version="2024-11-05")
 PATHS = ["/mcp", "/mcp/chat", "/mcp/agents"]
 MEBIBYTE = 1 << 20
