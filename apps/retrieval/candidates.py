@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
+from apps.index.chunks import earlier_chunks, row_facts
 from apps.index.lexical import ChunkFacts, Contents, get_lexical
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
-from apps.index.vectors.store import get_store
 from apps.retrieval.query import EmbeddedQuery
 from apps.retrieval.ranking.types import Column, Passages
 from apps.retrieval.root_cache import LoadedRoot, root_cache
@@ -273,7 +273,7 @@ class StoreSource:
         ids = list(dict.fromkeys((*distances, *scores)))
         facts = {} if by_words is None else get_lexical().facts(self.root.id, ids)
         wordless = not facts
-        facts |= self._vector_facts([i for i in nearest.keys if i not in facts])
+        facts |= self._other_facts([i for i in nearest.keys if i not in facts])
         ids = [i for i in ids if i in facts and self._accepts(facts[i])]
         files: dict[str, int] = {}
         return Candidates(
@@ -293,10 +293,11 @@ class StoreSource:
         except Unavailable:
             return {}, 0  # its candidates have no BM25 scores either
 
-    def _vector_facts(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
-        """Facts of chunks from the vector store, for chunks that the word index lacks."""
-        matches = get_store().get(self.root.id, ids) if ids else {}
-        return {match.id: ChunkFacts.of(match) for match in matches.values()}
+    def _other_facts(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
+        """Facts of chunks that the word index lacks."""
+        facts = row_facts(ids) if ids else {}
+        earlier = earlier_chunks({self.root.id: [each for each in ids if each not in facts]})
+        return facts | {key: chunk.facts for key, chunk in earlier.get(self.root.id, {}).items()}
 
     def _accepts(self, facts: ChunkFacts) -> bool:
         return facts.source_file in live_file_ids(self.root) and self._query.accepts(

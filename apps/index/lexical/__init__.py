@@ -2,7 +2,7 @@
 
 from apps.index.lexical.postings import Postings
 from apps.index.lexical.store import LexicalStore, get_lexical, reset_lexical
-from apps.index.lexical.types import ChunkFacts, Contents, LexicalHit, StoredChunk, StoredSymbol
+from apps.index.lexical.types import ChunkFacts, Contents, LexicalHit, StoredSymbol
 from apps.index.lexical.words import words
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "LexicalHit",
     "LexicalStore",
     "Postings",
-    "StoredChunk",
     "StoredSymbol",
     "get_lexical",
     "reset_lexical",

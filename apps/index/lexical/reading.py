@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from apps.index.lexical import postings, scoring
-from apps.index.lexical.types import ChunkFacts, Contents, Fault, StoredChunk, StoredSymbol
+from apps.index.lexical.types import ChunkFacts, Contents, Fault, StoredSymbol
 from apps.index.types import Origin
 
 _FACTS = (
     "chunk.id, source_file, path, chunk_index, start_line, end_line, symbol, names, signature,"
-    " language, chunk_hash"
+    " language, sha256, offset, length"
 )
 _CHUNKS = "FROM chunk JOIN file ON file.id = chunk.file"
 _BY_ID = "WHERE chunk.id IN (SELECT value FROM json_each(?))"
@@ -24,7 +24,6 @@ _SYMBOL = (
 
 # Each must count as many rows as `chunk` has.
 _ROW_COUNTS = {
-    "texts": "SELECT count(*) FROM chunk JOIN text USING (number)",
     "files": "SELECT count(*) FROM chunk JOIN file ON file.id = chunk.file",
 }
 # Each must count no row.
@@ -82,16 +81,6 @@ def origin(database: sqlite3.Connection) -> Origin | None:
 def facts(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ChunkFacts]:
     rows = database.execute(f"SELECT {_FACTS} {_CHUNKS} {_BY_ID}", (json.dumps(list(ids)),))
     return {row[0]: _chunk_facts(row) for row in rows}
-
-
-def chunks(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, StoredChunk]:
-    rows = database.execute(
-        f"SELECT {_FACTS}, text {_CHUNKS} JOIN text USING (number) {_BY_ID}",
-        (json.dumps(list(ids)),),
-    )
-    return {
-        chunk_id: StoredChunk(_chunk_facts((chunk_id, *row)), text) for chunk_id, *row, text in rows
-    }
 
 
 def contents(database: sqlite3.Connection, source_files: Collection[str]) -> Contents:
@@ -164,6 +153,6 @@ def _symbols(database: sqlite3.Connection, which: str, value: str) -> list[Store
 
 
 def _chunk_facts(row: Sequence[Any]) -> ChunkFacts:
-    *before, names, signature, language, chunk_hash = row
-    values = (*before, tuple(names.split()), signature, language, chunk_hash)
+    *before, names, signature, language, sha256, offset, length = row
+    values = (*before, tuple(names.split()), signature, language, sha256, offset, length)
     return ChunkFacts(*values)

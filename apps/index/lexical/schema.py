@@ -7,7 +7,8 @@ posting: the chunks of a segment that contain a word (`scoring.HIT`).
 naming: the chunks of a segment whose text contains an identifier (u4, chunk numbers).
 state: `writes` changes with every write, `edition` never. Both start at a random number, so that
     caches notice a file that replaced another one.
-text: separate from `chunk`, so that the rows of `chunk`, read by the hundred, lie close together.
+file: `sha256` is the key of its text (`index.texts`). A chunk is `length` characters of the text,
+    from `offset` on.
 """
 
 import sqlite3
@@ -23,7 +24,8 @@ CREATE TABLE file (
     source_file TEXT NOT NULL UNIQUE,
     run TEXT NOT NULL,
     path TEXT NOT NULL,
-    language TEXT NOT NULL
+    language TEXT NOT NULL,
+    sha256 TEXT NOT NULL
 );
 CREATE INDEX file_run ON file (run);
 CREATE TABLE chunk (
@@ -36,10 +38,10 @@ CREATE TABLE chunk (
     symbol TEXT NOT NULL,
     names TEXT NOT NULL,
     signature TEXT NOT NULL,
-    chunk_hash TEXT NOT NULL
+    offset INTEGER NOT NULL,
+    length INTEGER NOT NULL
 );
 CREATE INDEX chunk_file ON chunk (file);
-CREATE TABLE text (number INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE symbol (
     file INTEGER NOT NULL,
     name TEXT NOT NULL COLLATE NOCASE,

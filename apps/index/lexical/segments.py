@@ -13,7 +13,8 @@ from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Numbers, Terms
 from apps.index.lexical.scoring import FIELDS, HIT, Hits, concatenate
 from apps.index.lexical.words import is_identifier, runs, words_of
-from apps.index.types import Check, VectorRecord
+from apps.index.texts import get_texts
+from apps.index.types import Check, ChunkRecord
 
 Mask = NDArray[np.bool_]
 
@@ -30,7 +31,7 @@ _KEY = itemgetter(0)
 
 
 def write(
-    database: sqlite3.Connection, first: int, records: Sequence[VectorRecord], files: list[int]
+    database: sqlite3.Connection, first: int, records: Sequence[ChunkRecord], files: list[int]
 ) -> None:
     """Write a segment with the words and identifiers of some chunks.
 
@@ -104,10 +105,11 @@ def _terms(chunks: Iterable[Sequence[str]]) -> tuple[Terms, Terms]:
     return identifiers, identifiers.split(words_of).in_order()
 
 
-def _fields(record: VectorRecord) -> tuple[str, ...]:
+def _fields(record: ChunkRecord) -> tuple[str, ...]:
     """Return the texts of a chunk in the order of FIELDS."""
     assert FIELDS == ("body", "path", "names", "symbol")
-    return record.text, record.facts.path, record.facts.names, record.facts.symbol
+    chunk = record.chunk
+    return chunk.text, record.path, " ".join(chunk.names), chunk.symbol
 
 
 def _postings(words: Terms, first: int) -> tuple[Numbers, Hits]:
@@ -193,16 +195,20 @@ def _keys_of(
     database: sqlite3.Connection, chunks: NDArray[np.intp], total: int
 ) -> Mapping[str, Sequence[str]] | None:
     """Return the keys of each table that have hits in `chunks`, of a segment of `total` chunks;
-    None if scanning the whole segment is faster."""
+    None if scanning the whole segment is faster, or a text is missing."""
     if len(chunks) * SCAN_ABOVE > total:
         return None
     rows = database.execute(
-        "SELECT text, file.path, names, symbol FROM json_each(?) AS query"
-        " CROSS JOIN chunk ON number = query.value JOIN text USING (number)"
-        " JOIN file ON file.id = chunk.file",
+        "SELECT sha256, offset, length, file.path, names, symbol FROM json_each(?) AS query"
+        " CROSS JOIN chunk ON number = query.value JOIN file ON file.id = chunk.file",
         (json.dumps(chunks.tolist()),),
+    ).fetchall()
+    texts = get_texts().read({row[0] for row in rows})
+    if any(row[0] not in texts for row in rows):
+        return None
+    identifiers, words = _terms(
+        (texts[key][offset : offset + length], *fields) for key, offset, length, *fields in rows
     )
-    identifiers, words = _terms(rows)
     return {"posting": words.names, "naming": identifiers.names}
 
 

@@ -22,10 +22,9 @@ from apps.index.lexical.types import (
     Contents,
     Fault,
     LexicalHit,
-    StoredChunk,
     StoredSymbol,
 )
-from apps.index.types import Check, Filters, Origin, VectorRecord, never_cancelled
+from apps.index.types import Check, ChunkRecord, Filters, Origin, never_cancelled
 
 if TYPE_CHECKING:
     from apps.index.models import SourceFile
@@ -57,7 +56,7 @@ class LexicalStore:
         # Root id → `scoring.state` and the number of chunks at that state.
         self._counts: dict[UUID, tuple[tuple[int, int], int]] = {}
 
-    def add(self, root_id: UUID, records: Sequence[VectorRecord]) -> None:
+    def add(self, root_id: UUID, records: Sequence[ChunkRecord]) -> None:
         """Index records. A record whose id exists is ignored."""
         for start in range(0, len(records), SEGMENT_ROWS):
             with self._files.writing(root_id) as database:
@@ -104,10 +103,6 @@ class LexicalStore:
     def facts(self, root_id: UUID, ids: Iterable[str]) -> dict[str, ChunkFacts]:
         """Return chunk id → facts. Unknown ids are left out."""
         return self._read(root_id, reading.facts, ids) or {}
-
-    def chunks(self, root_id: UUID, ids: Iterable[str]) -> dict[str, StoredChunk]:
-        """Return chunk id → facts and text. Unknown ids are left out."""
-        return self._read(root_id, reading.chunks, ids) or {}
 
     def definitions(self, root_id: UUID, name: str) -> list[StoredSymbol]:
         """Return the definitions of a name; if there are none, those of the name in other case."""

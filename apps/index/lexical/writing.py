@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from apps.code.values import ChunkedFile
 from apps.index.lexical import segments
-from apps.index.types import Check, Origin, VectorRecord
+from apps.index.types import Check, ChunkRecord, Origin
 
 if TYPE_CHECKING:
     from apps.index.models import SourceFile
 
 
-def add(database: sqlite3.Connection, records: Sequence[VectorRecord]) -> None:
+def add(database: sqlite3.Connection, records: Sequence[ChunkRecord]) -> None:
     """Insert the chunks whose ids are new, as one segment."""
     existing = _existing(database, [record.id for record in records])
     new = [record for record in records if record.id not in existing]
@@ -24,14 +24,12 @@ def add(database: sqlite3.Connection, records: Sequence[VectorRecord]) -> None:
     files = [numbers[_file_of(record)[0]] for record in new]
     first = segments.next_number(database)
     database.executemany(
-        "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (number, record.id, file, *_facts(record))
             for number, (record, file) in enumerate(zip(new, files, strict=True), first)
         ],
     )
-    texts = ((number, record.text) for number, record in enumerate(new, first))
-    database.executemany("INSERT INTO text VALUES (?, ?)", texts)
     segments.write(database, first, new, files)
 
 
@@ -40,7 +38,7 @@ def add_symbols(
 ) -> None:
     """Insert the definitions in some files."""
     for row, file in files:
-        described = (str(row.id), str(row.run_id), row.path, row.language)
+        described = (str(row.id), str(row.run_id), row.path, row.language, row.sha256)
         number = _file_number(database, described)
         database.executemany(
             "INSERT INTO symbol VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -66,7 +64,6 @@ def remove(database: sqlite3.Connection, files: list[int], check: Check) -> int:
     segments.remove_files(database, files, check)
     which = "WHERE file IN (SELECT value FROM json_each(?))"
     value = (json.dumps(files),)
-    database.execute(f"DELETE FROM text WHERE number IN (SELECT number FROM chunk {which})", value)
     deleted = database.execute(f"DELETE FROM chunk {which}", value).rowcount
     database.execute(f"DELETE FROM symbol {which}", value)
     database.execute("DELETE FROM file WHERE id IN (SELECT value FROM json_each(?))", value)
@@ -80,16 +77,17 @@ def _existing(database: sqlite3.Connection, ids: list[str]) -> set[str]:
     return {chunk_id for (chunk_id,) in rows}
 
 
-def _file_of(record: VectorRecord) -> tuple[str, str, str, str]:
-    """Return source file, run, path and language of a record."""
-    facts = record.facts
-    return facts.source_file, facts.run_id, facts.path, facts.language
+_File = tuple[str, str, str, str, str]  # source file, run, path, language, sha256
 
 
-def _file_number(database: sqlite3.Connection, file: tuple[str, str, str, str]) -> int:
+def _file_of(record: ChunkRecord) -> _File:
+    return record.source_file, record.run_id, record.path, record.language, record.sha256
+
+
+def _file_number(database: sqlite3.Connection, file: _File) -> int:
     """Return the number of a file, inserting the file if it is new."""
     database.execute(
-        "INSERT INTO file (source_file, run, path, language) VALUES (?, ?, ?, ?)"
+        "INSERT INTO file (source_file, run, path, language, sha256) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (source_file) DO NOTHING",
         file,
     )
@@ -97,14 +95,15 @@ def _file_number(database: sqlite3.Connection, file: tuple[str, str, str, str]) 
     return int(number)
 
 
-def _facts(record: VectorRecord) -> tuple[int | str, ...]:
-    facts = record.facts
+def _facts(record: ChunkRecord) -> tuple[int | str, ...]:
+    chunk = record.chunk
     return (
-        facts.chunk_index or 0,
-        facts.start_line or 0,
-        facts.end_line or 0,
-        facts.symbol,
-        facts.names,
-        facts.signature,
-        facts.chunk_hash,
+        record.index,
+        chunk.start_line,
+        chunk.end_line,
+        chunk.symbol,
+        " ".join(chunk.names),
+        chunk.signature,
+        chunk.offset,
+        len(chunk.text),
     )

@@ -75,9 +75,7 @@ class Collections:
             return [one(call) for call in calls]
         return list(self._threads.map(one, calls))
 
-    def add(
-        self, name: str, about: Facts, ids: Sequence[str], vectors: Vectors, facts: Sequence[Facts]
-    ) -> None:
+    def add(self, name: str, about: Facts, ids: Sequence[str], vectors: Vectors) -> None:
         """Add the rows whose ids are new. Create the collection if it is missing.
 
         about: metadata of a created collection
@@ -85,21 +83,9 @@ class Collections:
         """
         self._in(
             name,
-            lambda it: it.add(ids=ids, embeddings=vectors, metadatas=facts),
+            lambda it: it.add(ids=ids, embeddings=vectors),
             create=lambda: self._create(name, about),
         )
-
-    def query(self, name: str, vector: Vectors, n: int) -> list[tuple[str, Facts, float]]:
-        """Return id, facts and squared L2 distance of the n nearest, nearest first.
-
-        vector: float32 (dimension,)
-        """
-        include = ["metadatas", "distances"]
-        result = self._in(name, lambda it: it.query([vector], n_results=n, include=include))
-        if result is None:
-            return []
-        columns = (result["ids"][0], result["metadatas"][0], result["distances"][0])
-        return list(zip(*columns, strict=True))
 
     def nearest(self, name: str, vector: Vectors, n: int) -> list[tuple[str, float]]:
         """Return id and squared L2 distance of the n nearest, nearest first."""
@@ -121,16 +107,15 @@ class Collections:
             return [], np.zeros((0, 0), np.float32)
         return list(result["ids"]), np.asarray(result["embeddings"], np.float32)
 
-    def get(self, name: str, ids: Sequence[str]) -> list[tuple[str, Facts]]:
-        """Return id and facts of the rows that exist, in any order."""
+    def get(self, name: str, ids: Sequence[str]) -> list[tuple[str, Facts | None]]:
+        """Return id and metadata of the rows that exist, in any order. Only rows of earlier
+        versions have metadata."""
         result = self._in(name, lambda it: it.get(ids=ids, include=["metadatas"]))
         return list(zip(result["ids"], result["metadatas"], strict=True)) if result else []
 
-    def ids(self, name: str, limit: int, offset: int = 0, where: Any = None) -> list[str]:
-        """Return a page of the ids of the rows that pass `where`, a Chroma filter on facts."""
-        result = self._in(
-            name, lambda it: it.get(where=where, limit=limit, offset=offset, include=[])
-        )
+    def ids(self, name: str, limit: int, offset: int = 0) -> list[str]:
+        """Return a page of the ids of all rows."""
+        result = self._in(name, lambda it: it.get(limit=limit, offset=offset, include=[]))
         return list(result["ids"]) if result else []
 
     def delete(self, name: str, ids: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Writes vectors and words in two threads, while the next batch is chunked and embedded."""
+"""Writes vectors, texts and words in two threads, while the next batch is chunked and embedded."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,7 +9,8 @@ from apps.core import disk
 from apps.embedding.types import Vectors
 from apps.index.lexical import get_lexical
 from apps.index.models import SourceFile
-from apps.index.types import Origin, VectorRecord
+from apps.index.texts import get_texts
+from apps.index.types import ChunkRecord, Origin
 from apps.index.vectors.store import get_store
 from apps.ingest.runs.job import Job
 from apps.logs.context import with_context
@@ -53,7 +54,7 @@ class Writer:
     def put(
         self,
         files: Sequence[tuple[SourceFile, ChunkedFile]],
-        records: Sequence[VectorRecord],
+        records: Sequence[ChunkRecord],
         vectors: Vectors,
     ) -> None:
         """Write a batch in the background. Call `wait` before the next one.
@@ -65,7 +66,7 @@ class Writer:
             self._threads.submit(with_context(self._write_words), files, records),
         )
 
-    def _write_vectors(self, records: Sequence[VectorRecord], vectors: Vectors) -> int:
+    def _write_vectors(self, records: Sequence[ChunkRecord], vectors: Vectors) -> int:
         stored = 0
         for start in range(0, len(records), STEP):
             part = slice(start, start + STEP)
@@ -73,16 +74,19 @@ class Writer:
                 break
             disk.check()
             with self._job.timed("store"):
-                get_store().add(
-                    self._root_id, self._model, records[part], vectors[part], self._origin
-                )
+                ids = [record.id for record in records[part]]
+                get_store().add(self._root_id, self._model, ids, vectors[part], self._origin)
             stored += len(records[part])
         return stored
 
     def _write_words(
-        self, files: Sequence[tuple[SourceFile, ChunkedFile]], records: Sequence[VectorRecord]
+        self, files: Sequence[tuple[SourceFile, ChunkedFile]], records: Sequence[ChunkRecord]
     ) -> None:
         if self._job.cancelled:
+            return
+        with self._job.timed("texts"):
+            get_texts().add({file.sha256: file.text for _, file in files})
+        if not records:
             return
         with self._job.timed("words"):
             get_lexical().add(self._root_id, records)

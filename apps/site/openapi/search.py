@@ -12,7 +12,7 @@ def limit(most: int, default: int) -> dict[str, object]:
 
 REPOSITORY = {
     "anyOf": [TEXT, list_schema(NOT_BLANK)],
-    "description": "The id of a repository or its folder, or several; without it, all are searched.",
+    "description": "The id of a repository, its folder, or several; without it, all are searched.",
 }
 FILTERS = {
     "repository": REPOSITORY,
