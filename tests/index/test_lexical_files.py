@@ -16,7 +16,7 @@ import pytest
 from apps.core import sqlite_files
 from apps.core.errors import Unavailable
 from apps.index.lexical import LexicalStore, schema, segments
-from apps.index.types import VectorRecord
+from apps.index.types import ChunkRecord
 from tests.index.test_lexical import record
 
 ROOT = uuid4()
@@ -40,7 +40,7 @@ def path(folder: Path) -> Path:
     return folder / f"{ROOT.hex}.sqlite3"
 
 
-def some(count: int, run: str = "r") -> list[VectorRecord]:
+def some(count: int, run: str = "r") -> list[ChunkRecord]:
     return [record(f"f{n}.py", f"retry it{n}", run=run) for n in range(count)]
 
 

@@ -16,7 +16,7 @@ from apps.core.errors import NotFound, Unavailable
 from apps.core.hub import hub
 from apps.index import changes, stores
 from apps.index.lexical import Contents, Postings, get_lexical
-from apps.index.models import Root
+from apps.index.models import Root, SourceFile
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import queue, reindex
@@ -50,8 +50,8 @@ class CachedSearch:
         self._ask = ask
         self.chroma = 0
         self.restart(monkeypatch)
-        for place in ("gather", "candidates", "results"):
-            monkeypatch.setattr(f"apps.retrieval.{place}.get_store", self._counted)
+        for place in ("retrieval.gather", "index.chunks"):
+            monkeypatch.setattr(f"apps.{place}.get_store", self._counted)
 
     def restart(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A process that has just begun holds nothing."""
@@ -143,8 +143,8 @@ def test_cached_roots_give_the_results_of_the_stores_after_every_change(
         ingest(folder / "lighthouse")
         from_stores, cached = answers(repository="lighthouse")
         assert not cached
-    assert len(requested) == 1
-    assert "src/wait.py" in requested[0]
+    changed = SourceFile.objects.live().get(root=root, path="src/wait.py")
+    assert requested == [f"{changed.id}:0"]
     from_memory, cached = answers(repository="lighthouse")
     assert cached
     assert rounded(from_memory) == rounded(from_stores)

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from apps.index.models import IndexLock
+from apps.retrieval.query import LANGUAGES
 from tests.retrieval.symbols.conftest import Post
 
 pytestmark = pytest.mark.django_db
@@ -17,6 +18,7 @@ ALL = {
     "symbol-references": {"name": "x"},
     "file-outline": {"repository": "x", "path": "x"},
 }
+UNKNOWN = f"language is not known: klingon (known: {', '.join(LANGUAGES)})"
 REPOSITORY = "repository must be a non-empty string when provided"
 
 
@@ -33,7 +35,10 @@ REPOSITORY = "repository must be a non-empty string when provided"
         ({"name": "x", "path": "/etc"}, "path must be relative to the repository"),
         ({"name": "x", "path": "a/../b"}, "path must not hold .."),
         ({"name": "x", "path": 7}, "path must be a non-empty string when provided"),
-        ({"name": "x", "language": "klingon"}, "language is not known: klingon"),
+        (
+            {"name": "x", "language": "klingon"},
+            UNKNOWN,
+        ),
     ],
 )
 def test_invalid_arguments_are_bad_input(
