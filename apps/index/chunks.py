@@ -47,6 +47,8 @@ def read_chunks(
     for root_id, of_root in ids.items():
         facts = _word_facts(root_id, of_root)
         facts |= row_facts(each for each in of_root if each not in facts)
+        # Chroma has the texts of earlier versions.
+        facts = {each: it for each, it in facts.items() if chunk_ids.parse(each)}
         chunks[root_id] = with_texts(facts)
     if with_vectors:
         unknown = {

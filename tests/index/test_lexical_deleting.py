@@ -79,12 +79,15 @@ def postings(folder: Path) -> dict[str, dict[str, set[str]]]:
 # Of few files the words are counted again, for many all that is written is looked through. So it is
 # where a text is missing.
 @pytest.mark.parametrize("deleted", [range(7, 9), range(3, 33)], ids=["few", "many"])
-@pytest.mark.parametrize("with_texts", [True, False], ids=["texts", "no-texts"])
+@pytest.mark.parametrize("stored", ["texts", "no texts", "broken texts"])
 def test_deleted_files_leave_no_word_and_no_identifier(
-    tmp_path: Path, texts: TextStore, deleted: range, with_texts: bool
+    tmp_path: Path, texts: TextStore, deleted: range, stored: str
 ) -> None:
-    if with_texts:
+    if stored == "texts":
         add_texts(texts)
+    elif stored == "broken texts":
+        (tmp_path / "texts").mkdir()
+        (tmp_path / "texts/index.sqlite3").write_bytes(b"no database at all" * 1_000)
     remaining = [number for number in range(FILES) if number not in deleted]
     lexical = written(tmp_path / "all", range(FILES))
     assert lexical.delete_files(ROOT, [f"file {number}" for number in deleted]) == len(deleted)

@@ -6,16 +6,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 
+from apps.code.values import Chunk
 from apps.embedding.static import StaticCodeEmbedder
 from apps.embedding.wire import wire
 from apps.index import stores
-from apps.index.chunks import read_chunks
+from apps.index.chunks import StoredChunk, read_chunks
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
+from apps.index.types import ChunkRecord
 from apps.index.vectors.store import get_store
 from tests.ports import free_ports
 from tests.support.ingested import SAMPLE, write_files
@@ -73,6 +76,19 @@ def live_ids(root: Root) -> list[str]:
     """The ids of the chunks in the vector store whose file is live."""
     live = live_file_ids(Root.objects.get(id=root.id))
     return [each for each in sorted(get_store().ids(root.id)) if each.rpartition(":")[0] in live]
+
+
+def chunk_record(path: str = "a.py", source_file: str = "", index: int = 0) -> ChunkRecord:
+    """A chunk of a file that no row tells of."""
+    key = source_file or str(uuid4())
+    chunk = Chunk("text", 1, 1)
+    return ChunkRecord(f"{key}:{index}", key, str(uuid4()), path, "python", "0" * 64, index, chunk)
+
+
+def chunks_of(root: Root) -> list[StoredChunk]:
+    """Every chunk with a vector, live or not."""
+    ids = sorted(get_store().ids(root.id))
+    return list(read_chunks({root.id: ids})[root.id].values())
 
 
 _embed = StaticCodeEmbedder.embed_documents

@@ -9,6 +9,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.core.errors import Unavailable
 from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.terms import Numbers, Terms
 from apps.index.lexical.scoring import FIELDS, HIT, Hits, concatenate
@@ -203,7 +204,10 @@ def _keys_of(
         " CROSS JOIN chunk ON number = query.value JOIN file ON file.id = chunk.file",
         (json.dumps(chunks.tolist()),),
     ).fetchall()
-    texts = get_texts().read({row[0] for row in rows})
+    try:
+        texts = get_texts().read({row[0] for row in rows})
+    except Unavailable:
+        return None
     if any(row[0] not in texts for row in rows):
         return None
     identifiers, words = _terms(

@@ -131,9 +131,10 @@ class SegmentWriter:
     def write(self, texts: bytes) -> Block:
         """Append a block. Return its place, at which it can be read at once."""
         data = self._compressor.compress(texts)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._file, view) :]
+        written = 0
+        while written < len(data):
+            # Overwrites what a write that failed has left.
+            written += os.pwrite(self._file, data[written:], self._offset + written)
         block = Block(self.segment, self._offset, len(data))
         self._offset += len(data)
         return block

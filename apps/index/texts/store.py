@@ -74,22 +74,8 @@ class TextStore:
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Return the keys without a text: it was never added, its segment is missing or cut, or it
         could not be read. Does not read the texts."""
-        sizes: dict[int, int] = {}
-
-        def exists(place: Place | None) -> bool:
-            if place is None or place.block in self._damaged:
-                return False
-            segment, offset, size = place.block
-            if segment not in sizes:
-                sizes[segment] = self._segments.size(segment)
-            return offset + size <= sizes[segment]
-
-        lost: list[str] = []
         with text_errors():
-            for part in slices(keys):
-                places = self._index.places(part)
-                lost += [key for key in part if not exists(places.get(key))]
-        return lost
+            return [key for part in slices(keys) for key in self._missing(part)]
 
     def count(self) -> int:
         """Return the number of texts."""
@@ -112,6 +98,7 @@ class TextStore:
         with text_errors(), self._writing:
             if self._writer is not None:
                 self._writer.sync()
+                self._index.sync()
             self._close_writer()
 
     def collect(self, referenced: Referenced, check: Check = never_cancelled) -> int:
@@ -171,19 +158,35 @@ class TextStore:
             self._damaged.add(block)
             return None
 
+    def _missing(self, keys: Sequence[str]) -> Sequence[str]:
+        """As `missing`, for at most KEYS_AT_ONCE keys."""
+        places = self._index.places(keys)
+        while True:
+            # Read after the places, as segments grow.
+            segments = {place.block.segment for place in places.values()}
+            sizes = {segment: self._segments.size(segment) for segment in segments}
+            keys = [key for key in keys if not self._exists(places.get(key), sizes)]
+            # A merge may have moved them.
+            before, places = places, self._index.places(keys)
+            if all(places.get(key) == before.get(key) for key in keys):
+                return keys
+
+    def _exists(self, place: Place | None, sizes: Mapping[int, int]) -> bool:
+        if place is None or place.block in self._damaged:
+            return False
+        return place.block.offset + place.block.size <= sizes[place.block.segment]
+
     # --- segments ---
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction on the index. One at a time."""
-        with self._writing:
-            try:
-                with self._index.writing() as database:
-                    yield database
-            except BaseException:
-                # The segment has blocks that the index does not know.
-                self._close_writer()
-                raise
+        """A write transaction on the index. One at a time.
+
+        After an error the segment in progress has blocks that the index does not know, or is one
+        that it does not know (`_writer_for`).
+        """
+        with self._writing, self._index.writing() as database:
+            yield database
 
     def _write_all(self, database: sqlite3.Connection, texts: Iterable[tuple[str, bytes]]) -> None:
         """Write texts, as many together as fill a block."""
@@ -214,7 +217,7 @@ class TextStore:
 
     def _writer_for(self, database: sqlite3.Connection) -> SegmentWriter:
         """The writer of the segment in progress, or of a new one. No other process writes to it,
-        but one may have merged it."""
+        but one may have merged it. The index does not know it if its transaction failed."""
         writer = self._writer
         if writer is not None and writer.size >= SEGMENT_BYTES:
             writer.sync()
@@ -256,8 +259,7 @@ class TextStore:
 
     def _merge(self, check: Check) -> None:
         """Write the texts of sparse and of many small segments to a new one."""
-        with self._writing:
-            self._close_writer()
+        self.sync()
         with self._index.reading() as database:
             assert database is not None
             rows = database.execute(

@@ -70,6 +70,12 @@ class TextIndex:
                 key.hex(): Place(Block(*block), start, size) for key, *block, start, size in rows
             }
 
+    def sync(self) -> None:
+        """Make all transactions durable."""
+        with self.reading() as database:
+            if database is not None:
+                database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
     def count(self) -> int:
         """Return the number of texts."""
         with self.reading() as database:
@@ -78,16 +84,17 @@ class TextIndex:
             return int(database.execute("SELECT count(*) FROM text").fetchone()[0])
 
     def is_broken(self) -> bool:
-        """Whether there is a file that is no index, or is malformed."""
+        """Whether there is a file that is no index, or is malformed. Reads all of it."""
         try:
             with self.reading() as database:
-                if database is not None:
-                    database.execute("SELECT 1 FROM text LIMIT 1").fetchone()
+                if database is None:
+                    return False
+                (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+                return bool(verdict != "ok")
         except sqlite3.Error as error:
             if is_broken(error):
                 return True
             raise
-        return False
 
     def remove(self) -> None:
         """Delete the file."""
@@ -95,13 +102,15 @@ class TextIndex:
         remove_file(self.path)
 
     def _create(self) -> None:
+        """Create the tables, unless they exist. Other processes may do so at the same time."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.path.exists() and self.path.stat().st_size:
-            return
+        with self.reading() as database:
+            if database is not None:
+                return
         with closing(open_file(self.path, "rwc")) as database:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("BEGIN IMMEDIATE")
-            if database.execute("PRAGMA user_version").fetchone()[0] == 0:
+            if _version(database) == 0:
                 for statement in filter(str.strip, _TABLES.split(";")):
                     database.execute(statement)
                 database.execute(f"PRAGMA user_version = {_VERSION}")
@@ -115,12 +124,20 @@ def slices(keys: Iterable[str]) -> Iterator[list[str]]:
         yield part
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open(path: Path) -> sqlite3.Connection | None:
+    """A connection; None if the file has no tables yet."""
     database = open_file(path, "rw")
     try:
-        # A kill loses nothing. A power cut loses the last writes, which are added again.
-        database.execute("PRAGMA synchronous = NORMAL")
+        if _version(database):
+            # A kill loses nothing. A power cut loses the last writes, which are added again.
+            database.execute("PRAGMA synchronous = NORMAL")
+            return database
     except sqlite3.Error:
         database.close()
         raise
-    return database
+    database.close()
+    return None
+
+
+def _version(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])

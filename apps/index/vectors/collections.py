@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from apps.core.errors import Unavailable
+from apps.core.ingest_throttle import WRITE_SLICE
 from apps.core.telemetry import span, tell
 from apps.embedding.types import Vectors
 from apps.index.vectors import chroma
@@ -24,9 +25,11 @@ Facts = Mapping[str, Any]
 
 SPACE = "l2"
 # HNSW parameters (Malkov and Yashunin, 2016). ef_search 200 instead of Chroma's 100 raises recall
-# at 10 among 20,000 from .97 to .99. Rows that are not synced slow every call, so Chroma syncs at
-# 400 rows instead of 1,000.
-INDEX = {"space": SPACE, "ef_search": 200, "sync_threshold": 400}
+# at 10 among 20,000 from .97 to .99.
+INDEX = {"space": SPACE, "ef_search": 200}
+# Rows that are not synced slow every call, and each sync writes the ids of all rows again. So a
+# collection that begins with a whole write of an ingest, and will be large, is synced less often.
+SYNC_SMALL, SYNC_LARGE = 400, WRITE_SLICE
 NAMES_PAGE = 500
 # Collections queried at the same time. Chroma releases the GIL while it searches.
 QUERY_THREADS = 4
@@ -84,7 +87,7 @@ class Collections:
         self._in(
             name,
             lambda it: it.add(ids=ids, embeddings=vectors),
-            create=lambda: self._create(name, about),
+            create=lambda: self._create(name, about, len(ids)),
         )
 
     def nearest(self, name: str, vector: Vectors, n: int) -> list[tuple[str, float]]:
@@ -223,9 +226,13 @@ class Collections:
     def _find(self, name: str) -> Any:
         return self._client.get_collection(name, embedding_function=None)
 
-    def _create(self, name: str, about: Facts) -> Any:
+    def _create(self, name: str, about: Facts, first_rows: int) -> Any:
+        sync = SYNC_LARGE if first_rows >= WRITE_SLICE else SYNC_SMALL
         return self._client.get_or_create_collection(
-            name, embedding_function=None, configuration={"hnsw": INDEX}, metadata=dict(about)
+            name,
+            embedding_function=None,
+            configuration={"hnsw": INDEX | {"sync_threshold": sync}},
+            metadata=dict(about),
         )
 
 

@@ -109,7 +109,7 @@ def check(before_each: Check = never_cancelled) -> None:
     roots = roots_to_check()
     _with_usable_store(lambda: _check_roots(roots, before_each))
     for root in roots:
-        if is_outdated(root) and _has_not_failed(root):
+        if is_outdated(root) and Path(root.path).is_dir() and _has_not_failed(root):
             _queue(root, "folder of an earlier version queued")
 
 

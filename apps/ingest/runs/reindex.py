@@ -1,6 +1,7 @@
 """Rebuilds word indexes that are missing, broken or of an earlier version.
 
-The texts of the root's files are chunked again. Until then the root is searched by vectors alone.
+The texts of the root's files are chunked again; of a root of an earlier version, Chroma has the
+chunks with their texts. Until then the root is searched by vectors alone.
 If vectors or texts are missing too, `integrity` ingests the root again instead.
 """
 
@@ -14,14 +15,16 @@ from apps.core.errors import CodeinfoError, Unavailable
 from apps.embedding.catalogue import get_embedder
 from apps.embedding.texts import split_to_fit
 from apps.index import freeze, queries, spans
+from apps.index.chunks import StoredChunk, earlier_chunks
 from apps.index.installation import origin_of
 from apps.index.lexical import LexicalStore, get_lexical
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.parsing import Chunker
 from apps.index.records import records
 from apps.index.texts import get_texts
+from apps.index.types import ChunkRecord
 from apps.index.vectors.store import get_store
-from apps.ingest.runs.batches import READ_AT_ONCE
+from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE
 from apps.ingest.runs.chunker_version import is_outdated
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -32,12 +35,11 @@ class Interrupted(Exception):
 
 
 def roots_needing_rebuild() -> list[Root]:
-    """Return the published roots whose word index does not match their vectors. Left out: roots
-    with a run in progress, with missing vectors, and of an earlier version, which are ingested
-    again."""
+    """Return the published roots whose word index does not match their vectors. Roots with a run in
+    progress and roots with missing vectors are left out."""
     busy = IngestRun.objects.running().values("path")
     roots = Root.objects.published().filter(damage="").exclude(path__in=busy)
-    return [root for root in roots if not is_outdated(root) and _needs_rebuild(root)]
+    return [root for root in roots if _needs_rebuild(root)]
 
 
 def _needs_rebuild(root: Root) -> bool:
@@ -54,7 +56,7 @@ def rebuild(root: Root, stop: Callable[[], bool]) -> None:
     """Build the word index of a root again. Raises Interrupted soon after `stop` says so, and
     Unavailable where vectors or texts are missing: then nothing has changed."""
     with get_lexical().rebuilding(root.id) as rebuilt:
-        _add_files(root, rebuilt, stop)
+        (_add_earlier if is_outdated(root) else _add_files)(root, rebuilt, stop)
         _check_whole(root, rebuilt)
         rebuilt.set_origin(root.id, origin_of(root))
         rebuilt.compact(root.id)
@@ -84,6 +86,29 @@ def _add_files(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> N
                 made = [record for record in made if record.id in embedded]
             rebuilt.add(root.id, made)
             rebuilt.add_symbols(root.id, pairs)
+
+
+def _add_earlier(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> None:
+    """Add the chunks of a root of an earlier version, without symbols. Chroma has their texts."""
+    ids = sorted(get_store().ids(root.id))
+    for start in range(0, len(ids), ROWS_PER_WRITE):
+        _check(stop)
+        found = earlier_chunks({root.id: ids[start : start + ROWS_PER_WRITE]})[root.id]
+        rebuilt.add(root.id, [_earlier_record(each) for each in found.values()])
+
+
+def _earlier_record(chunk: StoredChunk) -> ChunkRecord:
+    facts = chunk.facts
+    return ChunkRecord(
+        id=facts.id,
+        source_file=facts.source_file,
+        run_id=facts.id.partition(":")[0],
+        path=facts.path,
+        language=facts.language,
+        sha256=facts.sha256,
+        index=facts.chunk_index,
+        chunk=Chunk(chunk.text, facts.start_line, facts.end_line, facts.symbol, facts.names),
+    )
 
 
 def _max_tokens(root: Root) -> int | None:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from apps.code.values import ChunkedFile
 from apps.core import disk
+from apps.core.ingest_throttle import WRITE_SLICE
 from apps.embedding.types import Vectors
 from apps.index.lexical import get_lexical
 from apps.index.models import SourceFile
@@ -16,7 +17,7 @@ from apps.ingest.runs.job import Job
 from apps.logs.context import with_context
 
 # Chunks that are written between two checks for cancellation.
-STEP = 500
+STEP = WRITE_SLICE
 
 
 class Writer:
