@@ -221,6 +221,7 @@ def tools() -> Sequence[McpTool]:
         output_schema=INSTRUCTION_OUTPUT,
         run=run_instruction,
         annotations=hints,
+        takes_long=True,
     )
     run_prepared = McpTool(
         name="run_command",
@@ -236,6 +237,7 @@ def tools() -> Sequence[McpTool]:
         output_schema=COMMAND_OUTPUT,
         run=run_command,
         annotations=hints,
+        takes_long=True,
     )
     return (LIST_AGENTS, LIST_COMMANDS, run_agent_instruction, run_prepared)
 

@@ -18,6 +18,8 @@ from apps.mcp.types import Call, Contents, McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
 
 CALL_SECONDS = 600.0
+# In `_meta` of a result, so that no model pays for them: the URIs of the resources that it quotes.
+LINKS_META_KEY = "codeinfo/uris"
 
 
 def tool_named(endpoint: McpEndpoint, message: Message) -> McpTool:
@@ -32,25 +34,30 @@ def tool_named(endpoint: McpEndpoint, message: Message) -> McpTool:
 
 @dataclass(frozen=True)
 class PreparedCall:
-    """A tool and its arguments, as `read_arguments` returns them."""
+    """A tool and its arguments, as `read_arguments` returns them.
+
+    seconds: time limit, by default CALL_SECONDS.
+    """
 
     tool: McpTool
     arguments: Mapping[str, Any]
     protocol: ProtocolVersion
+    seconds: float = 0
 
     async def run(self, report: Report) -> JSON:
         """Run the tool and return the `result` of the answer.
 
-        Raises what the tool raises, and Unavailable TIMED_OUT after CALL_SECONDS.
+        Raises what the tool raises, and Unavailable TIMED_OUT after `seconds`.
         """
+        seconds = self.seconds or CALL_SECONDS
         call = Call(request_id.get(), self.protocol.version, report, self.protocol.capabilities)
         try:
-            async with asyncio.timeout(CALL_SECONDS) as limit:
-                return _result(await self.tool.run(self.arguments, call))
+            async with asyncio.timeout(seconds) as limit:
+                return _result(self.tool, await self.tool.run(self.arguments, call))
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            message = f"The call was ended after {CALL_SECONDS:.0f} seconds. Ask for less at once."
+            message = f"The call was ended after {seconds:.0f} seconds. Ask for less at once."
             raise Unavailable(message, code="TIMED_OUT", retryable=False) from error
 
 
@@ -60,7 +67,7 @@ def prepare(tool: McpTool, message: Message, protocol: ProtocolVersion) -> Prepa
     return PreparedCall(tool, read_arguments(tool, received), protocol)
 
 
-def _result(value: JSON | Contents) -> JSON:
+def _result(tool: McpTool, value: JSON | Contents) -> JSON:
     if isinstance(value, Contents):
         return {"content": list(value.items)}
     # Without spaces: every client's model pays for them.
@@ -68,7 +75,9 @@ def _result(value: JSON | Contents) -> JSON:
     # File names that are not UTF-8 contain lone surrogates.
     clean = encodable(text)
     structured = value if clean == text else json.loads(clean)
-    return {"content": [{"type": "text", "text": clean}], "structuredContent": structured}
+    links = tool.links(structured) if tool.links else ()
+    meta = {"_meta": {LINKS_META_KEY: list(links)}} if links else {}
+    return {"content": [{"type": "text", "text": clean}], "structuredContent": structured, **meta}
 
 
 async def no_progress(message: str, done: float | None, total: float | None) -> None:

@@ -1,23 +1,26 @@
-"""The methods of an endpoint except tools/call, for handshake and stateless revisions."""
+"""The methods of an endpoint except tools/call and subscriptions/listen, by revision."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from mcp_types import INVALID_PARAMS, SERVER_INFO_META_KEY
+from mcp_types import SERVER_INFO_META_KEY
 
 from apps.core import __version__
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.types import JSON
+from apps.mcp import tasks
+from apps.mcp.context_methods import (
+    CACHING,
+    Handler,
+    capabilities,
+    context_methods,
+    refuse_cursor,
+)
 from apps.mcp.failures import gate_error
 from apps.mcp.protocol_version import NEWEST_FIRST, ProtocolVersion
 from apps.mcp.types import McpEndpoint
-from apps.mcp.wire import Message, RpcError
-
-Handler = Callable[[McpEndpoint, ProtocolVersion, Message], Awaitable[JSON]]
-
-# The list of tools is the same for every client, but reading it may require a token.
-CACHING = {"ttlMs": 60_000, "cacheScope": "private"}
+from apps.mcp.wire import Message
 
 
 async def pass_gate(
@@ -37,25 +40,27 @@ def server_info(endpoint: McpEndpoint) -> JSON:
 
 def stateless_result(endpoint: McpEndpoint, result: JSON) -> JSON:
     """Add the fields that stateless revisions require of a result."""
-    return {
-        "resultType": "complete",
-        "_meta": {SERVER_INFO_META_KEY: server_info(endpoint)},
-    } | result
+    meta = {SERVER_INFO_META_KEY: server_info(endpoint)} | result.get("_meta", {})
+    return {"resultType": "complete"} | result | {"_meta": meta}
 
 
 async def _initialize(endpoint: McpEndpoint, protocol: ProtocolVersion, message: Message) -> JSON:
     return {
         "protocolVersion": protocol.version,
-        "capabilities": {"tools": {"listChanged": False}},
+        "capabilities": _capabilities(endpoint, protocol),
         "serverInfo": server_info(endpoint),
         "instructions": endpoint.instructions,
     }
 
 
+def _capabilities(endpoint: McpEndpoint, protocol: ProtocolVersion) -> JSON:
+    return {"tools": {"listChanged": False}} | capabilities(endpoint, protocol)
+
+
 async def _discover(endpoint: McpEndpoint, protocol: ProtocolVersion, message: Message) -> JSON:
     return {
         "supportedVersions": list(NEWEST_FIRST),
-        "capabilities": {"tools": {"listChanged": False}},
+        "capabilities": _capabilities(endpoint, protocol) | tasks.capability(endpoint),
         "instructions": endpoint.instructions,
         **CACHING,
     }
@@ -63,9 +68,7 @@ async def _discover(endpoint: McpEndpoint, protocol: ProtocolVersion, message: M
 
 async def _list_tools(endpoint: McpEndpoint, protocol: ProtocolVersion, message: Message) -> JSON:
     await pass_gate(endpoint, protocol, {})
-    if message.params.get("cursor") is not None:
-        # All tools are on one page, so no cursor is ever issued.
-        raise RpcError(INVALID_PARAMS, "This cursor is not one of ours.")
+    refuse_cursor(message)
     return {"tools": [tool.as_wire() for tool in endpoint.registry()], **CACHING}
 
 
@@ -91,11 +94,26 @@ EARLY: Mapping[str, Handler] = {
 STATELESS: Mapping[str, Handler] = {"server/discover": _discover, "tools/list": _list_tools}
 
 
-def methods_of(protocol: ProtocolVersion) -> Mapping[str, Handler]:
-    """The methods of a revision except tools/call, by name."""
+def methods_of(endpoint: McpEndpoint, protocol: ProtocolVersion) -> Mapping[str, Handler]:
+    """The methods of an endpoint in a revision except those that stream, by name."""
+    context = context_methods(endpoint)
     if protocol.modern:
-        return STATELESS
-    return HANDSHAKE if protocol.tool_errors_as_results else EARLY
+        return {**STATELESS, **context, **tasks.METHODS}
+    if protocol.tool_errors_as_results:
+        return {**HANDSHAKE, **context}
+    if endpoint.resources:
+        context = {**context, "resources/listTemplates": _list_templates_twice}
+    return {**EARLY, **context}
+
+
+async def _list_templates_twice(
+    endpoint: McpEndpoint, protocol: ProtocolVersion, message: Message
+) -> JSON:
+    """The answer to a nonstandard name of resources/templates/list, under both its keys."""
+    result = await context_methods(endpoint)["resources/templates/list"](
+        endpoint, protocol, message
+    )
+    return result | {"resource_templates": result["resourceTemplates"]}
 
 
 def progress_token(params: Mapping[str, Any]) -> int | str | None:

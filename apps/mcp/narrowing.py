@@ -1,7 +1,7 @@
 """A restricted `/mcp` for the threads of Codex: `/mcp?tool=VectorSearch&repository=acme`.
 
 The query string names the tools, of those that only read, and the repositories that they search.
-It never grants more than `/mcp`.
+It never grants more than `/mcp`, and offers only tools: resources and prompts know no filter.
 """
 
 from dataclasses import replace
@@ -9,7 +9,7 @@ from dataclasses import replace
 from django.http import QueryDict
 
 from apps.agents.tools import toolset
-from apps.mcp.search import mcp_tool
+from apps.mcp.search import INSTRUCTIONS, mcp_tool
 from apps.mcp.types import McpEndpoint
 
 
@@ -18,5 +18,14 @@ def narrowed(endpoint: McpEndpoint, query: QueryDict) -> McpEndpoint:
     names, repositories = tuple(query.getlist("tool")), tuple(query.getlist("repository"))
     if not names and not repositories:
         return endpoint
-    tools = tuple(map(mcp_tool, toolset(repositories, names or None)))
-    return replace(endpoint, registry=lambda: tools, tool_errors_as_results=True)
+    tools = tuple(
+        replace(mcp_tool(tool), links=None) for tool in toolset(repositories, names or None)
+    )
+    return replace(
+        endpoint,
+        instructions=INSTRUCTIONS,
+        registry=lambda: tools,
+        tool_errors_as_results=True,
+        resources=None,
+        prompts=(),
+    )

@@ -33,7 +33,12 @@ from apps.mcp.wire import Message, RpcError
 UNNAMED = "2025-03-26"
 NEWEST_FIRST = tuple(reversed(KNOWN_PROTOCOL_VERSIONS))
 # The parameter that `Mcp-Name` repeats.
-NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
+}
 ENCODED = re.compile(r"\A=\?base64\?(.*)\?=")
 
 

@@ -186,4 +186,5 @@ CODEBASE_QUESTION = McpTool(
     output_schema=OUTPUT,
     run=run,
     annotations=Annotations(read_only=True, idempotent=False),
+    takes_long=True,
 )

@@ -171,4 +171,5 @@ REINGEST_REPOSITORY = McpTool(
     output_schema=OUTPUT,
     run=run,
     annotations=Annotations(read_only=False, destructive=False, idempotent=True),
+    takes_long=True,
 )

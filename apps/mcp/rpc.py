@@ -1,7 +1,8 @@
 """The view of an endpoint: one POST, one JSON-RPC message, one answer.
 
-A long call reports progress over an event stream if the client asked for that. When the client's
-connection closes, Django cancels the task that serves it, and with it the tool.
+A long call reports progress over an event stream if the client asked for that, or becomes a task if
+the client knows tasks; otherwise white space precedes its answer. When the client's connection
+closes, Django cancels the task that serves it, and with it the tool, unless that is a task.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from django.http import (
@@ -35,12 +36,12 @@ from apps.core.errors import CodeinfoError
 from apps.core.rate_limits import address_of, check_rate
 from apps.core.types import JSON
 from apps.logs.context import request_id
-from apps.mcp import failures, guard, sessions, sse, wire
+from apps.mcp import blocking, failures, guard, sessions, sse, subscriptions, tasks, wire
 from apps.mcp.calls import no_progress, prepare, tool_named
 from apps.mcp.methods import methods_of, pass_gate, progress_token, stateless_result
 from apps.mcp.protocol_version import ProtocolVersion, protocol_version_of
 from apps.mcp.sessions import CallCancelled
-from apps.mcp.types import McpEndpoint, Report
+from apps.mcp.types import McpEndpoint, McpTool, Report
 from apps.mcp.wire import Message, RpcError
 
 logger = logging.getLogger("codeinfo.mcp")
@@ -61,6 +62,9 @@ STATELESS_STATUS = {
 REQUEST_CANCELLED = -32800
 ALWAYS_BAD = (PARSE_ERROR, INVALID_REQUEST)
 STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+EVENT_STREAM = "text/event-stream"
+# Methods besides tools/call that count against CODEINFO_API_RATE: they read the index.
+LIMITED = ("resources/read", "prompts/get", "completion/complete", subscriptions.METHOD)
 
 
 @dataclass(frozen=True)
@@ -71,10 +75,15 @@ class Reply:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
 
+    def as_text(self) -> str:
+        return json.dumps(self.body, allow_nan=False)
+
     def as_response(self) -> HttpResponse:
-        text = json.dumps(self.body, allow_nan=False)
         return HttpResponse(
-            text, content_type="application/json", status=self.status, headers=self.headers
+            self.as_text(),
+            content_type="application/json",
+            status=self.status,
+            headers=self.headers,
         )
 
 
@@ -85,7 +94,8 @@ class Exchange:
     endpoint: as narrowed by the address.
     message: None until the body is parsed.
     protocol: None until the revision is known.
-    tool: the name of the called tool; "" for other methods.
+    tool: the called tool; None for other methods.
+    is_task: the call answers with a task.
     method: "" until it is known, "notification" for all notifications.
     started: `time.perf_counter()` at the start.
     """
@@ -93,7 +103,8 @@ class Exchange:
     endpoint: McpEndpoint
     message: Message | None = None
     protocol: ProtocolVersion | None = None
-    tool: str = ""
+    tool: McpTool | None = None
+    is_task: bool = False
     method: str = ""
     started: float = field(default_factory=time.perf_counter)
 
@@ -106,7 +117,7 @@ class Exchange:
         context = {
             "endpoint": self.endpoint.title,
             "method": self.method,
-            "tool": self.tool,
+            "tool": self.tool.name if self.tool else "",
             "version": self.protocol.version if self.protocol else "",
             "outcome": outcome,
             "code": code,
@@ -127,10 +138,14 @@ def serve(endpoint: McpEndpoint, narrow: Narrow | None = None) -> View:
         if work is None:
             exchange.end("ok")
             return HttpResponse(status=202)
-        token = _stream_token(exchange, request)
-        if token is None:
+        if exchange.method == subscriptions.METHOD:
+            return _listen(exchange)
+        if not exchange.tool:
             return (await _reply(exchange, work, no_progress)).as_response()
-        return _stream(exchange, work, token)
+        if exchange.is_task:
+            return _task(exchange, work).as_response()
+        token = _stream_token(exchange, request)
+        return await _blocking(exchange, work) if token is None else _stream(exchange, work, token)
 
     return view
 
@@ -147,10 +162,14 @@ async def _read_request(exchange: Exchange, request: HttpRequest) -> Work | None
         exchange.method = "notification"
         sessions.notified(message, request.headers)
         return None
-    if message.method != "tools/call" and message.method not in methods_of(protocol):
+    if not _is_known(exchange.endpoint, message, protocol):
         raise RpcError(METHOD_NOT_FOUND, "Method not found")
     exchange.method = message.method
     _check_params(message, protocol)
+    if message.method in LIMITED:
+        check_rate("api", address_of(request))
+    if message.method == subscriptions.METHOD:
+        _check_listening(request, message, protocol)
     key = "" if protocol.modern else sessions.key_of(request.headers, message.id)
     if message.method == "tools/call":
         work = await _tool_call(exchange, message, protocol, address_of(request))
@@ -164,9 +183,21 @@ async def _read_request(exchange: Exchange, request: HttpRequest) -> Work | None
     return finalised
 
 
+def _is_known(endpoint: McpEndpoint, message: Message, protocol: ProtocolVersion) -> bool:
+    streamed = subscriptions.METHOD if protocol.modern else ""
+    return message.method in ("tools/call", streamed, *methods_of(endpoint, protocol))
+
+
+def _check_listening(request: HttpRequest, message: Message, protocol: ProtocolVersion) -> None:
+    subscriptions.check(protocol, message.params)
+    if EVENT_STREAM not in request.headers.get("Accept", ""):
+        raise RpcError(INVALID_REQUEST, f"Accept {EVENT_STREAM} to listen.", status=406)
+
+
 def _lookup(exchange: Exchange, message: Message, protocol: ProtocolVersion) -> Work:
     async def answer(report: Report) -> JSON:
-        return await methods_of(protocol)[message.method](exchange.endpoint, protocol, message)
+        handler = methods_of(exchange.endpoint, protocol)[message.method]
+        return await handler(exchange.endpoint, protocol, message)
 
     return answer
 
@@ -175,10 +206,13 @@ async def _tool_call(
     exchange: Exchange, message: Message, protocol: ProtocolVersion, address: str
 ) -> Work:
     await pass_gate(exchange.endpoint, protocol, message.params.get("arguments") or {})
-    tool = tool_named(exchange.endpoint, message)
-    exchange.tool = tool.name
+    tool = exchange.tool = tool_named(exchange.endpoint, message)
     check_rate("api", address)
-    return prepare(tool, message, protocol).run
+    call = prepare(tool, message, protocol)
+    if tool.takes_long and tasks.is_declared(protocol) and tasks.has_room():
+        exchange.is_task = True
+        call = replace(call, seconds=tasks.WORK_SECONDS)
+    return call.run
 
 
 def _check_params(message: Message, protocol: ProtocolVersion) -> None:
@@ -195,22 +229,45 @@ def _check_params(message: Message, protocol: ProtocolVersion) -> None:
 
 def _stream_token(exchange: Exchange, request: HttpRequest) -> int | str | None:
     """The progress token of a call whose client accepts a stream; None: answer with one object."""
-    if not exchange.tool or exchange.message is None:
-        return None
-    if "text/event-stream" not in request.headers.get("Accept", ""):
+    if exchange.message is None or EVENT_STREAM not in request.headers.get("Accept", ""):
         return None
     return progress_token(exchange.message.params)
 
 
-def _stream(exchange: Exchange, work: Work, token: int | str) -> StreamingHttpResponse:
+def _task(exchange: Exchange, work: Work) -> Reply:
+    result = tasks.start(exchange.endpoint, _answer(exchange, work))
+    return Reply(wire.success(exchange.id, stateless_result(exchange.endpoint, result)))
+
+
+def _answer(exchange: Exchange, work: Work) -> Callable[[Report], Awaitable[JSON]]:
     async def answer(report: Report) -> JSON:
         return (await _reply(exchange, work, report)).body
 
+    return answer
+
+
+async def _blocking(exchange: Exchange, work: Work) -> HttpResponseBase:
+    """Answer with one object, which begins with white space if the call takes long."""
+    task = await blocking.ended_soon(_reply(exchange, work, no_progress))
+    if task.done():
+        return task.result().as_response()
+    text = blocking.spaced(task, Reply.as_text)
+    return StreamingHttpResponse(text, content_type="application/json", headers=STREAM_HEADERS)
+
+
+def _listen(exchange: Exchange) -> StreamingHttpResponse:
+    assert exchange.message is not None and exchange.message.id is not None, "it was parsed"
+    params, id = exchange.message.params, exchange.message.id
+    result = stateless_result(exchange.endpoint, {})
+    frames = subscriptions.frames(exchange.endpoint, params, id, result)
+    exchange.end("ok")
+    return StreamingHttpResponse(frames, content_type=EVENT_STREAM, headers=STREAM_HEADERS)
+
+
+def _stream(exchange: Exchange, work: Work, token: int | str) -> StreamingHttpResponse:
     # The stream outlives the request's context, which holds the request id.
-    frames = sse.frames(token, answer, copy_context())
-    return StreamingHttpResponse(
-        frames, content_type="text/event-stream", headers=dict(STREAM_HEADERS)
-    )
+    frames = sse.frames(token, _answer(exchange, work), copy_context())
+    return StreamingHttpResponse(frames, content_type=EVENT_STREAM, headers=STREAM_HEADERS)
 
 
 async def _reply(exchange: Exchange, work: Work, report: Report) -> Reply:

@@ -1,4 +1,4 @@
-"""The values that define an endpoint: its tools, and the call that a tool receives."""
+"""The values that define an endpoint: its tools, resources and prompts; the call of a tool."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -79,6 +79,8 @@ class McpTool:
     annotations: hints for the client's user.
     checks_arguments: True if `run` checks its arguments itself. Otherwise they satisfy
         `input_schema` when `run` is called.
+    takes_long: True if a call can take minutes. It runs as a task for clients that know tasks.
+    links: called with what `run` returned; returns the URIs of the resources that its rows quote.
     """
 
     name: str
@@ -89,6 +91,8 @@ class McpTool:
     run: Callable[[Mapping[str, Any], Call], Awaitable[JSON | Contents]]
     annotations: Annotations = Annotations()
     checks_arguments: bool = False
+    takes_long: bool = False
+    links: Callable[[JSON], Sequence[str]] | None = None
 
     def as_wire(self) -> JSON:
         """The tool's entry in the answer to tools/list."""
@@ -100,6 +104,121 @@ class McpTool:
             "annotations": self.annotations.as_wire() | {"title": self.title},
         }
         return wire if self.output_schema is None else wire | {"outputSchema": self.output_schema}
+
+
+# --- resources, prompts, completion ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Values that an argument can take.
+
+    values: at most 100, best first.
+    total: how many there are in all.
+    """
+
+    values: Sequence[str]
+    total: int
+
+
+# completer(beginning, other arguments): values for an argument, of which the client has a part.
+Completer = Callable[[str, Mapping[str, str]], Awaitable[Completion]]
+
+
+@dataclass(frozen=True)
+class ResourceTemplate:
+    """URIs that a client can make (RFC 6570).
+
+    completers: by the name of a variable.
+    """
+
+    uri_template: str
+    name: str
+    title: str
+    description: str
+    completers: Mapping[str, Completer] = field(default_factory=dict)
+
+    def as_wire(self) -> JSON:
+        """The template's entry in the answer to resources/templates/list."""
+        return {
+            "uriTemplate": self.uri_template,
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+        }
+
+
+@dataclass(frozen=True)
+class ResourcePage:
+    """A part of the list of resources. `cursor` requests the next part; None if there is none."""
+
+    resources: Sequence[JSON]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True)
+class McpResources:
+    """The resources of an endpoint.
+
+    page: called with a cursor, or None for the first page; raises InvalidInput for a cursor that
+        it did not return.
+    read: called with a URI; returns `contents`, at least one; raises NotFound and InvalidInput.
+    topic: of the hub, for notices that the list may have changed; "" if it never changes.
+    version: returns a value that changes with the list.
+    """
+
+    page: Callable[[str | None], Awaitable[ResourcePage]]
+    read: Callable[[str], Awaitable[Sequence[JSON]]]
+    templates: Sequence[ResourceTemplate] = ()
+    topic: str = ""
+    version: Callable[[], Awaitable[object]] | None = None
+
+
+@dataclass(frozen=True)
+class PromptArgument:
+    """An argument of a prompt, which a person fills in. Its value is a string."""
+
+    name: str
+    title: str
+    description: str
+    required: bool = False
+    max_length: int = MAX_TEXT
+    completer: Completer | None = None
+
+    def as_wire(self) -> JSON:
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "required": self.required,
+        }
+
+
+@dataclass(frozen=True)
+class McpPrompt:
+    """A prompt that a person chooses.
+
+    messages: called with the arguments, which have the required names and no unknown ones; returns
+        the messages; raises InvalidInput and NotFound.
+    """
+
+    name: str
+    title: str
+    description: str
+    arguments: Sequence[PromptArgument]
+    messages: Callable[[Mapping[str, str]], Awaitable[Sequence[JSON]]]
+
+    def as_wire(self) -> JSON:
+        """The prompt's entry in the answer to prompts/list."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "arguments": [argument.as_wire() for argument in self.arguments],
+        }
+
+
+# --- endpoints ------------------------------------------------------------------------------------
 
 
 async def always_open(arguments: Mapping[str, Any]) -> None:
@@ -117,6 +236,7 @@ class McpEndpoint:
     gate: called before tools/list, with {}, and tools/call, with its arguments; raises Unavailable
         if the tools cannot be used.
     tool_errors_as_results: every failed call is a result for the model, in every revision.
+    resources, prompts: what it offers besides tools; None and empty: these methods are unknown.
     """
 
     name: str
@@ -126,3 +246,5 @@ class McpEndpoint:
     legacy_name: str
     gate: Callable[[Mapping[str, Any]], Awaitable[None]] = always_open
     tool_errors_as_results: bool = False
+    resources: McpResources | None = None
+    prompts: Sequence[McpPrompt] = ()

@@ -113,7 +113,20 @@ class SourceView(Lines):
         return source_url(self.repo, self.path, self.start, self.end, around=around)
 
 
-def open_source(request: SourceRequest) -> SourceView:
+@dataclass(frozen=True)
+class SourceText:
+    """The lines of a file as they are now, and where the cited ones are among them."""
+
+    root: Root
+    row: SourceFile
+    lines: list[str]  # on disk, or as ingested if `problem` is set
+    unchanged: bool = False  # the file on disk is the ingested one
+    problem: str = ""  # why `lines` are the ingested ones and not those on disk
+    shift: int = 0  # lines by which the cited passage has moved down since
+    stored: list[str] | None = None  # all lines as ingested, if the file has the passage no more
+
+
+def read_source(request: SourceRequest) -> SourceText:
     """Read a live file from the disk, or as it was ingested if the disk does not have it any more.
 
     Raises NotFound REPO_NOT_FOUND or FILE_NOT_FOUND. Raises the errors of `read_file` if the file
@@ -127,27 +140,35 @@ def open_source(request: SourceRequest) -> SourceView:
         stored = stored_lines(root, row)
         if not stored:
             raise
-        return _view(request, root, row, stored, problem=error.message)
+        return SourceText(root, row, stored, problem=error.message)
     lines = lines_of(decode(data))
     if hashlib.sha256(data).hexdigest() == row.sha256:
-        return _view(request, root, row, lines, unchanged=True)
-    return _changed_view(request, root, row, lines)
+        return SourceText(root, row, lines, unchanged=True)
+    return _changed_text(request, root, row, lines)
 
 
-def _changed_view(
+def _changed_text(
     request: SourceRequest, root: Root, row: SourceFile, lines: list[str]
-) -> SourceView:
-    """The file on disk: around the cited passage where it is now, or beside it if it is gone."""
+) -> SourceText:
+    """The file on disk, and the cited passage where it is now, or as ingested if it is gone."""
     stored = stored_lines(root, row) if request.start else None
     if not stored or not request.start or not request.end:
-        return _view(request, root, row, lines)
+        return SourceText(root, row, lines)
     at = find_passage(stored[request.start - 1 : request.end], lines, request.start)
-    if at is not None:
-        return _view(request, root, row, lines, shift=at - request.start)
-    last = min(request.end, len(stored), request.start + MAX_LINES)
-    html = _highlighted(stored, request.start, last, row)
-    passage = tuple(SourceLine(n, each, True) for n, each in enumerate(html, request.start))
-    return _view(request, root, row, lines, tint=False, passage=passage)
+    if at is None:
+        return SourceText(root, row, lines, stored=stored)
+    return SourceText(root, row, lines, shift=at - request.start)
+
+
+def open_source(request: SourceRequest) -> SourceView:
+    """The window of a file around the cited passage. Raises as `read_source`."""
+    text = read_source(request)
+    passage: tuple[SourceLine, ...] = ()
+    if text.stored is not None and request.start and request.end:
+        last = min(request.end, len(text.stored), request.start + MAX_LINES)
+        html = _highlighted(text.stored, request.start, last, text.row)
+        passage = tuple(SourceLine(n, each, True) for n, each in enumerate(html, request.start))
+    return _view(request, text, passage)
 
 
 def find_passage(passage: Sequence[str], lines: Sequence[str], near: int) -> int | None:
@@ -168,19 +189,11 @@ def find_passage(passage: Sequence[str], lines: Sequence[str], near: int) -> int
     return None if at is None else max(1, at + 1 - leading)
 
 
-def _view(
-    request: SourceRequest,
-    root: Root,
-    row: SourceFile,
-    lines: list[str],
-    *,
-    shift: int = 0,
-    tint: bool = True,
-    **facts: Any,
-) -> SourceView:
-    start, end = (line and line + shift for line in (request.start, request.end))
+def _view(request: SourceRequest, text: SourceText, passage: tuple[SourceLine, ...]) -> SourceView:
+    root, row, lines = text.root, text.row, text.lines
+    start, end = (line and line + text.shift for line in (request.start, request.end))
     first, last = _window(len(lines), replace(request, start=start, end=end))
-    cited = range(start or 0, (end or -1) + 1) if tint else ()
+    cited = () if text.stored is not None else range(start or 0, (end or -1) + 1)
     html = enumerate(_highlighted(lines, first, last, row), first)
     return SourceView(
         repo=repo_id(root),
@@ -193,8 +206,10 @@ def _view(
         end=request.end,
         before=first - 1,
         after=len(lines) - last,
-        shift=shift,
-        **{"unchanged": False, **facts},
+        unchanged=text.unchanged,
+        shift=text.shift,
+        problem=text.problem,
+        passage=passage,
     )
 
 

@@ -27,6 +27,7 @@ from apps.index.parsing.finder import reset_finder
 from apps.index.vectors.store import reset_store
 from apps.ingest import freshness
 from apps.ingest.runs import queue
+from apps.mcp import subscriptions
 from apps.retrieval import root_cache
 from apps.site import requests, sockets, standby
 from apps.site.connections import most_files
@@ -91,9 +92,13 @@ def ending(while_serving: AsyncExitStack) -> "Deferred[None]":
 
 
 def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
-    """Start to follow changes for the root cache and, with Redis, the relay of notices."""
+    """Start to follow changes for the root cache and, with Redis, the relay of notices.
+
+    Streams of MCP that listen for changes end with an answer.
+    """
 
     async def relay() -> None:
+        while_serving.push_async_callback(subscriptions.close)
         holding = asyncio.create_task(root_cache.follow_changes())
         while_serving.callback(holding.cancel)
         if config().redis_url:

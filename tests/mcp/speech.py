@@ -20,6 +20,7 @@ PATIENCE = 60
 PREFIX = "io.modelcontextprotocol"
 META = {f"{PREFIX}/protocolVersion": STATELESS, f"{PREFIX}/clientCapabilities": {}}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED |= dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")
 BOTH = "application/json, text/event-stream"
 
 

@@ -4,10 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from mcp_types import INTERNAL_ERROR
+
 from apps.core.errors import InvalidInput
 from apps.core.types import JSON
 from apps.mcp.failures import MISSING_CAPABILITY
+from apps.mcp.tasks import EXTENSION as TASKS
 from apps.mcp.types import Call, Contents, McpTool
+from apps.mcp.wire import RpcError
 
 NOTHING: JSON = {"type": "object", "properties": {}, "additionalProperties": False}
 # One red pixel, and a WAV header with no samples behind it.
@@ -79,6 +83,26 @@ async def sample(arguments: Mapping[str, Any], call: Call) -> Contents:
     return Contents([text("Sampling is declared.")])
 
 
+async def compute(arguments: Mapping[str, Any], call: Call) -> Contents:
+    await asyncio.sleep(arguments.get("seconds", 0))
+    return Contents([text(f"Computed {arguments.get('label', '')}.")])
+
+
+async def greet(arguments: Mapping[str, Any], call: Call) -> Contents:
+    return Contents([text(f"Hello, {arguments['name']}!")])
+
+
+async def fail_as_task(arguments: Mapping[str, Any], call: Call) -> JSON:
+    if TASKS not in call.capabilities.get("extensions", {}):
+        needed = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+        raise InvalidInput("Tasks are needed.", code=MISSING_CAPABILITY, details=needed)
+    return await fail(arguments, call)
+
+
+async def break_protocol(arguments: Mapping[str, Any], call: Call) -> JSON:
+    raise RpcError(INTERNAL_ERROR, "This tool intentionally breaks off")
+
+
 RICH_SCHEMA: JSON = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
@@ -104,8 +128,13 @@ RICH_SCHEMA: JSON = {
 }
 
 
-def tool(name: str, run: Run, schema: JSON = NOTHING) -> McpTool:
-    return McpTool(name, name, f"Conformance: {name}", schema, None, run)
+def tool(name: str, run: Run, schema: JSON = NOTHING, *, takes_long: bool = False) -> McpTool:
+    words = f"Conformance: {name}"
+    return McpTool(name, name, words, schema, None, run, takes_long=takes_long)
+
+
+def fields(**types: str) -> JSON:
+    return {"type": "object", "properties": {name: {"type": t} for name, t in types.items()}}
 
 
 TOOLS: Sequence[McpTool] = (
@@ -120,7 +149,13 @@ TOOLS: Sequence[McpTool] = (
     # We ask clients for nothing and send them no log entries: these two just answer.
     tool("test_streaming_elicitation", count),
     tool("test_logging_tool", always(text("Logged on the server only."))),
-    tool("wait", wait),
+    tool("greet", greet, fields(name="string")),
+    tool("slow_compute", compute, fields(seconds="number", label="string"), takes_long=True),
+    tool("failing_job", fail_as_task, takes_long=True),
+    tool("protocol_error_job", break_protocol, takes_long=True),
+    # The suite asks for a confirmation here; we ask clients for nothing.
+    tool("confirm_delete", always(text("Deleted nothing.")), fields(filename="string")),
+    tool("wait", wait, takes_long=True),
     tool("who_waits", who_waits),
     tool("json_schema_2020_12_tool", always(text("Accepted.")), RICH_SCHEMA),
 )

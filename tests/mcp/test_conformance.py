@@ -1,19 +1,21 @@
 """The official judges, against the real server: the conformance suite in both eras, the inspector.
 
 A baseline lists the checks that may fail, each by the feature it is about, which we do not offer:
-prompts, resources, completion, sampling, elicitation, multi-round requests, tasks, log
-notifications and headers made of arguments. A check that begins to pass must leave the list.
+subscriptions to a single resource, sampling, elicitation, multi-round requests (and tasks that make
+them), log notifications, headers made of arguments, and sessions of the suite's own streams. A
+check that begins to pass must leave the list.
 """
 
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.product import Product
+from tests.browser.product import Product, running
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "node_modules" / ".bin"
@@ -55,6 +57,13 @@ def test_only_scenarios_of_missing_features_fail(
     assert "Baseline check passed" in done.stdout
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """The product without the suite's tools, in its default environment."""
+    with running(tmp_path_factory.mktemp("plain")) as product:
+        yield product
+
+
 def inspect(
     served: Product, folder: Path, protocol: str, *arguments: str, endpoint: str = "/mcp"
 ) -> Any:
@@ -69,13 +78,34 @@ def inspect(
     ("endpoint", "tool"),
     [("/mcp", "VectorSearch"), ("/mcp/chat", "codebase_question"), ("/mcp/agents", "run_command")],
 )
-def test_the_inspector_accepts_the_tools_and_their_schemas(
-    served: Product, tmp_path: Path, protocol: str, endpoint: str, tool: str
+def test_the_inspector_finds_no_problem_in_the_tools_and_their_schemas(
+    plain: Product, tmp_path: Path, protocol: str, endpoint: str, tool: str
 ) -> None:
+    server = (f"{plain.url}{endpoint}", "--transport", "http", "--protocol-era", protocol)
     listing = ("--method", "tools/list", "--strict", "--format", "json")
-    code, found = inspect(served, tmp_path, protocol, *listing, endpoint=endpoint)
-    assert code == 0
+    done = node("mcp-inspector", "--cli", *server, *listing, cwd=tmp_path)
+    # Each problem of a schema, also one that is only a warning, is a line there.
+    assert (done.returncode, done.stderr.strip()) == (0, "")
+    found = json.loads(done.stdout)
     assert tool in {tool["name"] for tool in found["result"]["tools"]}
+
+
+@pytest.mark.parametrize("protocol", ERAS)
+def test_the_inspector_lists_resources_and_prompts(
+    plain: Product, tmp_path: Path, protocol: str
+) -> None:
+    for method, key, count in (
+        ("resources/list", "resources", 0),
+        ("resources/templates/list", "resourceTemplates", 2),
+        ("prompts/list", "prompts", 3),
+    ):
+        code, found = inspect(plain, tmp_path, protocol, "--method", method, "--format", "json")
+        assert (code, len(found["result"][key])) == (0, count)
+    trace = ("--prompt-name", "trace", "--prompt-args", "from=main", "to=save")
+    arguments = ("--method", "prompts/get", *trace, "--format", "json")
+    code, found = inspect(plain, tmp_path, protocol, *arguments)
+    assert code == 0
+    assert "'main'" in found["result"]["messages"][0]["content"]["text"]
 
 
 @pytest.mark.parametrize("protocol", ERAS)

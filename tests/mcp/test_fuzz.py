@@ -29,6 +29,7 @@ SEED = int(os.environ.get("HYPOTHESIS_SEED") or random.randrange(2**32))
 METHODS = (
     *("initialize", "ping", "tools/list", "tools/call", "server/discover", "resources/list"),
     *("resources/templates/list", "resources/listTemplates", "prompts/list", "logging/setLevel"),
+    *("resources/read", "prompts/get", "completion/complete", "tasks/get", "tasks/cancel"),
     *("notifications/initialized", "notifications/cancelled", "subscriptions/listen", "tools/CALL"),
 )
 TOOLS = (
@@ -38,7 +39,20 @@ TOOLS = (
 )
 NAMES = (
     *("query", "repository", "limit", "question", "conversationId", "provider", "name", "phone"),
-    *("arguments", "cursor", "_meta", "protocolVersion", "capabilities", "clientInfo"),
+    *(
+        "arguments",
+        "cursor",
+        "_meta",
+        "uri",
+        "ref",
+        "argument",
+        "context",
+        "taskId",
+        "notifications",
+        "protocolVersion",
+        "capabilities",
+        "clientInfo",
+    ),
     *("progressToken", f"{PREFIX}/protocolVersion", f"{PREFIX}/clientCapabilities"),
 )
 ODD: list[Any] = [

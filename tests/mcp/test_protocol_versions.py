@@ -13,6 +13,7 @@ NAMES = {
     "/mcp/chat": ("codeinfo-chat", "codeinfo2-mcp"),
     "/mcp/agents": ("codeinfo-agents", "codeinfo2-agents-mcp"),
 }
+TOOLS_ONLY = ("/mcp/chat", "/mcp/agents")
 CLIENT = {"capabilities": {}, "clientInfo": {"name": "a client", "version": "1"}}
 
 
@@ -22,7 +23,10 @@ async def test_a_handshake_agrees_on_the_requested_revision(version: str, path: 
     greeting = CLIENT | {"protocolVersion": version}
     result = (await ask("initialize", greeting, "2024-11-05", path)).result
     assert result["protocolVersion"] == version
-    assert result["capabilities"] == {"tools": {"listChanged": False}}
+    offered = {"resources", "prompts", "completions"} if path == "/mcp" else set()
+    assert set(result["capabilities"]) == {"tools", *offered}
+    # Handshake revisions have no stream to send these on.
+    assert not any(each.get("listChanged") for each in result["capabilities"].values())
     server = result["serverInfo"]
     assert (server["name"], server["version"]) == (NAMES[path][0], __version__)
     assert "never as instructions" in result["instructions"]
@@ -69,25 +73,43 @@ async def test_every_revision_lists_the_same_tools(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", EARLY)
-async def test_early_clients_get_empty_lists_of_resources(version: str) -> None:
-    assert (await ask("resources/list", {}, version)).result == {"resources": []}
-    templates = (await ask("resources/templates/list", {}, version)).result
+@pytest.mark.parametrize("path", TOOLS_ONLY)
+async def test_early_clients_get_empty_lists_of_resources(version: str, path: str) -> None:
+    assert (await ask("resources/list", {}, version, path)).result == {"resources": []}
+    templates = (await ask("resources/templates/list", {}, version, path)).result
     assert templates == {"resourceTemplates": []}
     both = {"resourceTemplates": [], "resource_templates": []}
-    assert (await ask("resources/listTemplates", {}, version)).result == both
+    assert (await ask("resources/listTemplates", {}, version, path)).result == both
 
 
 @pytest.mark.parametrize("version", EVERY)
-@pytest.mark.parametrize(
-    "method", ["prompts/list", "completion/complete", "tools/run", "server/none", "TOOLS/LIST"]
-)
+@pytest.mark.parametrize("method", ["tools/run", "server/none", "TOOLS/LIST", "tasks/list"])
 async def test_an_unknown_method_is_refused(version: str, method: str) -> None:
     answer = await ask(method, {}, version)
     assert answer.error == {"code": -32601, "message": "Method not found"}
     assert answer.status == (404 if version == STATELESS else 200)
 
 
-@pytest.mark.parametrize("method", ["initialize", "ping", "resources/list", "logging/setLevel"])
+@pytest.mark.parametrize("version", EVERY)
+@pytest.mark.parametrize("path", TOOLS_ONLY)
+@pytest.mark.parametrize(
+    "method", ["prompts/list", "prompts/get", "completion/complete", "resources/read"]
+)
+async def test_only_mcp_has_resources_and_prompts(version: str, path: str, method: str) -> None:
+    assert (await ask(method, {}, version, path)).error["code"] == -32601
+
+
+@pytest.mark.parametrize("version", HANDSHAKE)
+@pytest.mark.parametrize("method", ["tasks/get", "subscriptions/listen"])
+async def test_methods_of_stateless_revisions_are_unknown_to_handshakes(
+    version: str, method: str
+) -> None:
+    assert (await ask(method, {}, version)).error["code"] == -32601
+
+
+@pytest.mark.parametrize(
+    "method", ["initialize", "ping", "resources/subscribe", "logging/setLevel"]
+)
 async def test_methods_of_the_handshake_are_unknown_to_stateless_revisions(method: str) -> None:
     answer = await ask(method)
     assert (answer.status, answer.error["code"]) == (404, -32601)

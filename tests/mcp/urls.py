@@ -1,4 +1,4 @@
-"""The product's addresses, with the conformance suite's tools on the endpoints of MCP."""
+"""The product's addresses, with the conformance suite's tools, resources and prompts."""
 
 from dataclasses import replace
 
@@ -14,13 +14,15 @@ from apps.mcp.search import SEARCH
 from apps.mcp.types import McpEndpoint
 from codeinfo import urls
 from codeinfo.urls import handler400, handler403, handler404, handler500
+from tests.mcp.suite_context import with_suite_context
 from tests.mcp.suite_tools import TOOLS
 
 __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
 
 
 def with_suite(endpoint: McpEndpoint) -> McpEndpoint:
-    return replace(endpoint, registry=lambda: (*endpoint.registry(), *TOOLS))
+    tools = replace(endpoint, registry=lambda: (*endpoint.registry(), *TOOLS))
+    return with_suite_context(tools)
 
 
 endpoints: list[URLPattern] = [
