@@ -84,7 +84,8 @@ def chunk_file(
     text = "\n".join(file.lines)
     starts = [0, *accumulate(len(line) + 1 for line in file.lines)]
     chunks = (c for piece in cut.pieces for c in _chunks(text, starts, piece, max_chars))
-    symbols = tuple(Symbol(*declaration) for declaration in cut.declarations)
+    # A selector of a stylesheet may name a class twice.
+    symbols = tuple(dict.fromkeys(Symbol(*declaration) for declaration in cut.declarations))
     name = file.kind.name
     return ChunkedFile(file.path, file.sha256, name, tuple(chunks), symbols, problem, text)
 
