@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import cast
 
@@ -21,13 +22,15 @@ from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index.lexical import get_lexical, reset_lexical
+from apps.index.mapped.copies import MappedCopies
+from apps.index.mapped.root import MappedRoot
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.queries import live_file_ids
 from apps.index.types import StoredMatch, VectorRecord
 from apps.index.vectors.store import VectorStore
 from apps.retrieval import gather
 from apps.retrieval.query import SearchQuery
-from apps.retrieval.root_cache import LoadedRoot, RootCache, load
+from apps.retrieval.root_cache import RootCache
 from apps.retrieval.search import search
 from tests.retrieval.conftest import MODEL, Ask
 
@@ -171,12 +174,14 @@ class Eager(RootCache):
         super().__init__()
         self._stage = stage
 
-    def get(self, root: Root, dimension: int) -> LoadedRoot | None:
+    def get(self, root: Root, dimension: int) -> MappedRoot | None:
         live = live_file_ids(root)
         chunks = (match for match, _ in self._stage.chunks[root.id].values())
         root.embedded = sum(match.metadata["sourceFile"] in live for match in chunks)
         try:
-            return load(root, live, get_lexical(), cast(VectorStore, self._stage))
+            with TemporaryDirectory() as folder:
+                copies = MappedCopies(Path(folder))
+                return copies.write(root, live, get_lexical(), cast(VectorStore, self._stage))
         except Unavailable:
             return None
 
@@ -225,7 +230,7 @@ def test_each_match_has_its_source_and_its_distance(
     for i in range(4):
         stage.put(f"other{i}.py", "nothing of the kind", 1.0)
     found = ask(query="backoff retry")["results"]
-    assert {r["relPath"]: (r["matchedBy"], round(r["score"], 5)) for r in found} == {
+    assert {r["relPath"]: (r["matchedBy"], round(r["score"], 4)) for r in found} == {
         "both.py": ("both", 0.2),
         "near.py": ("vector", 0.3),
         "words.py": ("words", 1.9),
