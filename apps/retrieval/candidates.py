@@ -183,11 +183,11 @@ class CacheSource:
 
     def candidates(self, nearest: Hits, by_words: Hits | None) -> Candidates:
         by_words = by_words or NO_HITS
-        near = np.isin(by_words.keys, nearest.keys)
-        rows = np.concatenate([nearest.keys, by_words.keys[~near]])
-        order = np.argsort(rows)
+        place_of = {row: place for place, row in enumerate(nearest.keys.tolist())}
+        places = [place_of.setdefault(row, len(place_of)) for row in by_words.keys.tolist()]
+        rows = np.array(list(place_of), np.intp)
         scores = np.zeros(len(rows), np.float32)
-        scores[order[np.searchsorted(rows, by_words.keys, sorter=order)]] = -by_words.values
+        scores[places] = -by_words.values
         is_near = np.arange(len(rows)) < len(nearest.keys)
         return self._candidates(rows, self._distances(rows, nearest), scores, is_near)
 
@@ -201,21 +201,38 @@ class CacheSource:
         self, rows: NDArray[np.intp], distances: Column, words: Column, near: NDArray[np.bool_]
     ) -> Candidates:
         part_of = self._parts_of(rows)
-        places = zip(part_of.tolist(), (rows - self._first[part_of]).tolist(), strict=True)
-        chunks = [(self._root_of[at], *self._parts[at].part.chunk(row)) for at, row in places]
+        roots = [self._root_of[part] for part in part_of.tolist()]
+        ids, paths, names = self._columns(rows, part_of)
         # The files in the order of their first chunk.
         files: dict[tuple[str, str], int] = {}
-        file_of = [files.setdefault((root.path, path), len(files)) for root, _, path, _ in chunks]
+        root_paths = [root.path for root in roots]
+        file_of = [
+            files.setdefault(file, len(files)) for file in zip(root_paths, paths, strict=True)
+        ]
         return Candidates(
-            roots=[root for root, *_ in chunks],
-            ids=[chunk_id for _, chunk_id, _, _ in chunks],
+            roots=roots,
+            ids=ids,
             files=list(files),
             file_of=np.array(file_of, np.intp),
-            names=[names for *_, names in chunks],
+            names=names,
             distances=distances,
             words=words,
             near=near,
         )
+
+    def _columns(
+        self, rows: NDArray[np.intp], part_of: NDArray[np.intp]
+    ) -> tuple[Sequence[str], Sequence[str], Sequence[tuple[str, ...]]]:
+        """Id, path and declared names of each row."""
+        chunks: dict[int, tuple[str, str, tuple[str, ...]]] = {}  # by place
+        for part in dict.fromkeys(part_of.tolist()):
+            places = np.flatnonzero(part_of == part)
+            of_part = self._parts[part].part.chunks((rows[places] - self._first[part]).tolist())
+            chunks |= zip(places.tolist(), of_part, strict=True)
+        if not chunks:
+            return (), (), ()
+        ids, paths, names = zip(*(chunks[place] for place in range(len(rows))), strict=True)
+        return ids, paths, names
 
     def _distances(self, rows: NDArray[np.intp], nearest: Hits) -> Column:
         """The distances of the rows, which begin with those of `nearest`."""

@@ -1,5 +1,6 @@
 """The codes of the mapped copy find what exact vectors find."""
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -118,6 +119,16 @@ def test_only_live_rows_have_a_part_in_a_generation() -> None:
     assert part.live.tolist() == live.tolist()
     assert root.live == 2
     assert unpacked(packed(live), 4).tolist() == live.tolist()
+
+
+def test_searches_keep_the_counts_of_references(coarse: None) -> None:
+    """Python ends the process when a C extension releases None too often."""
+    units, query = matrices(16, 4), QueryCodes(unit_vectors(1, 16, 6)[0])
+    parts = mapped_of(*units).parts
+    before = sys.getrefcount(None)
+    for _ in range(500):
+        nearest(parts, [None] * 3, query, 10)
+    assert abs(sys.getrefcount(None) - before) < 100
 
 
 def test_occurrences_are_exact_until_they_hardly_count() -> None:

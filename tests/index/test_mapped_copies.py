@@ -94,9 +94,8 @@ class World:
         assert mapped.live == len(self.records)
         found = {}
         for each in mapped.parts:
-            for row in range(len(each)):
+            for row, (chunk_id, path, names) in enumerate(each.part.chunks(range(len(each)))):
                 if each.live is None or each.live[row]:
-                    chunk_id, path, names = each.part.chunk(row)
                     codes = each.part.codes
                     vector = (codes.high[row] * 256.0 + codes.low[row]) * codes.scales[row]
                     found[chunk_id] = path, names, vector
@@ -114,7 +113,9 @@ class World:
         for question in ("open the socket", "header", "door a.py", "nowhere", "open"):
             query = list(dict.fromkeys(words(question)))
             expected = {hit.id: hit.score for hit in fresh.search(self.root.id, query, 10_000)}
-            ids = [each.part.chunk(row)[0] for each in mapped.parts for row in range(len(each))]
+            ids = [
+                chunk[0] for each in mapped.parts for chunk in each.part.chunks(range(len(each)))
+            ]
             scores = dict(zip(ids, mapped.scores(query).tolist(), strict=True))
             assert {i: score for i, score in scores.items() if score} == pytest.approx(
                 expected, rel=1e-5

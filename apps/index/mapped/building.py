@@ -123,9 +123,10 @@ def _chunks(
 def _written(work: _Work, export: Export) -> Iterator[LiveFiles | None]:
     """Write the chunks in parts. Yields None, and ends, if a vector is missing."""
     encoded = {
-        each.part.chunk(row)[0]: (each.part, row)
+        chunk_id: (each.part, row)
         for each in work.replaced
-        for row in np.flatnonzero(each.live[each.part.file_of]).tolist()
+        for rows in [np.flatnonzero(each.live[each.part.file_of]).tolist()]
+        for row, (chunk_id, _, _) in zip(rows, each.part.chunks(rows), strict=True)
     }
     groups = _groups(work.chunks)
     for at in range(0, len(groups), PARTS_AT_ONCE):

@@ -10,7 +10,7 @@ Estimation Techniques from Rounding Algorithms", 2002).
 
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import simsimd
@@ -74,9 +74,11 @@ class Codes(NamedTuple):
 
     def differing_signs(self, query: "QueryCodes") -> NDArray[np.uint16]:
         """The Hamming distance of each row: uint16 (n,)."""
-        counts: NDArray[np.uint16] = np.empty((1, len(self.signs)), np.uint16)
-        simsimd.cdist(query.signs, self.signs, "hamming", dtype="bin8", out=counts)
-        return counts.reshape(-1)
+        # With `out`, SimSIMD 6.5 returns None without counting the reference, which ends the process.
+        kind: Any = "uint16"  # missing in its stubs
+        counts = simsimd.cdist(query.signs, self.signs, "hamming", dtype="bin8", out_dtype=kind)
+        differing: NDArray[np.uint16] = np.asarray(counts)[0]
+        return differing
 
     def _rows(self, rows: Rows) -> tuple[Bytes, NDArray[np.float32]]:
         return self.high[rows], self.scales[rows]

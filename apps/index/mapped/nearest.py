@@ -18,9 +18,9 @@ from apps.index.mapped.part import LivePart, Mask
 # With more rows than this, the first step is faster than it takes: comparing 1,000,000 × 256 bytes
 # takes 30 ms of processor time, their signs 4 ms.
 COARSE_ROWS = 200_000
-# What the first step selects: this share of the rows, at least so many, and so many for each
-# wanted. Of the 200 nearest of 564,000 chunks it leaves 99.0 % on average (docs/benchmarks.md).
-COARSE_SHARE = 0.08
+# What the first step selects: so many rows and this share of all, or so many for each wanted.
+# Of the 200 nearest of 200,000 to 1,000,000 chunks it leaves 99 % on average (docs/benchmarks.md).
+COARSE_SHARE = 0.025
 COARSE_MIN = 30_000
 COARSE_FACTOR = 150
 # The threshold of the first step is estimated from so many rows.
@@ -42,7 +42,7 @@ def nearest(
     """
     selection: Selection = [None if mask is None else np.flatnonzero(mask) for mask in accepted]
     total = _size(parts, selection)
-    wanted = max(COARSE_MIN, int(COARSE_SHARE * total), COARSE_FACTOR * n)
+    wanted = max(COARSE_MIN + int(COARSE_SHARE * total), COARSE_FACTOR * n)
     if total > max(COARSE_ROWS, 2 * wanted):
         selection = _by_signs(parts, selection, query, wanted / total)
     estimates = [
