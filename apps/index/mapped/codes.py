@@ -74,7 +74,7 @@ class Codes(NamedTuple):
 
     def differing_signs(self, query: "QueryCodes") -> NDArray[np.uint16]:
         """The Hamming distance of each row: uint16 (n,)."""
-        # With `out`, SimSIMD 6.5 returns None without counting the reference, which ends the process.
+        # With `out`, SimSIMD 6.5 returns None without counting the reference: Python then aborts.
         kind: Any = "uint16"  # missing in its stubs
         counts = simsimd.cdist(query.signs, self.signs, "hamming", dtype="bin8", out_dtype=kind)
         differing: NDArray[np.uint16] = np.asarray(counts)[0]
