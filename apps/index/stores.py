@@ -14,6 +14,7 @@ from apps.core.errors import Unavailable
 from apps.index.chunk_ids import FileWithChunks, chunk_ids
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
+from apps.index.mapped.copies import get_copies
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.packing import origin_in
 from apps.index.vectors.store import get_store
@@ -102,6 +103,7 @@ def drop(root_id: UUID, check: Check = never_cancelled) -> None:
     """Delete all data of a root, except what another installation wrote. An exception from `check`
     leaves some of the vectors."""
     own = installation_id()
+    get_copies().drop(root_id)
     if not is_foreign(words_of(root_id), own):
         drop_words(root_id)
     if not is_foreign(get_store().origin(root_id), own):

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import cast
 
@@ -21,12 +22,14 @@ from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index.lexical import get_lexical, reset_lexical
+from apps.index.mapped.copies import MappedCopies
+from apps.index.mapped.root import MappedRoot
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.queries import live_file_ids
 from apps.index.vectors.store import VectorStore
 from apps.retrieval import gather
 from apps.retrieval.query import LANGUAGES, SearchQuery
-from apps.retrieval.root_cache import LoadedRoot, RootCache, load
+from apps.retrieval.root_cache import RootCache
 from apps.retrieval.search import search
 from tests.retrieval.conftest import MODEL, Ask, record_of, save_text
 
@@ -135,11 +138,13 @@ class Eager(RootCache):
         super().__init__()
         self._stage = stage
 
-    def get(self, root: Root, dimension: int) -> LoadedRoot | None:
+    def get(self, root: Root, dimension: int) -> MappedRoot | None:
         live = live_file_ids(root)
         root.embedded = sum(each[:36] in live for each in self._stage.distances[root.id])
         try:
-            return load(root, live, get_lexical(), cast(VectorStore, self._stage))
+            with TemporaryDirectory() as folder:
+                copies = MappedCopies(Path(folder))
+                return copies.write(root, live, get_lexical(), cast(VectorStore, self._stage))
         except Unavailable:
             return None
 
@@ -188,7 +193,7 @@ def test_each_match_has_its_source_and_its_distance(
     for i in range(4):
         stage.put(f"other{i}.py", "nothing of the kind", 1.0)
     found = ask(query="backoff retry")["results"]
-    assert {r["relPath"]: (r["matchedBy"], round(r["score"], 5)) for r in found} == {
+    assert {r["relPath"]: (r["matchedBy"], round(r["score"], 4)) for r in found} == {
         "both.py": ("both", 0.2),
         "near.py": ("vector", 0.3),
         "words.py": ("words", 1.9),

@@ -158,9 +158,16 @@ def term_scores(
     """Return what each hit adds to its chunk's score, float32 (n,). `counts` is the document
     frequency of each hit's word, among `chunks` chunks."""
     weighted_tf = hits["times"].astype(np.float32) @ _FIELD_WEIGHTS
-    idf = np.log(1 + (chunks - counts + 0.5) / (counts + 0.5))
-    scores: Scores = (idf * (K1 + 1)).astype(np.float32) * weighted_tf / (weighted_tf + norms)
+    scores: Scores = idf(counts, chunks) * weighted_tf / (weighted_tf + norms)
     return scores
+
+
+def idf(counts: np.float64 | NDArray[np.float64], chunks: int) -> Scores:
+    """Return idf · (K1 + 1) of words with these document frequencies among `chunks` chunks."""
+    factors: Scores = (np.log(1 + (chunks - counts + 0.5) / (counts + 0.5)) * (K1 + 1)).astype(
+        np.float32
+    )
+    return factors
 
 
 def _allowed_files(database: sqlite3.Connection, where: Filters | None) -> NDArray[np.int64] | None:

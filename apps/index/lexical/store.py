@@ -16,6 +16,7 @@ from uuid import UUID
 from apps.code.values import ChunkedFile
 from apps.core.config import config
 from apps.index.lexical import reading, scoring, segments, writing
+from apps.index.lexical.export import Export
 from apps.index.lexical.files import Files
 from apps.index.lexical.types import (
     ChunkFacts,
@@ -99,6 +100,12 @@ class LexicalStore:
     def contents(self, root_id: UUID, source_files: Collection[str]) -> Contents | None:
         """Return all chunks of these files (SourceFile ids); None if the root has no index."""
         return self._read(root_id, reading.contents, source_files)
+
+    @contextmanager
+    def exporting(self, root_id: UUID) -> Iterator[Export | None]:
+        """Yield what a read transaction sees; None if the root has no index."""
+        with self._files.reading(root_id) as database:
+            yield None if database is None else Export(database)
 
     def facts(self, root_id: UUID, ids: Iterable[str]) -> dict[str, ChunkFacts]:
         """Return chunk id → facts. Unknown ids are left out."""
