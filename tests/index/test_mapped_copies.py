@@ -21,7 +21,7 @@ from apps.index.mapped import building, files
 from apps.index.mapped.copies import MappedCopies
 from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
-from apps.index.types import VectorRecord
+from apps.index.types import ChunkRecord
 from apps.index.vectors.store import VectorStore
 from tests.index.test_lexical import record
 from tests.support.mapped import unit_vectors
@@ -37,7 +37,7 @@ class World:
         self.lexical = LexicalStore(folder / "lexical")
         self.copies = MappedCopies(folder / "mapped")
         self.root = Root(id=uuid4(), name="r", path="/r", generation=0, model="m")
-        self.live: dict[str, list[VectorRecord]] = {}  # by SourceFile
+        self.live: dict[str, list[ChunkRecord]] = {}  # by SourceFile
         self.requested: list[str] = []  # ids of vectors
         self._vectors: dict[str, Vectors] = {}
 
@@ -67,7 +67,7 @@ class World:
         self.root.files = len(self.live)
 
     @property
-    def records(self) -> list[VectorRecord]:
+    def records(self) -> list[ChunkRecord]:
         return [row for rows in self.live.values() for row in rows]
 
     def vectors(self, root_id: UUID, ids: Sequence[str]) -> Vectors | None:
