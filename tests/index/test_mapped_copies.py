@@ -102,7 +102,7 @@ class World:
         assert set(found) == {row.id for row in self.records}
         for row in self.records:
             path, names, vector = found[row.id]
-            assert (path, " ".join(names)) == (row.facts.path, row.facts.names)
+            assert (path, tuple(names)) == (row.path, row.chunk.names)
             assert vector.tolist() == pytest.approx(self._vectors[row.id].tolist(), abs=1e-4)
         self._check_words(mapped)
 
