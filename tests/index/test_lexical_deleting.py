@@ -9,7 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from apps.index.lexical import LexicalStore
+from apps.index.lexical import LexicalStore, schema
+from apps.index.lexical.postings import decoded
 from apps.index.types import VectorRecord
 
 ROOT = uuid4()
@@ -42,10 +43,11 @@ def postings(folder: Path) -> dict[str, dict[str, set[str]]]:
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     with closing(sqlite3.connect(next(folder.glob("*.sqlite3")))) as database:
         ids = dict(database.execute("SELECT number, id FROM chunk"))
-        for table, key, size in (("posting", "word", 8), ("naming", "identifier", 4)):
-            for name, hits in database.execute(f"SELECT {key}, hits FROM {table}"):
-                starts = range(0, len(hits), size)
-                numbers = [int.from_bytes(hits[at : at + 4], "little") for at in starts]
+        for table, key in schema.KEYS.items():
+            rows = f"SELECT {key}, chunks, first, hits FROM {table} JOIN segment ON segment = id"
+            for name, size, first, hits in database.execute(rows):
+                numbers = decoded([(first, hits)], table).chunks.tolist()
+                assert len(numbers) == size
                 found[table][name].update(ids[number] for number in numbers)
     return found
 

@@ -51,6 +51,12 @@ def count(database: sqlite3.Connection) -> int:
     return int(number)
 
 
+def is_complete(database: sqlite3.Connection) -> bool:
+    """Return whether the words of all chunks are written."""
+    missing = "SELECT 1 FROM segment WHERE id IN (SELECT segment FROM incomplete)"
+    return database.execute(missing).fetchone() is None
+
+
 def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
     """Return inconsistencies: texts, files or postings without chunk, symbols without file."""
     chunks = count(database)
@@ -61,7 +67,8 @@ def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
             faults.append(
                 ("words_unreadable", f"{what} of {number:,} chunks, {chunks:,} are there")
             )
-    _, _, files = scoring.concatenate(database.execute("SELECT * FROM segment").fetchall())
+    written = "SELECT * FROM segment WHERE id NOT IN (SELECT segment FROM incomplete)"
+    _, _, files = scoring.concatenate(database.execute(written).fetchall())
     if (number := int((files > 0).sum())) != chunks:
         faults.append(("words_unreadable", f"words of {number:,} chunks, {chunks:,} are there"))
     for what, query in _SYMBOL_FAULTS.items():
@@ -130,12 +137,12 @@ def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, st
 
 def with_identifier(database: sqlite3.Connection, identifier: str, n: int) -> list[str]:
     """Return the ids of n chunks whose text contains an identifier, by path and line."""
-    blobs = database.execute(
-        "SELECT hits FROM segment CROSS JOIN naming"
+    found = database.execute(
+        "SELECT first, hits FROM segment CROSS JOIN naming"
         " ON naming.segment = segment.id AND identifier = ?",
         (identifier,),
     )
-    numbers = np.frombuffer(b"".join(hits for (hits,) in blobs), "<u4")
+    numbers = postings.decoded(found.fetchall(), "naming").chunks
     rows = database.execute(
         "SELECT chunk.id FROM json_each(?) AS named CROSS JOIN chunk"
         " ON number = named.value JOIN file ON file.id = chunk.file"

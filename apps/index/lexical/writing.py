@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 from apps.code.values import ChunkedFile
 from apps.index.lexical import segments
+from apps.index.lexical.segments import OpenSegment
 from apps.index.types import Check, Origin, VectorRecord
 
 if TYPE_CHECKING:
     from apps.index.models import SourceFile
 
 
-def add(database: sqlite3.Connection, records: Sequence[VectorRecord]) -> None:
-    """Insert the chunks whose ids are new, as one segment."""
+def add(
+    database: sqlite3.Connection, records: Sequence[VectorRecord], segment: OpenSegment
+) -> None:
+    """Insert the chunks whose ids are new. Their words are added to `segment`."""
     existing = _existing(database, [record.id for record in records])
     new = [record for record in records if record.id not in existing]
     if not new:
@@ -32,7 +35,7 @@ def add(database: sqlite3.Connection, records: Sequence[VectorRecord]) -> None:
     )
     texts = ((number, record.text) for number, record in enumerate(new, first))
     database.executemany("INSERT INTO text VALUES (?, ?)", texts)
-    segments.write(database, first, new, files)
+    segment.add(database, first, new, files)
 
 
 def add_symbols(

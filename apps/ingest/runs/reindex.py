@@ -15,7 +15,7 @@ from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.index import freeze, queries
 from apps.index.installation import origin_of
-from apps.index.lexical import LexicalStore, get_lexical
+from apps.index.lexical import LexicalStore, SegmentWriter, get_lexical
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.parsing import Chunker
 from apps.index.root_directory import read_file
@@ -44,7 +44,7 @@ def _needs_rebuild(root: Root) -> bool:
         return False
     if not get_lexical().is_intact(root.id):
         return vectors > 0
-    return get_lexical().count(root.id) != vectors
+    return get_lexical().count(root.id) != vectors or not get_lexical().is_complete(root.id)
 
 
 @freeze.index.changing()
@@ -52,13 +52,16 @@ def rebuild(root: Root, stop: Callable[[], bool]) -> None:
     """Build the word index of a root again. Raises Interrupted soon after `stop` says so, and
     Unavailable where vectors are missing: then nothing has changed."""
     with get_lexical().rebuilding(root.id) as rebuilt:
+        words = SegmentWriter(rebuilt, root.id)
         for records in _records(root):
             _check(stop)
-            rebuilt.add(root.id, records)
+            words.add(records)
+        words.flush()
         _check_whole(root, rebuilt)
         rebuilt.set_origin(root.id, origin_of(root))
         changed = _add_symbols(root, rebuilt, stop)
         rebuilt.compact(root.id)
+        rebuilt.shrink(root.id)
         facts = {"root": root.path, "chunks": rebuilt.count(root.id), "filesChanged": changed}
     if not Root.objects.filter(id=root.id).exists():
         get_lexical().drop(root.id)
