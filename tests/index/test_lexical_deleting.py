@@ -20,7 +20,7 @@ FILES = 40
 def file(number: int) -> VectorRecord:
     """Every word of it stands in other files too, but for one in each field."""
     return VectorRecord(
-        id=f"r:{number}",
+        id=f"r:common/path_{number}.py:0",
         text=f"def body_{number}(shared, third_{number % 3}): größe{number} 'x' * {number}",
         metadata={
             "runId": "r",
@@ -39,10 +39,10 @@ def written(folder: Path, files: Iterable[int]) -> LexicalStore:
 
 
 def postings(folder: Path) -> dict[str, dict[str, set[str]]]:
-    """Table → word or identifier → the ids of the chunks it stands in, by the blobs themselves."""
+    """Table → word or identifier → the files of its chunks, by the blobs themselves."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     with closing(sqlite3.connect(next(folder.glob("*.sqlite3")))) as database:
-        ids = dict(database.execute("SELECT number, id FROM chunk"))
+        ids = dict(database.execute("SELECT number, path FROM chunk JOIN file ON id = file"))
         for table, key in schema.KEYS.items():
             rows = f"SELECT {key}, chunks, first, hits FROM {table} JOIN segment ON segment = id"
             for name, size, first, hits in database.execute(rows):

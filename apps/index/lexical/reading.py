@@ -11,12 +11,20 @@ from apps.index.lexical import postings, scoring
 from apps.index.lexical.types import ChunkFacts, Contents, Fault, StoredChunk, StoredSymbol
 from apps.index.types import Origin
 
+# The id of a chunk, as `vectors.records` makes it.
+_ID = "run || ':' || file.path || ':' || chunk_index"
 _FACTS = (
-    "chunk.id, source_file, path, chunk_index, start_line, end_line, symbol, names, signature,"
+    f"{_ID}, source_file, file.path, chunk_index, start_line, end_line, symbol, names, signature,"
     " language, chunk_hash"
 )
-_CHUNKS = "FROM chunk JOIN file ON file.id = chunk.file"
-_BY_ID = "WHERE chunk.id IN (SELECT value FROM json_each(?))"
+# Chunks of ids that `_parsed` returns. CROSS: in this order, each chunk is found by an index.
+_BY_ID = (
+    "FROM json_each(?) AS query"
+    " CROSS JOIN file ON run = json_extract(query.value, '$[0]')"
+    " AND file.path = json_extract(query.value, '$[1]')"
+    " CROSS JOIN chunk ON chunk.file = file.id"
+    " AND chunk_index = json_extract(query.value, '$[2]')"
+)
 _SYMBOL = (
     "SELECT name, symbol.path, kind, start_line, end_line, signature, source_file, file.path,"
     " language FROM symbol JOIN file ON file.id = symbol.file"
@@ -39,7 +47,8 @@ _SYMBOL_FAULTS = {
 
 
 def ids(database: sqlite3.Connection) -> set[str]:
-    return {chunk_id for (chunk_id,) in database.execute("SELECT id FROM chunk")}
+    rows = database.execute(f"SELECT {_ID} FROM chunk JOIN file ON file.id = chunk.file")
+    return {chunk_id for (chunk_id,) in rows}
 
 
 def runs(database: sqlite3.Connection) -> set[str]:
@@ -87,14 +96,13 @@ def origin(database: sqlite3.Connection) -> Origin | None:
 
 
 def facts(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ChunkFacts]:
-    rows = database.execute(f"SELECT {_FACTS} {_CHUNKS} {_BY_ID}", (json.dumps(list(ids)),))
+    rows = database.execute(f"SELECT {_FACTS} {_BY_ID}", (_parsed(ids),))
     return {row[0]: _chunk_facts(row) for row in rows}
 
 
 def chunks(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, StoredChunk]:
     rows = database.execute(
-        f"SELECT {_FACTS}, text {_CHUNKS} JOIN text USING (number) {_BY_ID}",
-        (json.dumps(list(ids)),),
+        f"SELECT {_FACTS}, text {_BY_ID} JOIN text USING (number)", (_parsed(ids),)
     )
     return {
         chunk_id: StoredChunk(_chunk_facts((chunk_id, *row)), text) for chunk_id, *row, text in rows
@@ -103,13 +111,14 @@ def chunks(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Stored
 
 def contents(database: sqlite3.Connection, source_files: Collection[str]) -> Contents:
     """Return all chunks of these files, which are SourceFile ids."""
-    rows = database.execute("SELECT id, source_file, path, language FROM file").fetchall()
+    rows = database.execute("SELECT id, source_file, path, language, run FROM file").fetchall()
     files = [row for row in rows if row[1] in source_files]
     place = {row[0]: index for index, row in enumerate(files)}
+    prefixes = [f"{run}:{path}:" for _, _, path, _, run in files]
     chunks = [
-        (number, chunk_id, tuple(names.split()), place[file])
-        for number, chunk_id, names, file in database.execute(
-            "SELECT number, id, names, file FROM chunk ORDER BY number"
+        (number, f"{prefixes[place[file]]}{index}", tuple(names.split()), place[file])
+        for number, index, names, file in database.execute(
+            "SELECT number, chunk_index, names, file FROM chunk ORDER BY number"
         )
         if file in place
     ]
@@ -128,8 +137,8 @@ def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, st
     """Return chunk number → chunk id."""
     return dict(
         database.execute(
-            "SELECT number, chunk.id FROM json_each(?) AS query"
-            " CROSS JOIN chunk ON number = query.value",
+            f"SELECT number, {_ID} FROM json_each(?) AS query"
+            " CROSS JOIN chunk ON number = query.value JOIN file ON file.id = chunk.file",
             (json.dumps(numbers),),
         )
     )
@@ -144,7 +153,7 @@ def with_identifier(database: sqlite3.Connection, identifier: str, n: int) -> li
     )
     numbers = postings.decoded(found.fetchall(), "naming").chunks
     rows = database.execute(
-        "SELECT chunk.id FROM json_each(?) AS named CROSS JOIN chunk"
+        f"SELECT {_ID} FROM json_each(?) AS named CROSS JOIN chunk"
         " ON number = named.value JOIN file ON file.id = chunk.file"
         " ORDER BY file.path, chunk_index LIMIT ?",
         (json.dumps(numbers.tolist()), n),
@@ -160,6 +169,17 @@ def definitions(database: sqlite3.Connection, name: str) -> list[StoredSymbol]:
 def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol]:
     """Return the symbols of a file by line, outer before inner."""
     return _symbols(database, "source_file = ? ORDER BY start_line, end_line DESC", source_file)
+
+
+def _parsed(ids: Iterable[str]) -> str:
+    """Return run, path and index of each chunk id, as JSON. Other ids are left out."""
+    parsed = []
+    for chunk_id in ids:
+        before, _, index = chunk_id.rpartition(":")
+        run, _, path = before.partition(":")
+        if index.isdecimal() and len(index) < 10:
+            parsed.append((run, path, int(index)))
+    return json.dumps(parsed)
 
 
 def _symbols(database: sqlite3.Connection, which: str, value: str) -> list[StoredSymbol]:

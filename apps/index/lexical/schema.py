@@ -3,6 +3,7 @@
 segment: the chunks that one `add` wrote, or several segments merged. Its chunks have the numbers
     `first`, `first` + 1, …; `lengths` (u4, in words) and `files` (u4, file ids) have one entry a
     chunk, 0 for a deleted one.
+chunk: its id is `<file.run>:<file.path>:<chunk_index>` (`vectors.records`), which is not stored.
 posting: the chunks of a segment that contain a word, and their number; `hits` as by `encoding`.
 naming: the chunks of a segment whose text contains an identifier, likewise.
 incomplete: segments whose rows in `posting` and `naming` are being written or deleted. A segment
@@ -32,10 +33,9 @@ CREATE TABLE file (
     path TEXT NOT NULL,
     language TEXT NOT NULL
 );
-CREATE INDEX file_run ON file (run);
+CREATE INDEX file_run ON file (run, path);
 CREATE TABLE chunk (
     number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
     file INTEGER NOT NULL,
     chunk_index INTEGER NOT NULL,
     start_line INTEGER NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE chunk (
     signature TEXT NOT NULL,
     chunk_hash TEXT NOT NULL
 );
-CREATE INDEX chunk_file ON chunk (file);
+CREATE UNIQUE INDEX chunk_file ON chunk (file, chunk_index);
 CREATE TABLE text (number INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE symbol (
     file INTEGER NOT NULL,

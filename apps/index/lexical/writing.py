@@ -17,19 +17,24 @@ if TYPE_CHECKING:
 def add(
     database: sqlite3.Connection, records: Sequence[VectorRecord], segment: OpenSegment
 ) -> None:
-    """Insert the chunks whose ids are new. Their words are added to `segment`."""
-    existing = _existing(database, [record.id for record in records])
-    new = [record for record in records if record.id not in existing]
-    if not new:
-        return
-    described = {file[0]: file for file in map(_file_of, new)}
+    """Insert the chunks that are new by file and index. Their words are added to `segment`."""
+    described = {file[0]: file for file in map(_file_of, records)}
     numbers = {key: _file_number(database, file) for key, file in described.items()}
-    files = [numbers[_file_of(record)[0]] for record in new]
+    existing = _existing(database, list(numbers.values()))
+    new_by_key = {
+        key: record
+        for record in records
+        if (key := (numbers[record.facts.source_file], record.facts.chunk_index or 0))
+        not in existing
+    }
+    if not new_by_key:
+        return
+    new, files = list(new_by_key.values()), [file for file, _ in new_by_key]
     first = segments.next_number(database)
     database.executemany(
-        "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (number, record.id, file, *_facts(record))
+            (number, file, *_facts(record))
             for number, (record, file) in enumerate(zip(new, files, strict=True), first)
         ],
     )
@@ -76,11 +81,13 @@ def remove(database: sqlite3.Connection, files: list[int], check: Check) -> int:
     return deleted
 
 
-def _existing(database: sqlite3.Connection, ids: list[str]) -> set[str]:
+def _existing(database: sqlite3.Connection, files: list[int]) -> set[tuple[int, int]]:
+    """Return file and index of the chunks that some files have."""
     rows = database.execute(
-        "SELECT id FROM chunk WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
+        "SELECT file, chunk_index FROM chunk WHERE file IN (SELECT value FROM json_each(?))",
+        (json.dumps(files),),
     )
-    return {chunk_id for (chunk_id,) in rows}
+    return set(rows)
 
 
 def _file_of(record: VectorRecord) -> tuple[str, str, str, str]:
