@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from apps.code.values import Chunk, ChunkedFile, Symbol
-from apps.index.lexical import ChunkFacts, LexicalStore, scoring, store, words
+from apps.index.lexical import ChunkFacts, LexicalStore, merging, scoring, words
+from apps.index.lexical.postings import decoded
 from apps.index.models import SourceFile
 from apps.index.types import ChunkRecord, Filters
 from apps.ingest.runs.job import RunCancelled
@@ -99,7 +100,9 @@ def test_a_word_in_path_or_name_weighs_more_than_one_in_the_text(lexical: Lexica
     assert found(lexical, "retry")[3] == "a.py"
 
 
-def test_hits_tell_how_often_a_word_stands_in_each_field(lexical: LexicalStore) -> None:
+def test_hits_tell_how_often_a_word_stands_in_a_chunk_by_the_weight_of_its_field(
+    lexical: LexicalStore,
+) -> None:
     lexical.add(
         ROOT,
         [
@@ -110,16 +113,19 @@ def test_hits_tell_how_often_a_word_stands_in_each_field(lexical: LexicalStore) 
     )
     with lexical._files.reading(ROOT) as database:
         assert database is not None
-        postings = dict(database.execute("SELECT word, hits FROM posting"))
-        namings = dict(database.execute("SELECT identifier, hits FROM naming"))
+        rows = database.execute("SELECT word, first, hits FROM posting JOIN segment").fetchall()
+        namings = database.execute("SELECT identifier, first, hits FROM naming JOIN segment")
         ((first, lengths),) = database.execute("SELECT first, lengths FROM segment")
-    hits = np.frombuffer(postings["retry"], scoring.HIT)
-    assert (hits["chunk"] - first).tolist() == [0, 2]
-    # Body, path, names, symbol; 255 at most.
-    assert hits["times"].tolist() == [[255, 1, 0, 0], [0, 0, 2, 1]]
-    assert set(postings) == {"retry", "now", "retrynow", "py", "b", "c", "5"}
+        chunks = {
+            name: (decoded([(start, hits)], "naming").chunks - first).tolist()
+            for name, start, hits in namings
+        }
+    words = {word: decoded([(start, hits)], "posting") for word, start, hits in rows}
+    assert (words["retry"].chunks - first).tolist() == [0, 2]
+    # Body 1, path, names and symbol 2 each; a field counts 255 at most.
+    assert words["retry"].times.tolist() == [255 + 2, 2 * 2 + 2]
+    assert set(words) == {"retry", "now", "retrynow", "py", "b", "c", "5"}
     assert np.frombuffer(lengths, "<u4").tolist() == [305, 2, 8]
-    chunks = {name: (np.frombuffer(blob, "<u4") - first).tolist() for name, blob in namings.items()}
     assert chunks == {"now": [2], "retry": [0], "retry_now": [0]}
 
 
@@ -341,7 +347,7 @@ def test_single_files_are_deleted(lexical: LexicalStore) -> None:
 def test_settling_many_writes_changes_no_answer(
     lexical: LexicalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MAX_SEGMENTS", 3)
+    monkeypatch.setattr(merging, "MERGE_FACTOR", 3)
     for n in range(8):
         lexical.add(ROOT, [record(f"f{n}.py", f"retry it{n % 3} " * (n + 1), run=f"r{n % 2}")])
     lexical.delete_files(ROOT, ["r1/f3.py"])

@@ -11,7 +11,8 @@ from uuid import uuid4
 import pytest
 
 from apps.code.values import Chunk
-from apps.index.lexical import LexicalStore, segments
+from apps.index.lexical import LexicalStore, schema, segments
+from apps.index.lexical.postings import decoded
 from apps.index.texts import TextStore
 from apps.index.types import ChunkRecord
 
@@ -35,7 +36,7 @@ def file(number: int) -> ChunkRecord:
     """Every word of it stands in other files too, but for one in each field."""
     text = f"def body_{number}(shared, third_{number % 3}): größe{number} 'x' * {number}"
     return ChunkRecord(
-        id=f"r:{number}",
+        id=f"file {number}:0",
         source_file=f"file {number}",
         run_id="r",
         path=f"common/path_{number}.py",
@@ -64,14 +65,15 @@ def written(folder: Path, files: Iterable[int]) -> LexicalStore:
 
 
 def postings(folder: Path) -> dict[str, dict[str, set[str]]]:
-    """Table → word or identifier → the ids of the chunks it stands in, by the blobs themselves."""
+    """Table → word or identifier → the files of its chunks, by the blobs themselves."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     with closing(sqlite3.connect(next(folder.glob("*.sqlite3")))) as database:
-        ids = dict(database.execute("SELECT number, id FROM chunk"))
-        for table, key, size in (("posting", "word", 8), ("naming", "identifier", 4)):
-            for name, hits in database.execute(f"SELECT {key}, hits FROM {table}"):
-                starts = range(0, len(hits), size)
-                numbers = [int.from_bytes(hits[at : at + 4], "little") for at in starts]
+        ids = dict(database.execute("SELECT number, path FROM chunk JOIN file ON id = file"))
+        for table, key in schema.KEYS.items():
+            rows = f"SELECT {key}, chunks, first, hits FROM {table} JOIN segment ON segment = id"
+            for name, size, first, hits in database.execute(rows):
+                numbers = decoded([(first, hits)], table).chunks.tolist()
+                assert len(numbers) == size
                 found[table][name].update(ids[number] for number in numbers)
     return found
 

@@ -124,7 +124,7 @@ def test_a_write_that_fails_leaves_nothing(
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(segments, "_insert_segment", full)
+        patch.setattr(segments, "insert_segment", full)
         with pytest.raises(Unavailable, match="database or disk is full"):
             lexical.add(ROOT, some(3, "second"))
     assert lexical.count(ROOT) == 3

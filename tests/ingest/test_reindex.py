@@ -8,7 +8,7 @@ import pytest
 
 from apps.core.errors import Unavailable
 from apps.index import queries
-from apps.index.lexical import get_lexical, words
+from apps.index.lexical import LexicalStore, SegmentWriter, get_lexical, words
 from apps.index.models import IngestRun, Root
 from apps.index.parsing import Chunker
 from apps.index.parsing.process import ProcessEnded
@@ -186,12 +186,16 @@ def test_a_broken_word_index_does_not_stop_a_run(repo: Path, store: Any) -> None
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("verb", ["add", "add_symbols"])
+@pytest.mark.parametrize(
+    ("owner", "verb"),
+    [(SegmentWriter, "add"), (SegmentWriter, "flush"), (LexicalStore, "add_symbols")],
+)
 def test_words_that_cannot_be_written_fail_the_run_and_the_old_answers_stay(
     repo: Path,
     store: Any,
     contents: Callable[[Root], dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
+    owner: type,
     verb: str,
 ) -> None:
     root = ingest(repo)
@@ -202,7 +206,7 @@ def test_words_that_cannot_be_written_fail_the_run_and_the_old_answers_stay(
         raise Unavailable("The word index failed: database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(get_lexical()), verb, full)
+        patch.setattr(owner, verb, full)
         run = run_ingest(repo)
     assert (run.state, run.error_code) == ("error", "DISK_FULL")
     assert "The word index failed: database or disk is full" in run.last_error

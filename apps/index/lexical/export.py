@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.index.lexical import scoring
-from apps.index.lexical.scoring import FIELDS, HIT, WEIGHTS
+from apps.index.lexical.postings import decoded
 
 # Hits that are read together: 16 MB.
 _BATCH_HITS = 2_000_000
-_FIELD_WEIGHTS = np.array([WEIGHTS[field] for field in FIELDS], np.float32)
 
 
 class ExportedFile(NamedTuple):
@@ -57,8 +56,9 @@ class Export:
     def chunks(self, files: Iterable[int]) -> list[ExportedChunk]:
         """The chunks of these files, in written order."""
         rows = self._database.execute(
-            "SELECT number, chunk.id, names, file FROM json_each(?) AS wanted"
-            " CROSS JOIN chunk ON file = wanted.value ORDER BY number",
+            "SELECT number, prefix || ':' || chunk_index, names, file FROM json_each(?) AS wanted"
+            " CROSS JOIN chunk ON file = wanted.value JOIN file ON file.id = chunk.file"
+            " ORDER BY number",
             (json.dumps(list(files)),),
         )
         return [ExportedChunk(*row) for row in rows]
@@ -80,7 +80,7 @@ class Export:
             if start > last or start + size <= first:
                 continue
             for words, blobs in self._postings(segment):
-                yield from _selected(words, blobs, row_of, first)
+                yield from _selected(words, blobs, start, row_of, first)
 
     def _segments(self) -> list[tuple[int, int, int]]:
         """Id, first chunk number and number of chunks of each segment, by chunk number."""
@@ -92,28 +92,31 @@ class Export:
         words: list[str] = []
         blobs: list[bytes] = []
         size = 0
-        query = "SELECT word, hits FROM posting WHERE segment = ? ORDER BY word"
-        for word, hits in self._database.execute(query, (segment,)):
+        query = "SELECT word, chunks, hits FROM posting WHERE segment = ? ORDER BY word"
+        for word, chunks, hits in self._database.execute(query, (segment,)):
             words.append(word)
             blobs.append(hits)
-            size += len(hits)
-            if size >= _BATCH_HITS * HIT.itemsize:
+            size += chunks
+            if size >= _BATCH_HITS:
                 yield words, blobs
                 words, blobs, size = [], [], 0
-        yield words, blobs
+        if words:
+            yield words, blobs
 
 
 def _selected(
-    words: list[str], blobs: list[bytes], row_of: NDArray[np.intp], first: int
+    words: list[str], blobs: list[bytes], start: int, row_of: NDArray[np.intp], first: int
 ) -> Iterator[HitBatch]:
-    """The hits of the chunks that have a row; chunk number `first` + i has row `row_of[i]`."""
-    hits = np.frombuffer(b"".join(blobs), HIT)
-    sizes = [len(blob) // HIT.itemsize for blob in blobs]
-    places = hits["chunk"].astype(np.intp) - first
+    """The hits of the chunks that have a row; chunk number `first` + i has row `row_of[i]`.
+
+    start: number of the first chunk of the segment
+    """
+    lists = decoded([(start, blob) for blob in blobs], "posting")
+    places = lists.chunks.astype(np.intp) - first
     within = (places >= 0) & (places < len(row_of))
     selected = np.flatnonzero(within)
     selected = selected[row_of[places[selected]] >= 0]
     if len(selected):
-        word_of = np.repeat(np.arange(len(words)), sizes)[selected]
-        weighted_tf = hits["times"][selected].astype(np.float32) @ _FIELD_WEIGHTS
+        word_of = np.repeat(np.arange(len(words)), lists.sizes)[selected]
+        weighted_tf = lists.times[selected].astype(np.float32)
         yield HitBatch(words, word_of, row_of[places[selected]], weighted_tf)

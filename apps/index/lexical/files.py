@@ -20,6 +20,10 @@ from apps.index.lexical import schema
 _FILE = re.compile(r"\A([0-9a-f]{32})\.sqlite3(-wal|-shm)?")
 
 
+class Removed(Exception):
+    """A root's index does not exist any more."""
+
+
 @contextmanager
 def lexical_errors() -> Iterator[None]:
     """Translate errors of SQLite and the file system to Unavailable LEXICAL_UNAVAILABLE."""
@@ -70,6 +74,21 @@ class Files:
                 yield database
                 database.execute("UPDATE state SET writes = writes + 1")
                 database.execute("COMMIT")
+
+    @contextmanager
+    def rearranging(self, root_id: UUID) -> Iterator[sqlite3.Connection]:
+        """A write transaction that changes no answer, so that caches stay valid. Raises Removed if
+        there is no index of this version."""
+        with (
+            lexical_errors(),
+            self._without_broken(root_id),
+            self._pool(root_id).connection() as database,
+        ):
+            if database is None:
+                raise Removed
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+            database.execute("COMMIT")
 
     def exists(self, root_id: UUID) -> bool:
         return self.path(root_id).exists()
@@ -145,6 +164,8 @@ class Files:
         self.folder.mkdir(parents=True, exist_ok=True)
         database = open_file(path, "rwc")
         try:
+            # Before the first table. `merging.shrink` returns the pages of merged segments.
+            database.execute("PRAGMA auto_vacuum = INCREMENTAL")
             database.execute("PRAGMA journal_mode = WAL")
             schema.create(database)
         finally:

@@ -207,7 +207,7 @@ def _write(
                 if embedded:
                     lock.take(run.model, vectors.shape[1])
                 writer.put(files, embedded, vectors)
-        progress.add(embedded=writer.wait())
+        progress.add(embedded=writer.finish())
 
 
 def _embedded(
@@ -254,6 +254,7 @@ def _delete_old(generation: Generation, job: Job) -> None:
             sweep.sweep_root(generation.root, job.check)
         with job.timed("words"):
             get_lexical().compact(generation.root.id, job.check)
+            get_lexical().shrink(generation.root.id, job.check)
     except RunCancelled:
         sweep.due.set()
     except Unavailable as error:

@@ -17,7 +17,7 @@ from apps.embedding.texts import split_to_fit
 from apps.index import freeze, queries, spans
 from apps.index.chunks import StoredChunk, earlier_chunks
 from apps.index.installation import origin_of
-from apps.index.lexical import LexicalStore, get_lexical
+from apps.index.lexical import LexicalStore, SegmentWriter, get_lexical
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.parsing import Chunker
 from apps.index.records import records
@@ -48,7 +48,7 @@ def _needs_rebuild(root: Root) -> bool:
         return False
     if not get_lexical().is_intact(root.id):
         return vectors > 0
-    return get_lexical().count(root.id) != vectors
+    return get_lexical().count(root.id) != vectors or not get_lexical().is_complete(root.id)
 
 
 @freeze.index.changing()
@@ -60,6 +60,7 @@ def rebuild(root: Root, stop: Callable[[], bool]) -> None:
         _check_whole(root, rebuilt)
         rebuilt.set_origin(root.id, origin_of(root))
         rebuilt.compact(root.id)
+        rebuilt.shrink(root.id)
         facts = {"root": root.path, "chunks": rebuilt.count(root.id)}
     if not Root.objects.filter(id=root.id).exists():
         get_lexical().drop(root.id)
@@ -76,6 +77,7 @@ def _check_whole(root: Root, rebuilt: LexicalStore) -> None:
 def _add_files(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> None:
     files = list(queries.live_files(root).ingested().filter(chunks__gt=0))
     max_tokens = _max_tokens(root)
+    words = SegmentWriter(rebuilt, root.id)
     with Chunker(parse_seconds=config().ingest_parse_seconds) as chunker:
         for start in range(0, len(files), READ_AT_ONCE):
             _check(stop)
@@ -84,17 +86,19 @@ def _add_files(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> N
             if any(row.embedded < row.chunks for row, _ in pairs):
                 embedded = set(get_store().audit(root.id, [record.id for record in made])[0])
                 made = [record for record in made if record.id in embedded]
-            rebuilt.add(root.id, made)
+            words.add(made)
             rebuilt.add_symbols(root.id, pairs)
+    words.flush()
 
 
 def _add_earlier(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> None:
     """Add the chunks of a root of an earlier version, without symbols. Chroma has their texts."""
-    ids = sorted(get_store().ids(root.id))
+    ids, words = sorted(get_store().ids(root.id)), SegmentWriter(rebuilt, root.id)
     for start in range(0, len(ids), ROWS_PER_WRITE):
         _check(stop)
         found = earlier_chunks({root.id: ids[start : start + ROWS_PER_WRITE]})[root.id]
-        rebuilt.add(root.id, [_earlier_record(each) for each in found.values()])
+        words.add([_earlier_record(each) for each in found.values()])
+    words.flush()
 
 
 def _earlier_record(chunk: StoredChunk) -> ChunkRecord:

@@ -1,4 +1,5 @@
-"""Writes vectors, texts and words in two threads, while the next batch is chunked and embedded."""
+"""Writes vectors, texts and words in two threads, while the next batch is chunked and embedded. A
+third merges segments of words."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -8,12 +9,12 @@ from apps.code.values import ChunkedFile
 from apps.core import disk
 from apps.core.ingest_throttle import WRITE_SLICE
 from apps.embedding.types import Vectors
-from apps.index.lexical import get_lexical
+from apps.index.lexical import SegmentWriter, get_lexical
 from apps.index.models import SourceFile
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord, Origin
 from apps.index.vectors.store import get_store
-from apps.ingest.runs.job import Job
+from apps.ingest.runs.job import Job, RunCancelled
 from apps.logs.context import with_context
 
 # Chunks that are written between two checks for cancellation.
@@ -33,13 +34,17 @@ class Writer:
         self._model = model
         self._origin = origin
         self._job = job
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="ingest-store")
+        self._threads = ThreadPoolExecutor(3, thread_name_prefix="ingest-store")
+        self._words = SegmentWriter(get_lexical(), root_id, job.check)
+        self._merge: Future[None] | None = None
+        self._closing = False
         self._pending: tuple[Future[int], Future[None]] | None = None
 
     def __enter__(self) -> "Writer":
         return self
 
     def __exit__(self, *raised: object) -> None:
+        self._closing = True
         self._threads.shutdown(wait=True)
 
     def wait(self) -> int:
@@ -51,6 +56,16 @@ class Writer:
         vectors, words = pending
         words.result()
         return vectors.result()
+
+    def finish(self) -> int:
+        """Wait for the last batch, and write the words that are still in memory. Call it before the
+        run is published. Return the number of vectors of the batch."""
+        stored = self.wait()
+        with self._job.timed("words"):
+            self._words.flush()
+        if self._merge is not None:
+            self._merge.result()
+        return stored
 
     def put(
         self,
@@ -90,6 +105,17 @@ class Writer:
         if not records:
             return
         with self._job.timed("words"):
-            get_lexical().add(self._root_id, records)
+            has_new_segment = self._words.add(records)
             get_lexical().set_origin(self._root_id, self._origin)
             get_lexical().add_symbols(self._root_id, files)
+        if has_new_segment and (self._merge is None or self._merge.done()):
+            self._merge = self._threads.submit(with_context(self._merge_segments))
+
+    def _merge_segments(self) -> None:
+        def check() -> None:
+            self._job.check()
+            if self._closing:
+                raise RunCancelled
+
+        with self._job.timed("merging"):
+            get_lexical().compact(self._root_id, check)
