@@ -38,7 +38,7 @@ def record(number: int, run: str, file: int, text: str) -> ChunkRecord:
     path = f"{NAMES[file]}.py"
     chunk = Chunk(text, 1, 1, symbol=NAMES[number % 5], names=(NAMES[number % 6],))
     key = f"{run}/{path}"
-    return ChunkRecord(f"{key}:{number}", key, run, path, "python", "0" * 64, number, chunk)
+    return ChunkRecord(f"{run}:{path}:{number}", key, run, path, "python", "0" * 64, number, chunk)
 
 
 class Naive:
