@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apps.index.models import IngestRun, Root
     from apps.ingest.runs.job import Job
 
-STAGES = ("discovery", "chunking", "embedding", "rows", "store", "words")
+STAGES = ("discovery", "chunking", "embedding", "rows", "store", "texts", "words")
 
 
 def folder_to_ingest(data: str) -> Path:
@@ -67,22 +67,20 @@ def ingest(folder: Path) -> tuple["IngestRun", "Job", float]:
 def store_alone(root: "Root", model: str) -> float:
     """Seconds that the store takes for the same rows in the same portions, with no work beside."""
     from apps.core.ingest_throttle import SHORT_SECONDS
-    from apps.index.types import VectorRecord
     from apps.index.vectors.store import get_store
     from apps.ingest.runs.batches import ROWS_PER_WRITE
 
     store = get_store()
-    found = store.records(root.id)
-    records = [VectorRecord(match.id, match.text, match.metadata) for match in found]
-    vectors = store.vectors(root.id, [record.id for record in records])
+    ids = list(store.each_id(root.id))
+    vectors = store.vectors(root.id, ids)
     assert vectors is not None
     other = uuid4()
     # For as long after a question writes are in short slices, as they were not in the ingest.
     time.sleep(SHORT_SECONDS)
     start = time.perf_counter()
-    for at in range(0, len(records), ROWS_PER_WRITE):
+    for at in range(0, len(ids), ROWS_PER_WRITE):
         part = slice(at, at + ROWS_PER_WRITE)
-        store.add(other, model, records[part], vectors[part])
+        store.add(other, model, ids[part], vectors[part])
     seconds = time.perf_counter() - start
     if store.count(other) != store.count(root.id):
         raise SystemExit("The store lost rows.")
@@ -125,7 +123,7 @@ def table(run: "IngestRun", job: "Job", seconds: float, alone: float) -> list[tu
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="codeinfo-benchmark-") as data:
         folder = folder_to_ingest(data)
-        product.set_up(Path(data), [folder])
+        product.set_up(Path(data) / "data", [folder])
         from apps.index import queries
         from apps.index.vectors.store import reset_store
         from apps.ingest.discovery.discovery import SETTLE_NS

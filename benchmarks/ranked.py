@@ -10,10 +10,11 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.code.values import Chunk
 from apps.embedding.types import EmbeddingText
 from apps.index.lexical import words
 from apps.index.lexical.store import LexicalStore
-from apps.index.types import VectorRecord
+from apps.index.types import ChunkRecord
 from apps.retrieval.ranking import Passage, Passages, RankingQuery, rank
 from apps.retrieval.ranking.rank import drop_stopwords, query_stems
 
@@ -68,13 +69,14 @@ def _name(text: EmbeddingText) -> str:
     return text.symbol.rpartition(".")[2]
 
 
-def _record(number: int, text: EmbeddingText) -> VectorRecord:
-    facts: dict[str, str | int | float | bool] = {
-        "sourceFile": text.path,
-        "relPath": text.path,
-        "chunkIndex": number,
-        "symbol": text.symbol,
-        "names": _name(text),
-        "signature": text.signature,
-    }
-    return VectorRecord(str(number), text.body, facts)
+def _record(number: int, text: EmbeddingText) -> ChunkRecord:
+    return ChunkRecord(
+        id=str(number),
+        source_file=text.path,
+        run_id="",
+        path=text.path,
+        language="",
+        sha256="",
+        index=number,
+        chunk=Chunk(text.body, 0, 0, text.symbol, (_name(text),), text.signature),
+    )

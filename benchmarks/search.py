@@ -171,7 +171,7 @@ def own_rows(rounds: int) -> list[Row]:
     }
 
     def alone(*searched: "Root") -> Call:
-        return lambda q: [store.query(root.id, vectors[q], 2 * LIMIT) for root in searched]
+        return lambda q: [store.nearest(root.id, vectors[q], 2 * LIMIT) for root in searched]
 
     return [
         (

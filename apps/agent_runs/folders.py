@@ -2,12 +2,10 @@
 
 import os
 import re
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from apps.core.config import config
 from apps.core.errors import InvalidInput
-from apps.index.paths import CONTAINER_BASE
 from apps.ingest import folders
 
 NOT_FOUND = "working_folder not found: it must be a folder beneath CODEINFO_INGEST_BASE"
@@ -26,28 +24,13 @@ def working_folder(requested: str | None) -> Path | None:
         return None
     if "\0" in requested or not (requested.startswith("/") or WINDOWS.match(requested)):
         raise InvalidInput("working_folder must be an absolute path", code="WORKING_FOLDER_INVALID")
-    for candidate in _candidates(requested):
+    for candidate in folders.candidates(requested):
         if (folder := _allowed(candidate)) is not None:
             return folder
     raise InvalidInput(NOT_FOUND, code="WORKING_FOLDER_NOT_FOUND")
 
 
-def _candidates(requested: str) -> Iterator[Path]:
-    """The possible paths, the mapped one first."""
-    host = _slashed(config().host_ingest_dir)
-    slashed = _slashed(requested)
-    if host and ".." not in PurePosixPath(slashed).parts:
-        host_path = PurePosixPath(slashed)
-        if host_path.is_relative_to(host):
-            yield Path(CONTAINER_BASE / host_path.relative_to(host))
-    yield Path(requested)
-
-
-def _slashed(path: str) -> str:
-    return path.replace("\\", "/").rstrip("/")
-
-
-def _allowed(path: Path) -> Path | None:
+def _allowed(path: str) -> Path | None:
     """The real path of a folder within a base and outside the data folder, else None.
 
     The agent is started in the real path, which has no links. Replacing a part of it by a link
@@ -55,7 +38,7 @@ def _allowed(path: Path) -> Path | None:
     Codex resolves its working folder when a turn starts, and its sandbox confines writes to it.
     """
     try:
-        folder = folders.real_path(str(path))
+        folder = folders.real_path(path)
         # Codex needs a path in UTF-8.
         str(folder).encode()
         found = folder.is_dir() and not folder.is_relative_to(os.path.realpath(config().data_dir))

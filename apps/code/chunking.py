@@ -7,6 +7,7 @@ import codecs
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Self
 
 from apps.code.languages import FileType, language_of
@@ -80,17 +81,23 @@ def chunk_file(
     """
     if cut is None:
         cut = cut_by_lines(file.lines, max_chars, declarations=not file.kind.prose)
-    chunks = (c for piece in cut.pieces for c in _chunks(file.lines, piece, max_chars))
-    symbols = tuple(Symbol(*declaration) for declaration in cut.declarations)
-    return ChunkedFile(file.path, file.sha256, file.kind.name, tuple(chunks), symbols, problem)
+    text = "\n".join(file.lines)
+    starts = [0, *accumulate(len(line) + 1 for line in file.lines)]
+    chunks = (c for piece in cut.pieces for c in _chunks(text, starts, piece, max_chars))
+    # A selector of a stylesheet may name a class twice.
+    symbols = tuple(dict.fromkeys(Symbol(*declaration) for declaration in cut.declarations))
+    name = file.kind.name
+    return ChunkedFile(file.path, file.sha256, name, tuple(chunks), symbols, problem, text)
 
 
-def _chunks(lines: Sequence[str], piece: Piece, max_chars: int) -> Iterator[Chunk]:
-    """The chunk of a piece; several chunks of one line that is longer than a chunk may be."""
-    text = "\n".join(lines[piece.start - 1 : piece.end])
-    names = piece.names
-    for at in range(0, len(text), max_chars):
-        part = text[at : at + max_chars]
+def _chunks(text: str, starts: Sequence[int], piece: Piece, max_chars: int) -> Iterator[Chunk]:
+    """The chunk of a piece; several chunks of one line that is longer than a chunk may be.
+
+    starts: offset of each line in `text`, and that of the line after the last
+    """
+    start, end, symbol, names, signature = piece
+    for at in range(starts[start - 1], starts[end] - 1, max_chars):
+        part = text[at : min(at + max_chars, starts[end] - 1)]
         if part.strip():
-            yield Chunk(part, piece.start, piece.end, piece.symbol, names, piece.signature)
+            yield Chunk(part, start, end, symbol, names, signature, at)
             names = ()

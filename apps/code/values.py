@@ -13,6 +13,7 @@ class Chunk:
     symbol: str = ""  # path of the definition that it belongs to: "Class.method"
     names: tuple[str, ...] = ()  # declared inside
     signature: str = ""  # of that definition: the text before its body, on one line
+    offset: int = 0  # characters of the file's text before it
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,5 @@ class ChunkedFile:
     symbols: tuple[Symbol, ...] = ()
     # Why the file was split without its syntax tree, if so. The repr has only the result.
     problem: str = field(default="", repr=False)
+    # All lines, joined by newlines: each chunk is a part of it.
+    text: str = field(default="", repr=False)

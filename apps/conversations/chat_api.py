@@ -1,4 +1,4 @@
-"""`POST /chat` in both forms, the providers and models, and Stop (docs/contract.md §2)."""
+"""`POST /chat` in both forms, its events, providers and models, and Stop (docs/contract.md §2)."""
 
 import asyncio
 import json
@@ -7,12 +7,18 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    JsonResponse,
+    StreamingHttpResponse,
+)
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.agents.providers import registry
 from apps.agents.providers.base import Provider
-from apps.conversations import chat_body, runner
+from apps.conversations import chat_body, event_streams, runner
 from apps.conversations.renderers import sse
 from apps.conversations.renderers.json import NO_INFLIGHT
 from apps.conversations.serializers import Inflight, refused
@@ -22,8 +28,6 @@ from apps.logs.entries import timed_entry
 
 logger = logging.getLogger("codeinfo.conversations")
 
-HEARTBEAT_SECONDS = 15.0
-
 
 @require_POST
 async def chat(request: HttpRequest) -> HttpResponseBase:
@@ -32,14 +36,18 @@ async def chat(request: HttpRequest) -> HttpResponseBase:
     log = await runner.start(question)
     if "text/event-stream" not in request.headers.get("Accept", ""):
         return JsonResponse(_started(log), status=202)
+    stream = event_streams.of_log(log, ends_with_stream=ends_with_stream)
+    return _stream(stream, log.inflight_id)
+
+
+def _stream(frames: AsyncIterator[str], inflight_id: str) -> StreamingHttpResponse:
     headers = {
         "Cache-Control": "no-cache",
         "Connection": "keep-alive",
         "X-Accel-Buffering": "no",
-        "X-Inflight-Id": log.inflight_id,
+        "X-Inflight-Id": inflight_id,
     }
-    stream = event_stream(log, ends_with_stream=ends_with_stream)
-    return StreamingHttpResponse(stream, content_type="text/event-stream", headers=headers)
+    return StreamingHttpResponse(frames, content_type="text/event-stream", headers=headers)
 
 
 def body_of(request: HttpRequest) -> bytes:
@@ -60,36 +68,24 @@ def _started(log: RunLog) -> dict[str, str]:
     }
 
 
-async def event_stream(log: RunLog, *, ends_with_stream: bool) -> AsyncIterator[str]:
-    """The frames of a run, with a heartbeat first and after HEARTBEAT_SECONDS without events."""
-    after = 0
-    yield sse.HEARTBEAT
-    try:
-        while not (log.finished and after == log.seq):
-            try:
-                async with asyncio.timeout(HEARTBEAT_SECONDS):
-                    await log.wait(after)
-            except TimeoutError:
-                yield sse.HEARTBEAT
-            new = log.envelopes[after:]
-            after += len(new)
-            if frames := "".join(sse.frames((envelope.event for envelope in new), log.transcript)):
-                yield frames
-    finally:
-        if after < log.seq or not log.finished:
-            _on_disconnect(log, ends_with_stream)
+@require_GET
+async def events(request: HttpRequest, conversation_id: str) -> HttpResponseBase:
+    """`GET /conversations/<id>/events`: the events of the newest answer after Last-Event-ID.
 
-
-def _on_disconnect(log: RunLog, ends_with_stream: bool) -> None:
-    context = {
-        "reason": "client_disconnect",
-        "conversationId": log.conversation_id,
-        "inflightId": log.inflight_id,
-        "stopped": ends_with_stream,
-    }
-    logger.info("chat stream left", extra={"context": context})
-    if ends_with_stream:
-        runner.stop(log)
+    204 if there are no more, and if there is no answer: an EventSource then stops. An id of an
+    earlier run says nothing about this one, which is sent from its beginning.
+    """
+    known = request.headers.get("Last-Event-ID") or request.GET.get("lastEventId", "")
+    turn_id, number = sse.parse_id(known.strip())
+    source = await event_streams.newest(conversation_id)
+    if source is None:
+        return HttpResponse(status=204)
+    after = number if turn_id == event_streams.turn_id_of(source) else 0
+    if after is None or event_streams.has_ended(source, after):
+        return HttpResponse(status=204)
+    if isinstance(source, RunLog):
+        return _stream(event_streams.of_log(source, after), source.inflight_id)
+    return _stream(event_streams.of_row(source), source.inflight_id)
 
 
 @require_POST

@@ -119,11 +119,16 @@ class RunLog:
             await self._grown.wait()
 
 
+# How long, and of how many runs, the log is kept after the end, for readers that lost their stream.
+ENDED_SECONDS, MAX_ENDED = 120.0, 32
+
+
 class LiveRuns:
     """The runs of this process, by conversation."""
 
     def __init__(self) -> None:
         self._by_conversation: dict[str, RunLog] = {}
+        self._ended: dict[str, RunLog] = {}
         self._followers: dict[str, dict[asyncio.Queue[RunLog], Principal]] = defaultdict(dict)
 
     def add(self, log: RunLog) -> None:
@@ -133,8 +138,24 @@ class LiveRuns:
                 queue.put_nowait(log)
 
     def remove(self, log: RunLog) -> None:
-        if self._by_conversation.get(log.conversation_id) is log:
-            del self._by_conversation[log.conversation_id]
+        """Called when a run ends. Its log is kept for a while."""
+        if self._by_conversation.get(log.conversation_id) is not log:
+            return
+        del self._by_conversation[log.conversation_id]
+        self._ended.pop(log.conversation_id, None)
+        self._ended[log.conversation_id] = log
+        if len(self._ended) > MAX_ENDED:
+            del self._ended[next(iter(self._ended))]
+        asyncio.get_running_loop().call_later(ENDED_SECONDS, self._forget, log)
+
+    def _forget(self, log: RunLog) -> None:
+        if self._ended.get(log.conversation_id) is log:
+            del self._ended[log.conversation_id]
+
+    def ended(self, conversation_id: str) -> RunLog | None:
+        """The last run of a conversation that ended in this process, if it is still in memory and
+        the current user may see the conversation."""
+        return _visible(self._ended.get(conversation_id))
 
     def of(self, conversation_id: str) -> RunLog | None:
         """The live run of a conversation in this process."""
@@ -142,8 +163,7 @@ class LiveRuns:
 
     def visible(self, conversation_id: str) -> RunLog | None:
         """As `of`; None if the current user may not see the conversation."""
-        log = self.of(conversation_id)
-        return log if log is not None and current().may_see(log.owner_id) else None
+        return _visible(self.of(conversation_id))
 
     def all(self) -> list[RunLog]:
         return list(self._by_conversation.values())
@@ -163,6 +183,10 @@ class LiveRuns:
             del self._followers[conversation_id][queue]
             if not self._followers[conversation_id]:
                 del self._followers[conversation_id]
+
+
+def _visible(log: RunLog | None) -> RunLog | None:
+    return log if log is not None and current().may_see(log.owner_id) else None
 
 
 live_runs = LiveRuns()

@@ -37,6 +37,7 @@ api_urlpatterns: list[URLPattern] = [
     path("conversations/<str:conversation_id>/archive", api.Archive.as_view()),
     path("conversations/<str:conversation_id>/restore", api.Restore.as_view()),
     path("conversations/<str:conversation_id>/turns", api.Turns.as_view()),
+    path("conversations/<str:conversation_id>/events", chat_api.events),
     path("conversations/<str:conversation_id>/cancel", chat_api.cancel),
 ]
 page_urlpatterns: list[URLPattern] = [

@@ -245,6 +245,7 @@ class Config:
     # chat
     chat_provider: str = setting("CODEINFO_CHAT_PROVIDER", choice(*PROVIDERS), "", "Provider that pages preselect (first available when unset)")
     mcp_provider: str = setting("CODEINFO_MCP_PROVIDER", choice(*PROVIDERS), "", "Provider that answers codebase_question when a call names none (the first available when unset); while a set one is away that endpoint is unavailable")
+    mcp_ingest: bool = setting("CODEINFO_MCP_INGEST", boolean, False, "Whether clients of /mcp may ingest folders beneath CODEINFO_INGEST_BASE (the tool index_repository)")
     mcp_legacy_names: bool = setting("CODEINFO_MCP_LEGACY_NAMES", boolean, False, "Whether the MCP endpoints are named codeinfo2-mcp and codeinfo2-agents-mcp in serverInfo, as in codeinfo2")
     openai_base_url: str = setting("CODEINFO_OPENAI_BASE_URL", http_url, "", "Any OpenAI-compatible server, with its /v1")
     openai_api_key: str = setting("CODEINFO_OPENAI_API_KEY", text, "", "Its key")

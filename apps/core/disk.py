@@ -53,7 +53,8 @@ def spaces() -> list[Space]:
 def forbidden() -> list[Path]:
     """Folders of the data folder that this process may not read, write or enter."""
     home = config().data_dir.absolute()
-    folders = [home, home / "lexical", home / "chroma", *_database_folder()]
+    names = ("lexical", "texts", "chroma")
+    folders = [home, *(home / name for name in names), *_database_folder()]
     access = os.R_OK | os.W_OK | os.X_OK
     return [
         each for each in dict.fromkeys(folders) if each.exists() and not os.access(each, access)

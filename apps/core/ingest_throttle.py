@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Rows of one write: 250 ms. With 100 rows a write takes 55 ms, and an ingest a third longer.
-WRITE_SLICE = 500
+# Rows of one write: 400 ms. With 100 rows a write takes 55 ms, and an ingest twice as long.
+WRITE_SLICE = 2_000
 # 30 ms. With 25 rows a write takes 22 ms, at two thirds of the throughput.
 SHORT_SLICE = 50
 # Slices stay short for SHORT_SECONDS after a call. A call within GAP_SECONDS after another one may

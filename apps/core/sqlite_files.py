@@ -1,6 +1,9 @@
 """Opens and removes SQLite files, and detects broken ones."""
 
 import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 BUSY_SECONDS = 10.0
@@ -19,6 +22,64 @@ def open_file(path: Path, mode: str) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
+
+
+class ConnectionPool:
+    """Connections to a file that may be deleted or replaced at any time. Thread-safe.
+
+    It has as many connections as were ever used at the same time. `open` returns None for a file
+    that cannot be used.
+    """
+
+    def __init__(self, path: Path, open: Callable[[Path], sqlite3.Connection | None]) -> None:
+        self._path = path
+        self._open = open
+        self._lock = threading.Lock()
+        # Idle connections, each with the inode of its file.
+        self._idle: list[tuple[int, sqlite3.Connection]] = []
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection | None]:
+        """Yield a connection that no other thread uses; None if there is no usable file. After an
+        error it is closed."""
+        try:
+            # No other file has this inode while a connection has the file open.
+            inode = self._path.stat().st_ino
+        except FileNotFoundError:
+            yield None
+            return
+        database = self._pooled(inode) or self._open(self._path)
+        if database is None:
+            yield None
+            return
+        succeeded = False
+        try:
+            yield database
+            succeeded = True
+        finally:
+            if succeeded:
+                with self._lock:
+                    self._idle.append((inode, database))
+            else:
+                database.close()
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for _, database in idle:
+            database.close()
+
+    def _pooled(self, inode: int) -> sqlite3.Connection | None:
+        """An idle connection to this inode. Closes connections to a file that was replaced."""
+        with self._lock:
+            current = [each for each in self._idle if each[0] == inode]
+            replaced = [each for each in self._idle if each[0] != inode]
+            database = current.pop()[1] if current else None
+            self._idle = current
+        for _, old in replaced:
+            old.close()
+        return database
 
 
 def remove_file(path: Path) -> None:

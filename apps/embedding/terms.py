@@ -24,7 +24,7 @@ class Counts(NamedTuple):
     times: Numbers  # occurrences of the term in the text
 
 
-class _Vocabulary(dict[str, int]):
+class Vocabulary(dict[str, int]):
     """The number of each term. A new term gets the next number."""
 
     def __missing__(self, term: str) -> int:
@@ -41,9 +41,12 @@ class Terms:
     sizes: Numbers  # int (n): occurrences in each text
 
     @classmethod
-    def of(cls, texts: Iterable[Sequence[str]]) -> Self:
-        """Number terms in the order of their first occurrence. Yields to queries between texts."""
-        vocabulary = _Vocabulary()
+    def of(cls, texts: Iterable[Sequence[str]], vocabulary: Vocabulary | None = None) -> Self:
+        """Number terms in the order of their first occurrence. Yields to queries between texts.
+
+        vocabulary: terms that have a number already; it gets the new ones
+        """
+        vocabulary = Vocabulary() if vocabulary is None else vocabulary
         numbers: list[int] = []
         sizes: list[int] = []
         for text in texts:
@@ -75,11 +78,11 @@ class Terms:
 
     def by_text(self) -> Counts:
         """Term frequencies sorted by text, then term."""
-        return Counts(*_pairs(self.texts, self.numbers))
+        return Counts(*pairs(self.texts, self.numbers))
 
     def by_term(self) -> Counts:
         """Term frequencies sorted by term, then text."""
-        term, text, times = _pairs(self.numbers, self.texts)
+        term, text, times = pairs(self.numbers, self.texts)
         return Counts(text, term, times)
 
 
@@ -94,7 +97,7 @@ def expand(sizes: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
     return np.arange(many.sum()) + np.repeat(starts - (np.cumsum(many) - many), many), many
 
 
-def _pairs(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def pairs(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """The distinct pairs in order, and the number of occurrences of each."""
     base = int(second.max(initial=0)) + 1
     ingest_throttle.yield_to_queries()

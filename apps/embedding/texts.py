@@ -57,24 +57,29 @@ def split_to_fit(path: str, chunk: Chunk, max_tokens: int | None) -> list[Chunk]
 
 def _pieces(chunk: Chunk, max_tokens: int) -> Iterator[Chunk]:
     """As many whole lines as fit in each piece, greedily."""
-    lines: list[str] = []
-    used = 0
+    start = at = used = 0  # of the piece, of the line: characters; tokens of the piece
+    first = number = chunk.start_line
     for number, line in enumerate(chunk.text.split("\n"), chunk.start_line):
         tokens = estimate_tokens(line) + 1  # the newline
-        if lines and used + tokens > max_tokens:
-            yield _piece(chunk, lines, number - len(lines))
-            lines, used = [], 0
+        if at > start and used + tokens > max_tokens:
+            yield _piece(chunk, start, at - 1, first, number - 1)
+            start, first, used = at, number, 0
+        end = at + len(line)
         if tokens > max_tokens:
-            yield from (_piece(chunk, [part], number) for part in _parts(line, max_tokens))
+            for part in _parts(line, max_tokens):
+                yield _piece(chunk, at, at + len(part), number, number)
+                at += len(part)
+            start, first = end + 1, number + 1
         else:
-            lines.append(line)
             used += tokens
-    if lines:
-        yield _piece(chunk, lines, chunk.start_line + chunk.text.count("\n") + 1 - len(lines))
+        at = end + 1
+    if at > start:
+        yield _piece(chunk, start, at - 1, first, number)
 
 
-def _piece(chunk: Chunk, lines: list[str], first: int) -> Chunk:
-    return replace(chunk, text="\n".join(lines), start_line=first, end_line=first + len(lines) - 1)
+def _piece(chunk: Chunk, start: int, end: int, first: int, last: int) -> Chunk:
+    text, offset = chunk.text[start:end], chunk.offset + start
+    return replace(chunk, text=text, offset=offset, start_line=first, end_line=last)
 
 
 def _parts(line: str, max_tokens: int) -> Iterator[str]:

@@ -187,6 +187,8 @@ class SourceFile(models.Model):
     ctime_ns = models.BigIntegerField(default=0)
     chunks = models.PositiveIntegerField(default=0)
     embedded = models.PositiveIntegerField(default=0)
+    # Where its chunks are in its text (`index.spans`). The text is found by `sha256`.
+    spans = models.BinaryField(default=b"", blank=True)
     since = models.PositiveIntegerField()
     until = models.PositiveIntegerField(null=True, blank=True)
     skip_reason = models.CharField(max_length=LONGEST_REASON, blank=True, default="")
@@ -197,7 +199,11 @@ class SourceFile(models.Model):
 
     class Meta:
         ordering = ["path"]
-        indexes = [models.Index(fields=["root", "since"]), models.Index(fields=["run"])]
+        indexes = [
+            models.Index(fields=["root", "since"]),
+            models.Index(fields=["run"]),
+            models.Index(fields=["sha256"]),
+        ]
 
     def __str__(self) -> str:
         return self.path

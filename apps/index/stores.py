@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from apps.core.errors import Unavailable
+from apps.index.chunk_ids import FileWithChunks, chunk_ids
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
+from apps.index.mapped.copies import get_copies
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.packing import origin_in
 from apps.index.vectors.store import get_store
@@ -74,24 +76,34 @@ def words_of(root_id: UUID) -> Origin | None:
         return None
 
 
-def delete_run(root_id: UUID, run_id: UUID, check: Check = never_cancelled) -> None:
-    """Delete what a run wrote. An exception from `check` leaves the rest."""
-    get_store().delete_run(root_id, run_id, check)
+def delete_run(
+    root_id: UUID,
+    run_id: UUID,
+    files: Sequence[FileWithChunks],
+    check: Check = never_cancelled,
+) -> None:
+    """Delete what a run wrote. `files` are its rows. An exception from `check` leaves the rest."""
+    get_store().delete(root_id, _ids(files), check)
     get_lexical().delete_run(root_id, run_id, check)
 
 
 def delete_files(
-    root_id: UUID, source_file_ids: Sequence[UUID], check: Check = never_cancelled
+    root_id: UUID, files: Sequence[FileWithChunks], check: Check = never_cancelled
 ) -> None:
     """Delete the chunks of some files. An exception from `check` leaves the rest."""
-    get_store().delete_files(root_id, source_file_ids, check)
-    get_lexical().delete_files(root_id, source_file_ids, check)
+    get_store().delete(root_id, _ids(files), check)
+    get_lexical().delete_files(root_id, [file.id for file in files], check)
+
+
+def _ids(files: Sequence[FileWithChunks]) -> list[str]:
+    return [each for file in files for each in chunk_ids(file)]
 
 
 def drop(root_id: UUID, check: Check = never_cancelled) -> None:
     """Delete all data of a root, except what another installation wrote. An exception from `check`
     leaves some of the vectors."""
     own = installation_id()
+    get_copies().drop(root_id)
     if not is_foreign(words_of(root_id), own):
         drop_words(root_id)
     if not is_foreign(get_store().origin(root_id), own):

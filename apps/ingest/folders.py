@@ -3,11 +3,12 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.surrogates import has_surrogates
+from apps.index.paths import CONTAINER_BASE
 from apps.ingest.discovery.own_data import refuse_own_data
 
 
@@ -50,6 +51,20 @@ def list_dirs(path: str = "") -> DirListing:
     folder, base = _inside(path if path.strip() else str(allowed[0]))
     names = sorted(_names(folder), key=lambda name: (name.casefold(), name))
     return DirListing(str(base), str(folder), tuple(names), tuple(map(str, allowed)))
+
+
+def candidates(path: str) -> Iterator[str]:
+    """Yield the paths that a path of the user's machine may have here: first in the mount of
+    HOST_INGEST_DIR, then as it is."""
+    host = _slashed(config().host_ingest_dir)
+    there = PurePosixPath(_slashed(path))
+    if host and ".." not in there.parts and there.is_relative_to(host):
+        yield str(CONTAINER_BASE / there.relative_to(host))
+    yield path
+
+
+def _slashed(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/")
 
 
 def _inside(path: str) -> tuple[Path, Path]:

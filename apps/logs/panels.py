@@ -97,13 +97,19 @@ def rows(entries: list[LogEntry]) -> list[EntryRow]:
     return [EntryRow.of(entry) for entry in entries]
 
 
-def render_event(name: str, entries: list[LogEntry], *, filtered: bool = False) -> str:
-    """Render the HTML of a stream event: "all", "new" or "counts"."""
+def render_event(
+    name: str, entries: list[LogEntry], skipped: int, *, filtered: bool = False
+) -> str:
+    """Render the HTML of a stream event: "all", "new" or "counts".
+
+    skipped: number of older entries that neither the page nor this event has.
+    """
     if name == "counts":
         levels = [FilterOption(level, True, get_store().counts[level]) for level in LEVELS]
         return render_to_string("logs/_counts.html", {"levels": levels})
     template = "logs/_table.html" if name == "all" else "logs/_rows.html"
-    return render_to_string(template, {"rows": rows(entries), "filtered": filtered})
+    listed = {"rows": rows(entries), "skipped": skipped, "filtered": filtered}
+    return render_to_string(template, listed)
 
 
 def _is_id(fact: str) -> bool:

@@ -51,18 +51,27 @@ class LogStore:
         hub.notify_here(TOPIC)
         return number
 
-    def select(self, query: LogQuery) -> Selection:
+    def select(self, query: LogQuery, *, counts_skipped: bool = False) -> Selection:
         """Return the newest entries that match, at most `query.limit`."""
         with self._lock:
             self._resume()
             snapshot, last = list(self._entries), self._last
         matches: list[LogEntry] = []
+        skipped = 0
+        if counts_skipped:
+            oldest = snapshot[0].sequence if snapshot else last + 1
+            skipped = max(0, oldest - 1 - query.after)
         for entry in reversed(snapshot):
-            if entry.sequence <= query.after or len(matches) == query.limit:
+            is_full = len(matches) == query.limit
+            if entry.sequence <= query.after or (is_full and not counts_skipped):
                 break
-            if query.matches(entry):
+            if not query.matches(entry):
+                continue
+            if is_full:
+                skipped += 1
+            else:
                 matches.append(entry)
-        return Selection(matches[::-1], last)
+        return Selection(matches[::-1], last, skipped)
 
     def _resume(self) -> None:
         """Load the entries of an earlier process, once."""

@@ -2,9 +2,11 @@
 
 A stream resumes after the number in Last-Event-ID, which browsers send when they reconnect. A
 number above the current one belongs to a removed log, so the stream starts from the beginning.
+A stream that resumes and skips entries says how many.
 """
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
@@ -14,7 +16,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 from apps.core.hub import Subscription, hub
 from apps.logs.store import TOPIC, LogStore
-from apps.logs.types import MAX_ENTRIES, LogEntry, LogQuery
+from apps.logs.types import MAX_ENTRIES, LogEntry, LogQuery, Selection
 
 HEARTBEAT_SECONDS = 15.0
 HEARTBEAT = ":\n\n"
@@ -23,8 +25,8 @@ BATCH_SECONDS = 0.25
 
 pause = asyncio.sleep  # tests replace this name
 
-# (event name, entries newest first) → HTML
-RenderEvent = Callable[[str, list[LogEntry]], str]
+# (event name, entries newest first, number of skipped entries) → HTML
+RenderEvent = Callable[[str, list[LogEntry], int], str]
 MATCH_NOTHING = LogQuery(after=sys.maxsize)
 
 
@@ -42,12 +44,18 @@ def response(frames: AsyncIterator[str]) -> StreamingHttpResponse:
 
 
 async def json_frames(store: LogStore, query: LogQuery, after: int | None) -> AsyncIterator[str]:
-    """Yield one event for each entry. A slow reader misses entries that leave the buffer."""
+    """Yield one event for each entry, and `skipped` with a number in place of entries that are not
+    sent: those before the replay, and those that have left the buffer before a slow reader came to
+    them. A new reader misses none."""
     yield HEARTBEAT
     remaining = replace(query, after=_valid_position(store, after) or 0, limit=MAX_ENTRIES)
+    is_resumed = after is not None
     with hub.subscribe(TOPIC) as notices:
         while True:
-            selection = store.select(remaining)
+            selection = store.select(remaining, counts_skipped=is_resumed)
+            is_resumed = True
+            if selection.skipped:
+                yield _skipped(selection)
             for entry in selection.entries:
                 yield f"id: {entry.sequence}\ndata: {entry.line}\n\n"
             # From here on no entry is skipped, however many come at once.
@@ -60,18 +68,21 @@ async def html_frames(
     store: LogStore, query: LogQuery, after: int | None, render_event: RenderEvent
 ) -> AsyncIterator[str]:
     """Yield events for the page: `all` replaces the list, `new` adds rows on top, `counts` has the
-    number of entries of each level."""
+    number of entries of each level. Rows end in a line about skipped entries."""
     yield HEARTBEAT
     last = _valid_position(store, after)
+    is_resumed = after is not None
     with hub.subscribe(TOPIC) as notices:
         while True:
-            selection = store.select(replace(query, after=last or 0, limit=MAX_ENTRIES))
+            newest = replace(query, after=last or 0, limit=MAX_ENTRIES)
+            selection = store.select(newest, counts_skipped=is_resumed)
+            skipped = selection.skipped
             name = "all" if last is None or len(selection.entries) == MAX_ENTRIES else "new"
-            if name == "all" or selection.entries:
-                rows = await asyncio.to_thread(render_event, name, selection.entries[::-1])
+            if name == "all" or selection.entries or skipped:
+                rows = await asyncio.to_thread(render_event, name, selection.entries[::-1], skipped)
                 yield _event(name, selection.last, rows)
-            yield _event("counts", selection.last, render_event("counts", []))
-            last = selection.last
+            yield _event("counts", selection.last, render_event("counts", [], 0))
+            last, is_resumed = selection.last, True
             while not await _wait_for_entry(notices):
                 yield HEARTBEAT
             await pause(BATCH_SECONDS)
@@ -82,6 +93,12 @@ def _valid_position(store: LogStore, after: int | None) -> int | None:
     if after is None:
         return None
     return after if after <= store.select(MATCH_NOTHING).last else None
+
+
+def _skipped(selection: Selection) -> str:
+    """The event for skipped entries. Its id is the number of the last of them."""
+    first = selection.entries[0].sequence if selection.entries else selection.last + 1
+    return _event("skipped", first - 1, json.dumps({"skipped": selection.skipped}))
 
 
 def _event(name: str, number: int, text: str) -> str:

@@ -116,10 +116,15 @@ class LogQuery:
 
 @dataclass(frozen=True)
 class Selection:
-    """The matching entries, oldest first, and the number of the log's newest entry."""
+    """The matching entries, oldest first, and the number of the log's newest entry.
+
+    skipped: entries after `LogQuery.after` that are not in `entries`: older ones that match, and
+        all that have left the buffer. Counted on request only.
+    """
 
     entries: list[LogEntry]
     last: int
+    skipped: int = 0
 
 
 def _chosen(params: QueryDict, name: str, allowed: tuple[str, ...]) -> frozenset[str]:

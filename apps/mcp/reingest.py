@@ -6,6 +6,7 @@ keeps its previous state (docs/mcp.md).
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast
 
 from channels.db import database_sync_to_async
@@ -39,21 +40,37 @@ async def run(arguments: Mapping[str, Any], call: Call) -> JSON:
     InvalidInput FORBIDDEN for a user who is not staff, and what `folders.resolve` raises for a
     missing folder.
     """
+    return outcome(await ingest_to_end(partial(_start, arguments["repository"].strip()), call))
+
+
+async def ingest_to_end(start: Callable[[], IngestRun], call: Call) -> IngestRun:
+    """Call `start` in a thread, and return its run at the end. A cancelled call cancels the run.
+
+    Raises what `start` raises, with the active run in the message of BUSY, and InvalidInput
+    FORBIDDEN for a user who is not staff.
+    """
     require_staff()
-    ingest = await begin(_database(_start, arguments["repository"].strip()), _cancel)
+    ingest = await begin(_database(_named_when_busy, start), _cancel)
     try:
-        status = await _wait_for_end(ingest, call)
+        return await _wait_for_end(ingest, call)
     except asyncio.CancelledError:
         await finally_do(_cancel(ingest))
         raise
-    wire = status_wire(status)
+
+
+def outcome(run: IngestRun) -> JSON:
+    """The end of a run as OUTPUT describes it."""
+    wire = status_wire(status_of(run))
     return {name: wire[name] for name in OUTPUT["properties"] if name in wire}
 
 
 def _start(repository: str) -> IngestRun:
-    root = find_root(repository)
+    return services.reembed(find_root(repository).path)
+
+
+def _named_when_busy(start: Callable[[], IngestRun]) -> IngestRun:
     try:
-        return services.reembed(root.path)
+        return start()
     except Conflict as error:
         if error.code != "BUSY":
             raise
@@ -72,14 +89,15 @@ async def _cancel(ingest: IngestRun) -> None:
     await _database(services.cancel, ingest.id, 0.0)
 
 
-async def _wait_for_end(ingest: IngestRun, call: Call) -> RunStatus:
+async def _wait_for_end(ingest: IngestRun, call: Call) -> IngestRun:
     """Wait for the end of the run, and report progress whenever its text changes."""
     reported = ""
     with hub.subscribe(changes.RUNS) as runs:
         while True:
-            status = status_of(await _database(queries.find_run, ingest.id))
+            row = await _database(queries.find_run, ingest.id)
+            status = status_of(row)
             if status.state in TERMINAL_STATES:
-                return status
+                return row
             if (step := _progress_text(status)) != reported:
                 await call.progress(step, status.file_index, status.file_total)
                 reported = step
@@ -162,8 +180,8 @@ REINGEST_REPOSITORY = McpTool(
         "state, and wait until that is done: seconds for a small repository, minutes for a large "
         "one. Use it after files have changed (you edited them, or a branch was switched) "
         "and before searching for what changed; ListIngestedRepositories tells in `lastIngestAt` "
-        "how old the index is. It takes only repositories that are ingested already and cannot add "
-        "one; people do that on the Ingest page. Searches go on meanwhile and see the old state. "
+        "how old the index is. It takes only repositories that are ingested already. "
+        "Searches go on meanwhile and see the old state. "
         "One ingest runs at a time: BUSY means wait and call again. An unknown id is refused with "
         "the ids there are. Closing the call cancels the run and leaves the old state."
     ),

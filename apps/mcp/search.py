@@ -5,9 +5,11 @@ from typing import Any, cast
 
 from channels.db import database_sync_to_async
 
+from apps.core.config import config
 from apps.core.errors import InvalidInput
 from apps.core.json_schema import either, one_of
 from apps.core.types import JSON
+from apps.mcp.indexing import INDEX_REPOSITORY
 from apps.mcp.prompts import PROMPTS
 from apps.mcp.reingest import REINGEST_REPOSITORY
 from apps.mcp.resource_uris import links
@@ -80,8 +82,9 @@ def mcp_tool(tool: retrieval.Tool) -> McpTool:
 
 
 def tools() -> Sequence[McpTool]:
-    """The tools that read the index, and reingest_repository."""
-    return (*map(mcp_tool, retrieval.TOOLS), REINGEST_REPOSITORY)
+    """The tools that read the index, reingest_repository, and index_repository if it is on."""
+    added = (INDEX_REPOSITORY,) if config().mcp_ingest else ()
+    return (*map(mcp_tool, retrieval.TOOLS), REINGEST_REPOSITORY, *added)
 
 
 SEARCH = McpEndpoint(

@@ -10,19 +10,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.errors import Unavailable
-from apps.embedding.types import Vectors
-from apps.index.lexical import ChunkFacts, Contents, get_lexical
+from apps.index.chunks import earlier_chunks, row_facts
+from apps.index.lexical import ChunkFacts, get_lexical
+from apps.index.mapped.codes import QueryCodes
+from apps.index.mapped.nearest import distances_of, nearest
+from apps.index.mapped.part import LivePart
+from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
-from apps.index.vectors.store import get_store
 from apps.retrieval.query import EmbeddedQuery
 from apps.retrieval.ranking.types import Column, Passages
-from apps.retrieval.root_cache import LoadedRoot, root_cache
+from apps.retrieval.root_cache import root_cache
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -128,7 +132,7 @@ class Source(Protocol):
 
 def sources_of(roots: Sequence[Root], query: EmbeddedQuery) -> list["CacheSource | StoreSource"]:
     """One source for all roots in memory, and one for each other root."""
-    cached: list[tuple[Root, LoadedRoot]] = []
+    cached: list[tuple[Root, MappedRoot]] = []
     stored: list[StoreSource] = []
     for root in roots:
         loaded = None if query.vector is None else root_cache.get(root, len(query.vector))
@@ -140,29 +144,30 @@ def sources_of(roots: Sequence[Root], query: EmbeddedQuery) -> list["CacheSource
 
 
 class CacheSource:
-    """All roots in memory. The keys are rows: those of the first root, then those of the second,
-    and so on. Returns all hits, whatever n is."""
+    """All roots in memory. The keys are rows: those of the first part of the first root, then those
+    of its second part, and so on."""
 
-    def __init__(self, loaded: Sequence[tuple[Root, LoadedRoot]], query: EmbeddedQuery) -> None:
+    def __init__(self, loaded: Sequence[tuple[Root, MappedRoot]], query: EmbeddedQuery) -> None:
         self._query = query
-        self._roots = [root for root, _ in loaded]
-        self._loaded = [each for _, each in loaded]
-        self._contents = [each.contents for each in self._loaded]
-        *first, self._size = np.cumsum([0, *(len(each.ids) for each in self._contents)]).tolist()
+        self._loaded = loaded
+        self._parts = [part for _, each in loaded for part in each.parts]
+        self._root_of = [root for root, each in loaded for _ in each.parts]
+        *first, self._size = np.cumsum([0, *map(len, self._parts)]).tolist()
         self._first = np.array(first)
 
     def nearest(self, n: int) -> Hits:
-        """All rows with their distances; NO_HITS without a usable vector."""
-        distances = self._distances
-        if distances is None:
+        """At least the n nearest rows that pass the filters; NO_HITS without a usable vector."""
+        if self._codes is None:
             return NO_HITS
-        return Hits(np.arange(self._size), distances, more=self._size >= n)
+        return Hits(*nearest(self._parts, self._accepted, self._codes, n))
 
     def word_hits(self, n: int) -> Hits:
         words = self._query.words
-        scores = np.concatenate([each.postings.scores(words) for each in self._contents])
-        if self._accepted is not None:
-            scores[~self._accepted] = 0
+        scores = np.concatenate([each.scores(words) for _, each in self._loaded])
+        for part, start, accepted in zip(self._parts, self._first, self._accepted, strict=True):
+            # The score of a row that is not live is 0.
+            if accepted is not None and accepted is not part.live:
+                scores[start : start + len(part)][~accepted] = 0
         rows = np.flatnonzero(scores)
         return Hits(rows, -scores[rows], more=len(rows) >= n)
 
@@ -171,76 +176,97 @@ class CacheSource:
         if len(hits.keys) <= n:
             return hits
         # Several rows tie for the last place. Return n of each root, as the stores do.
-        roots = self._roots_of(hits.keys)
+        parts = self._parts_of(hits.keys).tolist()
+        roots = np.array([self._places[self._root_of[part].id] for part in parts])
         places = [np.flatnonzero(roots == root)[:n] for root in np.unique(roots)]
         return hits.at(np.sort(np.concatenate(places)))
 
     def candidates(self, nearest: Hits, by_words: Hits | None) -> Candidates:
         by_words = by_words or NO_HITS
-        scores = np.zeros(self._size, np.float32)
-        scores[by_words.keys] = -by_words.values
-        near = np.zeros(self._size, np.bool_)
-        near[nearest.keys] = True
-        rows = np.concatenate([nearest.keys, by_words.keys[~near[by_words.keys]]])
-        if self._accepted is not None:
-            rows = rows[self._accepted[rows]]
-        distances = np.full(len(rows), np.nan) if self._distances is None else self._distances[rows]
-        return self._candidates(rows, distances, scores[rows], near[rows])
+        place_of = {row: place for place, row in enumerate(nearest.keys.tolist())}
+        places = [place_of.setdefault(row, len(place_of)) for row in by_words.keys.tolist()]
+        rows = np.array(list(place_of), np.intp)
+        scores = np.zeros(len(rows), np.float32)
+        scores[places] = -by_words.values
+        is_near = np.arange(len(rows)) < len(nearest.keys)
+        return self._candidates(rows, self._distances(rows, nearest), scores, is_near)
 
     def frequencies(self) -> Frequencies:
         counts: Counter[str] = Counter()
-        for each in self._contents:
-            counts.update(each.postings.counts(self._query.stems))
-        return counts, sum(each.postings.chunks for each in self._contents)
+        for _, each in self._loaded:
+            counts.update(each.counts(self._query.stems))
+        return counts, sum(each.chunks for _, each in self._loaded)
 
     def _candidates(
         self, rows: NDArray[np.intp], distances: Column, words: Column, near: NDArray[np.bool_]
     ) -> Candidates:
-        root_of = self._roots_of(rows)
-        places = list(zip(root_of.tolist(), (rows - self._first[root_of]).tolist(), strict=True))
-        roots, contents = self._roots, self._contents
-        files: dict[tuple[int, int], int] = {}  # root and file, in the order of their first chunk
+        part_of = self._parts_of(rows)
+        roots = [self._root_of[part] for part in part_of.tolist()]
+        ids, paths, names = self._columns(rows, part_of)
+        # The files in the order of their first chunk.
+        files: dict[tuple[str, str], int] = {}
+        root_paths = [root.path for root in roots]
         file_of = [
-            files.setdefault((root, contents[root].file_of.item(row)), len(files))
-            for root, row in places
+            files.setdefault(file, len(files)) for file in zip(root_paths, paths, strict=True)
         ]
         return Candidates(
-            roots=[roots[root] for root, _ in places],
-            ids=[contents[root].ids[row] for root, row in places],
-            files=[(roots[root].path, contents[root].paths[file]) for root, file in files],
+            roots=roots,
+            ids=ids,
+            files=list(files),
             file_of=np.array(file_of, np.intp),
-            names=[contents[root].names[row] for root, row in places],
+            names=names,
             distances=distances,
             words=words,
             near=near,
         )
 
-    def _roots_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The index of the root of each row."""
+    def _columns(
+        self, rows: NDArray[np.intp], part_of: NDArray[np.intp]
+    ) -> tuple[Sequence[str], Sequence[str], Sequence[tuple[str, ...]]]:
+        """Id, path and declared names of each row."""
+        chunks: dict[int, tuple[str, str, tuple[str, ...]]] = {}  # by place
+        for part in dict.fromkeys(part_of.tolist()):
+            places = np.flatnonzero(part_of == part)
+            of_part = self._parts[part].part.chunks((rows[places] - self._first[part]).tolist())
+            chunks |= zip(places.tolist(), of_part, strict=True)
+        if not chunks:
+            return (), (), ()
+        ids, paths, names = zip(*(chunks[place] for place in range(len(rows))), strict=True)
+        return ids, paths, names
+
+    def _distances(self, rows: NDArray[np.intp], nearest: Hits) -> Column:
+        """The distances of the rows, which begin with those of `nearest`."""
+        if self._codes is None:
+            return np.full(len(rows), np.nan)
+        others = distances_of(self._parts, rows[len(nearest.keys) :], self._codes)
+        return np.concatenate([nearest.values, others])
+
+    def _parts_of(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The index of the part of each row."""
         return np.searchsorted(self._first, rows, "right") - 1
 
     @cached_property
-    def _distances(self) -> Vectors | None:
-        """Squared L2 distances of all rows from the query, all of unit length: float32 (rows,)."""
-        unit = self._query.unit
-        if unit is None:
-            return None
-        cosines = np.concatenate([each.units @ unit for each in self._loaded])
-        distances: Vectors = np.maximum(2 - 2 * cosines, 0)
-        return distances
+    def _places(self) -> Mapping[UUID, int]:
+        """The index of each root."""
+        return {root.id: place for place, (root, _) in enumerate(self._loaded)}
 
     @cached_property
-    def _accepted(self) -> NDArray[np.bool_] | None:
-        """Which rows pass the filters; None if all do."""
-        if not self._query.is_filtered:
-            return None
-        each = zip(self._roots, self._contents, strict=True)
-        return np.concatenate([self._accepted_of(root, contents) for root, contents in each])
+    def _codes(self) -> QueryCodes | None:
+        unit = self._query.unit
+        return None if unit is None else QueryCodes(unit)
 
-    def _accepted_of(self, root: Root, contents: Contents) -> NDArray[np.bool_]:
-        files = zip(contents.paths, contents.languages, strict=True)
-        accepted = np.array([self._query.accepts(root, *file) for file in files], np.bool_)
-        return accepted[contents.file_of]
+    @cached_property
+    def _accepted(self) -> Sequence[NDArray[np.bool_] | None]:
+        """Which rows of each part are live and pass the filters; None if all do."""
+        if not self._query.is_filtered:
+            return [part.live for part in self._parts]
+        return [self._accepted_of(*each) for each in zip(self._root_of, self._parts, strict=True)]
+
+    def _accepted_of(self, root: Root, part: LivePart) -> NDArray[np.bool_]:
+        accepts = self._query.accepts
+        files = [accepts(root, each.path, each.language) for each in part.part.files]
+        accepted = np.array(files, np.bool_)[part.part.file_of]
+        return accepted if part.live is None else accepted & part.live
 
 
 class StoreSource:
@@ -273,7 +299,7 @@ class StoreSource:
         ids = list(dict.fromkeys((*distances, *scores)))
         facts = {} if by_words is None else get_lexical().facts(self.root.id, ids)
         wordless = not facts
-        facts |= self._vector_facts([i for i in nearest.keys if i not in facts])
+        facts |= self._other_facts([i for i in nearest.keys if i not in facts])
         ids = [i for i in ids if i in facts and self._accepts(facts[i])]
         files: dict[str, int] = {}
         return Candidates(
@@ -293,10 +319,11 @@ class StoreSource:
         except Unavailable:
             return {}, 0  # its candidates have no BM25 scores either
 
-    def _vector_facts(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
-        """Facts of chunks from the vector store, for chunks that the word index lacks."""
-        matches = get_store().get(self.root.id, ids) if ids else {}
-        return {match.id: ChunkFacts.of(match) for match in matches.values()}
+    def _other_facts(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
+        """Facts of chunks that the word index lacks."""
+        facts = row_facts(ids) if ids else {}
+        earlier = earlier_chunks({self.root.id: [each for each in ids if each not in facts]})
+        return facts | {key: chunk.facts for key, chunk in earlier.get(self.root.id, {}).items()}
 
     def _accepts(self, facts: ChunkFacts) -> bool:
         return facts.source_file in live_file_ids(self.root) and self._query.accepts(

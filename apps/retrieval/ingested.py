@@ -1,15 +1,18 @@
 """Live files: find one by its path, and read its lines as they were ingested."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from apps.code.chunking import decode, lines_of
 from apps.core.errors import CodeinfoError, NotFound, Unavailable
 from apps.index import queries
-from apps.index.lexical import StoredChunk, get_lexical
+from apps.index.chunk_ids import chunk_ids
+from apps.index.chunks import StoredChunk, earlier_chunks
 from apps.index.models import Root, SourceFile
 from apps.index.root_directory import read_file
+from apps.index.texts import get_texts
 from apps.retrieval.repositories import is_named, repo_id
 
 # Paths that the error about an unknown path lists.
@@ -38,44 +41,55 @@ def live_file(root: Root, path: str) -> SourceFile:
 
 
 def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
-    """The lines of files, by the id of their SourceFile. `files` are pairs of root and that id.
+    """The lines of files as they were ingested, by the id of their SourceFile. `files` are pairs
+    of root and that id.
 
-    Lines come from the disk if the file is unchanged, otherwise from its chunks. Files that have
-    neither are left out. Each file is read once.
+    Lines come from the text store, otherwise from the disk if the file is unchanged. Files that
+    have neither are left out.
     """
     roots = {source_file: root for root, source_file in files}
-    rows = SourceFile.objects.in_bulk(list(roots))
-    each = ((str(row.id), _lines(roots[str(row.id)], row)) for row in rows.values())
-    return {source_file: lines for source_file, lines in each if lines is not None}
-
-
-def _lines(root: Root, file: SourceFile) -> list[str] | None:
-    return _unchanged_lines(root, file) or stored_lines(root, file)
-
-
-def _unchanged_lines(root: Root, file: SourceFile) -> list[str] | None:
-    """The lines on disk; None if the file is gone or has changed."""
-    try:
-        data = read_file(Path(root.path), file.path)
-    except CodeinfoError:
-        return None
-    if hashlib.sha256(data).hexdigest() != file.sha256:
-        return None
-    return lines_of(decode(data))
+    rows = list(SourceFile.objects.in_bulk(list(roots)).values())
+    texts = _texts(rows)
+    each = {
+        str(row.id): lines_of(texts[row.sha256])
+        if row.sha256 in texts
+        else _other_lines(roots[str(row.id)], row)
+        for row in rows
+    }
+    return {source_file: lines for source_file, lines in each.items() if lines is not None}
 
 
 def stored_lines(root: Root, file: SourceFile) -> list[str] | None:
-    """The lines as they were ingested, from the chunks; None if the word index lacks them."""
-    ids = [f"{file.run_id}:{file.path}:{index}" for index in range(file.chunks)]
+    """The lines as they were ingested, from the stores; None if they lack them."""
+    texts = _texts([file])
+    if file.sha256 in texts:
+        return lines_of(texts[file.sha256])
+    ids = list(chunk_ids(file))
     try:
-        chunks = get_lexical().chunks(root.id, ids)
+        chunks = earlier_chunks({root.id: ids}).get(root.id, {})
     except Unavailable:
         return None
     return _joined(chunks[each] for each in ids if each in chunks)
 
 
+def _texts(rows: Sequence[SourceFile]) -> dict[str, str]:
+    try:
+        return get_texts().read({row.sha256 for row in rows})
+    except Unavailable:
+        return {}
+
+
+def _other_lines(root: Root, file: SourceFile) -> list[str] | None:
+    """The lines on disk if it is unchanged, otherwise those that an earlier version stored."""
+    with suppress(CodeinfoError):
+        data = read_file(Path(root.path), file.path)
+        if hashlib.sha256(data).hexdigest() == file.sha256:
+            return lines_of(decode(data))
+    return stored_lines(root, file)
+
+
 def _joined(chunks: Iterable[StoredChunk]) -> list[str] | None:
-    """The lines of a file from its chunks; None if a chunk has no line number.
+    """The lines of a file from its chunks; None if there are none, or one has no line number.
 
     Lines between chunks were blank. The parts of one long line are joined.
     """
@@ -87,4 +101,4 @@ def _joined(chunks: Iterable[StoredChunk]) -> list[str] | None:
         lines.extend("" for _ in range(start - len(lines) - 1))
         first, *rest = chunk.text.split("\n")
         lines[start - 1 :] = ["".join(lines[start - 1 :]) + first, *rest]
-    return lines
+    return lines or None

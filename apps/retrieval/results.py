@@ -6,17 +6,15 @@ that preserves order. Distances are squared L2: lower is better.
 
 import logging
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from apps.core.config import config
-from apps.core.errors import Unavailable
-from apps.index.lexical import ChunkFacts, StoredChunk, get_lexical
+from apps.index.chunks import StoredChunk, read_chunks
 from apps.index.models import Root
 from apps.index.paths import map_path
-from apps.index.vectors.store import get_store
 from apps.retrieval.candidates import Candidates, MatchedBy
 from apps.retrieval.ranking.rank import RankingQuery
 from apps.retrieval.repositories import repo_id
@@ -35,7 +33,7 @@ class Match:
     container_path: str  # absolute, as codeinfo sees it
     host_path: str  # absolute, as the user sees it
     chunk: str  # the text; `cut` may shorten it
-    chunk_id: str  # hash of the chunk, or its id in the store
+    chunk_id: str  # hash of the chunk
     model_id: str  # the model that embedded it
     score: float | None = None  # squared L2 distance, lower is better; None: unknown
     host_path_warning: str | None = None  # why `host_path` may be wrong
@@ -168,35 +166,33 @@ def matches_of(
 ) -> list[Match]:
     """The candidates at these indexes with their texts, in that order.
 
-    Texts come from the word index, and from the vector store for chunks that it lacks. Leaves out
-    chunks that were deleted in the meantime. Raises Unavailable CHROMA_UNAVAILABLE.
+    Leaves out chunks that were deleted in the meantime. Raises Unavailable CHROMA_UNAVAILABLE,
+    unless `words_only`.
     """
-    keys = {index: (candidates.roots[index].id, candidates.ids[index]) for index in indexes}
-    chunks = _lexical_chunks(keys.values())
-    if not words_only:
-        chunks |= _vector_chunks(key for key in keys.values() if key not in chunks)
+    ids: dict[UUID, list[str]] = {}
+    for index in indexes:
+        ids.setdefault(candidates.roots[index].id, []).append(candidates.ids[index])
+    chunks = read_chunks(ids, with_vectors=not words_only)
+    found = (
+        (index, chunks[candidates.roots[index].id].get(candidates.ids[index])) for index in indexes
+    )
     return [
         match_of(
             candidates.roots[index],
-            *chunks[key],
+            chunk,
             score=candidates.distance(index),
             matched_by=candidates.matched_by(index),
         )
-        for index, key in keys.items()
-        if key in chunks
+        for index, chunk in found
+        if chunk is not None
     ]
 
 
 def match_of(
-    root: Root,
-    facts: ChunkFacts,
-    text: str,
-    *,
-    score: float | None,
-    matched_by: MatchedBy = "vector",
-    model_id: str = "",
+    root: Root, chunk: StoredChunk, *, score: float | None, matched_by: MatchedBy = "vector"
 ) -> Match:
     """The match of one chunk. `score` is a squared L2 distance; None: unknown."""
+    facts = chunk.facts
     mapped = map_path(root, facts.path)
     return Match(
         repo=repo_id(root),
@@ -204,9 +200,9 @@ def match_of(
         container_path=mapped.container_path,
         host_path=mapped.host_path,
         host_path_warning=mapped.warning,
-        chunk=text,
-        chunk_id=facts.chunk_hash or facts.id,
-        model_id=model_id or root.model,
+        chunk=chunk.text,
+        chunk_id=chunk.hash,
+        model_id=root.model,
         # JSON has no NaN and no infinity.
         score=score if score is not None and math.isfinite(score) else None,
         start_line=facts.start_line or None,
@@ -215,36 +211,6 @@ def match_of(
         language=facts.language,
         matched_by=matched_by,
     )
-
-
-ChunkKey = tuple[UUID, str]  # id of the root, id of the chunk
-
-
-def _lexical_chunks(keys: Iterable[ChunkKey]) -> dict[ChunkKey, StoredChunk]:
-    chunks: dict[ChunkKey, StoredChunk] = {}
-    for root_id, ids in _by_root(keys).items():
-        try:
-            of_root = get_lexical().chunks(root_id, ids)
-        except Unavailable:
-            continue  # `degraded` reports it
-        chunks |= {(root_id, chunk_id): chunk for chunk_id, chunk in of_root.items()}
-    return chunks
-
-
-def _vector_chunks(keys: Iterable[ChunkKey]) -> dict[ChunkKey, StoredChunk]:
-    ids = _by_root(keys)
-    return {
-        (root_id, match.id): StoredChunk(ChunkFacts.of(match), match.text)
-        for root_id, of_root in (get_store().get_each(ids) if ids else {}).items()
-        for match in of_root.values()
-    }
-
-
-def _by_root(keys: Iterable[ChunkKey]) -> Mapping[UUID, list[str]]:
-    ids: dict[UUID, list[str]] = {}
-    for root_id, chunk_id in keys:
-        ids.setdefault(root_id, []).append(chunk_id)
-    return ids
 
 
 # --- limits ---------------------------------------------------------------------------------------

@@ -1,33 +1,34 @@
-"""A cache of the live chunks of roots in memory, up to CODEINFO_RETRIEVAL_MEMORY_MB.
+"""The copies of roots that are mapped, up to CODEINFO_RETRIEVAL_MEMORY_MB.
 
-The live chunks and the vectors of one generation of a root do not change, so the cache returns what
-the stores would. A root is loaded when it is published (`follow_changes`), otherwise after the
-first search of a generation; until then searches read the stores. The least recently used root is
-evicted first; a root that was searched within IDLE_SECONDS is not evicted.
+The live chunks and the vectors of one generation of a root do not change, so a copy returns what
+the stores would (`apps.index.mapped`). A copy that exists is mapped by the first search of a
+process. Otherwise it is written in the background, when the root is published (`follow_changes`) or
+after the first search of a generation; until then searches read the stores. The least recently used
+root is evicted first; a root that was searched within IDLE_SECONDS is not evicted.
 """
 
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
-import numpy as np
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.hub import hub
-from apps.embedding.types import Vectors
 from apps.index import changes, queries
-from apps.index.lexical import Contents, LexicalStore, get_lexical
+from apps.index.lexical import get_lexical
+from apps.index.mapped.copies import get_copies, memory_of
+from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
-from apps.index.vectors.store import VectorStore, get_store
+from apps.index.vectors.store import get_store
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -35,98 +36,43 @@ log = logging.getLogger("codeinfo.retrieval")
 IDLE_SECONDS = 600.0
 # Delay before a root that could not be loaded is tried again.
 RETRY_SECONDS = 10.0
-# Id, names, location and words of a chunk: 1,145 on average over 41,683 chunks of 24 repositories.
-BYTES_PER_CHUNK = 1_150
-
-
-@dataclass(frozen=True)
-class LoadedRoot:
-    """The live chunks of one generation of a root."""
-
-    generation: int
-    contents: Contents  # n chunks
-    units: Vectors  # float32 (n, dimension), unit length, in column order
-
-    @property
-    def dimension(self) -> int:
-        return int(self.units.shape[1])
-
-    def is_of(self, generation: int, dimension: int) -> bool:
-        return (self.generation, self.dimension) == (generation, dimension)
-
-
-def size_in_bytes(chunks: int, dimension: int) -> int:
-    """Estimated memory of a LoadedRoot."""
-    return chunks * (4 * dimension + BYTES_PER_CHUNK)
-
-
-def load(
-    root: Root,
-    live: frozenset[str],
-    lexical: LexicalStore,
-    store: VectorStore,
-    before: LoadedRoot | None = None,
-) -> LoadedRoot | None:
-    """Load the chunks of the live files. None if the words or the vectors of some are missing.
-
-    `live` are ids of SourceFiles. `before` is an earlier generation with vectors of the same
-    dimension. Raises Unavailable.
-    """
-    contents = lexical.contents(root.id, live)
-    if contents is None or not contents.ids or len(contents.ids) != root.embedded:
-        return None
-    units = _units(root.id, contents.ids, store, before)
-    return None if units is None else LoadedRoot(root.generation, contents, units)
-
-
-def _units(
-    root_id: UUID, ids: Sequence[str], store: VectorStore, before: LoadedRoot | None
-) -> Vectors | None:
-    """The vector of each id: float32 (n, dimension), unit length; None if the store lacks some.
-
-    A vector never changes, so only new ids are read from the store.
-    """
-    row_of = {each: row for row, each in enumerate(before.contents.ids)} if before else {}
-    new = [each for each in ids if each not in row_of]
-    vectors = store.vectors(root_id, new) if new else None
-    if before is None or len(new) == len(ids):
-        # The product with a vector takes half the time in column order.
-        return None if vectors is None else np.asfortranarray(vectors)
-    if new and vectors is None:
-        return None
-    units = np.empty((len(ids), before.dimension), np.float32, order="F")
-    rows = np.array([row_of.get(each, -1) for each in ids], np.intp)
-    units[rows >= 0] = before.units[rows[rows >= 0]]
-    if vectors is not None:
-        units[rows < 0] = vectors
-    return units
 
 
 @dataclass
 class CacheEntry:
-    """A root in memory."""
+    """A mapped root."""
 
-    loaded: LoadedRoot
-    bytes: int  # estimated
+    mapped: MappedRoot
+    bytes: int  # `memory_of`
     used_at: float  # when it was last searched, by the clock of the cache
 
 
 @dataclass(frozen=True)
 class LoadRequest:
-    """A root to load."""
+    """A root whose copy is to be written."""
 
-    root: Root  # as it was when the load was requested
+    root: Root  # as it was when the copy was requested
     dimension: int  # of its vectors
     used_at: float  # when it was last searched, by the clock of the cache
-    load: Callable[[LoadedRoot | None], LoadedRoot | None]  # takes the cached generation
+    load: Callable[[], MappedRoot | None]
 
     @property
     def bytes(self) -> int:
-        return size_in_bytes(self.root.embedded, self.dimension)
+        return memory_of(self.root.embedded, self.dimension)
+
+
+def load(root: Root, dimension: int, live: frozenset[str]) -> MappedRoot | None:
+    """Map the copy of a root, and write it first if there is none. None if the words or the vectors
+    of some chunks are missing.
+
+    `live` are ids of SourceFiles. Raises Unavailable.
+    """
+    copies = get_copies()
+    return copies.open(root, dimension) or copies.write(root, live, get_lexical(), get_store())
 
 
 class RootCache:
-    """Thread-safe. A background thread loads roots and ends when no request is left."""
+    """Thread-safe. A background thread writes copies and ends when no request is left."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -136,16 +82,19 @@ class RootCache:
         self._tried: dict[UUID, tuple[int, float]] = {}  # generation and time of the last request
         self._worker: threading.Thread | None = None
 
-    def get(self, root: Root, dimension: int) -> LoadedRoot | None:
-        """The cached root if it has this generation and dimension. On a miss, request it."""
+    def get(self, root: Root, dimension: int) -> MappedRoot | None:
+        """The root if it is mapped at this generation and dimension, or can be. Otherwise request
+        its copy."""
         with self._changed:
             entry = self._entries.get(root.id)
             now = self._clock()
-            if entry and entry.loaded.is_of(root.generation, dimension):
+            if entry and entry.mapped.is_of(root.generation, dimension):
                 entry.used_at = now
-                return entry.loaded
+                return entry.mapped
             if not self._accepts(root, dimension):
                 return None
+        if mapped := self._open(root, dimension, now):
+            return mapped
         self._request(root, dimension, now)
         return None
 
@@ -159,6 +108,13 @@ class RootCache:
                 used_at = entry.used_at if entry else self._clock() - IDLE_SECONDS
             self._request(root, dimension, used_at)
 
+    def forget_others(self, roots: Iterable[Root]) -> None:
+        """Unmap all roots but these, so that the space of deleted copies is free."""
+        ids = {root.id for root in roots}
+        with self._changed:
+            for root_id in self._entries.keys() - ids:
+                del self._entries[root_id]
+
     def wait(self, seconds: float) -> bool:
         """Wait until nothing is being loaded. Return False on a timeout."""
         with self._changed:
@@ -169,7 +125,7 @@ class RootCache:
 
     def _accepts(self, root: Root, dimension: int) -> bool:
         """Return True, and record the attempt, if a root should be loaded now."""
-        fits = size_in_bytes(root.embedded, dimension) <= config().retrieval_memory_mb << 20
+        fits = memory_of(root.embedded, dimension) <= config().retrieval_memory_mb << 20
         if not fits or not self._is_due(root):
             return False
         self._tried[root.id] = root.generation, self._clock()
@@ -178,18 +134,25 @@ class RootCache:
     def _is_due(self, root: Root) -> bool:
         """Return False for an older generation than the cached one, and after a recent attempt."""
         entry = self._entries.get(root.id)
-        if entry and entry.loaded.generation > root.generation:
+        if entry and entry.mapped.generation > root.generation:
             return False
         generation, at = self._tried.get(root.id, (0, 0.0))
         return root.generation > generation or (
             root.generation == generation and self._clock() - at > RETRY_SECONDS
         )
 
+    def _open(self, root: Root, dimension: int, used_at: float) -> MappedRoot | None:
+        """Map the copy of a root if there is one, and room for it."""
+        request = LoadRequest(root, dimension, used_at, lambda: None)
+        mapped = get_copies().open(root, dimension)
+        with self._changed:
+            if mapped is None or not self._make_room(request):
+                return None
+            self._entries[root.id] = CacheEntry(mapped, request.bytes, used_at)
+        return mapped
+
     def _request(self, root: Root, dimension: int, used_at: float) -> None:
-        try:
-            loading = partial(load, root, live_file_ids(root), get_lexical(), get_store())
-        except Unavailable:
-            return  # the search itself reports it
+        loading = partial(load, root, dimension, live_file_ids(root))
         with self._changed:
             self._requests.append(LoadRequest(root, dimension, used_at, loading))
             if not self._is_working():
@@ -199,21 +162,15 @@ class RootCache:
     def _work(self) -> None:
         while request := self._next():
             try:
-                loaded = request.load(self._before(request))
+                mapped = request.load()
             except Unavailable as error:
                 log.warning("root not cached", extra={"context": {"reason": error.message}})
                 continue
-            if loaded:
+            if mapped:
                 with self._changed:
                     before = self._entries.get(request.root.id)
                     used_at = max(request.used_at, before.used_at if before else 0)
-                    self._entries[request.root.id] = CacheEntry(loaded, request.bytes, used_at)
-
-    def _before(self, request: LoadRequest) -> LoadedRoot | None:
-        """The cached generation, if its vectors have the same dimension."""
-        with self._changed:
-            entry = self._entries.get(request.root.id)
-        return entry.loaded if entry and entry.loaded.dimension == request.dimension else None
+                    self._entries[request.root.id] = CacheEntry(mapped, request.bytes, used_at)
 
     def _next(self) -> LoadRequest | None:
         """The next request that there is room for; None ends the thread."""
@@ -228,7 +185,7 @@ class RootCache:
 
     def _has(self, root: Root, dimension: int) -> bool:
         entry = self._entries.get(root.id)
-        return bool(entry and entry.loaded.is_of(root.generation, dimension))
+        return bool(entry and entry.mapped.is_of(root.generation, dimension))
 
     def _make_room(self, request: LoadRequest) -> bool:
         """Evict idle roots if necessary. Return True if the root fits."""
@@ -258,7 +215,9 @@ async def follow_changes() -> None:
 
 
 def _refresh() -> None:
+    roots = queries.published_roots()
+    root_cache.forget_others(roots)
+    get_copies().sweep(Root.objects.values_list("id", flat=True))
     lock = queries.index_lock()
     if lock is not None:
-        roots = [root for root in queries.published_roots() if root.model == lock.model]
-        root_cache.refresh(roots, lock.dimension)
+        root_cache.refresh([root for root in roots if root.model == lock.model], lock.dimension)

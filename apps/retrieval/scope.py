@@ -26,8 +26,8 @@ SIMILARITY = 0.7  # of difflib, from 0 to 1
 
 def narrowed(roots: Sequence[Root], filters: Filters) -> tuple[Sequence[Root], Filters]:
     """Read the path `repo/src/` as `src/` of that repository if no file passes it as it is."""
-    first, _, rest = filters.path.partition("/")
-    named = [root for root in roots if is_named(root, first)] if first else []
+    first, slash, rest = filters.path.partition("/")
+    named = [root for root in roots if is_named(root, first)] if first and slash else []
     if not named or any(_paths(roots, filters)):
         return roots, filters
     return named, replace(filters, path=rest)

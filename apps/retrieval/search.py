@@ -87,8 +87,10 @@ def _find(query: SearchQuery, model_id: str) -> _Found:
     Raises NotFound REPO_NOT_FOUND, then Unavailable EMBED_MODEL_MISSING, then Unavailable if the
     embedder or the stores fail. Mode `hybrid` then ranks by words alone if a root has a word index.
     """
-    roots, filters = narrowed(roots_for(query.repositories, model_id), query.filters)
-    query = replace(query, filters=filters)
+    roots = roots_for(query.repositories, model_id)
+    if "/" in query.filters.path:
+        roots, filters = narrowed(roots, query.filters)
+        query = replace(query, filters=filters)
     is_hybrid = config().retrieval_mode == "hybrid"
     query = query.preferring_named(roots) if is_hybrid else query
     try:

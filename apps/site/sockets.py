@@ -20,6 +20,9 @@ MESSAGE_BYTES = 256 * 1024
 TOO_BIG = 1009
 # Reading pauses while this many messages wait for the consumer; checked every POLL_SECONDS.
 MAX_WAITING, POLL_SECONDS = 32, 0.05
+# A client may be sending when the server closes, and read the close frame only afterwards. What it
+# still sends is discarded until it pauses for the first time, and at most for the second.
+SILENT_SECONDS, LINGER_SECONDS = 5, 60
 
 
 class BoundedSocket(WebSocketProtocol):
@@ -27,6 +30,8 @@ class BoundedSocket(WebSocketProtocol):
 
     _waiting = False
     _is_refused = False
+    _received_at = 0.0
+    _closing_since: float | None = None
 
     def connectionMade(self) -> None:
         self.outlet = Outlet()
@@ -47,14 +52,29 @@ class BoundedSocket(WebSocketProtocol):
             # Data before the handshake is complete violates the protocol; autobahn would store it.
             self.transport.abortConnection()
         else:
+            self._received_at = self.factory.reactor.seconds()
             super().dataReceived(data)
 
     def onMessageFrameBegin(self, length: int) -> None:
         super().onMessageFrameBegin(length)
         if not self._is_refused and self.message_data_total_length > MESSAGE_BYTES:
-            # autobahn discards the rest of the message then
+            # autobahn discards the rest of the message then; it need not be valid text
             self.failedByMe = self._is_refused = True
+            self.utf8validateIncoming = self.utf8validateIncomingCurrentMessage = False
             self.sendCloseFrame(code=TOO_BIG, reasonUtf8=b"message too large")
+
+    def onCloseHandshakeTimeout(self) -> None:
+        """Called a second after the server has sent a close frame that the client has not answered.
+        To drop the connection while the client sends would lose the close frame (1006)."""
+        now = self.factory.reactor.seconds()
+        if self._closing_since is None:
+            self._closing_since = now - self.closeHandshakeTimeout
+        end = min(self._received_at + SILENT_SECONDS, self._closing_since + LINGER_SECONDS)
+        if now >= end or self.state == self.STATE_CLOSED:
+            super().onCloseHandshakeTimeout()
+        else:
+            again = self.factory.reactor.callLater(end - now, self.onCloseHandshakeTimeout)
+            self.closeHandshakeTimeoutCall = again
 
     def onMessage(self, payload: bytes, isBinary: bool) -> None:
         super().onMessage(payload, isBinary)

@@ -47,8 +47,14 @@ document.addEventListener("htmx:sseBeforeMessage", (event) => {
   held.hidden = false;
 });
 document.addEventListener("htmx:sseMessage", () => {
-  const lines = document.querySelector(".table--logs")?.tBodies ?? [];
-  while (lines.length > MOST) lines[lines.length - 1].remove();
+  const rows = document.querySelector(".table--logs")?.tBodies ?? [];
+  let surplus = document.querySelectorAll("#log-list [data-entry]").length - MOST;
+  // Rows that say how many lines were skipped are not counted, but there are no more than lines.
+  while (surplus > 0 || rows.length > 2 * MOST) {
+    const oldest = rows[rows.length - 1];
+    if (oldest.matches("[data-entry]")) surplus -= 1;
+    oldest.remove();
+  }
 });
 
 document.addEventListener("htmx:sseOpen", () => show("live"));

@@ -382,7 +382,7 @@ async def test_a_host_path_is_mapped_to_its_mount(
 ) -> None:
     provider = scripted()
     (folder / "mounted" / "shop").mkdir(parents=True)
-    monkeypatch.setattr("apps.agent_runs.folders.CONTAINER_BASE", folder / "mounted")
+    monkeypatch.setattr("apps.ingest.folders.CONTAINER_BASE", folder / "mounted")
     configure(host_ingest_dir="C:\\src", agents_home=folder)
     paths = {
         "C:\\src\\shop": folder / "mounted" / "shop",

@@ -147,6 +147,23 @@ def test_under_load_it_keeps_the_last_200_and_stays_usable(open_page: OpenPage, 
     expect(lines(page)).to_have_count(1)
 
 
+def test_a_burst_says_how_many_lines_were_skipped(open_page: OpenPage, send: Send) -> None:
+    page = open_page("/logs?text=flood")
+    expect(page.locator(LIVE)).to_have_text("Live")
+    skipped = page.locator("#log-list").get_by_text(re.compile(r"^\d+ lines? skipped$"))
+    # Another entry may have woken the stream, which then reads the burst in two halves.
+    for burst in range(5):
+        send(*(f"flood {burst}.{n}" for n in range(300)))
+        expect(line(page, f"flood {burst}.299")).to_be_visible()
+        if skipped.count():
+            break
+    expect(skipped).to_be_visible()
+    assert lines(page).count() == 200
+    send("flood is over")
+    expect(line(page, "flood is over")).to_be_visible()
+    expect(lines(page)).to_have_count(200)
+
+
 def test_errors_of_a_page_are_sent_to_the_log(
     open_page: OpenPage, product: Product, complaints: Complaints
 ) -> None:

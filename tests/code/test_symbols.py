@@ -123,3 +123,8 @@ def test_the_declarations_of_a_file_are_limited(chunker: Chunker) -> None:
 
 def test_prose_has_no_declarations(chunker: Chunker) -> None:
     assert symbols(chunker, "a.txt", "class Shop\ndef price\n") == ()
+
+
+def test_a_selector_that_names_a_class_twice_declares_it_once(chunker: Chunker) -> None:
+    source = ".button, a.button {\n  color: red;\n}\n"
+    assert [each.path for each in symbols(chunker, "a.css", source)] == [".button, a.button"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from django.utils import timezone
 from apps.agents.events import ReasoningDelta, TextDelta, ToolCallRequested, Warned
 from apps.agents.messages import ToolCall
 from apps.agents.providers.base import Availability
-from apps.conversations import chat_api, rows, runner
+from apps.conversations import event_streams, rows, runner
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.stream import live_runs
 from apps.core.errors import Unavailable
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left_running")
 Scripted = Callable[..., ScriptedProvider]
 Ask = Callable[..., Any]
 SSE = "text/event-stream"
+FRAME = re.compile(r"id: (.+)\ndata: (.+)")
 
 
 async def finished() -> None:
@@ -35,12 +37,17 @@ async def finished() -> None:
 
 
 def messages_of(raw: str) -> list[dict[str, Any]]:
-    """The JSON of every data frame; each frame must be one line between blank ones."""
+    """The JSON of every data frame; each frame must be an id and a line between blank ones."""
+    return [message for _, message in events_of(raw)]
+
+
+def events_of(raw: str) -> list[tuple[str, dict[str, Any]]]:
+    """The id and the JSON of every data frame."""
     frames = raw.split("\n\n")
     assert frames[-1] == ""
-    assert all(frame == ":" or frame.startswith("data: ") for frame in frames[:-1])
-    assert all("\n" not in frame for frame in frames)
-    return [json.loads(frame[6:]) for frame in frames[:-1] if frame != ":"]
+    matches = [FRAME.fullmatch(frame) for frame in frames[:-1] if frame != ":"]
+    assert all(matches), raw
+    return [(match[1], json.loads(match[2])) for match in matches if match]
 
 
 async def streamed(response: Any) -> str:
@@ -281,7 +288,7 @@ class TestTheEventStream:
     async def test_sends_heartbeats_at_the_start_and_in_silence(
         self, scripted: Scripted, ask: Ask, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(chat_api, "HEARTBEAT_SECONDS", 0.01)
+        monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.01)
         gate = Gate()
         scripted([gate, TextDelta("x")])
         answer = await ask(accept=SSE)

@@ -46,7 +46,8 @@ def body(conversation: str, model: str, **more: Any) -> dict[str, Any]:
 
 
 def lines(response: httpx.Response) -> Iterator[str]:
-    return (line for line in response.iter_lines() if line)
+    """The lines of a stream, without blank ones and ids."""
+    return (line for line in response.iter_lines() if line and not line.startswith("id: "))
 
 
 def turns(product: Product, conversation: str) -> Any:
@@ -81,6 +82,28 @@ def test_the_first_byte_comes_before_the_model_speaks(
     words = [message["content"] for message in rest if message["type"] == "token"]
     assert len(words) <= 2
     assert "".join(words) == rest[-2]["message"]["content"]
+
+
+def test_a_stream_that_broke_off_continues_where_it_was(
+    product: Product, model: OpenAIStandIn
+) -> None:
+    accept = {"Accept": "text/event-stream"}
+    url, fields = f"{product.url}/chat", body("broken-off", "half")
+    with httpx.stream("POST", url, json=fields, headers=accept, timeout=PATIENCE) as answer:
+        received = (line for line in answer.iter_lines() if line)
+        assert next(received) == ":"
+        last = next(received).removeprefix("id: ")
+        said = json.loads(next(received).removeprefix("data: "))["content"]
+    url = f"{product.url}/conversations/broken-off/events"
+    with httpx.stream(
+        "GET", url, headers={**accept, "Last-Event-ID": last}, timeout=PATIENCE
+    ) as rest:
+        assert next(received := lines(rest)) == ":"
+        httpx.post(f"{product.url}/conversations/broken-off/cancel")
+        messages = [json.loads(line.removeprefix("data: ")) for line in received]
+    said += "".join(one["content"] for one in messages if one["type"] == "token")
+    assert said == "half"
+    assert messages[-1] == {"type": "error", "message": "generation stopped"}
 
 
 @pytest.mark.parametrize("stops", [False, True])

@@ -186,20 +186,73 @@ def socket_url(served: Product) -> str:
     return f"{served.url.replace('http', 'ws')}/ws"
 
 
-@pytest.mark.parametrize("size", [1 << 19, 1 << 13], ids=["whole", "in fragments"])
-def test_a_message_that_is_too_long_closes_the_websocket(served: Product, size: int) -> None:
-    pieces = ("x" * size for _ in range((1 << 19) // size))
-    link = connect(socket_url(served), compression=None)
+def upgrade(path: str) -> bytes:
+    key = "Sec-WebSocket-Key: x3JJHMbDL1EzLkh9GBhXDw=="
+    upgrade = ("Upgrade: websocket", "Connection: Upgrade", key, "Sec-WebSocket-Version: 13")
+    return head_of(path, *upgrade, method="GET")
+
+
+# Path of a websocket → the longest message that it reads.
+SOCKETS = {
+    "/ws": 1 << 16,
+    "/ws/ui/chat/c1": 1 << 18,
+    "/ws/ui/ingest": 1 << 18,
+    "/ws/ui/ingest?view=foot": 1 << 18,
+}
+OVER = {"a byte over": 1, "1 MiB": 1 << 20, "10 MiB": 10 << 20, "100 MiB": 100 << 20}
+
+
+def peak_of(served: Product) -> int:
+    """The most memory that the server has had, in kB."""
+    lines = Path(f"/proc/{served.pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+
+
+@pytest.mark.parametrize("fragment", [None, 1 << 13], ids=["whole", "in fragments"])
+@pytest.mark.parametrize("over", OVER.values(), ids=OVER)
+@pytest.mark.parametrize("path", SOCKETS)
+def test_a_message_that_is_too_long_closes_the_websocket(
+    served: Product, path: str, over: int, fragment: int | None
+) -> None:
+    text = "x" * (SOCKETS[path] + over)
+    size = fragment or len(text)
+    before = peak_of(served)
+    link = connect(f"{served.url.replace('http', 'ws')}{path}", compression=None)
     with link, pytest.raises(ConnectionClosedError) as closed:
-        link.send(pieces)
+        link.send(text[at : at + size] for at in range(0, len(text), size))
+        while True:
+            link.recv(PATIENCE)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1009 and closed.value.rcvd.reason.endswith("too large")
+    # The kernel's buffers bound what arrives at once, not the length of the message.
+    assert peak_of(served) - before < 16_000
+
+
+def test_bytes_are_counted_and_not_characters(served: Product) -> None:
+    with connect(socket_url(served)) as link, pytest.raises(ConnectionClosedError) as closed:
+        link.send("…" * (1 << 15))
         link.recv(PATIENCE)
-    assert closed.value.rcvd is not None and closed.value.rcvd.reason == "message too large"
+    assert closed.value.rcvd is not None and closed.value.rcvd.code == 1009
 
 
-UPGRADE = (
-    b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    b"Sec-WebSocket-Key: x3JJHMbDL1EzLkh9GBhXDw==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-)
+@pytest.mark.parametrize("path", SOCKETS)
+def test_a_client_that_reads_only_after_it_has_sent_learns_it_too(
+    served: Product, path: str
+) -> None:
+    """For some seconds, after which a connection would be dropped whose client is not sending."""
+    size = 1 << 40
+    with closing(line_to(served)) as line:
+        line.sendall(upgrade(path))
+        head = line.recv(65536)
+        assert head.startswith(b"HTTP/1.1 101")
+        line.sendall(b"\x81\xff" + size.to_bytes(8, "big") + bytes(4))
+        begun = now = clock_of(served)
+        while now < begun + LOOKS_MS:
+            line.sendall(b"x" * 65536)
+            now = clock_of(served)
+        received = head
+        while b"\x03\xf1message too large" not in received:
+            received += line.recv(65536)
 
 
 def frame(first: int, payload: bytes) -> bytes:
@@ -234,7 +287,7 @@ def test_a_frame_that_is_refused_on_a_closing_socket_is_no_traceback(served: Pro
     with ExitStack() as stack:
         for frames in ON_A_CLOSING_SOCKET:
             line = stack.enter_context(closing(line_to(served)))
-            line.sendall(UPGRADE)
+            line.sendall(upgrade("/ws"))
             assert line.recv(65536).startswith(b"HTTP/1.1 101")
             line.sendall(b"".join(frames))
         begun = now = clock_of(served)

@@ -138,6 +138,7 @@ ROUTES = [
     post("conversations/<str:conversation_id>/restore", OWNER, f"conversations/{HERS}/restore"),
     get("conversations/<str:conversation_id>/turns", OWNER, f"conversations/{HERS}/turns"),
     post("conversations/<str:conversation_id>/turns", OWNER, f"conversations/{HERS}/turns", **TURN),
+    get("conversations/<str:conversation_id>/events", OWNER, f"conversations/{HERS}/events"),
     post("conversations/<str:conversation_id>/cancel", USER, f"conversations/{HERS}/cancel"),
     # conversations: the page
     form("ui/chat/send", OWNER, c=HERS, message="x", provider="builtin", model="search"),

@@ -1,16 +1,18 @@
 """What the word index keeps of chunks, and how it finds them by their words."""
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
 
-from apps.code.values import ChunkedFile, Symbol
-from apps.index.lexical import ChunkFacts, LexicalStore, scoring, store, words
+from apps.code.values import Chunk, ChunkedFile, Symbol
+from apps.index.lexical import ChunkFacts, LexicalStore, merging, scoring, words
+from apps.index.lexical.postings import decoded
 from apps.index.models import SourceFile
-from apps.index.types import Filters, VectorRecord
+from apps.index.types import ChunkRecord, Filters
 from apps.ingest.runs.job import RunCancelled
 
 ROOT = uuid4()
@@ -25,23 +27,25 @@ def lexical(tmp_path: Path) -> Iterator[LexicalStore]:
 
 def record(
     path: str, text: str, number: int = 0, run: str = "r", names: str = "", symbol: str = ""
-) -> VectorRecord:
-    return VectorRecord(
+) -> ChunkRecord:
+    """A chunk whose file has a hundred characters before it for each earlier one."""
+    return ChunkRecord(
         id=f"{run}:{path}:{number}",
-        text=text,
-        metadata={
-            "runId": run,
-            "sourceFile": f"{run}/{path}",
-            "relPath": path,
-            "chunkIndex": number,
-            "startLine": 10 * number + 1,
-            "endLine": 10 * number + 9,
-            "symbol": symbol,
-            "names": names,
-            "signature": f"def {names}" if names else "",
-            "language": "python" if path.endswith(".py") else "markdown",
-            "chunkHash": f"hash of {path}",
-        },
+        source_file=f"{run}/{path}",
+        run_id=run,
+        path=path,
+        language="python" if path.endswith(".py") else "markdown",
+        sha256=sha256(path.encode()).hexdigest(),
+        index=number,
+        chunk=Chunk(
+            text,
+            10 * number + 1,
+            10 * number + 9,
+            symbol=symbol,
+            names=tuple(names.split()),
+            signature=f"def {names}" if names else "",
+            offset=100 * number,
+        ),
     )
 
 
@@ -96,7 +100,9 @@ def test_a_word_in_path_or_name_weighs_more_than_one_in_the_text(lexical: Lexica
     assert found(lexical, "retry")[3] == "a.py"
 
 
-def test_hits_tell_how_often_a_word_stands_in_each_field(lexical: LexicalStore) -> None:
+def test_hits_tell_how_often_a_word_stands_in_a_chunk_by_the_weight_of_its_field(
+    lexical: LexicalStore,
+) -> None:
     lexical.add(
         ROOT,
         [
@@ -107,16 +113,19 @@ def test_hits_tell_how_often_a_word_stands_in_each_field(lexical: LexicalStore) 
     )
     with lexical._files.reading(ROOT) as database:
         assert database is not None
-        postings = dict(database.execute("SELECT word, hits FROM posting"))
-        namings = dict(database.execute("SELECT identifier, hits FROM naming"))
+        rows = database.execute("SELECT word, first, hits FROM posting JOIN segment").fetchall()
+        namings = database.execute("SELECT identifier, first, hits FROM naming JOIN segment")
         ((first, lengths),) = database.execute("SELECT first, lengths FROM segment")
-    hits = np.frombuffer(postings["retry"], scoring.HIT)
-    assert (hits["chunk"] - first).tolist() == [0, 2]
-    # Body, path, names, symbol; 255 at most.
-    assert hits["times"].tolist() == [[255, 1, 0, 0], [0, 0, 2, 1]]
-    assert set(postings) == {"retry", "now", "retrynow", "py", "b", "c", "5"}
+        chunks = {
+            name: (decoded([(start, hits)], "naming").chunks - first).tolist()
+            for name, start, hits in namings
+        }
+    words = {word: decoded([(start, hits)], "posting") for word, start, hits in rows}
+    assert (words["retry"].chunks - first).tolist() == [0, 2]
+    # Body 1, path, names and symbol 2 each; a field counts 255 at most.
+    assert words["retry"].times.tolist() == [255 + 2, 2 * 2 + 2]
+    assert set(words) == {"retry", "now", "retrynow", "py", "b", "c", "5"}
     assert np.frombuffer(lengths, "<u4").tolist() == [305, 2, 8]
-    chunks = {name: (np.frombuffer(blob, "<u4") - first).tolist() for name, blob in namings.items()}
     assert chunks == {"now": [2], "retry": [0], "retry_now": [0]}
 
 
@@ -179,7 +188,9 @@ def test_facts_come_back_as_they_went_in(lexical: LexicalStore) -> None:
             names=("get", "put"),
             signature="def get put",
             language="python",
-            chunk_hash="hash of src/größe.py",
+            sha256=sha256("src/größe.py".encode()).hexdigest(),
+            offset=200,
+            length=1,
         )
     }
 
@@ -245,19 +256,17 @@ def test_contents_tell_path_language_and_names_of_each_chunk(lexical: LexicalSto
     assert nothing.postings.scores(["x"]).tolist() == []
 
 
-def test_texts_are_deleted_with_their_chunks(lexical: LexicalStore) -> None:
+def test_facts_are_deleted_with_their_chunks(lexical: LexicalStore) -> None:
     lexical.add(ROOT, [record("a.py", "größe\n\0", 0), record("b.py", "other", run="s")])
-    chunks = lexical.chunks(ROOT, ["r:a.py:0", "s:b.py:0", "r:none.py:0"])
-    assert {i: chunk.text for i, chunk in chunks.items()} == {
-        "r:a.py:0": "größe\n\0",
-        "s:b.py:0": "other",
-    }
-    assert {i: chunk.facts for i, chunk in chunks.items()} == lexical.facts(ROOT, chunks)
+    ids = ["r:a.py:0", "s:b.py:0", "r:none.py:0"]
+    lengths = {i: facts.length for i, facts in lexical.facts(ROOT, ids).items()}
+    assert lengths == {"r:a.py:0": 7, "s:b.py:0": 5}
     lexical.delete_run(ROOT, "s")
-    assert set(lexical.chunks(ROOT, chunks)) == {"r:a.py:0"}
+    assert set(lexical.facts(ROOT, ids)) == {"r:a.py:0"}
     # Numbers may be used again.
-    lexical.add(ROOT, [record("c.py", "third")])
-    assert lexical.chunks(ROOT, ["r:c.py:0"])["r:c.py:0"].text == "third"
+    lexical.add(ROOT, [record("c.py", "the third")])
+    facts = lexical.facts(ROOT, ["r:c.py:0"])["r:c.py:0"]
+    assert (facts.path, facts.length) == ("c.py", 9)
 
 
 def test_an_identifier_is_found_as_it_is_written_and_whole(lexical: LexicalStore) -> None:
@@ -338,7 +347,7 @@ def test_single_files_are_deleted(lexical: LexicalStore) -> None:
 def test_settling_many_writes_changes_no_answer(
     lexical: LexicalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MAX_SEGMENTS", 3)
+    monkeypatch.setattr(merging, "MERGE_FACTOR", 3)
     for n in range(8):
         lexical.add(ROOT, [record(f"f{n}.py", f"retry it{n % 3} " * (n + 1), run=f"r{n % 2}")])
     lexical.delete_files(ROOT, ["r1/f3.py"])
@@ -384,7 +393,6 @@ def test_a_root_without_an_index_holds_nothing(lexical: LexicalStore, verb: str)
     assert lexical.facts(nobody, ["a"]) == {}
     assert lexical.frequencies(nobody, ["a"]) == ({}, 0)
     assert lexical.contents(nobody, ["f"]) is None
-    assert lexical.chunks(nobody, ["a"]) == {}
     assert lexical.chunks_with_identifier(nobody, "a", 5) == []
     assert lexical.definitions(nobody, "a") == []
     assert lexical.delete_run(nobody, "r") == lexical.delete_files(nobody, ["f"]) == 0

@@ -2,33 +2,60 @@
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from apps.index.lexical import LexicalStore
-from apps.index.types import VectorRecord
+from apps.code.values import Chunk
+from apps.index.lexical import LexicalStore, schema, segments
+from apps.index.lexical.postings import decoded
+from apps.index.texts import TextStore
+from apps.index.types import ChunkRecord
 
 ROOT = uuid4()
 FILES = 40
 
 
-def file(number: int) -> VectorRecord:
+@pytest.fixture(autouse=True)
+def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TextStore]:
+    """An empty text store."""
+    made = TextStore(tmp_path / "texts")
+    monkeypatch.setattr(segments, "get_texts", lambda: made)
+    yield made
+    made.close()
+
+
+HEAD = "größe of the file\n"  # before each chunk
+
+
+def file(number: int) -> ChunkRecord:
     """Every word of it stands in other files too, but for one in each field."""
-    return VectorRecord(
-        id=f"r:{number}",
-        text=f"def body_{number}(shared, third_{number % 3}): größe{number} 'x' * {number}",
-        metadata={
-            "runId": "r",
-            "sourceFile": f"file {number}",
-            "relPath": f"common/path_{number}.py",
-            "names": f"name_{number} common",
-            "symbol": f"Shared.symbol_{number}",
-        },
+    text = f"def body_{number}(shared, third_{number % 3}): größe{number} 'x' * {number}"
+    return ChunkRecord(
+        id=f"file {number}:0",
+        source_file=f"file {number}",
+        run_id="r",
+        path=f"common/path_{number}.py",
+        language="python",
+        sha256=sha256(text.encode()).hexdigest(),
+        index=0,
+        chunk=Chunk(
+            text,
+            2,
+            2,
+            symbol=f"Shared.symbol_{number}",
+            names=(f"name_{number}", "common"),
+            offset=len(HEAD),
+        ),
     )
+
+
+def add_texts(texts: TextStore) -> None:
+    texts.add({each.sha256: HEAD + each.chunk.text for each in map(file, range(FILES))})
 
 
 def written(folder: Path, files: Iterable[int]) -> LexicalStore:
@@ -38,21 +65,31 @@ def written(folder: Path, files: Iterable[int]) -> LexicalStore:
 
 
 def postings(folder: Path) -> dict[str, dict[str, set[str]]]:
-    """Table → word or identifier → the ids of the chunks it stands in, by the blobs themselves."""
+    """Table → word or identifier → the files of its chunks, by the blobs themselves."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     with closing(sqlite3.connect(next(folder.glob("*.sqlite3")))) as database:
-        ids = dict(database.execute("SELECT number, id FROM chunk"))
-        for table, key, size in (("posting", "word", 8), ("naming", "identifier", 4)):
-            for name, hits in database.execute(f"SELECT {key}, hits FROM {table}"):
-                starts = range(0, len(hits), size)
-                numbers = [int.from_bytes(hits[at : at + 4], "little") for at in starts]
+        ids = dict(database.execute("SELECT number, path FROM chunk JOIN file ON id = file"))
+        for table, key in schema.KEYS.items():
+            rows = f"SELECT {key}, chunks, first, hits FROM {table} JOIN segment ON segment = id"
+            for name, size, first, hits in database.execute(rows):
+                numbers = decoded([(first, hits)], table).chunks.tolist()
+                assert len(numbers) == size
                 found[table][name].update(ids[number] for number in numbers)
     return found
 
 
-# Of few files the words are counted again, for many all that is written is looked through.
+# Of few files the words are counted again, for many all that is written is looked through. So it is
+# where a text is missing.
 @pytest.mark.parametrize("deleted", [range(7, 9), range(3, 33)], ids=["few", "many"])
-def test_deleted_files_leave_no_word_and_no_identifier(tmp_path: Path, deleted: range) -> None:
+@pytest.mark.parametrize("stored", ["texts", "no texts", "broken texts"])
+def test_deleted_files_leave_no_word_and_no_identifier(
+    tmp_path: Path, texts: TextStore, deleted: range, stored: str
+) -> None:
+    if stored == "texts":
+        add_texts(texts)
+    elif stored == "broken texts":
+        (tmp_path / "texts").mkdir()
+        (tmp_path / "texts/index.sqlite3").write_bytes(b"no database at all" * 1_000)
     remaining = [number for number in range(FILES) if number not in deleted]
     lexical = written(tmp_path / "all", range(FILES))
     assert lexical.delete_files(ROOT, [f"file {number}" for number in deleted]) == len(deleted)
@@ -65,7 +102,8 @@ def test_deleted_files_leave_no_word_and_no_identifier(tmp_path: Path, deleted: 
         each.close()
 
 
-def test_deleting_twice_changes_nothing(tmp_path: Path) -> None:
+def test_deleting_twice_changes_nothing(tmp_path: Path, texts: TextStore) -> None:
+    add_texts(texts)
     lexical = written(tmp_path / "all", range(FILES))
     for number in (5, 6):
         lexical.delete_files(ROOT, [f"file {number}"])

@@ -16,7 +16,7 @@ import pytest
 from apps.core import sqlite_files
 from apps.core.errors import Unavailable
 from apps.index.lexical import LexicalStore, schema, segments
-from apps.index.types import VectorRecord
+from apps.index.types import ChunkRecord
 from tests.index.test_lexical import record
 
 ROOT = uuid4()
@@ -40,7 +40,7 @@ def path(folder: Path) -> Path:
     return folder / f"{ROOT.hex}.sqlite3"
 
 
-def some(count: int, run: str = "r") -> list[VectorRecord]:
+def some(count: int, run: str = "r") -> list[ChunkRecord]:
     return [record(f"f{n}.py", f"retry it{n}", run=run) for n in range(count)]
 
 
@@ -124,7 +124,7 @@ def test_a_write_that_fails_leaves_nothing(
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(segments, "_insert_segment", full)
+        patch.setattr(segments, "insert_segment", full)
         with pytest.raises(Unavailable, match="database or disk is full"):
             lexical.add(ROOT, some(3, "second"))
     assert lexical.count(ROOT) == 3

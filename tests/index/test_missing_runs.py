@@ -8,7 +8,7 @@ import pytest
 
 from apps.index import missing_runs
 from apps.index.lexical import get_lexical
-from apps.index.types import VectorRecord
+from tests.index.test_lexical import record
 from tests.index.test_lexical_files import spoil
 from tests.support.ingested import ingest, outdate
 
@@ -26,9 +26,7 @@ def test_a_database_that_knows_all_runs_is_not_behind(repo: Path, store: Any) ->
 def test_runs_that_it_does_not_know_are_counted(repo: Path, store: Any) -> None:
     root = ingest(repo)
     for name in ("a.py", "b.py"):
-        run = str(uuid4())
-        meta = {"runId": run, "sourceFile": str(uuid4()), "relPath": name}
-        get_lexical().add(root.id, [VectorRecord(f"{run}:{name}:0", "text", meta)])
+        get_lexical().add(root.id, [record(name, "text", run=str(uuid4()))])
     assert missing_runs.unknown_runs() == {root.path: 2}
     assert (
         "does not have 2 runs" in missing_runs.describe()

@@ -1,10 +1,10 @@
-"""What is kept of chunks, found again and deleted, in the real embedded Chroma."""
+"""Vectors of chunks, found again and deleted, in the real embedded Chroma."""
 
 import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -16,7 +16,6 @@ from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding.static import MODEL_ID
 from apps.embedding.types import Vectors
-from apps.index.types import StoredMatch, VectorRecord
 from apps.index.vectors import chroma
 from apps.index.vectors import store as store_module
 from apps.index.vectors.chroma import FolderLock, open_embedded
@@ -49,21 +48,22 @@ def root() -> Iterator[UUID]:
     get_store().drop(root_id)
 
 
-def record(number: int, run: str = FIRST, source_file: str = "f") -> VectorRecord:
-    return VectorRecord(
-        id=f"{run}:src/a.py:{number}",
-        text=f"text {number}",
-        metadata={"runId": run, "sourceFile": source_file, "chunkIndex": number},
-    )
+def chunk(number: int, file: str = FIRST) -> str:
+    """The id of a chunk."""
+    return f"{file}:{number}"
+
+
+def ids(numbers: Iterable[int], file: str = FIRST) -> list[str]:
+    return [chunk(number, file) for number in numbers]
 
 
 def random_vectors(count: int, dimension: int = 16) -> Vectors:
     return np.random.default_rng(7).standard_normal((count, dimension)).astype(np.float32)
 
 
-def fill(store: VectorStore, root: UUID, count: int, run: str = FIRST) -> Vectors:
+def fill(store: VectorStore, root: UUID, count: int, file: str = FIRST) -> Vectors:
     vectors = random_vectors(count)
-    store.add(root, MODEL, [record(number, run) for number in range(count)], vectors)
+    store.add(root, MODEL, ids(range(count), file), vectors)
     return vectors
 
 
@@ -75,33 +75,20 @@ def index_folders() -> set[str]:
     return {entry.name for entry in chroma_folder().iterdir() if entry.is_dir()}
 
 
-def test_a_chunk_is_returned_as_it_was_added(store: VectorStore, root: UUID) -> None:
-    large = VectorRecord(
-        id=f"{FIRST}:src/größe.py:0",
-        text='def größe():\n\treturn "日本\x00語"\r\n',
-        metadata={
-            "runId": FIRST,
-            "sourceFile": str(uuid4()),
-            "relPath": "src/größe.py",
-            "startLine": 3,
-            "symbol": "",
-            "ratio": 0.5,
-            "flag": True,
-        },
-    )
-    assert store.add(root, MODEL, [large], random_vectors(1)) == []
-    (match,) = store.query(root, random_vectors(1)[0], 5)
-    assert (match.id, match.text, match.metadata) == (large.id, large.text, large.metadata)
-    assert match.distance == pytest.approx(0, abs=1e-6)
+def test_an_id_is_returned_as_it_was_added(store: VectorStore, root: UUID) -> None:
+    odd = f"{FIRST}:src/größe 日本語\t'\".py:0"
+    assert store.add(root, MODEL, [odd, chunk(1)], random_vectors(2)) == []
+    assert store.nearest(root, random_vectors(2)[0], 1) == [(odd, pytest.approx(0, abs=1e-6))]
+    assert store.ids(root) == {odd, chunk(1)}
 
 
 def test_distances_are_those_of_unit_vectors(store: VectorStore, root: UUID) -> None:
     vectors = np.array([[9, 0], [0, 0.01], [-3, 0], [5, 5]], np.float32)
-    store.add(root, MODEL, [record(number) for number in range(4)], vectors)
-    matches = store.query(root, np.array([1e6, 0], np.float32), 4)
-    assert [match.metadata["chunkIndex"] for match in matches] == [0, 3, 1, 2]
+    store.add(root, MODEL, ids(range(4)), vectors)
+    found = store.nearest(root, np.array([1e6, 0], np.float32), 4)
+    assert [each for each, _ in found] == ids([0, 3, 1, 2])
     expected = [0, 2 - 2 * 0.5**0.5, 2, 4]
-    assert [match.distance for match in matches] == pytest.approx(expected, abs=1e-5)
+    assert [distance for _, distance in found] == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_vector_without_direction_is_refused_by_its_id(store: VectorStore, root: UUID) -> None:
@@ -109,32 +96,32 @@ def test_a_vector_without_direction_is_refused_by_its_id(store: VectorStore, roo
     vectors[1] = 0
     vectors[2, 3] = np.nan
     vectors[3, 3] = np.inf
-    records = [record(number) for number in range(5)]
-    assert store.add(root, MODEL, records, vectors) == [each.id for each in records[1:4]]
-    assert store.ids(root) == {records[0].id, records[4].id}
-    assert store.query(root, vectors[1], 5) == []
-    assert store.query(root, vectors[2], 5) == []
+    assert store.add(root, MODEL, ids(range(5)), vectors) == ids([1, 2, 3])
+    assert store.ids(root) == {chunk(0), chunk(4)}
+    assert store.nearest(root, vectors[1], 5) == []
+    assert store.nearest(root, vectors[2], 5) == []
 
 
 def test_the_true_nearest_come_first(store: VectorStore, root: UUID) -> None:
     vectors = fill(store, root, 700)
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     question = random_vectors(701)[-1]
-    matches = store.query(root, question, 10)
-    distances = [match.distance or 0.0 for match in matches]
+    found = store.nearest(root, question, 10)
+    distances = [distance for _, distance in found]
     assert distances == sorted(distances)
     nearest = np.argsort(-(units @ question))[:10]
-    assert [match.metadata["chunkIndex"] for match in matches] == nearest.tolist()
-    assert len(store.query(root, question, 10_000)) == 700
+    assert [each for each, _ in found] == ids(nearest)
+    assert len(store.nearest(root, question, 10_000)) == 700
 
 
-def test_the_nearest_are_those_of_a_query_without_their_texts(
+def test_the_nearest_do_not_depend_on_the_length_of_the_query(
     store: VectorStore, root: UUID
 ) -> None:
     vectors = fill(store, root, 300)
-    found = store.query(root, vectors[3], 200)
+    found = store.nearest(root, vectors[3], 200)
+    assert len(found) == 200
     assert store.nearest(root, vectors[3] * 7, 200) == [
-        (match.id, pytest.approx(match.distance, abs=1e-6)) for match in found
+        (each, pytest.approx(distance, abs=1e-6)) for each, distance in found
     ]
     assert store.nearest(root, vectors[3], 0) == []
     assert store.nearest(root, vectors[3] * 0, 5) == []
@@ -143,20 +130,17 @@ def test_the_nearest_are_those_of_a_query_without_their_texts(
 def test_several_roots_are_queried_in_one_request(store: VectorStore, root: UUID) -> None:
     other, nobody = uuid4(), uuid4()
     vectors = random_vectors(30)
-    store.add(root, MODEL, [record(i) for i in range(20)], vectors[:20])
-    store.add(other, MODEL, [record(i) for i in range(20, 30)], vectors[20:])
+    store.add(root, MODEL, ids(range(20)), vectors[:20])
+    store.add(other, MODEL, ids(range(20, 30)), vectors[20:])
     roots = [root, nobody, other]
     assert store.nearest_each(roots, vectors[3], 4) == {
         each: store.nearest(each, vectors[3], 4) for each in roots
     }
-    ids = {each: [i for i, _ in store.nearest(each, vectors[3], 4)] for each in roots}
-    assert store.distances_each(ids, vectors[3]) == {
-        each: store.distances(each, vectors[3], ids[each]) for each in roots
+    nearest = {each: [i for i, _ in store.nearest(each, vectors[3], 4)] for each in roots}
+    assert store.distances_each(nearest, vectors[3]) == {
+        each: store.distances(each, vectors[3], nearest[each]) for each in roots
     }
-    assert {each: set(found) for each, found in store.get_each(ids).items()} == {
-        root: set(ids[root]), nobody: set(), other: set(ids[other]),
-    }  # fmt: skip
-    assert store.nearest_each([], vectors[3], 4) == store.get_each({}) == {}
+    assert store.nearest_each([], vectors[3], 4) == store.distances_each({}, vectors[3]) == {}
 
 
 def test_vectors_are_returned_in_order_or_not_at_all(
@@ -166,49 +150,49 @@ def test_vectors_are_returned_in_order_or_not_at_all(
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     monkeypatch.setattr(store_module, "VECTORS_SLICE", 40)
     numbers = list(range(299, -1, -3))
-    found = store.vectors(root, [record(number).id for number in numbers])
+    found = store.vectors(root, ids(numbers))
     assert found is not None
     np.testing.assert_allclose(found, units[numbers], atol=1e-6)
-    assert store.vectors(root, [record(3).id, "nobody"]) is None
-    assert store.vectors(uuid4(), [record(3).id]) is None
+    assert store.vectors(root, [chunk(3), "nobody"]) is None
+    assert store.vectors(uuid4(), [chunk(3)]) is None
     assert store.vectors(root, []) is None
 
 
 def test_distances_of_chosen_records_are_exact(store: VectorStore, root: UUID) -> None:
     vectors = fill(store, root, 300)
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    chosen = [record(number).id for number in (250, 3, 77)]
+    chosen = ids((250, 3, 77))
     found = store.distances(root, vectors[3] * 7, [*chosen, "nobody"])
-    expected = {record(n).id: 2 - 2 * float(units[n] @ units[3]) for n in (250, 3, 77)}
+    expected = {chunk(n): 2 - 2 * float(units[n] @ units[3]) for n in (250, 3, 77)}
     assert found == pytest.approx(expected, abs=1e-5)
     assert store.distances(root, vectors[3], []) == {}
     assert store.distances(root, vectors[3], ["nobody"]) == {}
     assert store.distances(root, vectors[3] * 0, chosen) == {}
 
 
-def test_records_are_had_by_their_ids(store: VectorStore, root: UUID) -> None:
-    fill(store, root, 30)
-    chosen = [record(number) for number in (20, 4)]
-    found = store.get(root, [*(each.id for each in chosen), "nobody"])
-    assert found == {
-        each.id: StoredMatch(each.id, each.text, each.metadata, None) for each in chosen
-    }
-    assert store.get(root, []) == {}
+def test_an_audit_returns_the_rows_that_exist(store: VectorStore, root: UUID) -> None:
+    vectors = fill(store, root, 30)
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    existing, found = store.audit(root, [*ids((20, 4)), "nobody"])
+    assert sorted(existing) == sorted(ids((20, 4)))
+    expected = {chunk(number): units[number] for number in (20, 4)}
+    for each, vector in zip(existing, found, strict=True):
+        np.testing.assert_allclose(vector, expected[each], atol=1e-6)
 
 
-def test_all_records_are_read_in_portions(store: VectorStore, root: UUID) -> None:
+def test_all_ids_are_read_in_portions(
+    store: VectorStore, root: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(store, root, 1_203)
-    records = {number: record(number) for number in range(1_203)}
-    assert {match.id: (match.text, match.metadata) for match in store.records(root)} == {
-        each.id: (each.text, each.metadata) for each in records.values()
-    }
+    monkeypatch.setattr(store_module, "READ_SLICE", 100)
+    assert sorted(store.each_id(root)) == sorted(ids(range(1_203)))
 
 
 def test_roots_do_not_see_each_other(store: VectorStore, root: UUID) -> None:
     other = uuid4()
     fill(store, root, 3)
-    store.add(other, MODEL, [record(9)], random_vectors(1))
-    assert len(store.query(other, random_vectors(1)[0], 5)) == 1
+    store.add(other, MODEL, [chunk(9)], random_vectors(1))
+    assert len(store.nearest(other, random_vectors(1)[0], 5)) == 1
     assert {root, other} <= store.collections()
     store.drop(other)
     assert other not in store.collections()
@@ -236,15 +220,12 @@ def test_many_rows_are_dropped_in_slices_and_the_rest_when_it_is_asked_for_again
 
 def test_an_unknown_root_holds_nothing(store: VectorStore) -> None:
     nobody = uuid4()
-    assert store.query(nobody, random_vectors(1)[0], 5) == []
     assert store.nearest(nobody, random_vectors(1)[0], 5) == []
     assert store.distances(nobody, random_vectors(1)[0], ["a"]) == {}
-    assert store.get(nobody, ["a"]) == {}
-    assert list(store.records(nobody)) == []
+    assert store.audit(nobody, ["a"])[0] == []
     assert store.ids(nobody) == set()
     assert store.count(nobody) == 0
-    assert store.delete_run(nobody, FIRST) == 0
-    assert store.delete_files(nobody, ["f"]) == 0
+    store.delete(nobody, ["a"])
     store.drop(nobody)
     assert nobody not in store.collections()
 
@@ -254,22 +235,29 @@ def test_nothing_added_makes_no_collection(store: VectorStore, root: UUID) -> No
     assert root not in store.collections()
 
 
-def test_deleting_a_run_leaves_the_others(store: VectorStore, root: UUID) -> None:
-    fill(store, root, 450, FIRST)
+def test_deleting_takes_all_ids_however_many_and_no_others(store: VectorStore, root: UUID) -> None:
+    fill(store, root, 1_200, FIRST)
     fill(store, root, 30, SECOND)
-    assert store.delete_run(root, UUID(FIRST)) == 450
-    assert store.count(root) == 30
-    assert all(name.startswith(SECOND) for name in store.ids(root))
-    assert store.delete_run(root, FIRST) == 0
+    store.delete(root, [*ids(range(1_197)), "nobody"])
+    assert store.ids(root) == {*ids(range(1_197, 1_200)), *ids(range(30), SECOND)}
+    store.delete(root, ids(range(1_197)))
+    store.delete(root, [])
+    assert store.count(root) == 33
 
 
-def test_deleting_files_takes_their_chunks_however_many(store: VectorStore, root: UUID) -> None:
-    files = [str(uuid4()) for _ in range(1_200)]
-    records = [record(number, source_file=name) for number, name in enumerate(files)]
-    store.add(root, MODEL, records, random_vectors(1_200))
-    assert store.delete_files(root, files[:-3]) == 1_197
-    assert store.ids(root) == {each.id for each in records[-3:]}
-    assert store.delete_files(root, []) == 0
+def test_a_deletion_that_is_cancelled_leaves_the_rest(store: VectorStore, root: UUID) -> None:
+    fill(store, root, 300)
+    left = iter([None])
+
+    def once() -> None:
+        if next(left, "none") == "none":
+            raise RunCancelled
+
+    with pytest.raises(RunCancelled):
+        store.delete(root, ids(range(300)), once)
+    assert 0 < store.count(root) < 300
+    store.delete(root, ids(range(300)))
+    assert store.count(root) == 0
 
 
 def test_adding_again_changes_nothing(store: VectorStore, root: UUID) -> None:
@@ -283,7 +271,7 @@ def test_a_vector_of_another_dimension_is_an_error_of_chroma(
 ) -> None:
     fill(store, root, 2)
     with pytest.raises(Unavailable, match="dimension") as caught:
-        store.add(root, MODEL, [record(5)], random_vectors(1, dimension=3))
+        store.add(root, MODEL, [chunk(5)], random_vectors(1, dimension=3))
     assert caught.value.code == "CHROMA_UNAVAILABLE"
     assert store.count(root) == 2
 
@@ -295,7 +283,7 @@ def test_dropping_leaves_no_file_behind(store: VectorStore) -> None:
     store.drop(root)
     assert index_folders() == before
     assert store.count(root) == 0
-    assert store.query(root, random_vectors(1)[0], 3) == []
+    assert store.nearest(root, random_vectors(1)[0], 3) == []
 
 
 def test_a_sweep_removes_only_dropped_collections(store: VectorStore, root: UUID) -> None:
@@ -309,7 +297,7 @@ def test_a_sweep_removes_only_dropped_collections(store: VectorStore, root: UUID
     unknown.mkdir()
     assert set(store.sweep()) == folders
     assert unknown.is_dir()
-    assert len(store.query(root, random_vectors(1)[0], 3)) == 3
+    assert len(store.nearest(root, random_vectors(1)[0], 3)) == 3
     assert store.sweep() == []
     unknown.rmdir()
 
@@ -351,14 +339,14 @@ def test_questions_are_answered_while_chunks_are_written(store: VectorStore, roo
         repeat = True
         while repeat:
             repeat = writing.is_set()
-            found.append(len(store.query(root, vectors[0], 5)))
+            found.append(len(store.nearest(root, vectors[0], 5)))
 
     threads = [threading.Thread(target=ask) for _ in range(3)]
     for thread in threads:
         thread.start()
     for start in range(0, 2_000, 250):
         numbers = range(start, start + 250)
-        store.add(root, MODEL, [record(n) for n in numbers], vectors[start : start + 250])
+        store.add(root, MODEL, ids(numbers), vectors[start : start + 250])
     writing.clear()
     for thread in threads:
         thread.join()
@@ -454,10 +442,10 @@ def test_what_could_not_be_written_can_be_taken_back(
         fill(store, root, 5, SECOND)
     refusal("DROP TRIGGER full")
 
-    store.delete_run(root, SECOND)
+    store.delete(root, ids(range(5), SECOND))
 
-    store.add(root, MODEL, [record(9)], random_vectors(1))
-    assert store.ids(root) == {record(number).id for number in (0, 1, 2, 9)}
+    store.add(root, MODEL, [chunk(9)], random_vectors(1))
+    assert store.ids(root) == set(ids((0, 1, 2, 9)))
 
 
 def test_a_vector_that_nobody_wrote_is_found_where_all_are_read(
@@ -465,14 +453,13 @@ def test_a_vector_that_nobody_wrote_is_found_where_all_are_read(
 ) -> None:
     count = damage.SYNC_THRESHOLD + 50
     fill(store, root, count)
-    ids = [record(number).id for number in range(count)]
-    assert store.vectors(root, ids) is not None
+    assert store.vectors(root, ids(range(count))) is not None
     reset_store()
     damage.vector_flipped(chroma_folder(), root, 16)
 
     store = get_store()
     with pytest.raises(Unavailable, match="does not hold what was written"):
-        store.vectors(root, ids)
+        store.vectors(root, ids(range(count)))
 
     assert "does not hold what was written" in store.examine(root)
     store.set_aside([root])

@@ -44,7 +44,7 @@ sys.stdin.read()
 @pytest.fixture
 def embedded(folder: Path) -> Iterator[Embedded]:
     made = Embedded(folder)
-    made.call(Collections.add, "kept", ABOUT, ["a", "b"], np.eye(2, dtype=np.float32), [ABOUT] * 2)
+    made.call(Collections.add, "kept", ABOUT, ["a", "b"], np.eye(2, dtype=np.float32))
     yield made
     made.close()
 
@@ -228,7 +228,7 @@ def test_others_read_and_write_while_the_database_is_checked(
     try:
         assert stored_root.begun.wait(60)
         with ThreadPoolExecutor(1) as other:
-            rows = ["c"], np.eye(1, 2, dtype=np.float32), [ABOUT]
+            rows = ["c"], np.eye(1, 2, dtype=np.float32)
             other.submit(embedded.call, Collections.add, "kept", ABOUT, *rows).result(60)
             count = other.submit(embedded.call, Collections.count, "kept").result(60)
             assert count == 3

@@ -10,7 +10,6 @@ import pytest
 
 from apps.core.errors import Unavailable
 from apps.embedding.static import MODEL_ID
-from apps.index.types import VectorRecord
 from apps.index.vectors.chroma import open_server
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import VectorStore, get_store, reset_store
@@ -32,32 +31,25 @@ def own_store() -> Iterator[None]:
 def test_a_server_keeps_finds_and_deletes(server: Server, configure: Turn) -> None:
     configure(chroma_url=server.url)
     store, root = get_store(), uuid4()
-    records = [
-        VectorRecord(
-            f"r:{n}", f"größe {n}", {"runId": "r" if n else "s", "sourceFile": "f", "n": n}
-        )
-        for n in range(1_100)
-    ]
+    ids = [f"größe:{n}" for n in range(1_100)]
     vectors = np.random.default_rng(3).standard_normal((1_100, 8)).astype(np.float32)
     vectors[1] = 0
-    assert store.add(root, "openai:small", records, vectors) == ["r:1"]
-    best = store.query(root, vectors[7] * 9, 3)[0]
-    assert (best.text, best.metadata["n"]) == ("größe 7", 7)
-    assert best.distance == pytest.approx(0, abs=1e-5)
+    assert store.add(root, "openai:small", ids, vectors) == ["größe:1"]
+    assert store.nearest(root, vectors[7] * 9, 3)[0] == ("größe:7", pytest.approx(0, abs=1e-5))
     assert store.collections() == {root}
-    assert store.delete_run(root, "r") == 1_098
-    assert store.ids(root) == {"r:0"}
+    store.delete(root, ids[1:])
+    assert store.ids(root) == {"größe:0"}
     store.drop(root)
     assert store.collections() == set()
-    assert store.query(root, vectors[0], 3) == []
+    assert store.nearest(root, vectors[0], 3) == []
 
 
 def test_a_collection_that_another_process_dropped_is_created_again(
     server: Server, configure: Turn
 ) -> None:
     def fill(count: int) -> None:
-        records = [VectorRecord(f"r:{n}", "text", {"runId": "r"}) for n in range(count)]
-        store.add(root, MODEL_ID, records, np.ones((count, 8), np.float32))
+        ids = [f"r:{n}" for n in range(count)]
+        store.add(root, MODEL_ID, ids, np.ones((count, 8), np.float32))
 
     configure(chroma_url=server.url)
     store, other, root = (
@@ -67,7 +59,7 @@ def test_a_collection_that_another_process_dropped_is_created_again(
     )
     fill(3)
     other.drop(root)
-    assert store.query(root, np.ones(8, np.float32), 3) == []
+    assert store.nearest(root, np.ones(8, np.float32), 3) == []
     fill(2)
     assert store.count(root) == other.count(root) == 2
     other.drop(root)
@@ -101,7 +93,7 @@ def test_a_server_that_goes_away_is_an_error_of_its_own(server: Server, configur
     server.process.kill()
     server.process.wait()
     with pytest.raises(Unavailable) as caught:
-        store.query(uuid4(), np.ones(8, np.float32), 3)
+        store.nearest(uuid4(), np.ones(8, np.float32), 3)
     assert (caught.value.code, caught.value.retryable) == ("CHROMA_UNAVAILABLE", True)
     reset_store()
     with pytest.raises(Unavailable) as caught:

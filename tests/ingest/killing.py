@@ -23,8 +23,10 @@ from django.db import connection
 from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.static import MODEL_ID
 from apps.index import stores
+from apps.index.chunk_ids import chunk_ids
 from apps.index.lexical import files, get_lexical
 from apps.index.models import IngestRun, Root, SourceFile
+from apps.index.texts import get_texts, text_index
 from apps.index.vectors.store import VectorStore, get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import batches, queue, recovery, sweep
@@ -63,7 +65,7 @@ def change(folder: Path, number: int) -> None:
 
 def watch(steps: Steps) -> None:
     """Have `steps` called at every step of this process."""
-    for verb in ("add", "delete_run", "delete_files", "drop"):
+    for verb in ("add", "delete", "drop"):
         setattr(VectorStore, verb, _around(getattr(VectorStore, verb), steps))
     connect = files.open_file
 
@@ -72,7 +74,7 @@ def watch(steps: Steps) -> None:
         database.set_trace_callback(lambda sql: None if sql.startswith(MANY) else steps())
         return database
 
-    files.open_file = traced
+    files.open_file = text_index.open_file = traced
     connection.execute_wrappers.append(_before(steps))
 
 
@@ -104,15 +106,15 @@ def start() -> None:
 
 
 def check() -> None:
-    """Both stores hold what the rows say, and nothing else."""
+    """The stores hold what the rows say, and nothing else."""
     for root in Root.objects.all():
         live = SourceFile.objects.filter(root=root).live()
-        expected_ids = {
-            f"{file.run_id}:{file.path}:{n}" for file in live for n in range(file.chunks)
-        }
+        expected_ids = {each for file in live for each in chunk_ids(file)}
         assert get_store().ids(root.id) == expected_ids, "vectors"
         assert get_lexical().ids(root.id) == expected_ids, "words"
         assert SourceFile.objects.filter(root=root).count() == live.count(), "rows"
+        keys = {file.sha256 for file in live.ingested()}
+        assert len(get_texts().read(keys)) == len(keys) == get_texts().count(), "texts"
     assert stores.roots() == {root.id for root in Root.objects.all()}, "roots"
 
 

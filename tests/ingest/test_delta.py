@@ -13,15 +13,17 @@ from django.test import Client
 
 from apps.embedding.static import StaticCodeEmbedder
 from apps.index import queries
+from apps.index.chunk_ids import chunk_ids
 from apps.index.lexical import get_lexical
 from apps.index.models import Root, SourceFile
 from apps.index.parsing import Chunker
 from apps.ingest.discovery import discovery, secrets
 from apps.ingest.runs import delta, queue
+from apps.ingest.runs.chunker_version import CHUNKER_VERSION, chunker_version
 from tests.code.language_samples import SAMPLES
 from tests.ingest.stages import Nth, hook
 from tests.ingest.test_discovery_secrets import key
-from tests.support.index import everything, first_is_zero
+from tests.support.index import chunks_of, first_is_zero
 from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -187,8 +189,8 @@ def test_a_file_may_come_to_be_skipped_and_back(repo: Path, store: Any) -> None:
     [
         lambda root, store: store.drop(root.id),
         lambda root, store: get_lexical().drop(root.id),
-        lambda root, store: store.delete_files(
-            root.id, [queries.live_files(root).ingested()[0].id]
+        lambda root, store: store.delete(
+            root.id, list(chunk_ids(queries.live_files(root).ingested()[0]))
         ),
         lambda root, store: outdate(root),
     ],
@@ -236,7 +238,7 @@ def test_files_that_an_earlier_version_chose_are_looked_into_once_more(
     with monkeypatch.context() as earlier:
         earlier.setattr(secrets, "holds_secret", lambda path, data: False)
         root = ingest(repo, "lighthouse")
-    cut = delta.chunker_version().rpartition("/")[0]
+    cut = chunker_version().rpartition("/")[0]
     Root.objects.filter(id=root.id).update(chunker_version=cut)
     embedded.clear()
     assert run_ingest(repo, "lighthouse").message == "Removed vectors for 1 deleted file(s)"
@@ -244,9 +246,9 @@ def test_files_that_an_earlier_version_chose_are_looked_into_once_more(
     assert (embedded, reread.files, reread.chunker_version) == (
         [],
         root.files - 1,
-        delta.chunker_version(),
+        chunker_version(),
     )
-    assert not any("key.md" in match.id for match in everything(reread))
+    assert not any(chunk.facts.path == "key.md" for chunk in chunks_of(reread))
 
 
 def test_chunks_without_a_vector_stay_counted_out(
@@ -257,7 +259,7 @@ def test_chunks_without_a_vector_stay_counted_out(
         ingest(repo)
     write_files(repo, {"new.md": "# New\n"})
     root = ingest(repo)
-    assert root.embedded == root.chunks - 1 == store.count(root.id) == len(everything(root))
+    assert root.embedded == root.chunks - 1 == store.count(root.id) == len(chunks_of(root))
     assert run_ingest(repo).message == "No changes detected"
 
 
@@ -325,4 +327,4 @@ def test_who_changes_how_files_are_cut_raises_the_number_of_it() -> None:
     with Chunker(parse_seconds=30) as chunker:
         cut = chunker.chunk_many([(sample.path, sample.source.encode()) for sample in SAMPLES])
     digest = sha256(repr(cut).encode()).hexdigest()[:16]
-    assert {delta.CHUNKER_VERSION: digest} == {1: "6f1ead0394ce2ff2"}
+    assert {CHUNKER_VERSION: digest} == {2: "8a47203b14ce2b22"}

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from apps.index import queries
+from apps.index.chunk_ids import chunk_ids
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, Root
 from apps.index.root_directory import Unreadable, read_file
@@ -62,7 +63,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[..., pytest.MonkeyPatch]
 def assert_whole(root: Root, store: Any) -> None:
     """Rows, vectors and words agree."""
     live = queries.live_files(root).ingested()
-    ids = {f"{file.run_id}:{file.path}:{n}" for file in live for n in range(file.chunks)}
+    ids = {each for file in live for each in chunk_ids(file)}
     assert store.ids(root.id) == get_lexical().ids(root.id) == ids
     root.refresh_from_db()
     assert (root.files, root.chunks) == (len(live), len(ids))

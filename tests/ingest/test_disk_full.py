@@ -22,7 +22,7 @@ from apps.core import disk
 from apps.core.errors import Unavailable
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import endings, queries
-from apps.index.lexical import LexicalStore
+from apps.index.lexical import SegmentWriter
 from apps.index.models import IngestRun
 from apps.index.types import TERMINAL_STATES
 from apps.ingest import panels, services
@@ -210,7 +210,7 @@ def test_whichever_store_finds_it_full_the_reason_is_the_disk(
     def fails(*args: Any, **options: Any) -> None:
         raise error
 
-    monkeypatch.setattr(LexicalStore, "add", fails)
+    monkeypatch.setattr(SegmentWriter, "add", fails)
     run = run_ingest(repo)
     assert (run.state, run.error_code) == ("error", "DISK_FULL")
     assert str(error) in run.last_error

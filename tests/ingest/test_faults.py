@@ -232,7 +232,7 @@ def _wait_and_break(patch: pytest.MonkeyPatch, store: type, away: Callable[..., 
     """The first write gets through; whatever comes then does not."""
     while not get_store().collections():
         pass
-    for verb in ("drop", "delete_run", "count"):
+    for verb in ("drop", "delete", "count"):
         patch.setattr(store, verb, away)
     raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
 
@@ -252,7 +252,7 @@ def test_old_vectors_that_cannot_be_deleted_do_not_undo_a_success(
         raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(store), "delete_run", away)
+        patch.setattr(type(store), "delete", away)
         root = ingest(repo)
     # The dead vectors are there, and count for nothing.
     assert store.count(root.id) == 2 * len(before)

@@ -17,12 +17,12 @@ from apps.index import stores
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import Installation, RemovedRoot, Root
-from apps.index.types import Origin, VectorRecord
+from apps.index.types import Origin
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import orphans, queue, sweep
-from tests.support.index import Server
+from tests.support.index import Server, chunk_record
 from tests.support.ingested import ingest
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -32,10 +32,9 @@ ELSEWHERE = Origin(str(uuid4()), "/elsewhere/ships", "ships")
 
 def fill(root_id: UUID, origin: Origin | None, *, words: bool = True) -> None:
     """Vectors and words of one chunk, as a run of `origin` would have written them."""
-    facts = {"runId": "r", "sourceFile": "s", "root": "/elsewhere/ships", "relPath": "a.py"}
-    record = VectorRecord("r:a.py:0", "text", facts)
+    record = chunk_record()
     vectors = np.ones((1, 256), dtype=np.float32)
-    get_store().add(root_id, MODEL_ID, [record], vectors, origin)
+    get_store().add(root_id, MODEL_ID, [record.id], vectors, origin)
     if words:
         get_lexical().add(root_id, [record])
         if origin:
@@ -65,7 +64,8 @@ def test_vectors_and_words_that_no_record_tells_of_stay(
         sweep.sweep()
     assert store.count(root_id) == 1 and get_lexical().count(root_id) == 1
     (orphan,) = orphans.known()
-    assert (orphan.root_id, orphan.path, orphan.model) == (root_id, "/elsewhere/ships", MODEL_ID)
+    path = origin.path if origin else ""
+    assert (orphan.root_id, orphan.path, orphan.model) == (root_id, path, MODEL_ID)
     assert str(root_id) in str([record.__dict__ for record in caplog.records])
 
 
@@ -120,7 +120,7 @@ def test_an_index_without_an_id_is_adopted_where_the_root_is_known(repo: Path, s
     assert store.origins()[root.id] == get_lexical().origin(root.id) == expected
     # Adopting changes nothing else of it.
     assert store.count(root.id) == get_lexical().count(root.id) == 1
-    assert store.query(root.id, np.ones(256, np.float32), 1)[0].text == "text"
+    assert store.nearest(root.id, np.ones(256, np.float32), 1)
 
 
 def test_the_command_drops_what_it_names_and_nothing_that_is_in_use(repo: Path, store: Any) -> None:
@@ -141,12 +141,11 @@ def test_the_command_drops_what_it_names_and_nothing_that_is_in_use(repo: Path, 
 
 def truncate(root_id: UUID, origin: Origin | None) -> None:
     """More rows than Chroma holds back, whose index files then lack their second half."""
-    facts = {"runId": "r", "sourceFile": "s", "root": "/elsewhere/ships", "relPath": "a.py"}
-    records = [VectorRecord(f"r:a.py:{number}", "text", facts) for number in range(1_500)]
+    ids = [f"r:a.py:{number}" for number in range(1_500)]
     vectors = np.random.default_rng(1).normal(size=(1_500, 256)).astype(np.float32)
     chroma_folder = config().data_dir / "chroma"
     before = set(chroma_folder.iterdir())
-    get_store().add(root_id, MODEL_ID, records, vectors, origin)
+    get_store().add(root_id, MODEL_ID, ids, vectors, origin)
     reset_store()
     for file in [each for new in set(chroma_folder.iterdir()) - before for each in new.iterdir()]:
         file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
@@ -155,7 +154,7 @@ def truncate(root_id: UUID, origin: Origin | None) -> None:
 def be_foreign(root_id: UUID, origin: Origin | None) -> None:
     """Records that this codeinfo did not make."""
     name, vectors = get_store()._name(root_id), np.ones((1, 3), np.float32)
-    get_store()._client.call(Collections.add, name, {"a": "b"}, ["1"], vectors, [{"c": "d"}])
+    get_store()._client.call(Collections.add, name, {"a": "b"}, ["1"], vectors)
 
 
 @pytest.mark.parametrize("origin", [None, ELSEWHERE], ids=["no id", "another's id"])

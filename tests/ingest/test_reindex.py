@@ -1,6 +1,5 @@
-"""Word indexes that were lost, broken or of an earlier version come back from the vectors."""
+"""Word indexes that were lost, broken or of an earlier version come back from the texts."""
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,11 @@ import pytest
 
 from apps.core.errors import Unavailable
 from apps.index import queries
-from apps.index.lexical import get_lexical, words
+from apps.index.lexical import LexicalStore, SegmentWriter, get_lexical, words
 from apps.index.models import IngestRun, Root
+from apps.index.parsing import Chunker
+from apps.index.parsing.process import ProcessEnded
+from apps.index.texts import TextStore, get_texts
 from apps.index.vectors.collections import Collections
 from apps.index.vectors.store import get_store
 from apps.ingest import services
@@ -70,21 +72,45 @@ def test_an_index_that_was_harmed_is_built_again_as_it_was(
 
 
 @pytest.mark.django_db
-def test_symbols_of_a_file_that_has_changed_since_are_left_out(
-    repo: Path, store: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_index_is_built_again_from_what_was_ingested(repo: Path, store: Any) -> None:
     root = ingest(repo)
+    before, outline = {hit.id: hit.score for hit in answers(root)}, outlines(root)
     lose(root)
     write_files(repo, {"src/retry.py": "def other() -> None: ...\n"})
     (repo / "README.md").unlink()
-    with caplog.at_level(logging.INFO, logger="codeinfo.ingest"):
+    reindex.rebuild(root, stop=never)
+    assert {hit.id: hit.score for hit in answers(root)} == before
+    assert outlines(root) == outline
+
+
+@pytest.mark.django_db
+def test_chunks_that_were_cut_otherwise_are_built_again_with_their_words(
+    repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their file could not be parsed when it was ingested."""
+    with monkeypatch.context() as patch:
+        patch.setattr("apps.code.chunking.MAX_CHARS", 1_500)
+        patch.setattr("apps.index.parsing.chunker.MAX_CHARS", 1_500)
+        patch.setattr(Chunker, "_cut", _fail_to_parse)
+        root = ingest(repo)
+    ids, found = get_lexical().ids(root.id), [hit.id for hit in answers(root)]
+    lose(root)
+    reindex.rebuild(root, stop=never)
+    assert get_lexical().ids(root.id) == ids
+    assert [hit.id for hit in answers(root)] == found
+
+
+def _fail_to_parse(chunker: Chunker, process: Any, sources: Any) -> Any:
+    raise ProcessEnded
+
+
+@pytest.mark.django_db
+def test_an_index_without_texts_stays_as_it_is(repo: Path, store: Any) -> None:
+    root = ingest(repo)
+    get_texts().collect(lambda keys: ())
+    with pytest.raises(Unavailable, match="texts are missing"):
         reindex.rebuild(root, stop=never)
-    assert outlines(root)["src/retry.py"] == []
-    assert outlines(root)["src/store.js"] == ["saveShip", "loadShip"]
-    (line,) = (r for r in caplog.records if r.message == "word index built again")
-    assert vars(line)["context"]["filesChanged"] == 2
-    # Words come from what was ingested.
-    assert answers(root)
+    assert get_lexical().count(root.id) == root.chunks
 
 
 @pytest.mark.django_db
@@ -135,7 +161,7 @@ def test_the_worker_reports_an_unavailable_store_and_continues(
     def away(*args: object) -> None:
         raise Unavailable("Chroma failed: down", code="CHROMA_UNAVAILABLE")
 
-    monkeypatch.setattr(type(get_store()), "records", away)
+    monkeypatch.setattr(TextStore, "read", away)
     sweep.due.clear()
     assert worker.turn() is True
     assert "word index not built again" in caplog.text
@@ -160,12 +186,16 @@ def test_a_broken_word_index_does_not_stop_a_run(repo: Path, store: Any) -> None
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("verb", ["add", "add_symbols"])
+@pytest.mark.parametrize(
+    ("owner", "verb"),
+    [(SegmentWriter, "add"), (SegmentWriter, "flush"), (LexicalStore, "add_symbols")],
+)
 def test_words_that_cannot_be_written_fail_the_run_and_the_old_answers_stay(
     repo: Path,
     store: Any,
     contents: Callable[[Root], dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
+    owner: type,
     verb: str,
 ) -> None:
     root = ingest(repo)
@@ -176,7 +206,7 @@ def test_words_that_cannot_be_written_fail_the_run_and_the_old_answers_stay(
         raise Unavailable("The word index failed: database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(get_lexical()), verb, full)
+        patch.setattr(owner, verb, full)
         run = run_ingest(repo)
     assert (run.state, run.error_code) == ("error", "DISK_FULL")
     assert "The word index failed: database or disk is full" in run.last_error

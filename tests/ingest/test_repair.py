@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -15,13 +14,14 @@ from apps.index import endings, freeze, queries
 from apps.index.endings import Ending
 from apps.index.lexical import get_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
-from apps.index.types import VectorRecord
+from apps.index.texts import get_texts
 from apps.index.vectors.store import get_store
 from apps.ingest import services
 from apps.ingest.runs import queue, submit, sweep
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.verification import compare_all, outcome, verify
 from tests.index.test_lexical_files import spoil
+from tests.support.index import chunk_record
 from tests.support.ingested import ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -32,7 +32,7 @@ def lose_vectors(root: Root) -> None:
 
 
 def lose_one_vector(root: Root) -> None:
-    get_store().delete_ids(root.id, sorted(get_store().ids(root.id))[:1])
+    get_store().delete(root.id, sorted(get_store().ids(root.id))[:1])
 
 
 def lose_words(root: Root) -> None:
@@ -52,18 +52,13 @@ def miscount(root: Root) -> None:
     Root.objects.update(chunks=99, files=0)
 
 
-def change_a_text(root: Root) -> None:
-    match = next(get_store().records(root.id))
-    get_store().delete_ids(root.id, [match.id])
-    other = VectorRecord(match.id, match.text + "x", match.metadata)
-    get_store().add(root.id, root.model, [other], np.ones((1, 256), np.float32))
+def lose_a_text(root: Root) -> None:
+    get_texts().collect(lambda keys: keys[1:])
 
 
 def leave_over(root: Root) -> None:
-    run = uuid4()
-    meta = {"runId": str(run), "sourceFile": str(uuid4()), "relPath": "a.py", "chunkIndex": 0}
-    record = VectorRecord(f"{run}:a.py:0", "text", meta)
-    get_store().add(root.id, root.model, [record], np.ones((1, 256), np.float32))
+    record = chunk_record()
+    get_store().add(root.id, root.model, [record.id], np.ones((1, 256), np.float32))
     get_lexical().add(root.id, [record])
 
 
@@ -93,7 +88,7 @@ def change_the_folder(root: Root) -> None:
         break_words,
         lose_both,
         miscount,
-        change_a_text,
+        lose_a_text,
         leave_over,
         leave_a_dead_row,
         unlock,

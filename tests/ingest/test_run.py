@@ -15,7 +15,7 @@ from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.root_directory import read_file
 from apps.ingest import services
 from apps.ingest.runs import queue
-from tests.support.index import everything
+from tests.support.index import chunks_of
 from tests.support.ingested import SAMPLE, files_of, ingest, outdate, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -49,19 +49,19 @@ def test_a_folder_becomes_searchable(client: Client, repo: Path, store: Any) -> 
     assert (row["name"], row["description"], row["path"]) == ("lighthouse", "Ships", str(repo))
 
 
-def test_every_chunk_has_its_metadata(repo: Path, store: Any) -> None:
+def test_every_chunk_has_its_facts_and_its_text(repo: Path, store: Any) -> None:
     root = ingest(repo)
-    for match in everything(root):
-        facts = match.metadata
-        path, index = facts["relPath"], facts["chunkIndex"]
-        assert match.id == f"{root.last_run_id}:{path}:{index}"
-        lines = SAMPLE[path].split("\n")[facts["startLine"] - 1 : facts["endLine"]]
-        assert match.text == "\n".join(lines)
-        assert facts["chunkHash"] == sha256(f"{path}{index}{match.text}".encode()).hexdigest()
-        assert facts["fileHash"] == sha256(SAMPLE[path].encode()).hexdigest()
-        file = SourceFile.objects.live().get(id=facts["sourceFile"])
-        assert (file.path, file.sha256) == (path, facts["fileHash"])
-        assert (facts["root"], facts["model"]) == (str(repo), MODEL_ID)
+    live = {str(file.id): file for file in SourceFile.objects.filter(root=root).live()}
+    for chunk in chunks_of(root):
+        facts = chunk.facts
+        assert facts.id == f"{facts.source_file}:{facts.chunk_index}"
+        lines = SAMPLE[facts.path].split("\n")[facts.start_line - 1 : facts.end_line]
+        assert chunk.text == "\n".join(lines)
+        digest = sha256(f"{facts.path}{facts.chunk_index}{chunk.text}".encode()).hexdigest()
+        assert chunk.hash == digest
+        assert facts.sha256 == sha256(SAMPLE[facts.path].encode()).hexdigest()
+        file = live[facts.source_file]
+        assert (file.path, file.sha256) == (facts.path, facts.sha256)
 
 
 def test_completed_means_that_every_eligible_file_is_there(repo: Path, store: Any) -> None:
@@ -202,7 +202,7 @@ def test_a_file_that_goes_between_discovery_and_reading_is_skipped_with_its_reas
     assert (root.files, root.skipped) == (3, 2)
     (missing,) = queries.live_files(root).skipped().filter(path="src/retry.py")
     assert missing.skip_reason == reason
-    assert not any(match.metadata["relPath"] == "src/retry.py" for match in everything(root))
+    assert not any(chunk.facts.path == "src/retry.py" for chunk in chunks_of(root))
 
 
 def test_many_batches_are_one_generation(

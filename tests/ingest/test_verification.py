@@ -9,16 +9,17 @@ import pytest
 
 from apps.core.errors import NotFound
 from apps.index import queries
+from apps.index.chunk_ids import chunk_ids
 from apps.index.lexical import get_lexical
 from apps.index.models import IndexLock, IngestRun, RemovedRoot, Root, SourceFile
-from apps.index.types import VectorRecord
+from apps.index.texts import get_texts
 from apps.index.vectors.chroma import unavailable
 from apps.index.vectors.store import get_store
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.verification import rows, verify, verify_root
 from tests.index.test_lexical_files import spoil
 from tests.ingest.stages import Nth, hook
-from tests.support.index import first_is_zero
+from tests.support.index import chunk_record, first_is_zero
 from tests.support.ingested import ingest, outdate, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
@@ -57,10 +58,10 @@ def test_chunks_without_a_direction_are_no_difference(
 
 def test_lost_vectors_are_found(repo: Path, store: Any) -> None:
     root = ingest(repo)
-    get_store().delete_ids(root.id, sorted(get_store().ids(root.id))[:1])
+    get_store().delete(root.id, sorted(get_store().ids(root.id))[:1])
     (found,) = verify()
     assert (found.root, found.kind) == (root.path, "vectors_missing")
-    assert "README.md (" in found.detail
+    assert "1: " in found.detail and " (0 of 1)" in found.detail
     get_store().drop(root.id)
     assert kinds() == {"vectors_missing"}
     assert "4: " in verify()[0].detail
@@ -68,17 +69,13 @@ def test_lost_vectors_are_found(repo: Path, store: Any) -> None:
 
 def test_vectors_and_words_that_no_row_explains_are_found(repo: Path, store: Any) -> None:
     root = ingest(repo)
-    run = uuid4()
-    meta = {"runId": str(run), "sourceFile": str(uuid4()), "relPath": "a.py", "chunkIndex": 0}
-    record = VectorRecord(f"{run}:a.py:0", "text", meta)
-    get_store().add(root.id, root.model, [record], np.ones((1, 256), np.float32))
+    record = chunk_record()
+    get_store().add(root.id, root.model, [record.id], np.ones((1, 256), np.float32))
     assert kinds() == {"vectors_left_over"}
     get_lexical().add(root.id, [record])
     assert kinds() == {"vectors_left_over", "words_left_over"}
     # A name that is none of ours is no reason to fail.
-    get_store().add(
-        root.id, root.model, [VectorRecord("odd", "text", meta)], np.ones((1, 256), np.float32)
-    )
+    get_store().add(root.id, root.model, ["odd"], np.ones((1, 256), np.float32))
     assert "2: " in next(d.detail for d in verify() if d.kind == "vectors_left_over")
 
 
@@ -99,9 +96,9 @@ def test_a_broken_word_index_is_found(repo: Path, store: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "kind"),
     [
-        ("UPDATE text SET text = text || ' ' WHERE number = 1", "text_differs"),
-        ("UPDATE chunk SET start_line = 99 WHERE number = 1", "text_differs"),
-        ("UPDATE chunk SET chunk_hash = 'x' WHERE number = 1", "text_differs"),
+        ("UPDATE chunk SET start_line = 99 WHERE number = 1", "words_differ"),
+        ("UPDATE chunk SET length = length - 1 WHERE number = 1", "words_differ"),
+        ("UPDATE file SET sha256 = 'x' WHERE id = 1", "words_differ"),
         ("DELETE FROM segment WHERE id = 1", "words_unreadable"),
         ("INSERT INTO symbol VALUES (99, 'a', 'a', 'function', 1, 1, '')", "symbols_differ"),
         ("INSERT INTO symbol SELECT * FROM symbol LIMIT 1", "symbols_differ"),
@@ -115,13 +112,11 @@ def test_a_word_index_that_says_something_else_is_found(
     assert kinds() == {kind}
 
 
-def test_a_text_that_differs_in_chroma_is_found(repo: Path, store: Any) -> None:
-    root = ingest(repo)
-    match = next(get_store().records(root.id))
-    get_store().delete_ids(root.id, [match.id])
-    other = VectorRecord(match.id, match.text + "x", match.metadata)
-    get_store().add(root.id, root.model, [other], np.ones((1, 256), np.float32))
-    assert kinds() == {"text_differs"}
+def test_a_lost_text_is_found(repo: Path, store: Any) -> None:
+    ingest(repo)
+    assert get_texts().collect(lambda keys: keys[1:]) == 1
+    (found,) = verify()
+    assert (found.kind, "files without their text, 1: " in found.detail) == ("texts_missing", True)
 
 
 def test_counts_that_the_rows_do_not_bear_out_are_found(repo: Path, store: Any) -> None:
@@ -164,10 +159,11 @@ def test_an_index_without_a_root_is_found(repo: Path, store: Any) -> None:
 def test_data_that_a_sweep_removes_is_harmless(repo: Path, store: Any) -> None:
     root = ingest(repo)
     row = SourceFile.objects.live().ingested()[0]
-    meta = {"runId": str(row.run_id), "sourceFile": str(row.id), "relPath": "b.py", "chunkIndex": 0}
-    record = VectorRecord(f"{row.run_id}:b.py:0", "text", meta)
-    get_store().add(root.id, root.model, [record], np.ones((1, 256), np.float32))
-    SourceFile.objects.create(root=root, run=row.run, path="b.py", chunks=1, since=99)
+    dead = SourceFile.objects.create(
+        root=root, run=row.run, path="b.py", chunks=1, spans=row.spans, since=99
+    )
+    ids = list(chunk_ids(dead))
+    get_store().add(root.id, root.model, ids, np.ones((1, 256), np.float32))
     (found,) = verify()
     assert (found.kind, found.is_harmless) == ("left_over", True)
 

@@ -11,8 +11,10 @@ from django.http import QueryDict
 from django.test import AsyncClient, RequestFactory
 
 from apps.logs import panels, stream
+from apps.logs import store as store_module
 from apps.logs.store import LogStore
 from apps.logs.types import LogQuery
+from tests.logs.conftest import MakeStore
 from tests.logs.test_store import entry
 
 PATIENCE = 30
@@ -133,6 +135,91 @@ async def test_a_reader_of_an_earlier_log_starts_from_the_beginning(store: LogSt
         assert await reader.numbers(2) == [1, 2]
 
 
+def skipping(frame: str) -> tuple[int, int]:
+    """The number of skipped entries, and the id of the event that says so."""
+    name, number, data = frame.removesuffix("\n\n").split("\n")
+    assert name == "event: skipped"
+    return json.loads(data.removeprefix("data: "))["skipped"], int(number.removeprefix("id: "))
+
+
+async def test_a_replay_that_skips_says_how_many(store: LogStore) -> None:
+    fill(store, 230)
+    async with reading(store, after=7) as frames:
+        reader = Reader(frames)
+        await reader.frame()
+        assert skipping(await reader.frame()) == (23, 30)
+        assert await reader.numbers(200) == list(range(31, 231))
+
+
+async def test_a_reader_that_resumes_after_the_skipped_ones_is_told_once(store: LogStore) -> None:
+    fill(store, 230)
+    async with reading(store, after=30) as frames:
+        reader = Reader(frames)
+        await reader.frame()
+        assert await reader.numbers(200) == list(range(31, 231))
+
+
+async def test_entries_that_left_the_buffer_are_counted_too(make_store: MakeStore) -> None:
+    store = make_store(max_entries=10)
+    fill(store, 50)
+    async with reading(store, after=15) as frames:
+        reader = Reader(frames)
+        await reader.frame()
+        assert skipping(await reader.frame()) == (25, 40)
+        assert await reader.numbers(10) == list(range(41, 51))
+
+
+async def test_with_filters_only_matches_and_lost_entries_are_counted(
+    make_store: MakeStore,
+) -> None:
+    store = make_store(max_entries=500)
+    fill(store, 300)
+    fill(store, 250, level="error")
+    fill(store, 240)
+    async with reading(store, "level=error", after=280) as frames:
+        reader = Reader(frames)
+        await reader.frame()
+        # 10 have left the buffer (281 to 290), 50 errors are more than the replay takes.
+        assert skipping(await reader.frame()) == (60, 350)
+        assert await reader.numbers(200) == list(range(351, 551))
+
+
+async def test_a_lone_gap_is_reported_once(make_store: MakeStore) -> None:
+    store = make_store(max_entries=10)
+    fill(store, 50)
+    async with reading(store, "level=error", after=15) as frames:
+        reader = Reader(frames)
+        await reader.frame()
+        assert skipping(await reader.frame()) == (25, 50)
+        waiting = asyncio.ensure_future(reader.numbers(1))
+        await asyncio.sleep(0)
+        store.add(entry("bad", level="error"))
+        assert await waiting == [51]
+
+
+async def test_a_reader_that_is_too_slow_is_told_what_it_missed(make_store: MakeStore) -> None:
+    store = make_store(max_entries=10)
+    async with reading(store) as frames:
+        reader = Reader(frames)
+        await reader.frame()
+        waiting = asyncio.ensure_future(reader.frame())
+        await asyncio.sleep(0)
+        fill(store, 1)
+        await waiting
+        fill(store, 30)
+        assert skipping(await reader.frame()) == (20, 21)
+        assert await reader.numbers(10) == list(range(22, 32))
+
+
+async def test_a_new_reader_skips_nothing(make_store: MakeStore) -> None:
+    store = make_store(max_entries=10)
+    fill(store, 50)
+    async with reading(store) as frames:
+        reader = Reader(frames)
+        await reader.frame()
+        assert await reader.numbers(10) == list(range(41, 51))
+
+
 async def test_over_http_it_is_an_event_stream(store: LogStore, async_client: AsyncClient) -> None:
     fill(store, 2)
     answer: Any = await async_client.get("/logs/stream", headers={"last-event-id": "1"})
@@ -188,4 +275,30 @@ class TestThePage:
                 await reader.frame()
                 whole = await reader.frame()
                 assert whole.startswith("event: all\nid: 250\n")
-                assert whole.count("<tbody") == 200
+                assert whole.count("data-entry") == 200
+
+    @pytest.mark.parametrize(("after", "expected"), [(10, "40 lines"), (49, "1 line"), (50, "")])
+    async def test_it_says_how_many_lines_it_skipped(
+        self, store: LogStore, after: int, expected: str
+    ) -> None:
+        fill(store, 250)
+        async with self.reading(store, after=after) as frames:
+            reader = Reader(frames)
+            await reader.frame()
+            whole = await reader.frame()
+            gap = f">{expected} skipped</td></tr></tbody>" if expected else ""
+            assert gap in whole and ("skipped" in whole) == bool(expected)
+            assert whole.index("log-51") < whole.rindex("</tbody>")
+
+    async def test_lines_that_left_the_log_are_a_gap_below_the_new_ones(
+        self, make_store: MakeStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = make_store(max_entries=10)
+        monkeypatch.setattr(store_module, "_store", store)
+        fill(store, 50)
+        async with self.reading(store, after=15) as frames:
+            reader = Reader(frames)
+            await reader.frame()
+            new = await reader.frame()
+            assert new.startswith("event: new\nid: 50\n")
+            assert new.index("log-41") < new.index("25 lines skipped")

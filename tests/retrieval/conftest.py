@@ -1,8 +1,11 @@
 """Fixtures: a stand-in for the vector store, and a real ingested repository."""
 
+import json
+import math
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -10,10 +13,17 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from apps.code.values import Chunk
 from apps.embedding.static import MODEL_ID
 from apps.embedding.types import Vectors
+from apps.index import spans
+from apps.index.chunk_ids import chunk_id
+from apps.index.lexical import get_lexical
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
-from apps.index.types import StoredMatch
+from apps.index.texts import get_texts
+from apps.index.types import ChunkRecord
+from apps.index.vectors import earlier
+from apps.index.vectors.earlier import EarlierChunk
 
 MODEL = MODEL_ID
 
@@ -27,12 +37,14 @@ class Question:
 
 @dataclass
 class Shelf:
-    """Roots with rows in exactly the order and with exactly the distances a test puts there.
+    """Roots with chunks in exactly the order and with exactly the distances a test puts there.
 
-    It stands where `get_store()` does; the rows of the database are real.
+    It stands where `get_store()` does; rows of the database and texts are real.
     """
 
-    matches: dict[uuid.UUID, list[StoredMatch]] = field(default_factory=dict)
+    rows: dict[uuid.UUID, list[tuple[str, float]]] = field(default_factory=dict)
+    chunks: dict[uuid.UUID, list[Chunk]] = field(default_factory=dict)  # by SourceFile
+    earlier: dict[str, EarlierChunk] = field(default_factory=dict)
     requested: list[int] = field(default_factory=list)
     fails: Exception | None = None
 
@@ -46,7 +58,7 @@ class Shelf:
                 "last_ingest_at": timezone.now(),
             },
         )
-        self.matches.setdefault(root.id, [])
+        self.rows.setdefault(root.id, [])
         return root
 
     def file(
@@ -65,51 +77,96 @@ class Shelf:
         text: str | None = None,
         *,
         repo: str = "repo",
-        chunk: str | None = None,
         file: SourceFile | None = None,
-        **metadata: Any,
+        start_line: int = 1,
+        end_line: int = 2,
+        symbol: str = "",
+        language: str = "",
     ) -> None:
-        """One more row at the end of the root's list. Metadata given as None is left out."""
+        """One more chunk at the end of its file and of the root's list. A distance of None is one
+        that is no number."""
         root = self.root(repo)
         file = (
             file or SourceFile.objects.filter(root=root, path=path).first() or self.file(path, repo)
         )
-        number = len(self.matches[root.id])
-        facts = {
-            "relPath": path,
-            "sourceFile": str(file.id),
-            "chunkHash": chunk or f"{repo}-{number}",
-            "startLine": 1,
-            "endLine": 2,
-            "model": MODEL,
-            **metadata,
-        }
-        self.matches[root.id].append(
-            StoredMatch(
-                id=f"vector-{number}",
-                text=f"text {repo} {number}" if text is None else text,
-                metadata={key: value for key, value in facts.items() if value is not None},
-                distance=distance,
-            )
-        )
+        text = f"text {repo} {len(self.rows[root.id])}" if text is None else text
+        before = self.chunks.setdefault(file.id, [])
+        offset = sum(len(chunk.text) for chunk in before)
+        before.append(Chunk(text, start_line, end_line, symbol, offset=offset))
+        save_text(file, "".join(chunk.text for chunk in before), before, language)
+        index = len(before) - 1
+        if symbol:  # the row of a file does not tell it
+            get_lexical().add(root.id, [record_of(file, before[index], index)])
+        row = chunk_id(file.id, index), math.nan if distance is None else distance
+        self.rows[root.id].append(row)
 
-    def query(self, root_id: uuid.UUID, vector: Vectors, n: int) -> list[StoredMatch]:
+    def put_earlier(self, distance: float, path: str, text: str, **metadata: Any) -> None:
+        """A chunk of an earlier version, which has these metadata in Chroma, and its file."""
+        file = self.file(path)
+        facts = {"relPath": path, "sourceFile": str(file.id), "chunkIndex": 0, **metadata}
+        chunk = earlier.read({"record": json.dumps([text, facts])})
+        key = f"{file.run_id}:{path}:0"
+        self.earlier[key] = chunk
+        self.rows[self.root().id].append((key, distance))
+
+    # --- the verbs of a VectorStore ---
+
+    def nearest(self, root_id: uuid.UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
         if self.fails:
             raise self.fails
         self.requested.append(n)
-        return self.matches[root_id][:n]
+        return self.rows[root_id][:n]
+
+    def earlier_chunks(
+        self, ids: Mapping[uuid.UUID, Sequence[str]]
+    ) -> dict[uuid.UUID, dict[str, EarlierChunk]]:
+        return {
+            root_id: {each: self.earlier[each] for each in of_root if each in self.earlier}
+            for root_id, of_root in ids.items()
+        }
+
+
+def save_text(
+    file: SourceFile, text: str, chunks: Sequence[Chunk], language: str = ""
+) -> SourceFile:
+    """Store the text of a file, and where its chunks are in it."""
+    file.sha256 = sha256(text.encode()).hexdigest()
+    file.spans, file.chunks = spans.pack(chunks), len(chunks)
+    file.language = language or file.language
+    file.save()
+    get_texts().add({file.sha256: text})
+    return file
+
+
+def record_of(file: SourceFile, chunk: Chunk, index: int = 0) -> ChunkRecord:
+    """A chunk as the word index takes it."""
+    return ChunkRecord(
+        chunk_id(file.id, index),
+        str(file.id),
+        str(file.run_id),
+        file.path,
+        file.language,
+        file.sha256,
+        index,
+        chunk,
+    )
 
 
 @pytest.fixture
-def shelf(db: None, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]) -> Shelf:
+def shelf(
+    db: None, monkeypatch: pytest.MonkeyPatch, configure: Callable[..., None]
+) -> Iterator[Shelf]:
     """An index that is locked and empty, searched in mode `vector`: for the rules of
     docs/retrieval.md about distances. Rules of mode `hybrid` use `stage`."""
     configure(retrieval_mode="vector")
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Shelf()
-    monkeypatch.setattr("apps.retrieval.nearest.get_store", lambda: made)
+    for place in ("retrieval.nearest", "index.chunks"):
+        monkeypatch.setattr(f"apps.{place}.get_store", lambda: made)
     monkeypatch.setattr("apps.retrieval.search.get_embedder", lambda model_id: Question())
-    return made
+    yield made
+    for root_id in made.rows:
+        get_lexical().drop(root_id)
 
 
 Ask = Callable[..., dict[str, Any]]

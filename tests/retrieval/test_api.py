@@ -162,20 +162,20 @@ def test_an_unknown_repository_takes_precedence_over_a_missing_model(
 ) -> None:
     IndexLock.objects.update(model="gone")
     shelf.put(0.1)
-    assert post(client, {"query": "x", "repository": "Repo"}) == (404, {"error": "REPO_NOT_FOUND"})
+    assert post(client, {"query": "x", "repository": "other"}) == (404, {"error": "REPO_NOT_FOUND"})
 
 
 def test_a_repository_is_found_by_its_trimmed_name_exactly(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(0.1, repo="  spaced  ", chunk="mine")
+    shelf.put(0.1, text="mine", repo="  spaced  ")
     shelf.put(0.1, repo="other")
     answer = ask(repository="spaced ")
-    assert [(r["repo"], r["chunkId"]) for r in answer["results"]] == [("spaced", "mine")]
+    assert [(r["repo"], r["chunk"]) for r in answer["results"]] == [("spaced", "mine")]
 
 
 def test_of_repositories_with_one_id_the_last_ingested_answers(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(0.1, repo="same", chunk="older")
-    shelf.put(0.2, repo=" same", chunk="newer")
-    assert [result["chunkId"] for result in ask(repository="same")["results"]] == ["newer"]
+    shelf.put(0.1, text="older", repo="same")
+    shelf.put(0.2, text="newer", repo=" same")
+    assert [result["chunk"] for result in ask(repository="same")["results"]] == ["newer"]
 
 
 def test_a_root_that_is_not_published_cannot_be_searched(shelf: Shelf, client: Client) -> None:

@@ -4,9 +4,9 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import cast
 
@@ -17,19 +17,21 @@ from django.test import Client
 from django.utils import timezone
 
 from apps import retrieval
+from apps.code.values import Chunk
 from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index.lexical import get_lexical, reset_lexical
+from apps.index.mapped.copies import MappedCopies
+from apps.index.mapped.root import MappedRoot
 from apps.index.models import IndexLock, IngestRun, Root, SourceFile
 from apps.index.queries import live_file_ids
-from apps.index.types import StoredMatch, VectorRecord
 from apps.index.vectors.store import VectorStore
 from apps.retrieval import gather
-from apps.retrieval.query import SearchQuery
-from apps.retrieval.root_cache import LoadedRoot, RootCache, load
+from apps.retrieval.query import LANGUAGES, SearchQuery
+from apps.retrieval.root_cache import RootCache
 from apps.retrieval.search import search
-from tests.retrieval.conftest import MODEL, Ask
+from tests.retrieval.conftest import MODEL, Ask, record_of, save_text
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +45,7 @@ class Stage:
     distance of each chunk. It replaces `get_store()`; everything else is real."""
 
     folder: Path
-    chunks: dict[uuid.UUID, dict[str, tuple[StoredMatch, float]]] = field(default_factory=dict)
+    distances: dict[uuid.UUID, dict[str, float]] = field(default_factory=dict)  # by chunk id
     away: Unavailable | None = None
     embedder_fails: Unavailable | None = None
     requested: list[int] = field(default_factory=list)
@@ -58,7 +60,7 @@ class Stage:
                 "last_ingest_at": timezone.now(),
             },
         )
-        self.chunks.setdefault(root.id, {})
+        self.distances.setdefault(root.id, {})
         return root
 
     def put(
@@ -82,69 +84,34 @@ class Stage:
         on_disk = self.folder / repo / path
         on_disk.parent.mkdir(parents=True, exist_ok=True)
         on_disk.write_text(text)
-        file = SourceFile.objects.create(
-            root=root, run=run, path=path, language=language, since=since, until=until,
-            sha256=sha256(text.encode()).hexdigest(),
-        )  # fmt: skip
-        record = VectorRecord(
-            f"{run.id}:{path}:0",
-            text,
-            {
-                "runId": str(run.id),
-                "sourceFile": str(file.id),
-                "relPath": path,
-                "chunkHash": path,
-                "chunkIndex": 0,
-                "startLine": 1,
-                "endLine": text.count("\n") + 1,
-                "symbol": "",
-                "names": names,
-                "signature": "",
-                "language": language,
-            },
-        )
+        file = SourceFile(root=root, run=run, path=path, since=since, until=until)
+        chunk = Chunk(text, 1, text.count("\n") + 1, names=tuple(names.split()))
+        record = record_of(save_text(file, text, [chunk], language), chunk)
         if since == 1 and until is None:
             Root.objects.filter(id=root.id).update(embedded=F("embedded") + 1)
-        match = StoredMatch(record.id, text, record.metadata, None)
-        self.chunks[root.id][record.id] = match, distance
+        self.distances[root.id][record.id] = distance
         if words:
             get_lexical().add(root.id, [record])
         return file
 
     # --- the verbs of a VectorStore ---
 
-    def nearest(self, root_id: uuid.UUID, n: int) -> list[tuple[str, float]]:
-        distances = {i: distance for i, (_, distance) in self.chunks[root_id].items()}
-        return sorted(distances.items(), key=lambda item: item[1])[:n]
+    def nearest(self, root_id: uuid.UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
+        return self.nearest_each([root_id], vector, n)[root_id]
 
     def nearest_each(
         self, root_ids: Sequence[uuid.UUID], vector: Vectors, n: int
     ) -> dict[uuid.UUID, list[tuple[str, float]]]:
         self._check()
         self.requested.append(n)
-        return {root_id: self.nearest(root_id, n) for root_id in root_ids}
+        each = {root_id: self.distances[root_id].items() for root_id in root_ids}
+        return {root_id: sorted(rows, key=lambda row: row[1])[:n] for root_id, rows in each.items()}
 
     def distances_each(
         self, ids: Mapping[uuid.UUID, Sequence[str]], vector: Vectors
     ) -> dict[uuid.UUID, dict[str, float]]:
         self._check()
-        return {root: {i: self.chunks[root][i][1] for i in ids[root]} for root in ids}
-
-    def get(self, root_id: uuid.UUID, ids: Sequence[str]) -> dict[str, StoredMatch]:
-        return self.get_each({root_id: ids})[root_id]
-
-    def get_each(
-        self, ids: Mapping[uuid.UUID, Sequence[str]]
-    ) -> dict[uuid.UUID, dict[str, StoredMatch]]:
-        self._check()
-        return {root: {i: self.chunks[root][i][0] for i in ids[root]} for root in ids}
-
-    def query(self, root_id: uuid.UUID, vector: Vectors, n: int) -> list[StoredMatch]:
-        self._check()
-        return [
-            replace(self.chunks[root_id][i][0], distance=distance)
-            for i, distance in self.nearest(root_id, n)
-        ]
+        return {root: {i: self.distances[root][i] for i in ids[root]} for root in ids}
 
     def _check(self) -> None:
         if self.away:
@@ -153,7 +120,7 @@ class Stage:
     def vectors(self, root_id: uuid.UUID, ids: Sequence[str]) -> Vectors:
         """Of unit length, at the distances from the query that the test sets."""
         self._check()
-        cosines = [1 - self.chunks[root_id][i][1] / 2 for i in ids]
+        cosines = [1 - self.distances[root_id][i] / 2 for i in ids]
         return np.array([[cos, (1 - cos**2) ** 0.5] for cos in cosines], dtype=np.float32)
 
     # --- the verb of an Embedder ---
@@ -171,12 +138,13 @@ class Eager(RootCache):
         super().__init__()
         self._stage = stage
 
-    def get(self, root: Root, dimension: int) -> LoadedRoot | None:
+    def get(self, root: Root, dimension: int) -> MappedRoot | None:
         live = live_file_ids(root)
-        chunks = (match for match, _ in self._stage.chunks[root.id].values())
-        root.embedded = sum(match.metadata["sourceFile"] in live for match in chunks)
+        root.embedded = sum(each[:36] in live for each in self._stage.distances[root.id])
         try:
-            return load(root, live, get_lexical(), cast(VectorStore, self._stage))
+            with TemporaryDirectory() as folder:
+                copies = MappedCopies(Path(folder))
+                return copies.write(root, live, get_lexical(), cast(VectorStore, self._stage))
         except Unavailable:
             return None
 
@@ -188,8 +156,8 @@ def stage(
     """All rules hold whether the stores answer or memory does."""
     IndexLock.objects.create(model=MODEL, dimension=2)
     made = Stage(folder)
-    for place in ("gather", "candidates", "results", "nearest"):
-        monkeypatch.setattr(f"apps.retrieval.{place}.get_store", lambda: made)
+    for place in ("retrieval.gather", "retrieval.nearest", "index.chunks"):
+        monkeypatch.setattr(f"apps.{place}.get_store", lambda: made)
     if request.param == "memory":
         monkeypatch.setattr("apps.retrieval.candidates.root_cache", Eager(made))
     monkeypatch.setattr("apps.retrieval.search.get_embedder", lambda model_id: made)
@@ -225,7 +193,7 @@ def test_each_match_has_its_source_and_its_distance(
     for i in range(4):
         stage.put(f"other{i}.py", "nothing of the kind", 1.0)
     found = ask(query="backoff retry")["results"]
-    assert {r["relPath"]: (r["matchedBy"], round(r["score"], 5)) for r in found} == {
+    assert {r["relPath"]: (r["matchedBy"], round(r["score"], 4)) for r in found} == {
         "both.py": ("both", 0.2),
         "near.py": ("vector", 0.3),
         "words.py": ("words", 1.9),
@@ -504,6 +472,7 @@ def test_a_filter_finds_chunks_with_a_low_rank(
     assert paths(ask(query="quokka", path="docs/")) == ["docs/a.md"]
 
 
+UNKNOWN = f"language is not known: klingon (known: {', '.join(LANGUAGES)})"
 EVIL_GLOBS = ["*a" * 499 + "b", "*[a-z]" * 166 + "B", "a?*" * 333 + "b", "*" * 999 + "b"]
 MATCH_EACH = """
 import django; django.setup()
@@ -536,7 +505,10 @@ def test_no_glob_freezes_a_search() -> None:
         ({"path": "  "}, "path must be a non-empty string when provided"),
         ({"path": ["src"]}, "path must be a non-empty string when provided"),
         ({"language": {"a": 1}}, "language must be a non-empty string when provided"),
-        ({"language": "klingon"}, "language is not known: klingon"),
+        (
+            {"language": "klingon"},
+            UNKNOWN,
+        ),
     ],
 )
 def test_an_invalid_filter_is_refused(

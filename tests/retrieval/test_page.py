@@ -35,7 +35,7 @@ def test_without_a_query_the_page_explains_the_search(client: Client, shelf: She
 
 def test_a_match_shows_its_lines_and_its_distance(client: Client, shelf: Shelf) -> None:
     code = "    if x:\n        return '<b>'"
-    shelf.put(0.41812, "lib/a.py", code, startLine=371, endLine=372, symbol="Client.send")
+    shelf.put(0.41812, "lib/a.py", code, start_line=371, end_line=372, symbol="Client.send")
     html = get(client, q="where is x returned")
     assert "Distance: 0.418" in html
     assert '<span class="dir">repo/lib/</span>a.py:371–372' in html

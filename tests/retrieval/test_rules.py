@@ -2,6 +2,7 @@
 
 import logging
 import math
+from hashlib import sha256
 
 import pytest
 
@@ -11,8 +12,8 @@ from tests.retrieval.conftest import Ask, Shelf
 pytestmark = pytest.mark.django_db
 
 
-def ids(answer: dict) -> list[str]:
-    return [result["chunkId"] for result in answer["results"]]
+def texts(answer: dict) -> list[str]:
+    return [result["chunk"] for result in answer["results"]]
 
 
 # --- candidates -----------------------------------------------------------------------------------
@@ -20,37 +21,37 @@ def ids(answer: dict) -> list[str]:
 
 def test_rows_come_in_the_order_of_the_index(shelf: Shelf, ask: Ask) -> None:
     for distance, path in [(0.5, "z.py"), (0.2, "y.py"), (0.9, "x.py")]:
-        shelf.put(distance, path, chunk=path)
-    assert ids(ask()) == ["z.py", "y.py", "x.py"]
+        shelf.put(distance, path, text=path)
+    assert texts(ask()) == ["z.py", "y.py", "x.py"]
 
 
 def test_several_roots_are_merged_by_distance(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(0.2, "a.py", repo="one", chunk="1a")
-    shelf.put(0.6, "b.py", repo="one", chunk="1b")
-    shelf.put(0.1, "a.py", repo="two", chunk="2a")
-    shelf.put(0.4, "b.py", repo="two", chunk="2b")
-    assert ids(ask()) == ["2a", "1a", "2b", "1b"]
+    shelf.put(0.2, "a.py", repo="one", text="1a")
+    shelf.put(0.6, "b.py", repo="one", text="1b")
+    shelf.put(0.1, "a.py", repo="two", text="2a")
+    shelf.put(0.4, "b.py", repo="two", text="2b")
+    assert texts(ask()) == ["2a", "1a", "2b", "1b"]
 
 
 def test_ties_are_ordered_by_root_and_position(shelf: Shelf, ask: Ask) -> None:
     for repo in ("one", "two"):
         for path in ("b.py", "a.py"):
-            shelf.put(0.5, path, repo=repo, chunk=f"{repo}/{path}")
+            shelf.put(0.5, path, repo=repo, text=f"{repo}/{path}")
     # "two" was ingested last, so it is listed first.
-    assert ids(ask()) == ["two/b.py", "two/a.py", "one/b.py", "one/a.py"]
+    assert texts(ask()) == ["two/b.py", "two/a.py", "one/b.py", "one/a.py"]
 
 
 def test_the_limit_is_applied_before_the_cutoff(shelf: Shelf, ask: Ask) -> None:
     shelf.put(2.0, "far.py")
-    shelf.put(0.1, "near.py", chunk="near")
-    assert ids(ask(limit=1)) != ["near"]
+    shelf.put(0.1, "near.py", text="near")
+    assert texts(ask(limit=1)) != ["near"]
 
 
 def test_rows_of_files_that_are_not_live_are_dropped(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(0.1, "new.py", file=shelf.file("new.py", since=2), chunk="unpublished")
-    shelf.put(0.2, "old.py", file=shelf.file("old.py", since=0, until=1), chunk="replaced")
-    shelf.put(0.3, "a.py", chunk="live")
-    assert ids(ask()) == ["live"]
+    shelf.put(0.1, "new.py", file=shelf.file("new.py", since=2), text="unpublished")
+    shelf.put(0.2, "old.py", file=shelf.file("old.py", since=0, until=1), text="replaced")
+    shelf.put(0.3, "a.py", text="live")
+    assert texts(ask()) == ["live"]
 
 
 def test_requests_widen_until_the_limit_is_reached(shelf: Shelf, ask: Ask) -> None:
@@ -58,8 +59,8 @@ def test_requests_widen_until_the_limit_is_reached(shelf: Shelf, ask: Ask) -> No
     for _ in range(60):
         shelf.put(0.1, "dead.py", file=dead)
     for i in range(3):
-        shelf.put(0.2, f"{i}.py", chunk=f"live {i}")
-    assert ids(ask(limit=2)) == ["live 0", "live 1"]
+        shelf.put(0.2, f"{i}.py", text=f"live {i}")
+    assert texts(ask(limit=2)) == ["live 0", "live 1"]
     assert shelf.requested == [4, 20, 100]
 
 
@@ -109,106 +110,112 @@ def test_without_scores_the_source_is_none_and_there_is_no_range(
 
 
 def test_the_cutoff_keeps_distances_up_to_and_including_it(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(1.4, "a.py", chunk="at")
-    shelf.put(1.4000001, "b.py", chunk="beyond")
-    assert ids(ask()) == ["at"]
+    shelf.put(1.4, "a.py", text="at")
+    shelf.put(1.4000001, "b.py", text="beyond")
+    assert texts(ask()) == ["at"]
 
 
 def test_a_row_without_a_score_does_not_pass_the_cutoff(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(None, "a.py", chunk="unknown")
-    shelf.put(0.3, "b.py", chunk="near")
-    assert ids(ask()) == ["near"]
+    shelf.put(None, "a.py", text="unknown")
+    shelf.put(0.3, "b.py", text="near")
+    assert texts(ask()) == ["near"]
 
 
 def test_the_cutoff_setting_is_read_at_each_call(shelf: Shelf, ask: Ask, configure) -> None:
-    shelf.put(0.0, "a.py", chunk="same")
-    shelf.put(0.7, "b.py", chunk="near")
-    assert ids(ask()) == ["same", "near"]
+    shelf.put(0.0, "a.py", text="same")
+    shelf.put(0.7, "b.py", text="near")
+    assert texts(ask()) == ["same", "near"]
     configure(retrieval_cutoff=0.5)
-    assert ids(ask()) == ["same"]
+    assert texts(ask()) == ["same"]
     configure(retrieval_cutoff=0.0)
-    assert ids(ask()) == ["same"]
+    assert texts(ask()) == ["same"]
 
 
 def test_a_disabled_cutoff_keeps_all_rows_scored_or_not(shelf: Shelf, ask: Ask, configure) -> None:
     configure(retrieval_cutoff_disabled=True)
-    shelf.put(3.9, "a.py", chunk="far")
-    shelf.put(None, "b.py", chunk="unknown")
-    assert ids(ask()) == ["far", "unknown"]
+    shelf.put(3.9, "a.py", text="far")
+    shelf.put(None, "b.py", text="unknown")
+    assert texts(ask()) == ["far", "unknown"]
 
 
 def test_the_fallback_is_the_nearest_rows_in_their_own_order(shelf: Shelf, ask: Ask) -> None:
     for distance, name in [(3.0, "a"), (1.9, "b"), (2.5, "c"), (1.8, "d")]:
-        shelf.put(distance, f"{name}.py", chunk=name)
-    assert ids(ask()) == ["b", "d"]
+        shelf.put(distance, f"{name}.py", text=name)
+    assert texts(ask()) == ["b", "d"]
 
 
 def test_the_fallback_takes_ties_in_order_and_rows_without_a_score_last(
     shelf: Shelf, ask: Ask
 ) -> None:
     for distance, name in [(None, "a"), (2.0, "b"), (2.0, "c"), (2.0, "d")]:
-        shelf.put(distance, f"{name}.py", chunk=name)
-    assert ids(ask()) == ["b", "c"]
+        shelf.put(distance, f"{name}.py", text=name)
+    assert texts(ask()) == ["b", "c"]
 
 
 def test_one_row_within_the_cutoff_disables_the_fallback(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(1.0, "a.py", chunk="near")
-    shelf.put(1.5, "b.py", chunk="far")
-    assert ids(ask()) == ["near"]
+    shelf.put(1.0, "a.py", text="near")
+    shelf.put(1.5, "b.py", text="far")
+    assert texts(ask()) == ["near"]
 
 
 def test_the_fallback_setting_is_read_at_each_call(shelf: Shelf, ask: Ask, configure) -> None:
     for name in "abc":
-        shelf.put(2.0, f"{name}.py", chunk=name)
+        shelf.put(2.0, f"{name}.py", text=name)
     configure(retrieval_fallback_chunks=1)
-    assert ids(ask()) == ["a"]
+    assert texts(ask()) == ["a"]
     configure(retrieval_fallback_chunks=3)
-    assert ids(ask()) == ["a", "b", "c"]
+    assert texts(ask()) == ["a", "b", "c"]
 
 
 def test_without_any_score_the_first_rows_are_the_fallback(shelf: Shelf, ask: Ask) -> None:
     for name in "abc":
-        shelf.put(None, f"{name}.py", chunk=name)
+        shelf.put(None, f"{name}.py", text=name)
     answer = ask()
-    assert ids(answer) == ["a", "b"]
+    assert texts(answer) == ["a", "b"]
     assert [result["score"] for result in answer["results"]] == [None, None]
     assert [file["highestMatch"] for file in answer["files"]] == [None, None]
 
 
 def test_a_fallback_of_two_may_be_one_after_duplicates(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(2.0, chunk="first", text="the same")
-    shelf.put(2.1, chunk="second", text="the same")
-    assert ids(ask()) == ["first"]
+    shelf.put(2.0, text="the same")
+    shelf.put(2.1, text="the same")
+    assert [result["score"] for result in ask()["results"]] == [2.0]
 
 
 # --- duplicates -----------------------------------------------------------------------------------
 
 
+def fill_file(shelf: Shelf, texts_of: dict[int, tuple[float, str]]) -> None:
+    """A file of eleven chunks, of which some have a distance and a text, and the others are far
+    away. The hash of a chunk is that of path, index and text one after another, so "0 x" has the
+    same as chunk 1 as " x" as chunk 10."""
+    for index in range(11):
+        distance, text = texts_of.get(index, (9.0, None))
+        shelf.put(distance, text=text)
+
+
 def test_the_same_id_in_one_file_counts_once(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(0.1, chunk="same", text="one")
-    shelf.put(0.2, chunk="same", text="two")
-    assert [result["chunk"] for result in ask()["results"]] == ["one"]
+    fill_file(shelf, {1: (0.1, "0 x"), 10: (0.2, " x")})
+    assert texts(ask(limit=20)) == ["0 x"]
 
 
 def test_the_same_text_in_one_file_counts_once(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(0.1, chunk="first", text="the same")
-    shelf.put(0.2, chunk="second", text="the same")
-    assert ids(ask()) == ["first"]
+    shelf.put(0.1, text="the same")
+    shelf.put(0.2, text="the same")
+    assert [result["score"] for result in ask()["results"]] == [0.1]
 
 
 def test_a_dropped_duplicate_does_not_hide_other_rows(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(0.1, chunk="1", text="one")
-    shelf.put(0.2, chunk="2", text="one")
-    shelf.put(0.3, chunk="2", text="two")
+    fill_file(shelf, {0: (0.1, "0 x"), 1: (0.2, "0 x"), 10: (0.3, " x")})
     # The second row was dropped for its text, so its id has not been given yet.
-    assert [result["chunk"] for result in ask()["results"]] == ["one", "two"]
+    assert texts(ask(limit=20)) == ["0 x", " x"]
 
 
 def test_duplicates_in_other_files_and_repositories_stay(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(0.1, "a.py", "the same", repo="one", chunk="same")
-    shelf.put(0.2, "b.py", "the same", repo="one", chunk="same")
-    shelf.put(0.3, "a.py", "the same", repo="two", chunk="same")
-    assert len(ids(ask())) == 3
+    shelf.put(0.1, "a.py", "the same", repo="one")
+    shelf.put(0.2, "b.py", "the same", repo="one")
+    shelf.put(0.3, "a.py", "the same", repo="two")
+    assert len(texts(ask())) == 3
 
 
 def test_duplicates_are_compared_before_the_cut(shelf: Shelf, ask: Ask, configure) -> None:
@@ -220,15 +227,15 @@ def test_duplicates_are_compared_before_the_cut(shelf: Shelf, ask: Ask, configur
 
 def test_a_file_gives_its_two_nearest_in_their_own_order(shelf: Shelf, ask: Ask) -> None:
     for distance, name in [(0.9, "a"), (0.2, "b"), (None, "c"), (0.1, "d")]:
-        shelf.put(distance, chunk=name)
-    assert ids(ask()) == ["b", "d"]
+        shelf.put(distance, text=name)
+    assert texts(ask()) == ["b", "d"]
 
 
 def test_ties_in_one_file_keep_the_earlier_rows(shelf: Shelf, ask: Ask, configure) -> None:
     configure(retrieval_cutoff_disabled=True)
     for name in "abc":
-        shelf.put(None, chunk=name)
-    assert ids(ask()) == ["a", "b"]
+        shelf.put(None, text=name)
+    assert texts(ask()) == ["a", "b"]
 
 
 # --- caps -----------------------------------------------------------------------------------------
@@ -248,15 +255,15 @@ def test_the_total_cap_stops_at_the_first_row_that_exceeds_it(
 ) -> None:
     configure(tool_max_chars=10)
     for name, length in [("a", 6), ("b", 5), ("c", 1)]:
-        shelf.put(0.1, f"{name}.py", name * length, chunk=name)
-    assert ids(ask()) == ["a"]
+        shelf.put(0.1, f"{name}.py", name * length)
+    assert texts(ask()) == ["aaaaaa"]
 
 
 def test_a_total_that_is_just_reached_is_within_the_cap(shelf: Shelf, ask: Ask, configure) -> None:
     configure(tool_max_chars=10)
-    shelf.put(0.1, "a.py", "aaaaa", chunk="a")
-    shelf.put(0.1, "b.py", "bbbbb", chunk="b")
-    assert ids(ask()) == ["a", "b"]
+    shelf.put(0.1, "a.py", "aaaaa")
+    shelf.put(0.1, "b.py", "bbbbb")
+    assert texts(ask()) == ["aaaaa", "bbbbb"]
 
 
 @pytest.mark.door
@@ -269,9 +276,9 @@ def test_the_caps_may_leave_nothing(shelf: Shelf, ask: Ask, configure) -> None:
 
 def test_the_total_counts_the_text_after_the_cut(shelf: Shelf, ask: Ask, configure) -> None:
     configure(tool_max_chars=6, tool_chunk_max_chars=3)
-    shelf.put(0.1, "a.py", "aaaaaa", chunk="a")
-    shelf.put(0.1, "b.py", "bbbbbb", chunk="b")
-    assert ids(ask()) == ["a", "b"]
+    shelf.put(0.1, "a.py", "aaaaaa")
+    shelf.put(0.1, "b.py", "bbbbbb")
+    assert texts(ask()) == ["aaa", "bbb"]
 
 
 def test_caps_count_characters_not_bytes(shelf: Shelf, ask: Ask, configure) -> None:
@@ -346,7 +353,7 @@ def test_a_result_has_exactly_these_fields(shelf: Shelf, ask: Ask, configure) ->
     configure(host_ingest_dir="/home/me/src")
     root = shelf.root("deep", path="/data/group/deep")
     shelf.put(
-        0.5, "lib/a.py", "x = 1", repo="deep", chunk="abc", startLine=7, endLine=7, symbol="A.b",
+        0.5, "lib/a.py", "x = 1", repo="deep", start_line=7, end_line=7, symbol="A.b",
         language="python",
     )  # fmt: skip
     assert root.name == "deep"
@@ -358,7 +365,7 @@ def test_a_result_has_exactly_these_fields(shelf: Shelf, ask: Ask, configure) ->
             "hostPath": "/home/me/src/group/deep/lib/a.py",
             "score": 0.5,
             "chunk": "x = 1",
-            "chunkId": "abc",
+            "chunkId": sha256(b"lib/a.py0x = 1").hexdigest(),
             "modelId": MODEL_ID,
             "lineCount": 1,
             "startLine": 7,
@@ -382,13 +389,11 @@ def test_a_distance_that_is_not_finite_is_null(shelf: Shelf, ask: Ask, distance:
 
 
 def test_malformed_metadata_is_tolerated(shelf: Shelf, ask: Ask) -> None:
-    shelf.put(
-        0.1, "a.py", relPath=None, chunkHash=None, model=7, startLine="one", endLine=True, symbol=3
+    shelf.put_earlier(
+        0.1, "a.py", "x = 1", chunkIndex=None, model=7, startLine="one", endLine=True, symbol=3
     )
     [result] = ask()["results"]
-    assert result["relPath"] == "a.py"  # from the source file's row
-    assert result["chunkId"] == "vector-0"
-    assert result["modelId"] == MODEL_ID
+    assert (result["relPath"], result["chunk"], result["modelId"]) == ("a.py", "x = 1", MODEL_ID)
     assert (result["startLine"], result["endLine"]) == (None, None)
     assert "symbol" not in result
 
@@ -397,6 +402,6 @@ def test_malformed_metadata_is_tolerated(shelf: Shelf, ask: Ask) -> None:
 def test_a_row_without_a_source_file_is_dropped(
     shelf: Shelf, ask: Ask, source_file: object
 ) -> None:
-    shelf.put(0.1, "a.py", sourceFile=source_file)
-    shelf.put(0.2, "b.py", chunk="whole")
-    assert ids(ask()) == ["whole"]
+    shelf.put_earlier(0.1, "a.py", "x = 1", sourceFile=source_file)
+    shelf.put(0.2, "b.py", text="whole")
+    assert texts(ask()) == ["whole"]

@@ -145,6 +145,7 @@ def test_a_backup_is_made_without_a_server_and_restored(backup_file: Path, tmp_p
         "control.lock",
         "lexical",
         "secret.key",
+        "texts",
     ]
 
 

@@ -129,6 +129,68 @@ async def test_nor_from_one_that_does_not_read_what_is_sent(socket: Any) -> None
     await waiting
 
 
+MASKED_FRAME = b"\x81\xff" + (1 << 40).to_bytes(8, "big") + bytes(4)
+CLOSED_1009 = b"\x88\x13\x03\xf1message too large"
+
+
+@pytest.fixture
+def receiving(socket: Any) -> Any:
+    """A websocket in the state after its handshake, before its first frame."""
+    socket.current_frame = None
+    socket.inside_message = False
+    socket.websocket_version = 13
+    return socket
+
+
+@pytest.fixture
+def refused(receiving: Any) -> Any:
+    """A websocket whose client has sent the beginning of a message that is too long."""
+    socket = receiving
+    socket.dataReceived(MASKED_FRAME + b"x" * 1000)
+    assert socket.transport.value() == CLOSED_1009
+    # autobahn's timer is not of the test's clock
+    socket.closeHandshakeTimeoutCall.cancel()
+    return socket
+
+
+def test_a_client_that_still_sends_a_refused_message_keeps_its_connection(
+    refused: Any, clock: Clock
+) -> None:
+    clock.advance(1)
+    refused.onCloseHandshakeTimeout()
+    for _ in range(sockets.LINGER_SECONDS - 2):
+        refused.dataReceived(b"\xff" * 1000)
+        clock.advance(1)
+        assert not refused.transport.disconnecting
+    clock.advance(1)
+    assert refused.transport.disconnecting
+    assert refused.transport.value() == CLOSED_1009
+
+
+def test_a_client_that_pauses_in_a_refused_message_loses_it(refused: Any, clock: Clock) -> None:
+    clock.advance(1)
+    refused.onCloseHandshakeTimeout()
+    clock.advance(sockets.SILENT_SECONDS - 1.5)
+    assert not refused.transport.disconnecting
+    clock.advance(1)
+    assert refused.transport.disconnecting
+
+
+def test_a_client_that_answers_the_close_frame_is_let_go_at_once(
+    receiving: Any, clock: Clock
+) -> None:
+    socket = receiving
+    socket.dataReceived(b"\x81\xff" + (1 << 20).to_bytes(8, "big") + bytes(4))
+    socket.closeHandshakeTimeoutCall.cancel()
+    clock.advance(1)
+    socket.onCloseHandshakeTimeout()
+    socket.dataReceived(b"\xff" * (1 << 20))
+    assert not socket.transport.disconnecting
+    socket.dataReceived(b"\x88\x82" + bytes(4) + b"\x03\xf1")
+    assert socket.transport.disconnecting
+    assert clock.getDelayedCalls() == []
+
+
 def test_a_long_message_may_be_sent(socket: Any) -> None:
     """A limit for what comes must not keep a long answer from its page."""
     socket.maxMessagePayloadSize = 0

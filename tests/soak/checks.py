@@ -12,6 +12,7 @@ from uuid import UUID
 from apps.core.errors import CodeinfoError
 from apps.index.parsing import Chunker
 from apps.index.root_directory import read_file
+from apps.index.texts import TextStore
 from apps.ingest.discovery.discovery import discover
 from apps.site.control.client import ask
 from tests.soak.server import Server
@@ -82,14 +83,16 @@ def published_pieces(data: Path, folder: Path) -> Pieces:
         return Counter()
     with closing(_opened(words)) as database:
         rows = database.execute(
-            "SELECT f.source_file, f.path, c.start_line, c.end_line, t.text "
-            "FROM chunk c JOIN file f ON c.file = f.id JOIN text t ON t.number = c.number"
-        )
-        return Counter(
-            (path, first, last, _hash(text))
-            for file, path, first, last, text in rows
-            if file in live
-        )
+            "SELECT f.source_file, f.path, f.sha256, c.start_line, c.end_line, c.offset, c.length "
+            "FROM chunk c JOIN file f ON c.file = f.id"
+        ).fetchall()
+    with closing(TextStore(data / "texts")) as store:
+        texts = store.read({key for _, _, key, *_ in rows})
+    return Counter(
+        (path, first, last, _hash(texts.get(key, "")[offset : offset + length]))
+        for file, path, key, first, last, offset, length in rows
+        if file in live
+    )
 
 
 def lost_messages(server: Server, sent: Mapping[str, list[str]]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -94,36 +93,6 @@ def table_overwritten(chroma: Path, root_id: UUID) -> None:
 
 def lengths_deleted(chroma: Path, root_id: UUID) -> None:
     (index_folder(chroma, root_id) / "length.bin").unlink()
-
-
-def entries_flipped(chroma: Path, root_id: UUID) -> None:
-    """What the database's own indexes say of runs is not what its rows say: it can be read, and
-    nothing can be deleted."""
-    database = chroma / "chroma.sqlite3"
-    content = database.read_bytes()
-    flipped = _in_pages(content, b"\x0a", b"runId", b"runIx")
-    assert flipped != content
-    database.write_bytes(flipped)
-
-
-def records_flipped(chroma: Path, root_id: UUID) -> None:
-    """Chroma returns records without their text, as another word is the key of it in the
-    database's index of primary keys, from which Chroma reads it."""
-    database = chroma / "chroma.sqlite3"
-    content = database.read_bytes()
-    flipped = _in_pages(content, b"\x0a", rb"record(?!\[)", b"recorf")
-    assert flipped != content
-    database.write_bytes(flipped)
-
-
-def _in_pages(content: bytes, kind: bytes, pattern: bytes, new: bytes) -> bytes:
-    """Replace what matches in the pages of one kind of an SQLite database.
-
-    kind: the first byte of a page (sqlite.org/fileformat.html, "B-tree Pages")
-    """
-    size = int.from_bytes(content[16:18], "big")
-    pages = (content[at : at + size] for at in range(0, len(content), size))
-    return b"".join(re.sub(pattern, new, page) if page[:1] == kind else page for page in pages)
 
 
 def links_flipped(chroma: Path, root_id: UUID) -> None:

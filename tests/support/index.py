@@ -6,15 +6,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 
-from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
+from apps.code.values import Chunk
 from apps.embedding.static import StaticCodeEmbedder
 from apps.embedding.wire import wire
 from apps.index import stores
-from apps.index.models import Root, SourceFile
+from apps.index.chunks import StoredChunk, read_chunks
+from apps.index.models import Root
+from apps.index.queries import live_file_ids
+from apps.index.types import ChunkRecord
 from apps.index.vectors.store import get_store
 from tests.ports import free_ports
 from tests.support.ingested import SAMPLE, write_files
@@ -60,22 +64,31 @@ def contents(store: Any) -> Callable[[Root], Contents]:
     """
 
     def read(root: Root) -> Contents:
-        live = {str(key) for key in SourceFile.objects.live().values_list("id", flat=True)}
         return {
-            f"{match.metadata['relPath']}:{match.metadata['chunkIndex']}": str(
-                match.metadata["chunkHash"]
-            )
-            for match in everything(root)
-            if match.metadata["sourceFile"] in live
+            f"{chunk.facts.path}:{chunk.facts.chunk_index}": chunk.hash
+            for chunk in read_chunks({root.id: live_ids(root)})[root.id].values()
         }
 
     return read
 
 
-def everything(root: Root) -> list[Any]:
-    """Every match in the store, live or not."""
-    question = get_embedder(DEFAULT_MODEL).embed_query("anything")
-    return get_store().query(root.id, question, get_store().count(root.id))
+def live_ids(root: Root) -> list[str]:
+    """The ids of the chunks in the vector store whose file is live."""
+    live = live_file_ids(Root.objects.get(id=root.id))
+    return [each for each in sorted(get_store().ids(root.id)) if each.rpartition(":")[0] in live]
+
+
+def chunk_record(path: str = "a.py", source_file: str = "", index: int = 0) -> ChunkRecord:
+    """A chunk of a file that no row tells of."""
+    key = source_file or str(uuid4())
+    chunk = Chunk("text", 1, 1)
+    return ChunkRecord(f"{key}:{index}", key, str(uuid4()), path, "python", "0" * 64, index, chunk)
+
+
+def chunks_of(root: Root) -> list[StoredChunk]:
+    """Every chunk with a vector, live or not."""
+    ids = sorted(get_store().ids(root.id))
+    return list(read_chunks({root.id: ids})[root.id].values())
 
 
 _embed = StaticCodeEmbedder.embed_documents

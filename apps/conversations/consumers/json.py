@@ -35,7 +35,7 @@ from apps.ingest.serializers import status_wire
 logger = logging.getLogger("codeinfo.conversations")
 
 POLICY_VIOLATION, TOO_BIG, SERVER_FAILED = 1008, 1009, 1011
-MAX_FRAME = 64 * 1024
+MAX_FRAME = 64 * 1024  # bytes
 MAX_SUBSCRIPTIONS = 200
 # At most 20 batches of deltas, and 5 states of an ingest, a second.
 DELTA_SECONDS, INGEST_SECONDS = 0.05, 0.2
@@ -60,7 +60,7 @@ class JsonConsumer(AsyncWebsocketConsumer):
             task.cancel()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        raw = text_data if text_data is not None else (bytes_data or b"")
+        raw = text_data.encode() if text_data is not None else (bytes_data or b"")
         if len(raw) > MAX_FRAME:
             await self.close(code=TOO_BIG, reason="frame too large")
             return
@@ -167,7 +167,7 @@ def _ingest_run(run_id: str) -> IngestRun | None:
 # Messages of the client ----------------------------------------------------------------------
 
 
-def read(raw: str | bytes) -> dict[str, Any]:
+def read(raw: bytes) -> dict[str, Any]:
     """Parse a frame and check its envelope. Raises BadFrame."""
     try:
         message = json.loads(raw)

@@ -1,6 +1,11 @@
-"""Events of a run as the frames of `POST /chat` with `Accept: text/event-stream` (§2.4)."""
+"""Events of a run as the frames of `POST /chat` with `Accept: text/event-stream` (§2.4).
+
+The id of a frame is `<turn id>:<n>`, n being the number of its last event. `complete` follows
+`final` and is numbered after it. Turn ids tell runs apart; in-flight ids of clients may repeat.
+"""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
@@ -17,33 +22,81 @@ from apps.agents.events import (
     TurnStopped,
     Warned,
 )
+from apps.conversations.models import Turn
 from apps.conversations.parts import Transcript, content
 from apps.conversations.renderers.json import tool_request, tool_result
+from apps.conversations.stream import Envelope, RunLog
 
 HEARTBEAT = ":\n\n"
+# In place of the number: the end of an answer that is read from its row.
+END = "end"
+EVENT_ID = re.compile(rf"\A([0-9a-f-]{{36}}):([0-9]{{1,18}}|{END})\Z")
 
 
-def frames(events: Iterable[ChatEvent], transcript: Transcript) -> Iterator[str]:
-    """The frames of events. `transcript` is the whole run, for the full text at its end."""
-    for event in joined(events):
-        for message in messages(event, transcript):
-            # json.dumps writes no line breaks, so one data line is enough.
-            yield f"data: {json.dumps(message, allow_nan=False)}\n\n"
+def frames(
+    turn_id: str, envelopes: Iterable[Envelope], transcript: Transcript, after: int = 0
+) -> Iterator[str]:
+    """The frames of events that are numbered above `after`.
+
+    transcript: the whole run, for the full text at its end.
+    """
+    for event, seq in joined(envelopes):
+        for number, message in enumerate(messages(event, transcript), start=seq):
+            if number > after:
+                yield frame(message, f"{turn_id}:{number}")
 
 
-def joined(events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
-    """The events, with neighbouring text deltas joined."""
+def frame(message: dict[str, Any], id: str = "") -> str:
+    # json.dumps writes no line breaks, so one data line is enough.
+    data = f"data: {json.dumps(message, allow_nan=False)}\n\n"
+    return f"id: {id}\n{data}" if id else data
+
+
+def parse_id(text: str) -> tuple[str, int | None]:
+    """The turn id and the number of a frame's id; None for END. ("", 0) if it is not one."""
+    match = EVENT_ID.match(text)
+    if match is None:
+        return "", 0
+    turn_id, number = match.groups()
+    return turn_id, None if number == END else int(number)
+
+
+def last_number(log: RunLog) -> int:
+    """The number of the last frame of a run that has finished."""
+    return log.seq + len(messages(log.end, log.transcript)) - 1
+
+
+def stored_end(turn: Turn) -> Iterator[str]:
+    """The frames that end a stored answer. Only the last one has an id."""
+    transcript = Transcript(turn.parts)
+    transcript.thread_id = turn.conversation.flags.get("threadId")
+    match turn.status:
+        case Turn.Status.STOPPED:
+            end = messages(TurnStopped(), transcript)
+        case Turn.Status.FAILED:
+            end = [{"type": "error", "message": (turn.error or {}).get("message", "")}]
+        case _:
+            end = _end(transcript)
+    *others, last = end
+    yield from map(frame, others)
+    yield frame(last, f"{turn.pk}:{END}")
+
+
+def joined(envelopes: Iterable[Envelope]) -> Iterator[tuple[ChatEvent, int]]:
+    """Events with their numbers. Neighbouring text deltas become one, with the last number."""
     words: list[str] = []
-    for event in events:
-        if isinstance(event, TextDelta):
-            words.append(event.text)
+    last = 0
+    for envelope in envelopes:
+        if isinstance(envelope.event, TextDelta):
+            words.append(envelope.event.text)
+            last = envelope.seq
             continue
         if words:
-            yield TextDelta("".join(words))
+            yield TextDelta("".join(words)), last
             words.clear()
-        yield event
+        yield envelope.event, envelope.seq
     if words:
-        yield TextDelta("".join(words))
+        yield TextDelta("".join(words)), last
 
 
 def messages(event: ChatEvent, transcript: Transcript) -> list[dict[str, Any]]:

@@ -1,8 +1,8 @@
 """The word index: BM25 search over chunks, facts of chunks, and the symbols of files."""
 
 from apps.index.lexical.postings import Postings
-from apps.index.lexical.store import LexicalStore, get_lexical, reset_lexical
-from apps.index.lexical.types import ChunkFacts, Contents, LexicalHit, StoredChunk, StoredSymbol
+from apps.index.lexical.store import LexicalStore, SegmentWriter, get_lexical, reset_lexical
+from apps.index.lexical.types import ChunkFacts, Contents, LexicalHit, StoredSymbol
 from apps.index.lexical.words import words
 
 __all__ = [
@@ -11,7 +11,7 @@ __all__ = [
     "LexicalHit",
     "LexicalStore",
     "Postings",
-    "StoredChunk",
+    "SegmentWriter",
     "StoredSymbol",
     "get_lexical",
     "reset_lexical",

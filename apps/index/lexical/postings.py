@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.index.lexical import scoring
-from apps.index.lexical.scoring import HIT, Scores
+from apps.index.lexical.encoding import TIMES_BITS, HitLists, decode
+from apps.index.lexical.scoring import Scores
+
+# Rows of `posting` that are read together.
+WORDS_AT_ONCE = 50_000
 
 
 @dataclass(frozen=True)
@@ -54,10 +58,7 @@ def of_rows(database: sqlite3.Connection, numbers: NDArray[np.intp]) -> Postings
     first, lengths, _ = scoring.concatenate(database.execute("SELECT * FROM segment").fetchall())
     row_of = np.full(len(lengths), -1, np.int32)
     row_of[numbers - first] = np.arange(len(numbers))
-    words, hits, word_of = _all_hits(database)
-    rows = row_of[hits["chunk"].astype(np.intp) - first]
-    selected = rows >= 0
-    rows, hits, word_of = rows[selected], hits[selected], word_of[selected]
+    words, rows, times, word_of = _hits_of(database, row_of, first)
     counts = np.bincount(word_of, minlength=len(words))
     norms, chunks = scoring.norms(lengths[numbers - first])
     return Postings(
@@ -65,24 +66,39 @@ def of_rows(database: sqlite3.Connection, numbers: NDArray[np.intp]) -> Postings
         bounds=array("q", [0, *counts.cumsum().tolist()]),
         rows=rows,
         term_scores=scoring.term_scores(
-            hits, norms[rows], counts[word_of].astype(np.float64), chunks
+            times, norms[rows], counts[word_of].astype(np.float64), chunks
         ),
         size=len(numbers),
         chunks=chunks,
     )
 
 
-def _all_hits(
-    database: sqlite3.Connection,
-) -> tuple[Sequence[str], NDArray[np.void], NDArray[np.int32]]:
-    """Return all words, the hits of all words in this order, and the index of each hit's word,
-    int32 (hits,)."""
+def _hits_of(
+    database: sqlite3.Connection, row_of: NDArray[np.int32], first: int
+) -> tuple[Sequence[str], NDArray[np.int32], NDArray[np.uint16], NDArray[np.int32]]:
+    """Return all words, and the hits of the chunks that have a row, by word: row, weighted tf and
+    the index of the word, each of shape (hits,).
+
+    row_of: row of each chunk from number `first` on; -1 if it has none
+    """
     places: dict[str, int] = {}
-    postings = [
-        (places.setdefault(word, len(places)), blob)
-        for word, blob in database.execute("SELECT word, hits FROM posting ORDER BY word")
-    ]
-    of_blob = np.array([place for place, _ in postings], np.int32)
-    sizes = np.array([len(blob) for _, blob in postings], np.intp) // HIT.itemsize
-    hits = np.frombuffer(b"".join(blob for _, blob in postings), HIT)
-    return list(places), hits, np.repeat(of_blob, sizes)
+    parts = [(np.zeros(0, np.int32), np.zeros(0, np.uint16), np.zeros(0, np.int32))]
+    found = database.execute(
+        "SELECT word, first, hits FROM segment CROSS JOIN posting ON segment = segment.id"
+        " ORDER BY word"
+    )
+    while batch := found.fetchmany(WORDS_AT_ONCE):
+        lists = decoded([(start, blob) for _, start, blob in batch], "posting")
+        of_list = np.array([places.setdefault(word, len(places)) for word, *_ in batch], np.int32)
+        rows = row_of[lists.chunks - first]
+        chosen = rows >= 0
+        word_of = np.repeat(of_list, lists.sizes)
+        parts.append((rows[chosen], lists.times[chosen].astype(np.uint16), word_of[chosen]))
+    rows, times, word_of = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return list(places), rows, times, word_of
+
+
+def decoded(rows: Sequence[tuple[int, bytes]], table: str) -> HitLists:
+    """Read the hits of rows of a table: first chunk of the segment, and hits."""
+    firsts = np.array([first for first, _ in rows], np.intp)
+    return decode([hits for _, hits in rows], firsts, TIMES_BITS[table])

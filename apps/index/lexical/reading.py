@@ -8,15 +8,22 @@ from typing import Any
 import numpy as np
 
 from apps.index.lexical import postings, scoring
-from apps.index.lexical.types import ChunkFacts, Contents, Fault, StoredChunk, StoredSymbol
+from apps.index.lexical.types import ChunkFacts, Contents, Fault, StoredSymbol
 from apps.index.types import Origin
 
+# The id of a chunk, as in `index.chunk_ids`.
+_ID = "prefix || ':' || chunk_index"
 _FACTS = (
-    "chunk.id, source_file, path, chunk_index, start_line, end_line, symbol, names, signature,"
-    " language, chunk_hash"
+    f"{_ID}, source_file, file.path, chunk_index, start_line, end_line, symbol, names, signature,"
+    " language, sha256, offset, length"
 )
-_CHUNKS = "FROM chunk JOIN file ON file.id = chunk.file"
-_BY_ID = "WHERE chunk.id IN (SELECT value FROM json_each(?))"
+# Chunks of ids that `_parsed` returns. CROSS: in this order, each chunk is found by an index.
+_BY_ID = (
+    "FROM json_each(?) AS query"
+    " CROSS JOIN file ON prefix = json_extract(query.value, '$[0]')"
+    " CROSS JOIN chunk ON chunk.file = file.id"
+    " AND chunk_index = json_extract(query.value, '$[1]')"
+)
 _SYMBOL = (
     "SELECT name, symbol.path, kind, start_line, end_line, signature, source_file, file.path,"
     " language FROM symbol JOIN file ON file.id = symbol.file"
@@ -24,7 +31,6 @@ _SYMBOL = (
 
 # Each must count as many rows as `chunk` has.
 _ROW_COUNTS = {
-    "texts": "SELECT count(*) FROM chunk JOIN text USING (number)",
     "files": "SELECT count(*) FROM chunk JOIN file ON file.id = chunk.file",
 }
 # Each must count no row.
@@ -39,7 +45,8 @@ _SYMBOL_FAULTS = {
 
 
 def ids(database: sqlite3.Connection) -> set[str]:
-    return {chunk_id for (chunk_id,) in database.execute("SELECT id FROM chunk")}
+    rows = database.execute(f"SELECT {_ID} FROM chunk JOIN file ON file.id = chunk.file")
+    return {chunk_id for (chunk_id,) in rows}
 
 
 def runs(database: sqlite3.Connection) -> set[str]:
@@ -49,6 +56,12 @@ def runs(database: sqlite3.Connection) -> set[str]:
 def count(database: sqlite3.Connection) -> int:
     (number,) = database.execute("SELECT count(*) FROM chunk").fetchone()
     return int(number)
+
+
+def is_complete(database: sqlite3.Connection) -> bool:
+    """Return whether the words of all chunks are written."""
+    missing = "SELECT 1 FROM segment WHERE id IN (SELECT segment FROM incomplete)"
+    return database.execute(missing).fetchone() is None
 
 
 def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
@@ -61,7 +74,8 @@ def faults(database: sqlite3.Connection) -> list[tuple[Fault, str]]:
             faults.append(
                 ("words_unreadable", f"{what} of {number:,} chunks, {chunks:,} are there")
             )
-    _, _, files = scoring.concatenate(database.execute("SELECT * FROM segment").fetchall())
+    written = "SELECT * FROM segment WHERE id NOT IN (SELECT segment FROM incomplete)"
+    _, _, files = scoring.concatenate(database.execute(written).fetchall())
     if (number := int((files > 0).sum())) != chunks:
         faults.append(("words_unreadable", f"words of {number:,} chunks, {chunks:,} are there"))
     for what, query in _SYMBOL_FAULTS.items():
@@ -80,29 +94,20 @@ def origin(database: sqlite3.Connection) -> Origin | None:
 
 
 def facts(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ChunkFacts]:
-    rows = database.execute(f"SELECT {_FACTS} {_CHUNKS} {_BY_ID}", (json.dumps(list(ids)),))
+    rows = database.execute(f"SELECT {_FACTS} {_BY_ID}", (_parsed(ids),))
     return {row[0]: _chunk_facts(row) for row in rows}
-
-
-def chunks(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, StoredChunk]:
-    rows = database.execute(
-        f"SELECT {_FACTS}, text {_CHUNKS} JOIN text USING (number) {_BY_ID}",
-        (json.dumps(list(ids)),),
-    )
-    return {
-        chunk_id: StoredChunk(_chunk_facts((chunk_id, *row)), text) for chunk_id, *row, text in rows
-    }
 
 
 def contents(database: sqlite3.Connection, source_files: Collection[str]) -> Contents:
     """Return all chunks of these files, which are SourceFile ids."""
-    rows = database.execute("SELECT id, source_file, path, language FROM file").fetchall()
+    rows = database.execute("SELECT id, source_file, path, language, prefix FROM file").fetchall()
     files = [row for row in rows if row[1] in source_files]
     place = {row[0]: index for index, row in enumerate(files)}
+    prefixes = [f"{prefix}:" for *_, prefix in files]
     chunks = [
-        (number, chunk_id, tuple(names.split()), place[file])
-        for number, chunk_id, names, file in database.execute(
-            "SELECT number, id, names, file FROM chunk ORDER BY number"
+        (number, f"{prefixes[place[file]]}{index}", tuple(names.split()), place[file])
+        for number, index, names, file in database.execute(
+            "SELECT number, chunk_index, names, file FROM chunk ORDER BY number"
         )
         if file in place
     ]
@@ -121,8 +126,8 @@ def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, st
     """Return chunk number → chunk id."""
     return dict(
         database.execute(
-            "SELECT number, chunk.id FROM json_each(?) AS query"
-            " CROSS JOIN chunk ON number = query.value",
+            f"SELECT number, {_ID} FROM json_each(?) AS query"
+            " CROSS JOIN chunk ON number = query.value JOIN file ON file.id = chunk.file",
             (json.dumps(numbers),),
         )
     )
@@ -130,14 +135,14 @@ def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, st
 
 def with_identifier(database: sqlite3.Connection, identifier: str, n: int) -> list[str]:
     """Return the ids of n chunks whose text contains an identifier, by path and line."""
-    blobs = database.execute(
-        "SELECT hits FROM segment CROSS JOIN naming"
+    found = database.execute(
+        "SELECT first, hits FROM segment CROSS JOIN naming"
         " ON naming.segment = segment.id AND identifier = ?",
         (identifier,),
     )
-    numbers = np.frombuffer(b"".join(hits for (hits,) in blobs), "<u4")
+    numbers = postings.decoded(found.fetchall(), "naming").chunks
     rows = database.execute(
-        "SELECT chunk.id FROM json_each(?) AS named CROSS JOIN chunk"
+        f"SELECT {_ID} FROM json_each(?) AS named CROSS JOIN chunk"
         " ON number = named.value JOIN file ON file.id = chunk.file"
         " ORDER BY file.path, chunk_index LIMIT ?",
         (json.dumps(numbers.tolist()), n),
@@ -155,6 +160,16 @@ def outline(database: sqlite3.Connection, source_file: str) -> list[StoredSymbol
     return _symbols(database, "source_file = ? ORDER BY start_line, end_line DESC", source_file)
 
 
+def _parsed(ids: Iterable[str]) -> str:
+    """Return prefix and index of each chunk id, as JSON. Other ids are left out."""
+    parsed = []
+    for chunk_id in ids:
+        prefix, _, index = chunk_id.rpartition(":")
+        if index.isdecimal() and len(index) < 10:
+            parsed.append((prefix, int(index)))
+    return json.dumps(parsed)
+
+
 def _symbols(database: sqlite3.Connection, which: str, value: str) -> list[StoredSymbol]:
     rows = database.execute(f"{_SYMBOL} WHERE {which}", (value,))
     return [
@@ -164,6 +179,6 @@ def _symbols(database: sqlite3.Connection, which: str, value: str) -> list[Store
 
 
 def _chunk_facts(row: Sequence[Any]) -> ChunkFacts:
-    *before, names, signature, language, chunk_hash = row
-    values = (*before, tuple(names.split()), signature, language, chunk_hash)
+    *before, names, signature, language, sha256, offset, length = row
+    values = (*before, tuple(names.split()), signature, language, sha256, offset, length)
     return ChunkFacts(*values)

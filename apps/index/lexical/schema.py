@@ -3,17 +3,26 @@
 segment: the chunks that one `add` wrote, or several segments merged. Its chunks have the numbers
     `first`, `first` + 1, …; `lengths` (u4, in words) and `files` (u4, file ids) have one entry a
     chunk, 0 for a deleted one.
-posting: the chunks of a segment that contain a word (`scoring.HIT`).
-naming: the chunks of a segment whose text contains an identifier (u4, chunk numbers).
+chunk: its id is `<file.prefix>:<chunk_index>` (`index.chunk_ids`), which is not stored.
+posting: the chunks of a segment that contain a word, and their number; `hits` as by `encoding`.
+naming: the chunks of a segment whose text contains an identifier, likewise.
+incomplete: segments whose rows in `posting` and `naming` are being written or deleted. A segment
+    that has no row in `segment` is not read.
 state: `writes` changes with every write, `edition` never. Both start at a random number, so that
     caches notice a file that replaced another one.
-text: separate from `chunk`, so that the rows of `chunk`, read by the hundred, lie close together.
+file: `sha256` is the key of its text (`index.texts`). A chunk is `length` characters of the text,
+    from `offset` on.
 """
 
 import sqlite3
 from zlib import crc32
 
+from apps.index.lexical.encoding import TIMES_BITS
+from apps.index.lexical.scoring import WEIGHTS
 from apps.index.lexical.words import words
+
+# The tables of hits, with their key columns.
+KEYS = {"posting": "word", "naming": "identifier"}
 
 _TABLES = """
 CREATE TABLE state (id INTEGER PRIMARY KEY, writes INTEGER NOT NULL, edition INTEGER NOT NULL);
@@ -21,14 +30,15 @@ INSERT INTO state VALUES (1, abs(random() / 2), abs(random() / 2) + 1);
 CREATE TABLE file (
     id INTEGER PRIMARY KEY,
     source_file TEXT NOT NULL UNIQUE,
+    prefix TEXT NOT NULL UNIQUE,
     run TEXT NOT NULL,
     path TEXT NOT NULL,
-    language TEXT NOT NULL
+    language TEXT NOT NULL,
+    sha256 TEXT NOT NULL
 );
 CREATE INDEX file_run ON file (run);
 CREATE TABLE chunk (
     number INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
     file INTEGER NOT NULL,
     chunk_index INTEGER NOT NULL,
     start_line INTEGER NOT NULL,
@@ -36,10 +46,10 @@ CREATE TABLE chunk (
     symbol TEXT NOT NULL,
     names TEXT NOT NULL,
     signature TEXT NOT NULL,
-    chunk_hash TEXT NOT NULL
+    offset INTEGER NOT NULL,
+    length INTEGER NOT NULL
 );
-CREATE INDEX chunk_file ON chunk (file);
-CREATE TABLE text (number INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE UNIQUE INDEX chunk_file ON chunk (file, chunk_index);
 CREATE TABLE symbol (
     file INTEGER NOT NULL,
     name TEXT NOT NULL COLLATE NOCASE,
@@ -55,20 +65,24 @@ CREATE TABLE segment (
     id INTEGER PRIMARY KEY, first INTEGER NOT NULL, lengths BLOB NOT NULL, files BLOB NOT NULL
 );
 CREATE TABLE posting (
-    segment INTEGER NOT NULL, word TEXT NOT NULL, hits BLOB NOT NULL, PRIMARY KEY (segment, word)
+    segment INTEGER NOT NULL, word TEXT NOT NULL, chunks INTEGER NOT NULL, hits BLOB NOT NULL,
+    PRIMARY KEY (segment, word)
 ) WITHOUT ROWID;
 CREATE TABLE naming (
-    segment INTEGER NOT NULL, identifier TEXT NOT NULL, hits BLOB NOT NULL,
-    PRIMARY KEY (segment, identifier)
+    segment INTEGER NOT NULL, identifier TEXT NOT NULL, chunks INTEGER NOT NULL,
+    hits BLOB NOT NULL, PRIMARY KEY (segment, identifier)
 ) WITHOUT ROWID;
+CREATE TABLE incomplete (segment INTEGER PRIMARY KEY);
 """
 # A change of the splitter or the stemmer changes the words of this text, and so the version.
 _SAMPLE = (
     "parseHTTPResponses_v2 running telling classes status tries tried queries XMLHttpRequest "
     "snake_case_names größe caches cached 2025 __init__ kubernetes ingresses utf8Bytes"
 )
-# It must fit SQLite's user_version: positive, and not 0, which a new file has.
-VERSION = crc32(f"{_TABLES} {' '.join(words(_SAMPLE))}".encode()) % 0x7FFFFFFF + 1
+# Hits contain the weights of the fields. It must fit SQLite's user_version: positive, and not 0,
+# which a new file has.
+_CONTENT = f"{_TABLES} {' '.join(words(_SAMPLE))} {WEIGHTS} {TIMES_BITS}"
+VERSION = crc32(_CONTENT.encode()) % 0x7FFFFFFF + 1
 
 
 def version(database: sqlite3.Connection) -> int:

@@ -9,13 +9,14 @@ idf   = ln(1 + (N − n + ½) / (n + ½)),  where n of N chunks contain the word
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.index.globs import patterns
+from apps.index.lexical.encoding import TIMES_BITS, HitLists, Numbers, decode
 from apps.index.types import Filters
 
 # The fields in the order in which postings count them.
@@ -30,17 +31,28 @@ STOPWORD_SHARE = 0.4
 # A word that fewer chunks contain is no stop word.
 MIN_STOPWORD_CHUNKS = 1_000
 
-# One posting: the number of a chunk, and the occurrences of the word in each field.
-HIT = np.dtype([("chunk", "<u4"), ("times", "u1", (len(FIELDS),))])
 # CROSS: in this order, each posting is found by its key.
 _POSTINGS = (
     "FROM json_each(?) AS query CROSS JOIN segment CROSS JOIN posting"
     " ON posting.segment = segment.id AND posting.word = query.value"
 )
-_FIELD_WEIGHTS = np.array([WEIGHTS[field] for field in FIELDS], np.float32)
 Scores = NDArray[np.float32]
-Hits = NDArray[Any]
 PostingsT = TypeVar("PostingsT", bound=Sized)
+
+
+@dataclass
+class EncodedHits:
+    """The hits of a word, as they are stored in some segments. Its length is the number of hits."""
+
+    size: int = 0
+    firsts: list[int] = field(default_factory=list)  # first chunk of each segment
+    blobs: list[bytes] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def decoded(self) -> HitLists:
+        return decode(self.blobs, np.array(self.firsts), TIMES_BITS["posting"])
 
 
 @dataclass(frozen=True)
@@ -98,7 +110,7 @@ def concatenate(
 def best(
     database: sqlite3.Connection,
     snapshot: Snapshot,
-    postings: Iterable[Hits],
+    postings: Iterable[EncodedHits],
     n: int,
     where: Filters | None,
 ) -> tuple[NDArray[np.intp], Scores]:
@@ -117,31 +129,34 @@ def best(
 
 def frequencies(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, int]:
     """Return the document frequency of each word that any chunk contains."""
-    rows = database.execute(
-        f"SELECT word, sum(length(hits)) {_POSTINGS} GROUP BY word", _as_json(words)
-    )
-    return {word: size // HIT.itemsize for word, size in rows}
+    rows = database.execute(f"SELECT word, sum(chunks) {_POSTINGS} GROUP BY word", _as_json(words))
+    return dict(rows.fetchall())
 
 
-def postings(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, Hits]:
+def postings(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, EncodedHits]:
     """Return the postings of each word that any chunk contains, in the order of `words`."""
-    blobs_of: dict[str, list[bytes]] = {}
-    for word, hits in database.execute(f"SELECT word, hits {_POSTINGS}", _as_json(words)):
-        blobs_of.setdefault(word, []).append(hits)
-    return {word: np.frombuffer(b"".join(blobs), HIT) for word, blobs in blobs_of.items()}
+    found: dict[str, EncodedHits] = {}
+    rows = database.execute(f"SELECT word, chunks, first, hits {_POSTINGS}", _as_json(words))
+    for word, chunks, first, blob in rows:
+        hits = found.setdefault(word, EncodedHits())
+        hits.size += chunks
+        hits.firsts.append(first)
+        hits.blobs.append(blob)
+    return found
 
 
 def _as_json(words: Sequence[str]) -> tuple[str]:
     return (json.dumps(list(dict.fromkeys(words))),)
 
 
-def _scores(snapshot: Snapshot, postings: Sequence[Hits]) -> Scores:
+def _scores(snapshot: Snapshot, postings: Sequence[EncodedHits]) -> Scores:
     """Return the score of every chunk, float32 (n,); 0 where it has no word of the query."""
     scores = np.zeros(len(snapshot.norms), np.float32)
-    for hits in drop_stopwords(postings, snapshot.live):
-        at = hits["chunk"].astype(np.intp) - snapshot.first
-        count = np.float64(len(hits))
-        scores[at] += term_scores(hits, snapshot.norms[at], count, snapshot.live)
+    for encoded in drop_stopwords(postings, snapshot.live):
+        hits = encoded.decoded()
+        at = hits.chunks - snapshot.first
+        count = np.float64(len(encoded))
+        scores[at] += term_scores(hits.times, snapshot.norms[at], count, snapshot.live)
     return scores
 
 
@@ -153,14 +168,25 @@ def drop_stopwords(postings: Sequence[PostingsT], chunks: int) -> Sequence[Posti
 
 
 def term_scores(
-    hits: Hits, norms: Scores, counts: np.float64 | NDArray[np.float64], chunks: int
+    times: Numbers, norms: Scores, counts: np.float64 | NDArray[np.float64], chunks: int
 ) -> Scores:
-    """Return what each hit adds to its chunk's score, float32 (n,). `counts` is the document
-    frequency of each hit's word, among `chunks` chunks."""
-    weighted_tf = hits["times"].astype(np.float32) @ _FIELD_WEIGHTS
-    idf = np.log(1 + (chunks - counts + 0.5) / (counts + 0.5))
-    scores: Scores = (idf * (K1 + 1)).astype(np.float32) * weighted_tf / (weighted_tf + norms)
+    """Return what each hit adds to its chunk's score, float32 (n,).
+
+    times: weighted tf of each hit
+    norms: `norms` of each hit's chunk
+    counts: document frequency of each hit's word, among `chunks` chunks
+    """
+    weighted_tf = times.astype(np.float32)
+    scores: Scores = idf(counts, chunks) * weighted_tf / (weighted_tf + norms)
     return scores
+
+
+def idf(counts: np.float64 | NDArray[np.float64], chunks: int) -> Scores:
+    """Return idf · (K1 + 1) of words with these document frequencies among `chunks` chunks."""
+    factors: Scores = (np.log(1 + (chunks - counts + 0.5) / (counts + 0.5)) * (K1 + 1)).astype(
+        np.float32
+    )
+    return factors
 
 
 def _allowed_files(database: sqlite3.Connection, where: Filters | None) -> NDArray[np.int64] | None:

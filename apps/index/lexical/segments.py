@@ -1,49 +1,79 @@
-"""Writes postings in segments, as Lucene does: each `add` makes one, `merge` joins several."""
+"""Writes postings in segments, as Lucene does, and deletes chunks from them. `merging` joins
+segments."""
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby, pairwise
-from operator import itemgetter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.core.errors import Unavailable
 from apps.core.ingest_throttle import ingest_throttle
-from apps.embedding.terms import Numbers, Terms
-from apps.index.lexical.scoring import FIELDS, HIT, Hits, concatenate
-from apps.index.lexical.words import is_identifier, runs, words_of
-from apps.index.types import Check, VectorRecord
+from apps.embedding.terms import Numbers
+from apps.index.lexical.building import Builder, HitsRow
+from apps.index.lexical.encoding import TIMES_BITS, HitLists, decode, encode
+from apps.index.lexical.schema import KEYS
+from apps.index.lexical.words import runs, words_of
+from apps.index.texts import get_texts
+from apps.index.types import Check, ChunkRecord, never_cancelled
 
 Mask = NDArray[np.bool_]
 
-_MAX_COUNT = 255
+# SQLite allows 32,766 values in a statement.
+ROWS_PER_INSERT = 1_000
 # Rows of a table that are scanned together: 5 ms of work.
 ROWS_AT_ONCE = 5_000
 # If at most 1 of this many chunks of a segment is deleted, the words of the deleted chunks are
 # extracted again to find their postings. Otherwise all postings of the segment are scanned.
 SCAN_ABOVE = 8
-# The key column and the item type of the blobs, for both tables of hits.
-_KEYS = {"posting": "word", "naming": "identifier"}
-_KINDS = {"posting": HIT, "naming": np.dtype([("chunk", "<u4")])}
-_KEY = itemgetter(0)
 
 
-def write(
-    database: sqlite3.Connection, first: int, records: Sequence[VectorRecord], files: list[int]
-) -> None:
-    """Write a segment with the words and identifiers of some chunks.
+class OpenSegment:
+    """A segment whose chunks are added in several transactions, and whose words are written at the
+    end. Not thread-safe. If a transaction fails, do not use it any more."""
 
-    first: number of the first chunk
-    files: file number of each chunk
-    """
-    identifiers, words = _terms(map(_fields, records))
-    lengths = words.sizes.reshape(-1, len(FIELDS)).sum(axis=1)
-    segment = _next_segment(database)
-    _insert_segment(database, segment, first, lengths, np.array(files))
-    # In key order, each insert appends to the table.
-    _insert(database, "posting", _rows(segment, words.names, *_postings(words, first)))
-    _insert(database, "naming", _rows(segment, identifiers.names, *_namings(identifiers, first)))
+    def __init__(self) -> None:
+        self._builder: Builder | None = None
+        self._id = 0
+
+    @property
+    def bytes(self) -> int:
+        """An estimate of the memory that it takes."""
+        return self._builder.bytes if self._builder else 0
+
+    def add(
+        self,
+        database: sqlite3.Connection,
+        first: int,
+        records: Sequence[ChunkRecord],
+        files: Sequence[int],
+    ) -> None:
+        """Add chunks.
+
+        first: number of the first chunk
+        files: file number of each chunk
+        """
+        if self._builder is None or self._builder.end != first:
+            self.finish(database)
+            self._builder = Builder(first)
+            self._id = next_segment(database)
+            database.execute("INSERT INTO incomplete VALUES (?)", (self._id,))
+        builder = self._builder
+        builder.add(records, files)
+        insert_segment(database, self._id, builder.first, builder.lengths, builder.files)
+
+    def finish(self, database: sqlite3.Connection, check: Check = never_cancelled) -> None:
+        """Write the words of the chunks that were added, if there are any. `check` is called
+        often."""
+        builder, self._builder = self._builder, None
+        if builder is None:
+            return
+        for name, table in builder.tables.items():
+            # In key order, each insert appends to the table.
+            insert(database, name, table.rows(self._id), check)
+        database.execute("DELETE FROM incomplete WHERE segment = ?", (self._id,))
 
 
 def next_number(database: sqlite3.Connection) -> int:
@@ -52,115 +82,33 @@ def next_number(database: sqlite3.Connection) -> int:
     return int(database.execute(last).fetchone()[0])
 
 
-def to_merge(database: sqlite3.Connection, most: int) -> list[list[int]]:
-    """Return groups of neighbouring segment ids to merge; none if there are at most `most`.
-
-    A query looks up each word in each segment. Merging leaves half of `most`, so that the next
-    merge is not due soon. The smallest neighbours are merged first, so that large segments are
-    rarely written again.
-    """
-    rows = database.execute("SELECT id, length(lengths) FROM segment ORDER BY first").fetchall()
-    if len(rows) <= most:
-        return []
-    groups = [([segment], size) for segment, size in rows]
-    while len(groups) > max(1, most // 2):
-        at = min(range(len(groups) - 1), key=lambda i: groups[i][1] + groups[i + 1][1])
-        (left, size), (right, more) = groups[at : at + 2]
-        groups[at : at + 2] = [(left + right, size + more)]
-    return [group for group, _ in groups if len(group) > 1]
+def next_segment(database: sqlite3.Connection) -> int:
+    ids = "SELECT max(id) AS id FROM segment UNION SELECT max(segment) FROM incomplete"
+    return int(database.execute(f"SELECT ifnull(max(id), 0) + 1 FROM ({ids})").fetchone()[0])
 
 
-def merge(database: sqlite3.Connection, group: Sequence[int], check: Check) -> None:
-    """Merge neighbouring segments into one. `check` is called before each word."""
-    which = f"segment.id IN ({', '.join('?' * len(group))})"
-    segments = database.execute(f"SELECT * FROM segment WHERE {which}", group).fetchall()
-    merged = _next_segment(database)
-    _insert_segment(database, merged, *concatenate(segments))
-    for table, key in _KEYS.items():
-        # SQLite sorts all rows before it returns the first, so the loop may insert into the table.
-        rows = database.execute(
-            f"SELECT {key}, hits FROM segment CROSS JOIN {table} ON segment = segment.id"
-            f" WHERE {which} ORDER BY {key}, first",
-            group,
-        )
-        _insert(database, table, _joined(merged, rows, check))
-    for segment in group:
-        _drop(database, segment)
-
-
-def _joined(
-    segment: int, rows: Iterable[tuple[str, bytes]], check: Check
-) -> Iterator[tuple[int, str, bytes]]:
-    """Join the hits of each key. `rows` are in key order."""
-    for key, group in groupby(rows, _KEY):
-        check()
-        ingest_throttle.yield_to_queries()
-        yield segment, key, b"".join(hits for _, hits in group)
-
-
-def _terms(chunks: Iterable[Sequence[str]]) -> tuple[Terms, Terms]:
-    """Return the identifiers in the fields of some chunks, and the words."""
-    identifiers = Terms.of(map(runs, chain.from_iterable(chunks))).in_order()
-    return identifiers, identifiers.split(words_of).in_order()
-
-
-def _fields(record: VectorRecord) -> tuple[str, ...]:
-    """Return the texts of a chunk in the order of FIELDS."""
-    assert FIELDS == ("body", "path", "names", "symbol")
-    return record.text, record.facts.path, record.facts.names, record.facts.symbol
-
-
-def _postings(words: Terms, first: int) -> tuple[Numbers, Hits]:
-    """Return the word index of each hit, ascending, and the hits (`scoring.HIT`)."""
-    text, word, counts = words.by_term()
-    chunk, field = np.divmod(text, len(FIELDS))
-    fresh = np.diff(word, prepend=-1).astype(bool) | np.diff(chunk, prepend=-1).astype(bool)
-    ingest_throttle.yield_to_queries()
-    hits = np.zeros(np.count_nonzero(fresh), HIT)
-    hits["chunk"] = first + chunk[fresh]
-    hits["times"][np.cumsum(fresh) - 1, field] = np.minimum(counts, _MAX_COUNT)
-    return word[fresh], hits
-
-
-def _namings(runs: Terms, first: int) -> tuple[Numbers, Hits]:
-    """Return the index of each hit's identifier, ascending, and the chunk numbers of the hits. Only
-    identifiers in a body count."""
-    text, run, _ = runs.by_term()
-    names = np.array([is_identifier(name) for name in runs.names], bool)
-    hits = (text % len(FIELDS) == FIELDS.index("body")) & names[run]
-    return run[hits], (first + text[hits] // len(FIELDS)).astype(_KINDS["naming"])
-
-
-def _rows(
-    segment: int, names: Sequence[str], owners: Numbers, hits: Hits
-) -> Iterator[tuple[int, str, bytes]]:
-    """Yield a row (segment, name, hits) for each name that owns hits.
-
-    owners: index in `names` of each hit's owner, ascending
-    """
-    blob, size = hits.tobytes(), hits.itemsize
-    starts = np.flatnonzero(np.diff(owners, prepend=-1))
-    bounds = pairwise((*(starts * size).tolist(), len(blob)))
-    for owner, (start, end) in zip(owners[starts].tolist(), bounds, strict=True):
-        ingest_throttle.yield_to_queries()
-        yield segment, names[owner], blob[start:end]
-
-
-def _next_segment(database: sqlite3.Connection) -> int:
-    return int(database.execute("SELECT ifnull(max(id), 0) + 1 FROM segment").fetchone()[0])
-
-
-def _insert_segment(
+def insert_segment(
     database: sqlite3.Connection, segment: int, first: int, lengths: Numbers, files: Numbers
 ) -> None:
+    """Insert or replace a segment's row."""
     blobs = [numbers.astype("<u4").tobytes() for numbers in (lengths, files)]
-    database.execute("INSERT INTO segment VALUES (?, ?, ?, ?)", (segment, first, *blobs))
+    database.execute("INSERT OR REPLACE INTO segment VALUES (?, ?, ?, ?)", (segment, first, *blobs))
 
 
-def _insert(
-    database: sqlite3.Connection, table: str, rows: Iterable[tuple[int, str, bytes]]
+def insert(
+    database: sqlite3.Connection,
+    table: str,
+    rows: Iterable[HitsRow],
+    check: Check = never_cancelled,
 ) -> None:
-    database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", rows)
+    """Insert rows of a table of hits. `check` is called every few milliseconds."""
+    remaining = iter(rows)
+    # One statement for many rows: SQLite takes half of the time, and none of it with the GIL.
+    while step := list(islice(remaining, ROWS_PER_INSERT)):
+        check()
+        ingest_throttle.yield_to_queries()
+        values = ", ".join(["(?, ?, ?, ?)"] * len(step))
+        database.execute(f"INSERT INTO {table} VALUES {values}", list(chain.from_iterable(step)))
 
 
 def remove_files(database: sqlite3.Connection, deleted: Sequence[int], check: Check) -> None:
@@ -184,7 +132,7 @@ def remove_files(database: sqlite3.Connection, deleted: Sequence[int], check: Ch
             ),
         )
         keys = _keys_of(database, first + np.flatnonzero(~remaining), len(files))
-        for table in _KEYS:
+        for table in KEYS:
             table_keys = keys[table] if keys else None
             _delete_postings(database, table, segment, remaining, first, table_keys)
 
@@ -193,21 +141,28 @@ def _keys_of(
     database: sqlite3.Connection, chunks: NDArray[np.intp], total: int
 ) -> Mapping[str, Sequence[str]] | None:
     """Return the keys of each table that have hits in `chunks`, of a segment of `total` chunks;
-    None if scanning the whole segment is faster."""
+    None if scanning the whole segment is faster, or a text is missing."""
     if len(chunks) * SCAN_ABOVE > total:
         return None
     rows = database.execute(
-        "SELECT text, file.path, names, symbol FROM json_each(?) AS query"
-        " CROSS JOIN chunk ON number = query.value JOIN text USING (number)"
-        " JOIN file ON file.id = chunk.file",
+        "SELECT sha256, offset, length, file.path, names, symbol FROM json_each(?) AS query"
+        " CROSS JOIN chunk ON number = query.value JOIN file ON file.id = chunk.file",
         (json.dumps(chunks.tolist()),),
-    )
-    identifiers, words = _terms(rows)
-    return {"posting": words.names, "naming": identifiers.names}
+    ).fetchall()
+    try:
+        texts = get_texts().read({row[0] for row in rows})
+    except Unavailable:
+        return None
+    if any(row[0] not in texts for row in rows):
+        return None
+    fields = [(texts[key][offset : offset + length], *rest) for key, offset, length, *rest in rows]
+    identifiers = set(chain.from_iterable(map(runs, chain.from_iterable(fields))))
+    words = set(chain.from_iterable(map(words_of.__getitem__, identifiers)))
+    return {"posting": list(words), "naming": list(identifiers)}
 
 
 def _drop(database: sqlite3.Connection, segment: int) -> None:
-    for table in _KEYS:
+    for table in (*KEYS, "incomplete"):
         database.execute(f"DELETE FROM {table} WHERE segment = ?", (segment,))
     database.execute("DELETE FROM segment WHERE id = ?", (segment,))
 
@@ -226,7 +181,7 @@ def _delete_postings(
     first: number of the segment's first chunk
     keys: the words or identifiers to read; None for all
     """
-    key, which = _KEYS[table], "segment = :segment"
+    key, which = KEYS[table], "segment = :segment"
     if keys is not None:
         which += f" AND {key} IN (SELECT value FROM json_each(:keys))"
     rows = database.execute(
@@ -236,18 +191,30 @@ def _delete_postings(
     changed, emptied = [], []
     while batch := rows.fetchmany(ROWS_AT_ONCE):
         ingest_throttle.yield_to_queries()
-        words, blobs = zip(*batch, strict=True)
-        hits = np.frombuffer(b"".join(blobs), _KINDS[table])
-        stays = remaining[hits["chunk"] - first]
-        ends = np.cumsum([len(blob) for blob in blobs]) // hits.itemsize
-        # Most words are in no deleted chunk.
-        for place in np.unique(np.searchsorted(ends, np.flatnonzero(~stays), "right")).tolist():
-            part = slice(ends[place - 1] if place else 0, ends[place])
-            left = hits[part][stays[part]]
-            if len(left):
-                changed.append((left.tobytes(), segment, words[place]))
+        names, blobs = zip(*batch, strict=True)
+        lists = decode(blobs, np.full(len(blobs), first), TIMES_BITS[table])
+        left, places = _left(lists, remaining[lists.chunks - first])
+        touched = [names[place] for place in places.tolist()]
+        sizes = left.sizes.tolist()
+        encoded = encode(left.without_empty(), first, TIMES_BITS[table])
+        for name, size in zip(touched, sizes, strict=True):
+            if size:
+                changed.append((size, next(encoded), segment, name))
             else:
-                emptied.append((segment, words[place]))
+                emptied.append((segment, name))
     where = f"WHERE segment = ? AND {key} = ?"
-    database.executemany(f"UPDATE {table} SET hits = ? {where}", changed)
+    database.executemany(f"UPDATE {table} SET chunks = ?, hits = ? {where}", changed)
     database.executemany(f"DELETE FROM {table} {where}", emptied)
+
+
+def _left(lists: HitLists, stays: Mask) -> tuple[HitLists, NDArray[np.intp]]:
+    """Return what is left of the lists that lose hits, and their places. Most words are in no
+    deleted chunk.
+
+    stays: bool (hits,), whether a hit stays
+    """
+    owners = np.repeat(np.arange(len(lists.sizes)), lists.sizes)
+    touched = np.unique(owners[~stays])
+    chosen = np.isin(owners, touched) & stays
+    sizes = np.bincount(owners[chosen], minlength=len(lists.sizes))[touched]
+    return HitLists(sizes, lists.chunks[chosen], lists.times[chosen]), touched

@@ -8,24 +8,26 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 from apps.code.values import ChunkedFile
 from apps.core.config import config
-from apps.index.lexical import reading, scoring, segments, writing
-from apps.index.lexical.files import Files
+from apps.index.lexical import merging, reading, scoring, writing
+from apps.index.lexical.export import Export
+from apps.index.lexical.files import Files, Removed
+from apps.index.lexical.segments import OpenSegment
 from apps.index.lexical.types import (
     ChunkFacts,
     Contents,
     Fault,
     LexicalHit,
-    StoredChunk,
     StoredSymbol,
 )
-from apps.index.types import Check, Filters, Origin, VectorRecord, never_cancelled
+from apps.index.types import Check, ChunkRecord, Filters, Origin, never_cancelled
 
 if TYPE_CHECKING:
     from apps.index.models import SourceFile
@@ -35,8 +37,6 @@ Result = TypeVar("Result")
 
 # Chunks of one segment. They are indexed in memory and written in one transaction.
 SEGMENT_ROWS = 5_000
-# A query looks up each word in each segment.
-MAX_SEGMENTS = 24
 
 
 class LexicalStore:
@@ -53,15 +53,22 @@ class LexicalStore:
         self._files = Files(folder)
         self._unfinished = Files(folder / "rebuild")
         self._lock = threading.Lock()
+        self._merging = threading.Lock()
         self._snapshots: dict[UUID, scoring.Snapshot] = {}
         # Root id → `scoring.state` and the number of chunks at that state.
         self._counts: dict[UUID, tuple[tuple[int, int], int]] = {}
 
-    def add(self, root_id: UUID, records: Sequence[VectorRecord]) -> None:
+    def add(self, root_id: UUID, records: Sequence[ChunkRecord]) -> None:
         """Index records. A record whose id exists is ignored."""
         for start in range(0, len(records), SEGMENT_ROWS):
             with self._files.writing(root_id) as database:
-                writing.add(database, records[start : start + SEGMENT_ROWS])
+                segment = OpenSegment()
+                writing.add(database, records[start : start + SEGMENT_ROWS], segment)
+                segment.finish(database)
+
+    def writing(self, root_id: UUID) -> AbstractContextManager[sqlite3.Connection]:
+        """A write transaction, for SegmentWriter."""
+        return self._files.writing(root_id)
 
     def add_symbols(self, root_id: UUID, files: Sequence[tuple["SourceFile", ChunkedFile]]) -> None:
         """Store the definitions in some files. Call it once for each file."""
@@ -101,13 +108,15 @@ class LexicalStore:
         """Return all chunks of these files (SourceFile ids); None if the root has no index."""
         return self._read(root_id, reading.contents, source_files)
 
+    @contextmanager
+    def exporting(self, root_id: UUID) -> Iterator[Export | None]:
+        """Yield what a read transaction sees; None if the root has no index."""
+        with self._files.reading(root_id) as database:
+            yield None if database is None else Export(database)
+
     def facts(self, root_id: UUID, ids: Iterable[str]) -> dict[str, ChunkFacts]:
         """Return chunk id → facts. Unknown ids are left out."""
         return self._read(root_id, reading.facts, ids) or {}
-
-    def chunks(self, root_id: UUID, ids: Iterable[str]) -> dict[str, StoredChunk]:
-        """Return chunk id → facts and text. Unknown ids are left out."""
-        return self._read(root_id, reading.chunks, ids) or {}
 
     def definitions(self, root_id: UUID, name: str) -> list[StoredSymbol]:
         """Return the definitions of a name; if there are none, those of the name in other case."""
@@ -125,10 +134,19 @@ class LexicalStore:
 
     def compact(self, root_id: UUID, check: Check = never_cancelled) -> None:
         """Merge segments, so that queries read fewer. `check` is called often; if it raises, merges
-        that are finished stay."""
-        for group in self._read(root_id, segments.to_merge, MAX_SEGMENTS) or []:
-            with self._files.writing(root_id) as database:
-                segments.merge(database, group, check)
+        that are finished stay. Other threads may read and write meanwhile."""
+        transaction = partial(self._files.rearranging, root_id)
+        with self._merging, suppress(Removed, merging.Abandoned):
+            merging.clean(transaction, check)
+            while group := self._read(root_id, merging.due):
+                merging.merge(transaction, group, check)
+                merging.clean(transaction, check)
+
+    def shrink(self, root_id: UUID, check: Check = never_cancelled) -> None:
+        """Return the space of merged segments to the file system. Call it when nothing is written
+        that would use it. `check` is called often; what it interrupts continues the next time."""
+        with self._merging, suppress(Removed):
+            merging.shrink(partial(self._files.rearranging, root_id), check)
 
     def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = never_cancelled) -> int:
         """Delete what a run wrote. Return the number of chunks. If `check` raises, nothing is
@@ -171,6 +189,11 @@ class LexicalStore:
     def is_intact(self, root_id: UUID) -> bool:
         """Whether a root has a file of this version that passes SQLite's check. Reads all of it."""
         return self._files.is_intact(root_id)
+
+    def is_complete(self, root_id: UUID) -> bool:
+        """Whether the words of all chunks are written. They are not during an ingest, after an
+        ingest that was ended and not swept, and maybe after a power cut."""
+        return self._read(root_id, reading.is_complete) is not False
 
     def exists(self, root_id: UUID) -> bool:
         """Whether a root has a file, of any version."""
@@ -245,6 +268,40 @@ class LexicalStore:
         with self._lock:
             self._snapshots[root_id] = snapshot
         return snapshot
+
+
+# Memory of the words of chunks that are collected for a segment: about 20,000 chunks.
+SEGMENT_BYTES = 64_000_000
+
+
+class SegmentWriter:
+    """Adds many chunks of a root in large segments. Not thread-safe.
+
+    Chunks and their facts are written at once. Their words are collected, and written when
+    they take SEGMENT_BYTES of memory and at `flush`; before, no query finds the chunks by them.
+    After an error, use the writer no more: the words that were collected are lost.
+    """
+
+    def __init__(self, store: LexicalStore, root_id: UUID, check: Check = never_cancelled) -> None:
+        """`check` is called often while words are written. If it raises, they are lost."""
+        self._check = check
+        self._writing = partial(store.writing, root_id)
+        self._segment = OpenSegment()
+
+    def add(self, records: Sequence[ChunkRecord]) -> bool:
+        """Index records. A record whose id exists is ignored. Return whether a segment was
+        finished."""
+        with self._writing() as database:
+            writing.add(database, records, self._segment)
+        return self._segment.bytes >= SEGMENT_BYTES and self.flush()
+
+    def flush(self) -> bool:
+        """Write the words that are collected. Return whether there were any."""
+        if not self._segment.bytes:
+            return False
+        with self._writing() as database:
+            self._segment.finish(database, self._check)
+        return True
 
 
 _store: LexicalStore | None = None

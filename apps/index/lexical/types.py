@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from apps.code.values import Symbol
 from apps.index.lexical.postings import Postings
-from apps.index.types import VectorRecord
 
 # Inconsistencies in a file that passes SQLite's check (`verification.types.Kind`).
 Fault = Literal["words_unreadable", "symbols_differ"]
@@ -36,7 +35,7 @@ class Contents:
 
 
 class ChunkFacts(NamedTuple):
-    """A chunk without its text."""
+    """A chunk without its text, which is a part of the text of its file."""
 
     id: str  # as in the vector store
     source_file: str  # id of the SourceFile
@@ -48,32 +47,9 @@ class ChunkFacts(NamedTuple):
     names: tuple[str, ...]  # declared by the chunk
     signature: str
     language: str
-    chunk_hash: str
-
-    @classmethod
-    def of(cls, record: VectorRecord) -> "ChunkFacts":
-        """Return the facts of a record, for a chunk that the word index lacks."""
-        facts = record.facts
-        return cls(
-            id=record.id,
-            source_file=facts.source_file,
-            path=facts.path,
-            chunk_index=facts.chunk_index or 0,
-            start_line=facts.start_line or 0,
-            end_line=facts.end_line or 0,
-            symbol=facts.symbol,
-            names=tuple(facts.names.split()),
-            signature="",
-            language=facts.language,
-            chunk_hash=facts.chunk_hash,
-        )
-
-
-class StoredChunk(NamedTuple):
-    """A chunk with its text."""
-
-    facts: ChunkFacts
-    text: str
+    sha256: str  # of the file: the key of its text
+    offset: int  # characters of the file's text before the chunk
+    length: int  # characters of the chunk
 
 
 @dataclass(frozen=True, kw_only=True)

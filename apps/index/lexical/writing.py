@@ -7,32 +7,35 @@ from typing import TYPE_CHECKING
 
 from apps.code.values import ChunkedFile
 from apps.index.lexical import segments
-from apps.index.types import Check, Origin, VectorRecord
+from apps.index.lexical.segments import OpenSegment
+from apps.index.types import Check, ChunkRecord, Origin
 
 if TYPE_CHECKING:
     from apps.index.models import SourceFile
 
 
-def add(database: sqlite3.Connection, records: Sequence[VectorRecord]) -> None:
-    """Insert the chunks whose ids are new, as one segment."""
-    existing = _existing(database, [record.id for record in records])
-    new = [record for record in records if record.id not in existing]
-    if not new:
-        return
-    described = {file[0]: file for file in map(_file_of, new)}
+def add(database: sqlite3.Connection, records: Sequence[ChunkRecord], segment: OpenSegment) -> None:
+    """Insert the chunks that are new by file and index. Their words are added to `segment`."""
+    described = {file[0]: file for file in map(_file_of, records)}
     numbers = {key: _file_number(database, file) for key, file in described.items()}
-    files = [numbers[_file_of(record)[0]] for record in new]
+    existing = _existing(database, list(numbers.values()))
+    new_by_key = {
+        key: record
+        for record in records
+        if (key := (numbers[record.source_file], record.index)) not in existing
+    }
+    if not new_by_key:
+        return
+    new, files = list(new_by_key.values()), [file for file, _ in new_by_key]
     first = segments.next_number(database)
     database.executemany(
         "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (number, record.id, file, *_facts(record))
+            (number, file, *_facts(record))
             for number, (record, file) in enumerate(zip(new, files, strict=True), first)
         ],
     )
-    texts = ((number, record.text) for number, record in enumerate(new, first))
-    database.executemany("INSERT INTO text VALUES (?, ?)", texts)
-    segments.write(database, first, new, files)
+    segment.add(database, first, new, files)
 
 
 def add_symbols(
@@ -40,7 +43,8 @@ def add_symbols(
 ) -> None:
     """Insert the definitions in some files."""
     for row, file in files:
-        described = (str(row.id), str(row.run_id), row.path, row.language)
+        key = str(row.id)
+        described = (key, key, str(row.run_id), row.path, row.language, row.sha256)
         number = _file_number(database, described)
         database.executemany(
             "INSERT INTO symbol VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -66,30 +70,34 @@ def remove(database: sqlite3.Connection, files: list[int], check: Check) -> int:
     segments.remove_files(database, files, check)
     which = "WHERE file IN (SELECT value FROM json_each(?))"
     value = (json.dumps(files),)
-    database.execute(f"DELETE FROM text WHERE number IN (SELECT number FROM chunk {which})", value)
     deleted = database.execute(f"DELETE FROM chunk {which}", value).rowcount
     database.execute(f"DELETE FROM symbol {which}", value)
     database.execute("DELETE FROM file WHERE id IN (SELECT value FROM json_each(?))", value)
     return deleted
 
 
-def _existing(database: sqlite3.Connection, ids: list[str]) -> set[str]:
+def _existing(database: sqlite3.Connection, files: list[int]) -> set[tuple[int, int]]:
+    """Return file and index of the chunks that some files have."""
     rows = database.execute(
-        "SELECT id FROM chunk WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(ids),)
+        "SELECT file, chunk_index FROM chunk WHERE file IN (SELECT value FROM json_each(?))",
+        (json.dumps(files),),
     )
-    return {chunk_id for (chunk_id,) in rows}
+    return set(rows)
 
 
-def _file_of(record: VectorRecord) -> tuple[str, str, str, str]:
-    """Return source file, run, path and language of a record."""
-    facts = record.facts
-    return facts.source_file, facts.run_id, facts.path, facts.language
+_File = tuple[str, str, str, str, str, str]  # source file, prefix, run, path, language, sha256
 
 
-def _file_number(database: sqlite3.Connection, file: tuple[str, str, str, str]) -> int:
+def _file_of(record: ChunkRecord) -> _File:
+    prefix = record.id.rpartition(":")[0]
+    return record.source_file, prefix, record.run_id, record.path, record.language, record.sha256
+
+
+def _file_number(database: sqlite3.Connection, file: _File) -> int:
     """Return the number of a file, inserting the file if it is new."""
     database.execute(
-        "INSERT INTO file (source_file, run, path, language) VALUES (?, ?, ?, ?)"
+        "INSERT INTO file (source_file, prefix, run, path, language, sha256)"
+        " VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (source_file) DO NOTHING",
         file,
     )
@@ -97,14 +105,15 @@ def _file_number(database: sqlite3.Connection, file: tuple[str, str, str, str]) 
     return int(number)
 
 
-def _facts(record: VectorRecord) -> tuple[int | str, ...]:
-    facts = record.facts
+def _facts(record: ChunkRecord) -> tuple[int | str, ...]:
+    chunk = record.chunk
     return (
-        facts.chunk_index or 0,
-        facts.start_line or 0,
-        facts.end_line or 0,
-        facts.symbol,
-        facts.names,
-        facts.signature,
-        facts.chunk_hash,
+        record.index,
+        chunk.start_line,
+        chunk.end_line,
+        chunk.symbol,
+        " ".join(chunk.names),
+        chunk.signature,
+        chunk.offset,
+        len(chunk.text),
     )

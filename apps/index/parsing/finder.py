@@ -1,5 +1,6 @@
 """Finds the occurrences of an identifier in files."""
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,9 @@ from apps.code.syntax.pieces import Occurrence, declared_by_words, whole_word
 from apps.core.config import config
 from apps.index.parsing.pool import ParseFailure, ParsePool
 from apps.index.parsing.process import COMMAND, Command, ParseProcess, Source
+
+# They stay until the server ends.
+MAX_PROCESSES = 2
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class Finder:
     """Finds identifiers; owns the parse processes. Thread-safe."""
 
     def __init__(self, *, processes: int = 0, command: Command = COMMAND) -> None:
+        processes = processes or min(MAX_PROCESSES, os.cpu_count() or 1)
         self._pool = ParsePool(processes=processes, command=command)
 
     def find(self, name: str, files: Sequence[SourceText]) -> list[NameMatches]:

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from apps.core.errors import Unavailable
+from apps.core.ingest_throttle import WRITE_SLICE
 from apps.core.telemetry import span, tell
 from apps.embedding.types import Vectors
 from apps.index.vectors import chroma
@@ -24,9 +25,11 @@ Facts = Mapping[str, Any]
 
 SPACE = "l2"
 # HNSW parameters (Malkov and Yashunin, 2016). ef_search 200 instead of Chroma's 100 raises recall
-# at 10 among 20,000 from .97 to .99. Rows that are not synced slow every call, so Chroma syncs at
-# 400 rows instead of 1,000.
-INDEX = {"space": SPACE, "ef_search": 200, "sync_threshold": 400}
+# at 10 among 20,000 from .97 to .99.
+INDEX = {"space": SPACE, "ef_search": 200}
+# Rows that are not synced slow every call, and each sync writes the ids of all rows again. So a
+# collection that begins with a whole write of an ingest, and will be large, is synced less often.
+SYNC_SMALL, SYNC_LARGE = 400, WRITE_SLICE
 NAMES_PAGE = 500
 # Collections queried at the same time. Chroma releases the GIL while it searches.
 QUERY_THREADS = 4
@@ -75,9 +78,7 @@ class Collections:
             return [one(call) for call in calls]
         return list(self._threads.map(one, calls))
 
-    def add(
-        self, name: str, about: Facts, ids: Sequence[str], vectors: Vectors, facts: Sequence[Facts]
-    ) -> None:
+    def add(self, name: str, about: Facts, ids: Sequence[str], vectors: Vectors) -> None:
         """Add the rows whose ids are new. Create the collection if it is missing.
 
         about: metadata of a created collection
@@ -85,21 +86,9 @@ class Collections:
         """
         self._in(
             name,
-            lambda it: it.add(ids=ids, embeddings=vectors, metadatas=facts),
-            create=lambda: self._create(name, about),
+            lambda it: it.add(ids=ids, embeddings=vectors),
+            create=lambda: self._create(name, about, len(ids)),
         )
-
-    def query(self, name: str, vector: Vectors, n: int) -> list[tuple[str, Facts, float]]:
-        """Return id, facts and squared L2 distance of the n nearest, nearest first.
-
-        vector: float32 (dimension,)
-        """
-        include = ["metadatas", "distances"]
-        result = self._in(name, lambda it: it.query([vector], n_results=n, include=include))
-        if result is None:
-            return []
-        columns = (result["ids"][0], result["metadatas"][0], result["distances"][0])
-        return list(zip(*columns, strict=True))
 
     def nearest(self, name: str, vector: Vectors, n: int) -> list[tuple[str, float]]:
         """Return id and squared L2 distance of the n nearest, nearest first."""
@@ -121,16 +110,15 @@ class Collections:
             return [], np.zeros((0, 0), np.float32)
         return list(result["ids"]), np.asarray(result["embeddings"], np.float32)
 
-    def get(self, name: str, ids: Sequence[str]) -> list[tuple[str, Facts]]:
-        """Return id and facts of the rows that exist, in any order."""
+    def get(self, name: str, ids: Sequence[str]) -> list[tuple[str, Facts | None]]:
+        """Return id and metadata of the rows that exist, in any order. Only rows of earlier
+        versions have metadata."""
         result = self._in(name, lambda it: it.get(ids=ids, include=["metadatas"]))
         return list(zip(result["ids"], result["metadatas"], strict=True)) if result else []
 
-    def ids(self, name: str, limit: int, offset: int = 0, where: Any = None) -> list[str]:
-        """Return a page of the ids of the rows that pass `where`, a Chroma filter on facts."""
-        result = self._in(
-            name, lambda it: it.get(where=where, limit=limit, offset=offset, include=[])
-        )
+    def ids(self, name: str, limit: int, offset: int = 0) -> list[str]:
+        """Return a page of the ids of all rows."""
+        result = self._in(name, lambda it: it.get(limit=limit, offset=offset, include=[]))
         return list(result["ids"]) if result else []
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
@@ -238,9 +226,13 @@ class Collections:
     def _find(self, name: str) -> Any:
         return self._client.get_collection(name, embedding_function=None)
 
-    def _create(self, name: str, about: Facts) -> Any:
+    def _create(self, name: str, about: Facts, first_rows: int) -> Any:
+        sync = SYNC_LARGE if first_rows >= WRITE_SLICE else SYNC_SMALL
         return self._client.get_or_create_collection(
-            name, embedding_function=None, configuration={"hnsw": INDEX}, metadata=dict(about)
+            name,
+            embedding_function=None,
+            configuration={"hnsw": INDEX | {"sync_threshold": sync}},
+            metadata=dict(about),
         )
 
 

@@ -13,10 +13,8 @@ import numpy as np
 
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
-from apps.index.types import StoredMatch
 from apps.index.vectors.chroma import BROKEN, CRASHED, failed, unavailable
-from apps.index.vectors.collections import Collections, Facts
-from apps.index.vectors.packing import match
+from apps.index.vectors.collections import Collections
 from apps.index.vectors.process import may_be_malformed, sqlite_code
 
 P = ParamSpec("P")
@@ -109,16 +107,6 @@ class Guarded:
         self._corrupt.add(name)
         self._fail()
         return unavailable(CORRUPT)
-
-    def decoded(
-        self, name: str, rows: Sequence[tuple[str, Facts, float | None]]
-    ) -> list[StoredMatch]:
-        """Return the records in rows of a collection (id, facts, distance). Raises Unavailable if a
-        row cannot have been written, and counts the collection as broken."""
-        try:
-            return [match(*row) for row in rows]
-        except ValueError as error:
-            raise self.report_corrupt(name) from error
 
     def paused(self) -> AbstractContextManager[Path | None]:
         """As `CollectionsClient.paused`."""

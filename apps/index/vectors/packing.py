@@ -1,7 +1,5 @@
-"""Converts chunks to Chroma records and back, and the metadata of collections."""
+"""The metadata of collections, and vectors of unit length."""
 
-import json
-import math
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -9,10 +7,8 @@ from uuid import UUID
 import numpy as np
 
 from apps.embedding.types import Vectors
-from apps.index.types import Origin, StoredMatch, VectorRecord
+from apps.index.types import Origin
 from apps.index.vectors.collections import SPACE
-
-_FILTERED = ("runId", "sourceFile")
 
 
 def description(
@@ -49,22 +45,3 @@ def unit_rows(vectors: Vectors) -> tuple[Vectors, Any]:
     good = np.isfinite(lengths) & (lengths > 0)
     units = (wide / np.where(good, lengths, 1)[:, None]).astype(np.float32)
     return units, good
-
-
-def packed(record: VectorRecord) -> dict[str, Any]:
-    """Return the Chroma metadata of a record: keys to filter by, and the record as JSON."""
-    filtered = {key: record.metadata[key] for key in _FILTERED if key in record.metadata}
-    return filtered | {"record": json.dumps([record.text, record.metadata], ensure_ascii=False)}
-
-
-def match(vector_id: str, packed: Mapping[str, Any], distance: float | None) -> StoredMatch:
-    """Return the record that `packed` stored. A distance that is not finite becomes None. Raises
-    ValueError if `packed` cannot have been stored."""
-    try:
-        text, metadata = json.loads(packed["record"])
-    except (LookupError, TypeError, ValueError) as error:
-        raise ValueError(f"not the metadata of a record: {error!r}") from error
-    if not (isinstance(text, str) and isinstance(metadata, dict)):
-        raise ValueError("not the text and the metadata of a record")
-    finite = distance is not None and math.isfinite(distance)
-    return StoredMatch(vector_id, text, metadata, distance if finite else None)

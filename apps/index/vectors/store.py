@@ -1,10 +1,7 @@
-"""The vector store: vectors and texts of chunks in Chroma, one collection per root.
+"""The vector store: vectors of chunks in Chroma, one collection per root.
 
-A chunk is one Chroma record with three metadata keys. `runId` and `sourceFile` select rows to
-delete. `record` has all else as one JSON string, the text included. Chroma 1.5 writes a row and two
-index entries for every key, and a trigram index for every document: with a key for each fact and
-the text as document, it ingests 800 chunks a second instead of 2,200, and a query takes twice as
-long.
+A row is an id and a vector. Texts and facts of chunks are elsewhere (`index.chunks`): Chroma 1.5
+writes a row and two index entries for each metadata key.
 
 Chroma runs one operation at a time, so writes are split into slices (`ingest_throttle`).
 
@@ -25,19 +22,18 @@ from apps.core.config import config
 from apps.core.errors import Unavailable
 from apps.core.ingest_throttle import ingest_throttle
 from apps.embedding.types import Vectors
-from apps.index.types import Check, Origin, StoredMatch, VectorRecord, never_cancelled
-from apps.index.vectors import aside, chroma
+from apps.index.types import Check, Origin, never_cancelled
+from apps.index.vectors import aside, chroma, earlier
 from apps.index.vectors.chroma import failed
-from apps.index.vectors.collections import Collections, Facts, pages
+from apps.index.vectors.collections import Collections, pages
+from apps.index.vectors.earlier import EarlierChunk
 from apps.index.vectors.guarded import CollectionsClient, Guarded, are_unit_length
-from apps.index.vectors.packing import description, origin_in, packed, unit_rows
+from apps.index.vectors.packing import description, origin_in, unit_rows
 from apps.index.vectors.process import Embedded
 
 Result = TypeVar("Result")
 
 READ_SLICE = 5_000
-# About 1 MB of records with their texts.
-RECORDS_SLICE = 500
 # 30 ms of work, as a slice of a write.
 VECTORS_SLICE = 1_000
 # A collection of up to MAX_DROPPED rows is dropped in one call, which takes a second. 250,000 rows
@@ -62,41 +58,30 @@ class VectorStore:
         self,
         root_id: UUID,
         model: str,
-        records: Sequence[VectorRecord],
+        ids: Sequence[str],
         vectors: Vectors,
         origin: Origin | None = None,
     ) -> list[str]:
-        """Add records with their vectors. A record whose id exists is ignored.
+        """Add vectors. An id that exists is ignored.
 
-        vectors: float32 (len(records), dimension), of any length; stored at unit length
+        vectors: float32 (len(ids), dimension), of any length; stored at unit length
         origin: recorded in a new collection
 
-        Return the ids of records that were refused: their vector is zero or not finite.
+        Return the ids that were refused: their vector is zero or not finite.
         """
         units, good = unit_rows(vectors)
-        accepted = [record for record, is_good in zip(records, good, strict=True) if is_good]
+        accepted = [each for each, is_good in zip(ids, good, strict=True) if is_good]
         units = units[good]
         name, about = self._name(root_id), description(root_id, model, units.shape[1], origin)
         for part in ingest_throttle.write_slices(len(accepted)):
-            ids = [record.id for record in accepted[part]]
-            facts = [packed(record) for record in accepted[part]]
-            self._client.call(Collections.add, name, about, ids, units[part], facts)
-        return [record.id for record, is_good in zip(records, good, strict=True) if not is_good]
+            self._client.call(Collections.add, name, about, accepted[part], units[part])
+        return [each for each, is_good in zip(ids, good, strict=True) if not is_good]
 
-    def query(self, root_id: UUID, vector: Vectors, n: int) -> list[StoredMatch]:
-        """Return the n nearest records, nearest first; empty for a zero vector.
+    def nearest(self, root_id: UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
+        """Return id and distance of the n nearest, nearest first; empty for a zero vector.
 
         vector: float32 (dimension,), of any length; distances are 2 − 2·cos
         """
-        units, good = unit_rows(vector.reshape(1, -1))
-        if n < 1 or not good[0]:
-            return []
-        rows = self._each(Collections.query, {root_id: (units[0], n)})[root_id]
-        return self._client.decoded(self._name(root_id), rows)
-
-    def nearest(self, root_id: UUID, vector: Vectors, n: int) -> list[tuple[str, float]]:
-        """Return id and distance of the n nearest, nearest first, in a third of the time of
-        `query`."""
         return self.nearest_each([root_id], vector, n)[root_id]
 
     def nearest_each(
@@ -148,23 +133,26 @@ class VectorStore:
             rows[[place[each] for each in existing]] = vectors
         return rows
 
-    def get(self, root_id: UUID, ids: Sequence[str]) -> dict[str, StoredMatch]:
-        """Return id → record, without a distance. Unknown ids are left out."""
-        return self.get_each({root_id: ids})[root_id]
-
-    def get_each(self, ids: Mapping[UUID, Sequence[str]]) -> dict[UUID, dict[str, StoredMatch]]:
-        """Return root id → `get`, with one request for all roots. Empty for a root whose collection
-        fails; raises Unavailable if all fail."""
+    def earlier_chunks(
+        self, ids: Mapping[UUID, Sequence[str]]
+    ) -> dict[UUID, dict[str, EarlierChunk]]:
+        """Return root id → id → chunk, of the rows that an earlier version wrote. Empty for a root
+        whose collection fails; raises Unavailable if all fail."""
         calls = {root_id: (list(of_root),) for root_id, of_root in ids.items() if of_root}
         rows = self._each(Collections.get, calls)
-        records: dict[UUID, dict[str, StoredMatch]] = {}
+        chunks: dict[UUID, dict[str, EarlierChunk]] = {}
         for root_id in rows:
             try:
-                records[root_id] = self._by_id(root_id, rows[root_id])
-            except Unavailable:
+                chunks[root_id] = {
+                    each: earlier.read(facts)
+                    for each, facts in rows[root_id]
+                    if facts and earlier.is_earlier(facts)
+                }
+            except ValueError as error:
+                problem = self._client.report_corrupt(self._name(root_id))
                 if len(rows) == 1:
-                    raise
-        return {root_id: records.get(root_id, {}) for root_id in ids}
+                    raise problem from error
+        return {root_id: chunks.get(root_id, {}) for root_id in ids}
 
     def examine(self, root_id: UUID) -> str:
         """Return why the collection of a root is broken; "" if it is not, or does not exist. Raises
@@ -188,23 +176,13 @@ class VectorStore:
         with ingest_throttle.foreground_call():
             return {roots[name]: it for name, it in self._client.each(verb, named).items()}
 
-    def records(self, root_id: UUID) -> Iterator[StoredMatch]:
-        """Yield all records, except those deleted during the iteration."""
-        names = sorted(self.ids(root_id))
-        for start in range(0, len(names), RECORDS_SLICE):
-            yield from self.get(root_id, names[start : start + RECORDS_SLICE]).values()
-
-    def audit(
-        self, root_id: UUID, ids: Sequence[str]
-    ) -> tuple[dict[str, StoredMatch], list[str], Vectors]:
-        """Return id → record, the ids that have a vector, and these vectors, float32 (n, d), also
-        broken ones. Read without priority over ingest."""
-        name, requested = self._name(root_id), list(ids)
-        rows = self._client.call(Collections.get, name, requested)
-        with_vector, vectors = self._client.call(Collections.vectors, name, requested)
+    def audit(self, root_id: UUID, ids: Sequence[str]) -> tuple[list[str], Vectors]:
+        """Return the ids that have a vector, and these vectors, float32 (n, d), also broken ones.
+        Read without priority over ingest."""
+        existing, vectors = self._client.call(Collections.vectors, self._name(root_id), list(ids))
         if not are_unit_length(vectors):
-            self._client.report_corrupt(name)
-        return self._by_id(root_id, rows), with_vector, vectors
+            self._client.report_corrupt(self._name(root_id))
+        return existing, vectors
 
     def each_id(self, root_id: UUID) -> Iterator[str]:
         """Yield all ids, read page by page."""
@@ -214,24 +192,12 @@ class VectorStore:
             READ_SLICE,
         )
 
-    def delete_ids(self, root_id: UUID, ids: Sequence[str]) -> None:
-        """Delete these records."""
-        for start in range(0, len(ids), RECORDS_SLICE):
-            part = list(ids[start : start + RECORDS_SLICE])
-            self._client.call(Collections.delete, self._name(root_id), part)
-
-    def delete_run(self, root_id: UUID, run_id: UUID | str, check: Check = never_cancelled) -> int:
-        """Delete what a run wrote. Return the number of records. `check` is called between slices:
-        100,000 records take minutes."""
-        return self._delete(root_id, {"runId": str(run_id)}, check)
-
-    def delete_files(
-        self, root_id: UUID, source_file_ids: Sequence[UUID | str], check: Check = never_cancelled
-    ) -> int:
-        """Delete the chunks of some files. Return their number."""
-        names = [str(each) for each in source_file_ids]
-        groups = [names[start : start + 1_000] for start in range(0, len(names), 1_000)]
-        return sum(self._delete(root_id, {"sourceFile": {"$in": group}}, check) for group in groups)
+    def delete(self, root_id: UUID, ids: Sequence[str], check: Check = never_cancelled) -> None:
+        """Delete vectors. Unknown ids are ignored. `check` is called between slices: 100,000 ids
+        take minutes."""
+        for part in ingest_throttle.write_slices(len(ids)):
+            check()
+            self._client.call(Collections.delete, self._name(root_id), list(ids[part]))
 
     def ids(self, root_id: UUID) -> set[str]:
         return set(self.each_id(root_id))
@@ -287,32 +253,12 @@ class VectorStore:
         """Record the origin in a root's collection, if there is one."""
         self._client.call(Collections.describe, self._name(root_id), origin._asdict())
 
-    def folder_of(self, root_id: UUID) -> str:
-        """Return the root's path as in its first record; "" if there are no records."""
-        ids = self._client.call(Collections.ids, self._name(root_id), 1)
-        return next((each.facts.root for each in self.get(root_id, ids).values()), "")
-
     def close(self) -> None:
         """Close Chroma's files or connections."""
         self._client.close()
 
     def _name(self, root_id: UUID) -> str:
         return f"{self._prefix}_{root_id.hex}"
-
-    def _by_id(self, root_id: UUID, rows: Sequence[tuple[str, Facts]]) -> dict[str, StoredMatch]:
-        """Return id → record, without a distance. Raises Unavailable if a row is malformed."""
-        records = self._client.decoded(self._name(root_id), [(*row, None) for row in rows])
-        return {record.id: record for record in records}
-
-    def _delete(self, root_id: UUID, where: Mapping[str, Any], check: Check) -> int:
-        name, deleted = self._name(root_id), 0
-        # One read for several deletes: a read for each took a third of the time.
-        while ids := self._client.call(Collections.ids, name, READ_SLICE, where=where):
-            for part in ingest_throttle.write_slices(len(ids)):
-                check()
-                self._client.call(Collections.delete, name, ids[part])
-            deleted += len(ids)
-        return deleted
 
 
 def _is_hex(text: str) -> bool:

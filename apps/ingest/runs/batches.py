@@ -7,14 +7,16 @@ from pathlib import Path
 from apps.code.values import ChunkedFile
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
+from apps.core.ingest_throttle import WRITE_SLICE
 from apps.embedding.texts import split_to_fit
 from apps.index.parsing import Chunker
 from apps.index.root_directory import Unreadable, read_file
 from apps.ingest.runs.job import Job
 from apps.ingest.types import Candidate, Skipped
 
-# Half a second of work, so that progress is frequent and a cancel takes effect soon.
-ROWS_PER_WRITE = 1_000
+# A second of work, so that progress is frequent and a cancel takes effect soon. Chroma takes as
+# many in one write.
+ROWS_PER_WRITE = WRITE_SLICE
 # Enough files to keep all parse processes busy.
 READ_AT_ONCE = 64
 

@@ -13,7 +13,6 @@ from typing import NamedTuple, Self
 from uuid import UUID
 
 from apps.code.values import ChunkedFile
-from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.index import problems, queries
 from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
@@ -21,23 +20,12 @@ from apps.index.root_directory import read_file
 from apps.index.types import Check
 from apps.ingest.runs import integrity
 from apps.ingest.runs.batches import Batch
+from apps.ingest.runs.chunker_version import chunker_version, makes_the_same_chunks
 from apps.ingest.runs.guards import above, count_disappeared
 from apps.ingest.types import Candidate, Discovery, FileStat, Skipped
 
-# Increment after a change of the chunker or of what is stored of a chunk: every root is then
-# chunked again by its next run.
-CHUNKER_VERSION = 1
-# Increment after a change of the rules on file contents: the next run reads unchanged files again,
-# and skips those that are no longer eligible.
-ELIGIBILITY_VERSION = 1
 # Up to this many paths are selected in SQL; more are filtered in Python.
 MAX_PATHS_IN_QUERY = 500
-
-
-def chunker_version() -> str:
-    """Return the value of `Root.chunker_version` for chunks made now."""
-    included = " ".join(sorted(config().ingest_include))
-    return f"{CHUNKER_VERSION}/{sha256(included.encode()).hexdigest()[:8]}/{ELIGIBILITY_VERSION}"
 
 
 @dataclass(frozen=True)
@@ -267,13 +255,3 @@ class Reconciler:
 
 def _is_reusable(root: Root, run: IngestRun) -> bool:
     return root.model == run.model and makes_the_same_chunks(root)
-
-
-def makes_the_same_chunks(root: Root) -> bool:
-    """Whether the current chunker would make the same chunks as those of the root's index."""
-    return _cut(root.chunker_version) == _cut(chunker_version())
-
-
-def _cut(chunker_version: str) -> list[str]:
-    """Return the part of a chunker version on which chunks depend."""
-    return chunker_version.split("/")[:2]

@@ -13,12 +13,13 @@ from django.utils import timezone
 
 from apps.code.values import ChunkedFile
 from apps.core.errors import Conflict
-from apps.index import changes, freeze, stores
+from apps.index import changes, freeze, spans, stores
 from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
 from apps.index.queries import find_root
 from apps.index.types import Check, never_cancelled
 from apps.ingest.runs import sweep
-from apps.ingest.runs.delta import Delta, chunker_version
+from apps.ingest.runs.chunker_version import chunker_version
+from apps.ingest.runs.delta import Delta
 from apps.ingest.runs.job import RunCancelled
 from apps.ingest.runs.retry import retry_on_locked
 from apps.ingest.types import Candidate, Counts, Skipped
@@ -83,6 +84,7 @@ class Generation:
                 mtime_ns=candidate.stat.mtime_ns,
                 ctime_ns=candidate.stat.ctime_ns,
                 chunks=len(chunked.chunks),
+                spans=spans.pack(chunked.chunks),
                 problem=chunked.problem,
                 since=self.number,
             )
@@ -90,8 +92,8 @@ class Generation:
         ]
 
     def add_files(self, rows: Sequence[SourceFile]) -> None:
-        """Save the rows of files before their vectors are written, so that a sweep finds the
-        vectors after a crash."""
+        """Save the rows of files before their texts, vectors and words are written, so that a sweep
+        finds these after a crash, and deletes no text that is in use."""
         retry_on_locked(lambda: SourceFile.objects.bulk_create(rows))
 
     def add_skipped(self, skipped: Sequence[Skipped]) -> None:

@@ -1,6 +1,7 @@
-"""Checks that the vector store has what was published, and repairs it.
+"""Checks that the stores have what was published, and repairs them.
 
-A root is damaged if it has fewer vectors than its row counts, or if they cannot be read.
+A root is damaged if it has fewer vectors than its row counts, if they cannot be read, or if texts
+of its files are missing. Words are rebuilt instead (`reindex`).
 `Root.damage` describes that. The root can still be searched by words. A broken collection is set
 aside, as it cannot be written. Then the root is ingested again, unless CODEINFO_INGEST_REPAIR
 leaves that to the user.
@@ -20,10 +21,12 @@ from apps.index import changes, freeze, queries
 from apps.index.endings import INTERRUPTED
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, Root
+from apps.index.texts import get_texts
 from apps.index.types import Check, never_cancelled
 from apps.index.vectors.chroma import BROKEN, failed
 from apps.index.vectors.store import get_store, set_store_aside
 from apps.ingest.runs import submit
+from apps.ingest.runs.chunker_version import is_outdated
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -32,19 +35,24 @@ LONGEST_REASON = 300
 
 
 class State(NamedTuple):
-    """The state of a root in the vector store."""
+    """The state of a root in the stores."""
 
     missing: int  # number of vectors
     problem: str = ""  # why its collection cannot be used
+    texts: int = 0  # number of files whose text is missing
 
     def damage(self, root: Root) -> str:
         """Return a description of the damage; "" if there is none."""
         if self.problem:
             return f"Its vectors cannot be read: {self.problem[:LONGEST_REASON]}"
-        if self.missing <= 0:
-            return ""
-        verb = "is" if self.missing == root.embedded == 1 else "are"
-        return f"{self.missing:,} of {root.embedded:,} vectors {verb} missing"
+        if self.missing > 0:
+            return _lost(self.missing, root.embedded, "vectors")
+        return _lost(self.texts, root.files, "texts") if self.texts else ""
+
+
+def _lost(missing: int, total: int, what: str) -> str:
+    verb = "is" if missing == total == 1 else "are"
+    return f"{missing:,} of {total:,} {what} {verb} missing"
 
 
 def state_of(root: Root) -> State:
@@ -56,7 +64,14 @@ def state_of(root: Root) -> State:
     problem = get_store().examine(root.id)
     if problem:
         return State(root.embedded, problem)
-    return State(root.embedded - get_store().count(root.id))
+    return State(root.embedded - get_store().count(root.id), texts=_missing_texts(root))
+
+
+def _missing_texts(root: Root) -> int:
+    """Return the number of live files whose text is missing. Rows of earlier versions have none."""
+    rows = queries.live_files(root).ingested().filter(chunks__gt=0).exclude(spans=b"").order_by()
+    keys = rows.values_list("sha256", flat=True)
+    return len(get_texts().missing(keys.iterator()))
 
 
 def has_all_chunks(root: Root) -> bool:
@@ -90,7 +105,12 @@ def set_broken_aside(root: Root) -> bool:
 def check(before_each: Check = never_cancelled) -> None:
     """Check every published root without a run in progress, save its damage, and queue damaged
     roots. Raises Unavailable if the vector store is unavailable, and as `before_each`."""
-    _with_usable_store(lambda: _check_roots(roots_to_check(), before_each))
+    get_texts().repair()
+    roots = roots_to_check()
+    _with_usable_store(lambda: _check_roots(roots, before_each))
+    for root in roots:
+        if is_outdated(root) and Path(root.path).is_dir() and _has_not_failed(root):
+            _queue(root, "folder of an earlier version queued")
 
 
 def roots_to_check() -> list[Root]:
@@ -193,8 +213,8 @@ def _has_not_failed(root: Root) -> bool:
     )
 
 
-def _queue(root: Root) -> None:
+def _queue(root: Root, event: str = "damaged folder queued") -> None:
     """Queue another ingest of a root, unless one is queued."""
     for run in submit.queue_reembeds([root.id]):
         facts = {"root": root.path, "runId": str(run.id)}
-        logger.info("damaged folder queued", extra={"context": facts})
+        logger.info(event, extra={"context": facts})

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from apps.core.config import config
-from apps.core.errors import Unavailable
 from apps.index import changes, stores
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import RemovedRoot, Root
 from apps.index.stores import StoredRoot
-from apps.index.vectors.store import get_store
 from apps.logs.redaction import on_one_line
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -79,17 +77,7 @@ def orphan_of(stored: StoredRoot, own: str) -> Orphan:
     elsewhere = bool(config().chroma_url) and not stored.words and stored.is_foreign(own)
     if origin := stored.origin:
         return Orphan(stored.root_id, origin.path, origin.name, stored.model, elsewhere)
-    path = _folder_of(stored.root_id) if stored.vectors else ""
-    return Orphan(stored.root_id, path, path.rpartition("/")[2], stored.model, elsewhere)
-
-
-def _folder_of(root_id: UUID) -> str:
-    """Return the folder in a root's records; "" if they cannot be read or another program wrote
-    them. One bad collection must not stop the search."""
-    try:
-        return get_store().folder_of(root_id)
-    except (Unavailable, KeyError, ValueError, TypeError):
-        return ""
+    return Orphan(stored.root_id, "", "", stored.model, elsewhere)
 
 
 def refresh() -> None:

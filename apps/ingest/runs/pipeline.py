@@ -22,9 +22,10 @@ from apps.index.installation import origin_of
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, SourceFile
 from apps.index.parsing import Chunker
-from apps.index.types import VectorRecord
+from apps.index.records import records
+from apps.index.texts import get_texts
+from apps.index.types import ChunkRecord
 from apps.index.vectors.packing import unit_rows
-from apps.index.vectors.records import records
 from apps.ingest import skips
 from apps.ingest.discovery.discovery import discover
 from apps.ingest.discovery.eligibility import EMPTY
@@ -169,6 +170,7 @@ def _publish(
         raise Unavailable(f"{embedder.id} gave no usable vector", code="EMBEDDER_UNAVAILABLE")
     if not counts.chunks and generation.is_first:
         return UNCHANGED
+    get_texts().sync()
     with job.timed("rows"):
         generation.publish(delta)
     if delta:
@@ -185,31 +187,32 @@ def _write(
     embedder: Embedder,
     chunked: Iterator[Batch],
 ) -> None:
-    """Write rows, vectors and words of all files, unpublished."""
+    """Write rows, texts, vectors and words of all files, unpublished."""
     run = generation.run
     origin = origin_of(generation.root)._replace(name=run.name)
     with Writer(generation.root.id, run.model, job, origin) as writer:
         for batch in _with_progress(chunked, progress):
             rows = generation.rows_of(batch.files)
             files = list(zip(rows, batch.chunked, strict=True))
-            chunks = list(records(run, files))
+            chunks = list(records(files))
             with job.timed("embedding"):
                 embedded, vectors = _embedded(chunks, embedder, job)
             _count(rows, embedded)
             with job.timed("rows"):
                 generation.add_skipped(batch.skipped)
                 generation.add_files(rows)
-            if embedded:
+            if files:
                 progress.add(embedded=writer.wait())
                 disk.check()
-                lock.take(run.model, vectors.shape[1])
+                if embedded:
+                    lock.take(run.model, vectors.shape[1])
                 writer.put(files, embedded, vectors)
-        progress.add(embedded=writer.wait())
+        progress.add(embedded=writer.finish())
 
 
 def _embedded(
-    chunks: Sequence[tuple[VectorRecord, EmbeddingText]], embedder: Embedder, job: Job
-) -> tuple[list[VectorRecord], Vectors]:
+    chunks: Sequence[tuple[ChunkRecord, EmbeddingText]], embedder: Embedder, job: Job
+) -> tuple[list[ChunkRecord], Vectors]:
     """Return the chunks with a usable vector, and their vectors, float32 (n, dimension). Chunks
     whose vector is zero or not finite are in neither store."""
     if not chunks:
@@ -223,9 +226,9 @@ def _embedded(
     return embedded, vectors[good]
 
 
-def _count(rows: Sequence[SourceFile], embedded: Sequence[VectorRecord]) -> None:
+def _count(rows: Sequence[SourceFile], embedded: Sequence[ChunkRecord]) -> None:
     """Set `SourceFile.embedded` of the rows."""
-    counts = Counter(record.facts.source_file for record in embedded)
+    counts = Counter(record.source_file for record in embedded)
     for row in rows:
         row.embedded = counts[str(row.id)]
 
@@ -251,6 +254,7 @@ def _delete_old(generation: Generation, job: Job) -> None:
             sweep.sweep_root(generation.root, job.check)
         with job.timed("words"):
             get_lexical().compact(generation.root.id, job.check)
+            get_lexical().shrink(generation.root.id, job.check)
     except RunCancelled:
         sweep.due.set()
     except Unavailable as error:

@@ -1,27 +1,31 @@
 """Rebuilds word indexes that are missing, broken or of an earlier version.
 
-Words are rebuilt from the vector store, which has the text of every chunk, and symbols from the
-unchanged files of the folder. Until then the root is searched by vectors alone. If vectors are
-missing too, `integrity` ingests the root again instead.
+The texts of the root's files are chunked again; of a root of an earlier version, Chroma has the
+chunks with their texts. Until then the root is searched by vectors alone.
+If vectors or texts are missing too, `integrity` ingests the root again instead.
 """
 
 import logging
-from collections.abc import Callable, Iterator
-from itertools import islice
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from apps.code.values import ChunkedFile
+from apps.code.values import Chunk, ChunkedFile
 from apps.core.config import config
-from apps.core.errors import InvalidInput, NotFound, Unavailable
-from apps.index import freeze, queries
+from apps.core.errors import CodeinfoError, Unavailable
+from apps.embedding.catalogue import get_embedder
+from apps.embedding.texts import split_to_fit
+from apps.index import freeze, queries, spans
+from apps.index.chunks import StoredChunk, earlier_chunks
 from apps.index.installation import origin_of
-from apps.index.lexical import LexicalStore, get_lexical
+from apps.index.lexical import LexicalStore, SegmentWriter, get_lexical
 from apps.index.models import IngestRun, Root, SourceFile
 from apps.index.parsing import Chunker
-from apps.index.root_directory import read_file
-from apps.index.types import VectorRecord
+from apps.index.records import records
+from apps.index.texts import get_texts
+from apps.index.types import ChunkRecord
 from apps.index.vectors.store import get_store
 from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE
+from apps.ingest.runs.chunker_version import is_outdated
 
 logger = logging.getLogger("codeinfo.ingest")
 
@@ -44,70 +48,113 @@ def _needs_rebuild(root: Root) -> bool:
         return False
     if not get_lexical().is_intact(root.id):
         return vectors > 0
-    return get_lexical().count(root.id) != vectors
+    return get_lexical().count(root.id) != vectors or not get_lexical().is_complete(root.id)
 
 
 @freeze.index.changing()
 def rebuild(root: Root, stop: Callable[[], bool]) -> None:
     """Build the word index of a root again. Raises Interrupted soon after `stop` says so, and
-    Unavailable where vectors are missing: then nothing has changed."""
+    Unavailable where vectors or texts are missing: then nothing has changed."""
     with get_lexical().rebuilding(root.id) as rebuilt:
-        for records in _records(root):
-            _check(stop)
-            rebuilt.add(root.id, records)
+        (_add_earlier if is_outdated(root) else _add_files)(root, rebuilt, stop)
         _check_whole(root, rebuilt)
         rebuilt.set_origin(root.id, origin_of(root))
-        changed = _add_symbols(root, rebuilt, stop)
         rebuilt.compact(root.id)
-        facts = {"root": root.path, "chunks": rebuilt.count(root.id), "filesChanged": changed}
+        rebuilt.shrink(root.id)
+        facts = {"root": root.path, "chunks": rebuilt.count(root.id)}
     if not Root.objects.filter(id=root.id).exists():
         get_lexical().drop(root.id)
     logger.info("word index built again", extra={"context": facts})
 
 
 def _check_whole(root: Root, rebuilt: LexicalStore) -> None:
-    """Raise Unavailable if the vector store returned fewer chunks than were published."""
+    """Raise Unavailable if there are fewer chunks than were published."""
     published = Root.objects.filter(id=root.id).values_list("embedded", flat=True).first() or 0
     if rebuilt.count(root.id) < published:
-        raise Unavailable("vectors are missing", code="CHROMA_UNAVAILABLE")
+        raise Unavailable("vectors or texts are missing", code="CHROMA_UNAVAILABLE")
 
 
-def _records(root: Root) -> Iterator[list[VectorRecord]]:
-    matches = get_store().records(root.id)
-    records = (VectorRecord(match.id, match.text, match.metadata) for match in matches)
-    while part := list(islice(records, ROWS_PER_WRITE)):
-        yield part
-
-
-def _add_symbols(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> int:
-    """Add the symbols of unchanged files. Return the number of changed files, which have no symbols
-    until the next ingest."""
-    files = list(queries.live_files(root).ingested())
-    changed = 0
+def _add_files(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> None:
+    files = list(queries.live_files(root).ingested().filter(chunks__gt=0))
+    max_tokens = _max_tokens(root)
+    words = SegmentWriter(rebuilt, root.id)
     with Chunker(parse_seconds=config().ingest_parse_seconds) as chunker:
         for start in range(0, len(files), READ_AT_ONCE):
             _check(stop)
-            part = files[start : start + READ_AT_ONCE]
-            unchanged = _unchanged(Path(root.path), part, chunker)
-            rebuilt.add_symbols(root.id, unchanged)
-            changed += len(part) - len(unchanged)
-    return changed
+            pairs = _chunked(files[start : start + READ_AT_ONCE], chunker, max_tokens)
+            made = [record for record, _ in records(pairs)]
+            if any(row.embedded < row.chunks for row, _ in pairs):
+                embedded = set(get_store().audit(root.id, [record.id for record in made])[0])
+                made = [record for record in made if record.id in embedded]
+            words.add(made)
+            rebuilt.add_symbols(root.id, pairs)
+    words.flush()
 
 
-def _unchanged(
-    root: Path, files: list[SourceFile], chunker: Chunker
-) -> list[tuple[SourceFile, ChunkedFile]]:
-    contents = [(row, data) for row in files if (data := _content(root, row)) is not None]
-    chunked = chunker.chunk_many([(row.path, data) for row, data in contents])
-    pairs = zip((row for row, _ in contents), chunked, strict=True)
-    return [(row, file) for row, file in pairs if file.sha256 == row.sha256]
+def _add_earlier(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> None:
+    """Add the chunks of a root of an earlier version, without symbols. Chroma has their texts."""
+    ids, words = sorted(get_store().ids(root.id)), SegmentWriter(rebuilt, root.id)
+    for start in range(0, len(ids), ROWS_PER_WRITE):
+        _check(stop)
+        found = earlier_chunks({root.id: ids[start : start + ROWS_PER_WRITE]})[root.id]
+        words.add([_earlier_record(each) for each in found.values()])
+    words.flush()
 
 
-def _content(root: Path, row: SourceFile) -> bytes | None:
+def _earlier_record(chunk: StoredChunk) -> ChunkRecord:
+    facts = chunk.facts
+    return ChunkRecord(
+        id=facts.id,
+        source_file=facts.source_file,
+        run_id=facts.id.partition(":")[0],
+        path=facts.path,
+        language=facts.language,
+        sha256=facts.sha256,
+        index=facts.chunk_index,
+        chunk=Chunk(chunk.text, facts.start_line, facts.end_line, facts.symbol, facts.names),
+    )
+
+
+def _max_tokens(root: Root) -> int | None:
+    """The limit of the root's embedder; None if it has none, or is unavailable."""
     try:
-        return read_file(root, row.path)
-    except (NotFound, InvalidInput):
+        embedder = get_embedder(root.model)
+    except CodeinfoError:
         return None
+    embedder.close()
+    return embedder.max_tokens
+
+
+def _chunked(
+    rows: Sequence[SourceFile], chunker: Chunker, max_tokens: int | None
+) -> list[tuple[SourceFile, ChunkedFile]]:
+    """The chunks of files whose text exists, as they were embedded."""
+    texts = get_texts().read({row.sha256 for row in rows})
+    found = [row for row in rows if row.sha256 in texts]
+    files = chunker.chunk_many([(row.path, texts[row.sha256].encode()) for row in found])
+    return [
+        (row, _as_embedded(row, file, max_tokens)) for row, file in zip(found, files, strict=True)
+    ]
+
+
+def _as_embedded(row: SourceFile, file: ChunkedFile, max_tokens: int | None) -> ChunkedFile:
+    """The file with the chunks that have vectors. Their symbols are unknown if it is parsed in
+    another way than by its run, which may have failed to parse it."""
+    chunks = tuple(
+        piece for chunk in file.chunks for piece in split_to_fit(row.path, chunk, max_tokens)
+    )
+    embedded = spans.unpack(row.spans)
+    if [spans.span_of(chunk) for chunk in chunks] != embedded:
+        chunks = tuple(
+            Chunk(
+                file.text[span.offset : span.offset + span.length],
+                span.start_line,
+                span.end_line,
+                offset=span.offset,
+            )
+            for span in embedded
+        )
+    return replace(file, chunks=chunks)
 
 
 def _check(stop: Callable[[], bool]) -> None:

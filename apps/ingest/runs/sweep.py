@@ -6,7 +6,9 @@ database.
 """
 
 import logging
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from uuid import UUID
 
 from django.db.models import Sum
@@ -18,6 +20,7 @@ from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
 from apps.index.stores import StoredRoot, is_foreign
+from apps.index.texts import get_texts
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.chroma import BROKEN
 from apps.index.vectors.store import get_store
@@ -28,6 +31,9 @@ logger = logging.getLogger("codeinfo.ingest")
 due = changes.sweep_due
 # Up to this many chunks are deleted at once, which takes a second; more are left to the sweep.
 MAX_DELETED_NOW = 2_000
+FILES_AT_ONCE = 500
+# The columns that `stores` reads.
+CHUNKED = ("id", "run_id", "path", "chunks", "spans")
 
 
 @freeze.index.changing()
@@ -49,8 +55,21 @@ def sweep(check: Check = never_cancelled) -> None:
     # Roots are read after `stored`, as each root had its row before its index.
     _sweep_stores(stored, check)
     get_store().sweep()
+    get_texts().collect(_named, check)
     lock.release()
     due.clear()
+
+
+def _slices(files: SourceFileQuerySet) -> Iterator[list[SourceFile]]:
+    rest = files.iterator()
+    while part := list(islice(rest, FILES_AT_ONCE)):
+        yield part
+
+
+def _named(keys: Sequence[str]) -> set[str]:
+    """Return which of these texts belong to a file of any row."""
+    rows = SourceFile.objects.filter(sha256__in=keys, skip_reason="").order_by()
+    return set(rows.values_list("sha256", flat=True).distinct())
 
 
 def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
@@ -124,7 +143,7 @@ def discard_run(run: IngestRun) -> bool:
     if _chunks(files) > MAX_DELETED_NOW:
         due.set()
         return False
-    stores.delete_run(root.id, run.id)
+    stores.delete_run(root.id, run.id, list(files.only(*CHUNKED)))
     files.delete()
     return True
 
@@ -149,9 +168,10 @@ def sweep_root(root: Root, check: Check = never_cancelled) -> None:
         return
     live_runs = set(files.live().values_list("run_id", flat=True).distinct())
     for run_id in dead_runs:
+        dead = files.dead().filter(run_id=run_id).only(*CHUNKED)
         if run_id in live_runs:
-            replaced = files.dead().filter(run_id=run_id).values_list("id", flat=True)
-            stores.delete_files(root.id, list(replaced), check)
+            for part in _slices(dead):
+                stores.delete_files(root.id, part, check)
         else:
-            stores.delete_run(root.id, run_id, check)
+            stores.delete_run(root.id, run_id, list(dead), check)
     SourceFile.objects.filter(id__in=files.dead().values("id")).delete()

@@ -1,4 +1,5 @@
-"""Writes vectors and words in two threads, while the next batch is chunked and embedded."""
+"""Writes vectors, texts and words in two threads, while the next batch is chunked and embedded. A
+third merges segments of words."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -6,16 +7,18 @@ from uuid import UUID
 
 from apps.code.values import ChunkedFile
 from apps.core import disk
+from apps.core.ingest_throttle import WRITE_SLICE
 from apps.embedding.types import Vectors
-from apps.index.lexical import get_lexical
+from apps.index.lexical import SegmentWriter, get_lexical
 from apps.index.models import SourceFile
-from apps.index.types import Origin, VectorRecord
+from apps.index.texts import get_texts
+from apps.index.types import ChunkRecord, Origin
 from apps.index.vectors.store import get_store
-from apps.ingest.runs.job import Job
+from apps.ingest.runs.job import Job, RunCancelled
 from apps.logs.context import with_context
 
 # Chunks that are written between two checks for cancellation.
-STEP = 500
+STEP = WRITE_SLICE
 
 
 class Writer:
@@ -31,13 +34,17 @@ class Writer:
         self._model = model
         self._origin = origin
         self._job = job
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="ingest-store")
+        self._threads = ThreadPoolExecutor(3, thread_name_prefix="ingest-store")
+        self._words = SegmentWriter(get_lexical(), root_id, job.check)
+        self._merge: Future[None] | None = None
+        self._closing = False
         self._pending: tuple[Future[int], Future[None]] | None = None
 
     def __enter__(self) -> "Writer":
         return self
 
     def __exit__(self, *raised: object) -> None:
+        self._closing = True
         self._threads.shutdown(wait=True)
 
     def wait(self) -> int:
@@ -50,10 +57,20 @@ class Writer:
         words.result()
         return vectors.result()
 
+    def finish(self) -> int:
+        """Wait for the last batch, and write the words that are still in memory. Call it before the
+        run is published. Return the number of vectors of the batch."""
+        stored = self.wait()
+        with self._job.timed("words"):
+            self._words.flush()
+        if self._merge is not None:
+            self._merge.result()
+        return stored
+
     def put(
         self,
         files: Sequence[tuple[SourceFile, ChunkedFile]],
-        records: Sequence[VectorRecord],
+        records: Sequence[ChunkRecord],
         vectors: Vectors,
     ) -> None:
         """Write a batch in the background. Call `wait` before the next one.
@@ -65,7 +82,7 @@ class Writer:
             self._threads.submit(with_context(self._write_words), files, records),
         )
 
-    def _write_vectors(self, records: Sequence[VectorRecord], vectors: Vectors) -> int:
+    def _write_vectors(self, records: Sequence[ChunkRecord], vectors: Vectors) -> int:
         stored = 0
         for start in range(0, len(records), STEP):
             part = slice(start, start + STEP)
@@ -73,18 +90,32 @@ class Writer:
                 break
             disk.check()
             with self._job.timed("store"):
-                get_store().add(
-                    self._root_id, self._model, records[part], vectors[part], self._origin
-                )
+                ids = [record.id for record in records[part]]
+                get_store().add(self._root_id, self._model, ids, vectors[part], self._origin)
             stored += len(records[part])
         return stored
 
     def _write_words(
-        self, files: Sequence[tuple[SourceFile, ChunkedFile]], records: Sequence[VectorRecord]
+        self, files: Sequence[tuple[SourceFile, ChunkedFile]], records: Sequence[ChunkRecord]
     ) -> None:
         if self._job.cancelled:
             return
+        with self._job.timed("texts"):
+            get_texts().add({file.sha256: file.text for _, file in files})
+        if not records:
+            return
         with self._job.timed("words"):
-            get_lexical().add(self._root_id, records)
+            has_new_segment = self._words.add(records)
             get_lexical().set_origin(self._root_id, self._origin)
             get_lexical().add_symbols(self._root_id, files)
+        if has_new_segment and (self._merge is None or self._merge.done()):
+            self._merge = self._threads.submit(with_context(self._merge_segments))
+
+    def _merge_segments(self) -> None:
+        def check() -> None:
+            self._job.check()
+            if self._closing:
+                raise RunCancelled
+
+        with self._job.timed("merging"):
+            get_lexical().compact(self._root_id, check)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from apps.core.errors import CodeinfoError
 from apps.index import freeze, queries
+from apps.index.chunk_ids import chunk_ids
 from apps.index.models import IndexLock, Root
 from apps.index.types import Check
 from apps.index.vectors.store import get_store
@@ -21,10 +22,10 @@ IDS_AT_ONCE = 500
 # Repaired by another ingest of the folder; _DAMAGED by one that chunks every file again.
 _CHANGED: frozenset[Kind] = frozenset({"file_changed", "file_missing", "file_new", "file_problem"})
 _DAMAGED: frozenset[Kind] = frozenset(
-    {"vectors_missing", "vectors_unreadable", "text_differs", "chunks_differ"}
+    {"vectors_missing", "vectors_unreadable", "texts_missing", "chunks_differ"}
 )
 _WORDS: frozenset[Kind] = frozenset(
-    {"words_missing", "words_left_over", "words_unreadable", "symbols_differ"}
+    {"words_missing", "words_left_over", "words_unreadable", "words_differ", "symbols_differ"}
 )
 
 
@@ -91,7 +92,7 @@ def _delete_unknown(root: Root, check: Check) -> None:
         unknown += rows.without_row(root, part)
     facts = {"root": root.path, "count": len(unknown)}
     logger.warning("vectors without a row deleted", extra={"context": facts})
-    get_store().delete_ids(root.id, unknown)
+    get_store().delete(root.id, unknown, check)
 
 
 def _repair_lock() -> list[UUID]:
@@ -112,7 +113,7 @@ def _repair_lock() -> list[UUID]:
 
 def _dimension(root: Root) -> int:
     for row in rows.live_rows(root):
-        _, named, vectors = get_store().audit(root.id, list(row.chunk_ids()))
+        named, vectors = get_store().audit(root.id, list(chunk_ids(row)))
         if named:
             return int(vectors.shape[1])
     return 0

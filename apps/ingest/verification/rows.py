@@ -9,6 +9,7 @@ from django.db.models import Count, Q, Sum
 from django.db.models.functions import Coalesce
 
 from apps.index import queries
+from apps.index.chunk_ids import chunk_ids, parse
 from apps.index.models import IngestRun, Root, SourceFile
 
 # Chunks that are compared at once: a few megabytes of texts and vectors.
@@ -27,10 +28,7 @@ class FileRow(NamedTuple):
     embedded: int
     skip_reason: str
     problem: str
-
-    def chunk_ids(self) -> Iterator[str]:
-        """Return the ids of its chunks in the stores."""
-        return (f"{self.run_id}:{self.path}:{index}" for index in range(self.chunks))
+    spans: bytes
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ def batches(rows: Sequence[FileRow]) -> Iterator[list[tuple[FileRow, list[str]]]
         if batch and size + row.chunks > CHUNKS_AT_ONCE:
             yield batch
             batch, size = [], 0
-        batch.append((row, list(row.chunk_ids())))
+        batch.append((row, list(chunk_ids(row))))
         size += row.chunks
     if batch:
         yield batch
@@ -87,26 +85,41 @@ def dead_rows(root: Root) -> int:
     return SourceFile.objects.filter(root=root).dead().count()
 
 
-def without_row(root: Root, chunk_ids: Sequence[str]) -> list[str]:
-    """Return the ids that belong to no row, live or dead."""
+def without_row(root: Root, ids: Sequence[str]) -> list[str]:
+    """Return the chunk ids that belong to no row, live or dead."""
+    parsed = {each: parse(each) for each in ids}
+    files = {file for found in parsed.values() if found for file in [found[0]]}
+    rows = SourceFile.objects.filter(root=root, id__in=files).exclude(spans=b"")
+    chunks = {str(key): count for key, count in rows.values_list("id", "chunks")}
+    unknown = [
+        each for each, found in parsed.items() if found and found[1] >= chunks.get(found[0], 0)
+    ]
+    return unknown + _earlier_without_row(root, [each for each in ids if parsed[each] is None])
+
+
+def _earlier_without_row(root: Root, ids: Sequence[str]) -> list[str]:
+    """As `without_row`, for ids of earlier versions: `<runId>:<relPath>:<index>`."""
     paths: dict[tuple[str, str], list[str]] = {}
     unknown = []
-    for chunk_id in chunk_ids:
-        run, _, rest = chunk_id.partition(":")
+    for each in ids:
+        run, _, rest = each.partition(":")
         path, _, index = rest.rpartition(":")
         if path and index.isdecimal() and _is_uuid(run):
-            paths.setdefault((run, path), []).append(chunk_id)
+            paths.setdefault((run, path), []).append(each)
         else:
-            unknown.append(chunk_id)
+            unknown.append(each)
     rows = SourceFile.objects.filter(
-        root=root, run_id__in={run for run, _ in paths}, path__in={path for _, path in paths}
+        root=root,
+        run_id__in={run for run, _ in paths},
+        path__in={path for _, path in paths},
+        spans=b"",
     )
     known = {
         (str(run), path): chunks for run, path, chunks in rows.values_list("run", "path", "chunks")
     }
-    for key, ids in paths.items():
+    for key, of_path in paths.items():
         most = known.get(key, 0)
-        unknown += [each for each in ids if int(each.rpartition(":")[2]) >= most]
+        unknown += [each for each in of_path if int(each.rpartition(":")[2]) >= most]
     return unknown
 
 

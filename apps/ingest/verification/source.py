@@ -13,10 +13,10 @@ from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.parsing import Chunker
 from apps.index.root_directory import read_file
+from apps.index.spans import span_of, unpack
 from apps.index.types import Check
-from apps.index.vectors.records import chunk_hash
 from apps.ingest.discovery.discovery import discover
-from apps.ingest.runs.delta import makes_the_same_chunks
+from apps.ingest.runs.chunker_version import makes_the_same_chunks
 from apps.ingest.types import Discovery
 from apps.ingest.verification.rows import FileRow
 from apps.ingest.verification.types import NameSample, RootComparison
@@ -115,7 +115,7 @@ def _compare_chunks(
                     for chunk in file.chunks
                     for piece in split_to_fit(row.path, chunk, longest)
                 ]
-                if not _same_chunks(root, row, cut):
+                if not _same_chunks(row, cut):
                     chunks.add(row.path)
                 if not _same_symbols(root, row, file.symbols):
                     symbols.add(row.path)
@@ -135,16 +135,9 @@ def _cut(
     return [(row, file) for row, file in pairs if file.sha256 == row.sha256]
 
 
-def _same_chunks(root: Root, row: FileRow, cut: Sequence[Chunk]) -> bool:
-    if len(cut) != row.chunks:
-        return False
-    ids = list(row.chunk_ids())
-    stored = get_lexical().facts(root.id, ids)
-    return all(
-        chunk_hash(row.path, index, chunk.text) == stored[chunk_id].chunk_hash
-        for index, (chunk_id, chunk) in enumerate(zip(ids, cut, strict=True))
-        if chunk_id in stored  # missing ones are reported separately
-    )
+def _same_chunks(row: FileRow, cut: Sequence[Chunk]) -> bool:
+    """Whether the row has these chunks. Their texts are parts of the file, which is the same."""
+    return [span_of(chunk) for chunk in cut] == unpack(row.spans)
 
 
 def _same_symbols(root: Root, row: FileRow, symbols: Sequence[Symbol]) -> bool:

@@ -8,10 +8,11 @@ import numpy as np
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index import queries
-from apps.index.lexical import StoredChunk, get_lexical
+from apps.index.lexical import ChunkFacts, get_lexical
 from apps.index.models import Root
-from apps.index.types import Check, StoredMatch
-from apps.index.vectors.records import chunk_hash
+from apps.index.spans import Span, unpack
+from apps.index.texts import get_texts
+from apps.index.types import Check
 from apps.index.vectors.store import get_store
 from apps.ingest.verification.rows import FileRow, batches, without_row
 from apps.ingest.verification.types import Kind, NameSample, RootComparison, slices
@@ -43,20 +44,22 @@ class _Comparison:
     too_many: NameSample = field(default_factory=NameSample)
     no_words: NameSample = field(default_factory=NameSample)
     no_vector_for: NameSample = field(default_factory=NameSample)
-    text_differs: NameSample = field(default_factory=NameSample)
+    no_text: NameSample = field(default_factory=NameSample)
+    words_differ: NameSample = field(default_factory=NameSample)
     dimensions: set[int] = field(default_factory=set)
     chroma_error: str = ""
     words_error: str = ""
 
     def compare(self, batch: Sequence[tuple[FileRow, list[str]]]) -> None:
         ids = [each for _, of_row in batch for each in of_row]
-        matches, vectors = self._from_chroma(ids)
+        vectors = self._from_chroma(ids)
         words = self._from_words(ids)
         self.found.chunks += sum(row.embedded for row, _ in batch)
         self.found.vectors += len(vectors)
         self.found.words += len(words)
         for row, of_row in batch:
-            self._compare_row(row, of_row, matches, vectors, words)
+            self._compare_row(row, of_row, vectors, words)
+        self._compare_texts([row for row, _ in batch])
 
     def report(self) -> None:
         """Add the differences of the chunks that must exist."""
@@ -66,7 +69,8 @@ class _Comparison:
             (self.bad_vector, "vectors_unreadable", "chunks whose vector is none"),
             (self.no_words, "words_missing", "files or chunks without words"),
             (self.no_vector_for, "words_left_over", "chunks with words and no vector"),
-            (self.text_differs, "text_differs", "chunks whose text or facts differ"),
+            (self.no_text, "texts_missing", "files without their text"),
+            (self.words_differ, "words_differ", "chunks whose words are of other lines"),
         ]
         for sample, kind, detail in samples:
             if sample:
@@ -115,25 +119,25 @@ class _Comparison:
         if unknown:
             self.found.add(kind, f"chunks that no row tells of, {unknown}")
 
-    def _from_chroma(self, ids: Sequence[str]) -> tuple[dict[str, StoredMatch], dict[str, float]]:
-        """Return id → record and id → length of the vector, for the chunks that Chroma has."""
+    def _from_chroma(self, ids: Sequence[str]) -> dict[str, float]:
+        """Return id → length of the vector, for the chunks that Chroma has."""
         if self.chroma_error:
-            return {}, {}
+            return {}
         try:
-            matches, named, vectors = get_store().audit(self.root.id, ids)
+            named, vectors = get_store().audit(self.root.id, ids)
         except (Unavailable, ValueError, KeyError) as error:
             # Continue with the words and the other roots.
             self.chroma_error = str(error) or type(error).__name__
-            return {}, {}
+            return {}
         if len(named):
             self.dimensions.add(vectors.shape[1])
-        return matches, dict(zip(named, _lengths(vectors), strict=True))
+        return dict(zip(named, _lengths(vectors), strict=True))
 
-    def _from_words(self, ids: Sequence[str]) -> dict[str, StoredChunk]:
+    def _from_words(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
         if self.words_error:
             return {}
         try:
-            return get_lexical().chunks(self.root.id, ids)
+            return get_lexical().facts(self.root.id, ids)
         except Unavailable as error:
             self.words_error = error.message
             return {}
@@ -142,11 +146,10 @@ class _Comparison:
         self,
         row: FileRow,
         ids: Sequence[str],
-        matches: Mapping[str, StoredMatch],
         vectors: Mapping[str, float],
-        words: Mapping[str, StoredChunk],
+        words: Mapping[str, ChunkFacts],
     ) -> None:
-        stored = {each for each in ids if each in vectors and each in matches}
+        stored = {each for each in ids if each in vectors}
         indexed = {each for each in ids if each in words}
         if len(stored) < row.embedded and not self.chroma_error:
             self.no_vector.add(f"{row.path} ({len(stored)} of {row.embedded})")
@@ -158,53 +161,42 @@ class _Comparison:
         if len(stored) > row.embedded:
             self.too_many.add(f"{row.path} ({len(stored)} instead of {row.embedded})")
         self.bad_vector.extend(each for each in stored if abs(vectors[each] - 1) > TOLERANCE)
-        self.text_differs.extend(self._differing(row, ids, matches, words))
+        self.words_differ.extend(_differing(row, ids, words))
 
-    def _differing(
-        self,
-        row: FileRow,
-        ids: Sequence[str],
-        matches: Mapping[str, StoredMatch],
-        words: Mapping[str, StoredChunk],
-    ) -> Iterator[str]:
-        for index, chunk_id in enumerate(ids):
-            match, chunk = matches.get(chunk_id), words.get(chunk_id)
-            wrong = [
-                match and _vector_facts(match) != _expected(row, index, match.text),
-                chunk and _word_facts(chunk) != _expected(row, index, chunk.text)[:4],
-                match and chunk and not _agree(match, chunk),
-            ]
-            if any(wrong):
-                yield chunk_id
+    def _compare_texts(self, rows: Sequence[FileRow]) -> None:
+        texts = get_texts().read({row.sha256 for row in rows if row.spans})
+        self.no_text.extend(
+            row.path
+            for row in rows
+            if row.spans
+            and len(texts.get(row.sha256, ""))
+            < max((span.offset + span.length for span in _spans(row)), default=0)
+        )
 
 
-def _expected(row: FileRow, index: int, text: str) -> tuple[object, ...]:
-    digest = chunk_hash(row.path, index, text)
-    return (str(row.id), row.path, index, digest, str(row.run_id), row.sha256)
+def _differing(row: FileRow, ids: Sequence[str], words: Mapping[str, ChunkFacts]) -> Iterator[str]:
+    of_row = _spans(row)
+    for index, (each, span) in enumerate(zip(ids, of_row, strict=False)):
+        if each in words and _place(words[each]) != (
+            str(row.id),
+            row.path,
+            row.sha256,
+            index,
+            span,
+        ):
+            yield each
 
 
-def _vector_facts(match: StoredMatch) -> tuple[object, ...]:
-    facts = match.facts
-    return (
-        facts.source_file,
-        facts.path,
-        facts.chunk_index,
-        facts.chunk_hash,
-        facts.run_id,
-        facts.file_hash,
-    )
+def _place(facts: ChunkFacts) -> tuple[str, str, str, int, Span]:
+    span = Span(facts.start_line, facts.end_line, facts.offset, facts.length)
+    return (facts.source_file, facts.path, facts.sha256, facts.chunk_index, span)
 
 
-def _word_facts(chunk: StoredChunk) -> tuple[object, ...]:
-    facts = chunk.facts
-    return (facts.source_file, facts.path, facts.chunk_index, facts.chunk_hash)
-
-
-def _agree(match: StoredMatch, chunk: StoredChunk) -> bool:
-    """Whether both stores have the same text and lines. The hash does not cover the lines."""
-    lines = (match.facts.start_line, match.facts.end_line)
-    same_lines = lines == (chunk.facts.start_line, chunk.facts.end_line)
-    return match.text == chunk.text and same_lines
+def _spans(row: FileRow) -> list[Span]:
+    try:
+        return unpack(row.spans)
+    except ValueError:
+        return []
 
 
 def _lengths(vectors: Vectors) -> list[float]:

@@ -17,8 +17,10 @@ Kind = Literal[
     "words_missing",
     "words_left_over",
     "words_unreadable",
-    # Text or facts of a chunk differ between Chroma, the word index and the row.
-    "text_differs",
+    # Files without a readable text, or with a text that is shorter than their chunks say.
+    "texts_missing",
+    # The word index has other files or lines of a chunk than the rows.
+    "words_differ",
     # Definitions without a file, or twice; with the source: others than the file has.
     "symbols_differ",
     # With the source: the chunks of the file are not those of the index.

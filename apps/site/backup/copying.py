@@ -1,7 +1,7 @@
-"""Makes a consistent copy of the database, the vectors and the words while the server runs.
+"""Makes a consistent copy of the database, the texts, vectors and words while the server runs.
 
-Publishing, deleting and rebuilding wait meanwhile (`apps.index.freeze`). Words and vectors are
-copied before the database: a run writes rows before their chunks, so the copied database has a row
+Publishing, deleting and rebuilding wait meanwhile (`apps.index.freeze`). The stores are copied
+before the database: a run writes rows before their chunks, so the copied database has a row
 for each copied chunk. The first sweep after a restore deletes the unpublished ones.
 """
 
@@ -23,6 +23,7 @@ from apps.core.sqlite_files import open_file
 from apps.index import freeze, queries
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
+from apps.index.texts import get_texts
 from apps.index.types import Check
 from apps.index.vectors.chroma import BROKEN
 from apps.index.vectors.store import get_store
@@ -42,7 +43,7 @@ def refuse_other_stores() -> None:
     if not str(settings.DATABASES["default"]["ENGINE"]).endswith("sqlite3"):
         raise Conflict(
             "The database is not SQLite: use its own backup (pg_dump, mongodump), with codeinfo "
-            "stopped, together with that of Chroma and of lexical/ in the data folder.",
+            "stopped, together with that of Chroma, and lexical/ and texts/ in the data folder.",
             code="NOT_EMBEDDED",
         )
     if config().chroma_url:
@@ -56,7 +57,7 @@ def refuse_other_stores() -> None:
 def size() -> int:
     """Return the approximate size of a copy, in bytes."""
     folder = config().data_dir.absolute()
-    files = [database_path(), *(folder / "lexical").glob("*.sqlite3*")]
+    files = [database_path(), *(folder / "lexical").glob("*.sqlite3*"), *get_texts().files()]
     files += (folder / "chroma").rglob("*")
     return sum(path.stat().st_size for path in files if path.is_file())
 
@@ -71,6 +72,9 @@ def copy_all(target: Path, check: Check, report: Report) -> list[RootCounts]:
     with freeze.index.frozen(check):
         report("copying the words; publishing and removing wait")
         words = _copy_words(target / "lexical", check)
+        report("copying the texts")
+        (target / "texts").mkdir()
+        get_texts().copy(target / "texts", check)
         report("copying the vectors; calls of Chroma wait")
         vectors = {root.id: _promised(root) for root in Root.objects.all()}
         _copy_chroma(target / "chroma", check)

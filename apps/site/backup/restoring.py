@@ -27,7 +27,7 @@ from apps.site.backup.manifest import DATABASE, SECRET, Manifest
 
 UNFINISHED = "restore.unfinished"
 # Moved in this order. The database is last: without it, the other files are not used.
-PARTS = ("chroma", "lexical", SECRET, f"{DATABASE}-wal", DATABASE)
+PARTS = ("chroma", "lexical", "texts", SECRET, f"{DATABASE}-wal", DATABASE)
 # Files that manage.py creates at its start, and locks.
 HARMLESS = frozenset({SECRET, "logs", "child.lock", "chroma.lock", "control.lock"})
 LOCK = "control.lock"

@@ -8,6 +8,7 @@ from typing import Any
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.index.lexical import reset_lexical
+from apps.index.texts import reset_texts
 from apps.index.types import never_cancelled
 from apps.index.vectors.store import claim_store, reset_store
 from apps.site.control.address import connect
@@ -72,4 +73,5 @@ def _own_stores() -> Iterator[None]:
         yield
     finally:
         reset_lexical()
+        reset_texts()
         reset_store()

@@ -122,6 +122,14 @@ OPERATIONS = {
     "POST /conversations/{conversation_id}/turns": Operation(
         "Add a turn", {201: OK}, (*INVALID, NO_CONVERSATION, ARCHIVED)
     ),
+    "GET /conversations/{conversation_id}/events": Operation(
+        "The events of the newest answer that come after Last-Event-ID",
+        {204: {}},
+        (NO_CONVERSATION,),
+        {"lastEventId": TEXT | {"description": "The same, if the header is missing."}},
+        {"Last-Event-ID": TEXT | {"description": "The id of the last event that you have."}},
+        media={"text/event-stream": TEXT},
+    ),
     "POST /conversations/{conversation_id}/cancel": Operation(
         "Stop the answer in progress",
         {202: OK},

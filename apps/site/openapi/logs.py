@@ -59,7 +59,7 @@ OPERATIONS = {
         FILTERS,
     ),
     "GET /logs/stream": Operation(
-        "Stored entries, then each new one",
+        "Stored entries, then each new one; `skipped` counts those left out after a reconnect",
         {},
         (INVALID_QUERY,),
         FILTERS,

@@ -72,7 +72,8 @@ class Operation:
 
     def _responses(self, method: str, path: str) -> JSON:
         answers: JSON = {
-            str(status): {"description": DESCRIPTIONS[status], **json_content(schema)}
+            str(status): {"description": DESCRIPTIONS[status]}
+            | ({} if status == NO_CONTENT else json_content(schema))
             for status, schema in self.answers.items()
         }
         if self.media:
@@ -86,10 +87,12 @@ class Operation:
         return answers | errors
 
 
+NO_CONTENT = 204
 DESCRIPTIONS = {
     200: "Done.",
     201: "Created.",
     202: "Accepted: the work has started.",
+    NO_CONTENT: "There is nothing more.",
     **problems.DESCRIPTIONS,
 }
 

@@ -5,7 +5,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from benchmarks.bm25 import Index
 from benchmarks.retrieval.metric import Place
 from benchmarks.retrieval.questions import Question, Repository
 from benchmarks.retrieval.scores import Ask
-
-if TYPE_CHECKING:
-    from apps.index.types import StoredMatch
 
 RETURNED = 20
 
@@ -39,17 +35,16 @@ def system() -> Ask:
 
 def _chunks_of(repository: str) -> tuple[list[Place], Index]:
     """The published chunks of a repository, and their index."""
-    from apps.index.models import Root, SourceFile
-    from apps.index.vectors.store import get_store
+    from apps.index.chunk_ids import chunk_ids
+    from apps.index.chunks import read_chunks
+    from apps.index.models import Root
+    from apps.index.queries import live_files
 
     root = Root.objects.get(name=repository)
-    live = {
-        str(id_) for id_ in SourceFile.objects.filter(root=root).live().values_list("id", flat=True)
-    }
-    found = [m for m in get_store().records(root.id) if m.facts.source_file in live]
-    return [_place(match) for match in found], Index([match.text for match in found])
-
-
-def _place(match: "StoredMatch") -> Place:
-    path, start, end = match.facts.path, match.facts.start_line, match.facts.end_line
-    return Place(str(path), int(start), int(end), len(match.text))
+    ids = [each for file in live_files(root).ingested() for each in chunk_ids(file)]
+    found = list(read_chunks({root.id: ids})[root.id].values())
+    places = [
+        Place(chunk.facts.path, chunk.facts.start_line, chunk.facts.end_line, len(chunk.text))
+        for chunk in found
+    ]
+    return places, Index([chunk.text for chunk in found])

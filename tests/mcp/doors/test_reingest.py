@@ -67,7 +67,7 @@ async def test_an_unknown_repository_is_refused_with_the_known_ids(
     sample: Path, caller: Caller
 ) -> None:
     with pytest.raises(NotFound, match="Known ids: 'lighthouse'") as unknown:
-        await caller.call(REINGEST_REPOSITORY, repository="Lighthouse")
+        await caller.call(REINGEST_REPOSITORY, repository="lanterns")
     assert unknown.value.code == "REPO_NOT_FOUND"
 
 

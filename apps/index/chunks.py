@@ -1,0 +1,154 @@
+"""Chunks by id: their facts and their texts.
+
+The facts are in the word index. While it lacks a chunk (it is being rebuilt), the rows of files
+tell where the chunk is, and symbol and names are unknown. The texts are in the text store. Chroma
+has both for roots that an earlier version ingested.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from apps.core.errors import Unavailable
+from apps.index import chunk_ids, spans
+from apps.index.lexical import ChunkFacts, get_lexical
+from apps.index.models import SourceFile
+from apps.index.records import chunk_hash
+from apps.index.texts import get_texts
+from apps.index.vectors.chroma import failed as store_failed
+from apps.index.vectors.earlier import EarlierChunk
+from apps.index.vectors.store import get_store
+
+log = logging.getLogger("codeinfo.index")
+
+
+class StoredChunk(NamedTuple):
+    """A chunk with its text."""
+
+    facts: ChunkFacts
+    text: str
+
+    @property
+    def hash(self) -> str:
+        """The chunk's id on the wire (docs/contract.md §5.3)."""
+        return chunk_hash(self.facts.path, self.facts.chunk_index, self.text)
+
+
+def read_chunks(
+    ids: Mapping[UUID, Sequence[str]], *, with_vectors: bool = True
+) -> dict[UUID, dict[str, StoredChunk]]:
+    """Return root id → chunk id → chunk. Chunks that no store has are left out.
+
+    with_vectors: whether Chroma may be asked for what the others lack. Raises Unavailable if it
+        fails then.
+    """
+    chunks: dict[UUID, dict[str, StoredChunk]] = {}
+    for root_id, of_root in ids.items():
+        facts = _word_facts(root_id, of_root)
+        facts |= row_facts(each for each in of_root if each not in facts)
+        # Chroma has the texts of earlier versions.
+        facts = {each: it for each, it in facts.items() if chunk_ids.parse(each)}
+        chunks[root_id] = with_texts(facts)
+    if with_vectors:
+        unknown = {
+            root_id: [i for i in of_root if i not in chunks[root_id] and not chunk_ids.parse(i)]
+            for root_id, of_root in ids.items()
+        }
+        for root_id, earlier in earlier_chunks(unknown).items():
+            chunks[root_id] |= earlier
+    return chunks
+
+
+def row_facts(ids: Iterable[str]) -> dict[str, ChunkFacts]:
+    """Return chunk id → facts, as far as rows of files tell them."""
+    wanted: dict[str, list[tuple[str, int]]] = {}
+    for each in ids:
+        if parsed := chunk_ids.parse(each):
+            wanted.setdefault(parsed[0], []).append((each, parsed[1]))
+    facts: dict[str, ChunkFacts] = {}
+    rows = SourceFile.objects.only("path", "language", "sha256", "spans").in_bulk(list(wanted))
+    for row in rows.values():
+        try:
+            of_row = spans.unpack(row.spans)
+        except ValueError:
+            log.warning("spans unreadable", extra={"context": {"file": row.path}})
+            continue
+        for each, index in wanted[str(row.id)]:
+            if index < len(of_row):
+                facts[each] = _facts(each, row, index, of_row[index])
+    return facts
+
+
+def with_texts(facts: Mapping[str, ChunkFacts]) -> dict[str, StoredChunk]:
+    """Return chunk id → chunk with its text. Chunks without a text are left out, and the ingest
+    worker checks the stores."""
+    try:
+        texts = get_texts().read({each.sha256 for each in facts.values()})
+    except Unavailable as error:
+        log.warning("no texts", extra={"context": {"reason": error.message}})
+        texts = {}
+    chunks = {
+        key: StoredChunk(each, texts[each.sha256][each.offset : each.offset + each.length])
+        for key, each in facts.items()
+        if each.sha256 in texts
+    }
+    if len(chunks) < len(facts):
+        store_failed.set()
+    return chunks
+
+
+def earlier_chunks(
+    ids: Mapping[UUID, Sequence[str]],
+) -> dict[UUID, dict[str, StoredChunk]]:
+    """Return root id → chunk id → chunk, of roots that an earlier version ingested. Raises
+    Unavailable if Chroma fails."""
+    if not any(ids.values()):
+        return {}
+    return {
+        root_id: {key: StoredChunk(_earlier_facts(key, it), it.text) for key, it in found.items()}
+        for root_id, found in get_store().earlier_chunks(ids).items()
+    }
+
+
+def _word_facts(root_id: UUID, ids: Sequence[str]) -> dict[str, ChunkFacts]:
+    try:
+        return get_lexical().facts(root_id, ids)
+    except Unavailable:
+        return {}  # the search reports it
+
+
+def _facts(chunk_id: str, row: SourceFile, index: int, span: spans.Span) -> ChunkFacts:
+    return ChunkFacts(
+        id=chunk_id,
+        source_file=str(row.id),
+        path=row.path,
+        chunk_index=index,
+        start_line=span.start_line,
+        end_line=span.end_line,
+        symbol="",
+        names=(),
+        signature="",
+        language=row.language,
+        sha256=row.sha256,
+        offset=span.offset,
+        length=span.length,
+    )
+
+
+def _earlier_facts(chunk_id: str, chunk: EarlierChunk) -> ChunkFacts:
+    return ChunkFacts(
+        id=chunk_id,
+        source_file=chunk.source_file,
+        path=chunk.path,
+        chunk_index=chunk.chunk_index,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        symbol=chunk.symbol,
+        names=chunk.names,
+        signature="",
+        language=chunk.language,
+        sha256=chunk.file_hash,
+        offset=0,
+        length=len(chunk.text),
+    )

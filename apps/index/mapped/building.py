@@ -1,0 +1,204 @@
+"""Writes the parts of a new generation: what it has beyond the parts of the one before.
+
+The parts of the former generation stay as they are, except those that are mostly dead, and those
+that are not much larger than what is added. These are written again together with the new chunks,
+so that their number grows with the logarithm of the number of chunks (as in an LSM tree).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import numpy as np
+
+from apps.core.ingest_throttle import ingest_throttle
+from apps.index.lexical import LexicalStore
+from apps.index.lexical.export import Export, ExportedChunk, ExportedFile
+from apps.index.mapped import part as parts
+from apps.index.mapped.codes import Codes
+from apps.index.mapped.files import writing_errors
+from apps.index.mapped.part import PART_ROWS, Chunk, Mask, Part
+from apps.index.mapped.words import Words, WordsBuilder, hashes_of
+from apps.index.vectors.store import VectorStore
+
+# A part with a smaller share of live chunks is written again.
+MIN_LIVE = 0.7
+# A part is written again with the new chunks if it has at most this many times as many.
+GROWTH = 4
+# Parts whose words are collected in one pass over the word index: about 300 MB.
+PARTS_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Where the chunks of a root are, and where its copy is."""
+
+    root_id: UUID
+    lexical: LexicalStore
+    vectors: VectorStore
+    folder: Path
+
+
+@dataclass(frozen=True)
+class LiveFiles:
+    """A part with the files of it that are live: bool (files,)."""
+
+    part: Part
+    live: Mask
+
+    @property
+    def rows(self) -> int:
+        return int(np.count_nonzero(self.live[self.part.file_of]))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is to be written."""
+
+    stores: Stores
+    files: Sequence[ExportedFile]
+    chunks: Sequence[ExportedChunk]
+    # Parts that are written again, for their codes.
+    replaced: Sequence[LiveFiles] = field(default=())
+
+
+def build(
+    stores: Stores, live: Set[str], chunks: int, before: Sequence[Part]
+) -> list[LiveFiles] | None:
+    """Write the parts that a generation needs beyond those of `before`. Return all that it has.
+
+    live: ids of its SourceFiles
+    chunks: how many chunks with a vector it has
+
+    None if the words or the vectors of some are missing. Raises Unavailable, OSError.
+    """
+    with stores.lexical.exporting(stores.root_id) as export:
+        if export is None or not chunks:
+            return None
+        files = [file for file in export.files() if file.source_file in live]
+        kept, work = _planned(stores, export, files, before)
+        if len(work.chunks) + sum(each.rows for each in kept) != chunks:
+            if not before:
+                return None
+            # A file has other chunks than it had.
+            kept, work = _planned(stores, export, files, ())
+            if len(work.chunks) != chunks:
+                return None
+        written = list(_written(work, export))
+    return None if None in written else [*kept, *filter(None, written)]
+
+
+def _planned(
+    stores: Stores, export: Export, files: Sequence[ExportedFile], before: Sequence[Part]
+) -> tuple[list[LiveFiles], _Work]:
+    """The parts that stay, and what is to be written."""
+    live = {file.source_file for file in files}
+    former = [LiveFiles(part, _mask(part, live)) for part in before]
+    kept = [each for each in former if each.rows >= MIN_LIVE * len(each.part)]
+    new = _chunks(export, files, kept)
+    size = len(new)
+    for each in sorted(kept, key=lambda each: len(each.part)):
+        if not size or len(each.part) > min(GROWTH * size, PART_ROWS // 2):
+            break
+        kept.remove(each)
+        size += each.rows
+    replaced = [each for each in former if each not in kept]
+    new = new if size == len(new) else _chunks(export, files, kept)
+    return kept, _Work(stores, files, new, replaced)
+
+
+def _mask(part: Part, live: Set[str]) -> Mask:
+    return np.array([file.source_file in live for file in part.files], np.bool_)
+
+
+def _chunks(
+    export: Export, files: Sequence[ExportedFile], kept: Sequence[LiveFiles]
+) -> list[ExportedChunk]:
+    """The chunks of the files that no kept part has."""
+    covered = {file.source_file for each in kept for file in each.part.files}
+    return export.chunks(file.number for file in files if file.source_file not in covered)
+
+
+def _written(work: _Work, export: Export) -> Iterator[LiveFiles | None]:
+    """Write the chunks in parts. Yields None, and ends, if a vector is missing."""
+    encoded = {
+        chunk_id: (each.part, row)
+        for each in work.replaced
+        for rows in [np.flatnonzero(each.live[each.part.file_of]).tolist()]
+        for row, (chunk_id, _, _) in zip(rows, each.part.chunks(rows), strict=True)
+    }
+    groups = _groups(work.chunks)
+    for at in range(0, len(groups), PARTS_AT_ONCE):
+        some = groups[at : at + PARTS_AT_ONCE]
+        for chunks, words in zip(some, _words(export, some), strict=True):
+            codes = _codes(work, [each.id for each in chunks], encoded)
+            if codes is None:
+                yield None
+                return
+            yield _write(work, export, chunks, (codes, words))
+
+
+def _groups(chunks: Sequence[ExportedChunk]) -> list[Sequence[ExportedChunk]]:
+    """At most PART_ROWS chunks each. The chunks of a file stay together if they are neighbours."""
+    groups = []
+    start = 0
+    while start < len(chunks):
+        end = min(start + PART_ROWS, len(chunks))
+        while start + 1 < end < len(chunks) and chunks[end].file == chunks[end - 1].file:
+            end -= 1
+        groups.append(chunks[start:end])
+        start = end
+    return groups
+
+
+def _words(export: Export, groups: Sequence[Sequence[ExportedChunk]]) -> list[Words]:
+    """The words of each group of chunks."""
+    ends = np.cumsum([0, *map(len, groups)]).tolist()
+    builders = [WordsBuilder(*bounds) for bounds in zip(ends, ends[1:], strict=False)]
+    for batch in export.hits(np.array([each.number for group in groups for each in group])):
+        ingest_throttle.yield_to_queries()
+        hashes = hashes_of(batch.words)
+        for builder in builders:
+            builder.add(batch, hashes)
+    return [builder.words() for builder in builders]
+
+
+def _codes(
+    work: _Work, ids: Sequence[str], encoded: Mapping[str, tuple[Part, int]]
+) -> Codes | None:
+    """The codes of some chunks: those that a replaced part has, and the vectors of the others."""
+    new: list[int] = []
+    former: dict[int, tuple[Part, list[int], list[int]]] = {}  # by identity: rows to, rows from
+    for row, each in enumerate(ids):
+        if each in encoded:
+            part, source = encoded[each]
+            _, rows, sources = former.setdefault(id(part), (part, [], []))
+            rows.append(row)
+            sources.append(source)
+        else:
+            new.append(row)
+    pieces = [part.codes.at(np.array(sources, np.intp)) for part, _, sources in former.values()]
+    order = [row for _, rows, _ in former.values() for row in rows] + new
+    if new:
+        vectors = work.stores.vectors.vectors(work.stores.root_id, [ids[row] for row in new])
+        if vectors is None:
+            return None
+        pieces.append(Codes.of(vectors))
+    return Codes.joined(pieces).at(np.argsort(order))
+
+
+def _write(
+    work: _Work, export: Export, chunks: Sequence[ExportedChunk], columns: tuple[Codes, Words]
+) -> LiveFiles:
+    by_number = {file.number: file for file in work.files}
+    places = {number: i for i, number in enumerate(dict.fromkeys(each.file for each in chunks))}
+    files = [by_number[number] for number in places]
+    name = uuid4().hex
+    rows = [Chunk(each.id, each.names, places[each.file]) for each in chunks]
+    described = [(file.source_file, file.path, file.language) for file in files]
+    lengths = export.lengths(np.array([each.number for each in chunks]))
+    with writing_errors():  # not those of the word index
+        folder = work.stores.folder
+        parts.write(folder, name, work.stores.root_id, rows, described, (*columns, lengths))
+        return LiveFiles(parts.read(folder, name), np.ones(len(files), np.bool_))

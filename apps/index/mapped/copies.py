@@ -1,0 +1,244 @@
+"""The mapped copies of the roots, in the folder `mapped` of the data folder.
+
+    mapped/<root>/<generation>.json   the parts of a generation, and their live files
+    mapped/<root>/<name>.part         chunks, codes of their vectors, words (`part`)
+    mapped/<root>/lock                held by the process that writes
+
+A copy is derived from the stores. It can be deleted at any time, and is then written again. What is
+damaged, or of an earlier version, is not used.
+"""
+
+import fcntl
+import json
+import logging
+import os
+import shutil
+from collections.abc import Collection, Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from apps.core import disk
+from apps.core.config import config
+from apps.index.lexical import LexicalStore
+from apps.index.mapped import building, files, part
+from apps.index.mapped.building import LiveFiles, Stores
+from apps.index.mapped.root import MappedRoot
+from apps.index.models import Root
+from apps.index.vectors.store import VectorStore
+
+log = logging.getLogger("codeinfo.index")
+
+# Bytes of a chunk beside its vector: 229 for its words (250,000 chunks of 31 repositories), 16 for
+# its length, norm, scale and file.
+FACTS_BYTES = 250
+# Of a chunk on the disk, about, at 256 dimensions.
+DISK_BYTES = 900
+
+
+def memory_of(chunks: int, dimension: int) -> int:
+    """The bytes of a copy that searches scan, and so stay in memory: all but the low bytes of the
+    codes and the names, which a search reads for some hundred chunks."""
+    bits = max(8, 1 << (dimension - 1).bit_length())
+    return chunks * (dimension + bits // 8 + FACTS_BYTES)
+
+
+class MappedCopies:
+    """Opens and writes the copies. Thread-safe; any number of processes can share a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def open(self, root: Root, dimension: int) -> MappedRoot | None:
+        """Map the copy of the generation of `root`. None if there is none, or it is damaged."""
+        folder = self._folder(root.id)
+        try:
+            generation = _read(_path(folder, root.generation))
+            if not _is_of(generation, root, dimension):
+                return None
+            parts = [_open_part(folder, entry, root.id) for entry in generation["parts"]]
+        except FileNotFoundError:
+            return None
+        except (files.Damaged, OSError) as error:
+            log.warning("mapped copy not usable", extra={"context": _facts(root, error)})
+            return None
+        return _opened(root, parts)
+
+    def write(
+        self, root: Root, live: Set[str], lexical: LexicalStore, store: VectorStore
+    ) -> MappedRoot | None:
+        """Write the copy of the generation of `root`, and open it.
+
+        live: ids of the SourceFiles of this generation
+
+        None if words or vectors are missing. Raises Unavailable, also if the disk is full.
+        """
+        folder = self._folder(root.id)
+        with files.writing_errors():
+            folder.mkdir(parents=True, exist_ok=True)
+            with _locked(folder):
+                return self._write(root, live, lexical, store)
+
+    def drop(self, root_id: UUID) -> None:
+        """Delete the copy of a root."""
+        shutil.rmtree(self._folder(root_id), ignore_errors=True)
+
+    def sweep(self, root_ids: Collection[UUID]) -> None:
+        """Delete the copies of all other roots."""
+        names = {root_id.hex for root_id in root_ids}
+        with suppress(FileNotFoundError):
+            for name in os.listdir(self.folder):
+                if name not in names:
+                    shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def _folder(self, root_id: UUID) -> Path:
+        return self.folder / root_id.hex
+
+    def _write(
+        self, root: Root, live: Set[str], lexical: LexicalStore, store: VectorStore
+    ) -> MappedRoot | None:
+        folder = self._folder(root.id)
+        before = _latest(folder)
+        parts = [] if before is None else list(_reusable(folder, before, root))
+        _check_space(root.embedded - sum(map(len, parts)))
+        stores = Stores(root.id, lexical, store, folder)
+        latest: int | None = None if before is None else before["generation"]
+        try:
+            of_generation = building.build(stores, live, root.embedded, parts)
+            if of_generation is None:
+                return None
+            text = json.dumps(_described(root, of_generation))
+            files.write_text(_path(folder, root.generation), text)
+            latest = root.generation
+        finally:
+            _sweep(folder, latest)
+        return _opened(root, of_generation)
+
+
+def _check_space(chunks: int) -> None:
+    """Raise Unavailable DISK_FULL if so many more chunks do not fit."""
+    needed = max(0, chunks) * DISK_BYTES
+    folder = config().data_dir.absolute()
+    for space in disk.spaces():
+        if space.folder == folder and space.free < space.required + needed:
+            raise disk.full_error(replace(space, required=space.required + needed))
+
+
+def _opened(root: Root, parts: Sequence[LiveFiles]) -> MappedRoot:
+    dimension = parts[0].part.dimension
+    return MappedRoot.of(root.generation, dimension, [(each.part, each.live) for each in parts])
+
+
+def _described(root: Root, parts: Sequence[LiveFiles]) -> dict[str, Any]:
+    return {
+        "version": files.VERSION,
+        "root": root.id.hex,
+        "generation": root.generation,
+        "model": root.model,
+        "dimension": parts[0].part.dimension,
+        "counts": _counts(root),
+        "parts": [
+            {
+                "name": each.part.name,
+                "rows": len(each.part),
+                "files": len(each.live),
+                "live": None if each.live.all() else part.packed(each.live),
+            }
+            for each in parts
+        ],
+    }
+
+
+def _is_of(generation: dict[str, Any], root: Root, dimension: int) -> bool:
+    """Whether this describes the rows of `root`."""
+    return bool(
+        generation["version"] == files.VERSION
+        and generation["root"] == root.id.hex
+        and generation["generation"] == root.generation
+        and generation["model"] == root.model
+        and generation["dimension"] == dimension
+        and generation["counts"] == _counts(root)
+    )
+
+
+def _counts(root: Root) -> list[int]:
+    """They differ if the database was restored, and a generation has another content since."""
+    return [root.files, root.chunks, root.embedded]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Raises files.Damaged, FileNotFoundError."""
+    described: dict[str, Any] = json.loads(files.read_text(path))
+    return described
+
+
+def _open_part(folder: Path, entry: dict[str, Any], root_id: UUID) -> LiveFiles:
+    """Raises files.Damaged, FileNotFoundError."""
+    opened = part.read(folder, entry["name"])
+    if opened.root_id != root_id or len(opened) != entry["rows"]:
+        raise files.Damaged(f"{entry['name']} is of another root")
+    count = entry["files"]
+    live = entry["live"]
+    mask = np.ones(count, np.bool_) if live is None else part.unpacked(live, count)
+    return LiveFiles(opened, mask)
+
+
+def _reusable(folder: Path, before: dict[str, Any], root: Root) -> Iterator[part.Part]:
+    """The parts of a former generation that are intact, if it has vectors of the same model."""
+    for entry in before["parts"] if before["model"] == root.model else ():
+        with suppress(files.Damaged, FileNotFoundError):
+            yield _open_part(folder, entry, root.id).part
+
+
+def _latest(folder: Path) -> dict[str, Any] | None:
+    """The latest generation that is described intactly; None if there is none."""
+    for number in sorted(_generations(folder), reverse=True):
+        with suppress(files.Damaged, FileNotFoundError):
+            described = _read(_path(folder, number))
+            if described["version"] == files.VERSION:
+                return described
+    return None
+
+
+def _sweep(folder: Path, latest: int | None) -> None:
+    """Delete all but one generation and its parts."""
+    names = {"lock"}
+    if latest is not None:
+        path = _path(folder, latest)
+        names |= {path.name, *(f"{entry['name']}.part" for entry in _read(path)["parts"])}
+    for name in os.listdir(folder):
+        if name not in names:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _generations(folder: Path) -> list[int]:
+    names = [path.stem for path in folder.glob("*.json")]
+    return [int(name) for name in names if name.isdecimal()]
+
+
+def _path(folder: Path, generation: int) -> Path:
+    return folder / f"{generation}.json"
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process writes the copy of this root."""
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _facts(root: Root, error: Exception) -> dict[str, str]:
+    return {"root": root.path, "reason": str(error)}
+
+
+def get_copies() -> MappedCopies:
+    """Return the copies in the data folder."""
+    return MappedCopies(config().data_dir.absolute() / "mapped")

@@ -1,0 +1,103 @@
+"""The live chunks of one generation of a root, mapped from files."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.index.lexical import scoring
+from apps.index.lexical.scoring import Scores
+from apps.index.mapped.part import LivePart, Mask, Part
+from apps.index.mapped.words import TIMES, hashes_of
+
+
+@dataclass(frozen=True)
+class MappedRoot:
+    """The chunks of the parts of a generation, n of them, with those that are not live."""
+
+    generation: int
+    dimension: int
+    parts: Sequence[LivePart]
+    chunks: int  # live chunks that have a word
+    live: int  # live chunks
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def is_of(self, generation: int, dimension: int) -> bool:
+        return (self.generation, self.dimension) == (generation, dimension)
+
+    @classmethod
+    def of(
+        cls, generation: int, dimension: int, parts: Sequence[tuple[Part, Mask]]
+    ) -> "MappedRoot":
+        """A generation that has these files of each part, bool (files,)."""
+        masks = [mask[part.file_of] for part, mask in parts]
+        lengths = [
+            np.where(mask, part.lengths, 0) for (part, _), mask in zip(parts, masks, strict=True)
+        ]
+        norms, chunks = scoring.norms(np.concatenate([np.zeros(0, np.uint32), *lengths]))
+        ends = np.cumsum([len(part) for part, _ in parts])[:-1]
+        live_parts = [
+            LivePart(part, None if mask.all() else mask, of_part)
+            for (part, _), mask, of_part in zip(parts, masks, np.split(norms, ends), strict=False)
+        ]
+        return cls(generation, dimension, live_parts, chunks, sum(int(m.sum()) for m in masks))
+
+    def scores(self, words: Sequence[str]) -> Scores:
+        """The BM25 score of each row for these distinct words, float32 (n,)."""
+        hits = scoring.drop_stopwords([each for each in self._hits(words) if each], self.chunks)
+        idf = scoring.idf(np.array([each.count for each in hits], np.float64), self.chunks)
+        scores = np.empty(len(self), np.float32)
+        end = 0
+        for place, part in enumerate(self.parts):
+            start, end = end, end + len(part)
+            scores[start:end] = _scores(part, [each.slices[place] for each in hits], idf)
+        return scores
+
+    def counts(self, words: Sequence[str]) -> dict[str, int]:
+        """The document frequency of each word that any live chunk contains."""
+        pairs = zip(words, self._hits(words), strict=True)
+        return {word: hits.count for word, hits in pairs if hits}
+
+    def _hits(self, words: Sequence[str]) -> "list[WordHits]":
+        hashes = hashes_of(words)
+        of_parts = [each.part.words.find(hashes) for each in self.parts]
+        return [WordHits.of(self.parts, slices) for slices in zip(*of_parts, strict=True)]
+
+
+@dataclass(frozen=True)
+class WordHits:
+    """The hits of a word. Its length is its document frequency."""
+
+    slices: Sequence[slice]  # in each part
+    count: int  # of those in live chunks
+
+    def __len__(self) -> int:
+        return self.count
+
+    @classmethod
+    def of(cls, parts: Sequence[LivePart], slices: Sequence[slice]) -> "WordHits":
+        each = zip(parts, slices, strict=True)
+        return cls(slices, sum(_live_hits(part, within) for part, within in each))
+
+
+def _live_hits(part: LivePart, hits: slice) -> int:
+    if part.live is None:
+        return int(hits.stop - hits.start)
+    return int(np.count_nonzero(part.live[part.part.words.rows[hits]]))
+
+
+def _scores(part: LivePart, hits: Sequence[slice], idf: NDArray[np.float32]) -> Scores:
+    """The sum of what the hits of some words add to the score of each row."""
+    rows_of, times_of = part.part.words.rows, part.part.words.times
+    rows = np.concatenate([rows_of[:0], *(rows_of[each] for each in hits)])
+    if not len(rows):
+        return np.zeros(len(part), np.float32)
+    times = TIMES[np.concatenate([times_of[each] for each in hits])]
+    weights = np.repeat(idf, [each.stop - each.start for each in hits])
+    weights *= times
+    weights /= times + part.norms[rows]
+    scores: Scores = np.bincount(rows, weights, len(part)).astype(np.float32)
+    return scores

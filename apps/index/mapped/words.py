@@ -1,0 +1,105 @@
+"""The postings of up to 65,536 chunks as flat arrays: 3 bytes a hit, 12 bytes a word.
+
+Words are found by a hash of 64 bits. With a million words, one of 10^13 queries for an absent word
+finds another one.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.index.lexical.export import HitBatch
+
+Hashes = NDArray[np.uint64]
+
+# The weighted occurrences that a code stands for: each whole number up to 223, then in steps of
+# 7 %. BM25 hardly rises any more there.
+_EXACT = 224
+_TIMES = np.concatenate([np.arange(_EXACT), np.geomspace(_EXACT, 2_000, 256 - _EXACT)])
+TIMES = _TIMES.astype(np.float32)
+
+
+class Words(NamedTuple):
+    """w words with h hits.
+
+    hashes: uint64 (w,), ascending
+    bounds: uint32 (w + 1,); hits of word i are `bounds[i]` to `bounds[i + 1]`
+    rows: uint16 (h,), the row of each hit's chunk, ascending within a word
+    times: uint8 (h,), index into TIMES
+    """
+
+    hashes: Hashes
+    bounds: NDArray[np.uint32]
+    rows: NDArray[np.uint16]
+    times: NDArray[np.uint8]
+
+    def find(self, hashes: Hashes) -> list[slice]:
+        """The hits of each word, empty if no chunk contains it."""
+        places = np.searchsorted(self.hashes, hashes)
+        bounds = self.bounds
+        found = []
+        for place, wanted in zip(places.tolist(), hashes.tolist(), strict=True):
+            if place < len(self.hashes) and self.hashes.item(place) == wanted:
+                found.append(slice(bounds.item(place), bounds.item(place + 1)))
+            else:
+                found.append(slice(0, 0))
+        return found
+
+
+def hashes_of(words: Iterable[str]) -> Hashes:
+    """The hash of each word: uint64 (n,)."""
+    digests = b"".join(
+        blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words
+    )
+    return np.frombuffer(digests, "<u8")
+
+
+class WordsBuilder:
+    """Collects the hits of the chunks from row `first` to `last` of an export."""
+
+    def __init__(self, first: int, last: int) -> None:
+        self._first, self._last = first, last
+        self._hashes: list[Hashes] = []
+        self._counts: list[NDArray[np.intp]] = []
+        self._rows: list[NDArray[np.uint16]] = []
+        self._times: list[NDArray[np.uint8]] = []
+
+    def add(self, batch: HitBatch, hashes: Hashes) -> None:
+        """`hashes` are those of the words of the batch."""
+        rows = batch.rows
+        selected = np.flatnonzero((rows >= self._first) & (rows < self._last))
+        if not len(selected):
+            return
+        counts = np.bincount(batch.word_of[selected], minlength=len(hashes))
+        words = np.flatnonzero(counts)
+        self._hashes.append(hashes[words])
+        self._counts.append(counts[words])
+        self._rows.append((rows[selected] - self._first).astype(np.uint16))
+        times = np.searchsorted(TIMES, batch.weighted_tf[selected]).clip(max=255)
+        self._times.append(times.astype(np.uint8))
+
+    def words(self) -> Words:
+        """All hits, by hash. The hits of a word keep the order in which they were added."""
+        hashes = np.concatenate([np.zeros(0, np.uint64), *self._hashes])
+        counts = np.concatenate([np.zeros(0, np.intp), *self._counts])
+        order = np.argsort(hashes, kind="stable")
+        starts = np.cumsum(counts) - counts
+        hits = _ranges(starts[order], counts[order])
+        distinct, first = np.unique(hashes[order], return_index=True)
+        totals = np.add.reduceat(counts[order], first) if len(first) else counts
+        return Words(
+            distinct,
+            np.concatenate([[0], np.cumsum(totals)]).astype(np.uint32),
+            np.concatenate([np.zeros(0, np.uint16), *self._rows])[hits],
+            np.concatenate([np.zeros(0, np.uint8), *self._times])[hits],
+        )
+
+
+def _ranges(starts: NDArray[np.intp], counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The numbers from each start on, as many as its count."""
+    before = np.cumsum(counts) - counts
+    ranges: NDArray[np.intp] = np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
+    return ranges

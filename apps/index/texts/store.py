@@ -1,0 +1,336 @@
+"""The text store: the text of each ingested file, once for all roots.
+
+A text is found by the SHA-256 of the file's bytes (`SourceFile.sha256`). The texts are in segment
+files; an index tells where. Rows of SourceFile are saved before their texts are added, and
+`collect` deletes only texts that no row names, while no other text can be added. So a text that a
+row names is never deleted, whatever runs at the same time.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from secrets import randbits
+
+import zstandard
+
+from apps.core.config import config
+from apps.core.errors import Unavailable
+from apps.index.texts.segments import BLOCK_BYTES, Block, Segments, SegmentWriter
+from apps.index.texts.text_index import KEYS_AT_ONCE, Place, TextIndex, slices
+from apps.index.types import Check, never_cancelled
+
+# A segment that is larger is closed: merging copies no more than this at once.
+SEGMENT_BYTES = 64 << 20
+# Segments with less are merged when there are MAX_SMALL of them.
+SMALL_BYTES, MAX_SMALL = 4 << 20, 16
+# A segment is written again when less than this part of its texts is still named by rows.
+LIVE_PART = 0.5
+
+# Returns which of some keys a row names.
+Referenced = Callable[[Sequence[str]], Collection[str]]
+
+
+@contextmanager
+def text_errors() -> Iterator[None]:
+    """Translate errors of SQLite, of the file system and of damaged blocks to Unavailable
+    TEXTS_UNAVAILABLE."""
+    try:
+        yield
+    except (sqlite3.Error, OSError, zstandard.ZstdError) as error:
+        raise Unavailable(f"The text store failed: {error}", code="TEXTS_UNAVAILABLE") from error
+
+
+class TextStore:
+    """Reads and adds texts. Thread-safe, and any number of processes may read while one writes.
+
+    Raises Unavailable TEXTS_UNAVAILABLE. Keys are SHA-256 digests in hex.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._index = TextIndex(folder / "index.sqlite3")
+        self._segments = Segments(folder)
+        self._writing = threading.Lock()
+        self._writer: SegmentWriter | None = None
+        # Blocks that could not be read. Their texts count as missing.
+        self._damaged: set[Block] = set()
+
+    # --- reading ---
+
+    def read(self, keys: Iterable[str]) -> dict[str, str]:
+        """Return key → text. Texts that are missing or damaged are left out."""
+        texts: dict[str, str] = {}
+        for part in slices(keys):
+            with text_errors():
+                places = self._index.places(part)
+                for key, place in places.items():
+                    if (text := self._text(key, place)) is not None:
+                        texts[key] = text
+        return texts
+
+    def missing(self, keys: Iterable[str]) -> list[str]:
+        """Return the keys without a text: it was never added, its segment is missing or cut, or it
+        could not be read. Does not read the texts."""
+        with text_errors():
+            return [key for part in slices(keys) for key in self._missing(part)]
+
+    def count(self) -> int:
+        """Return the number of texts."""
+        with text_errors():
+            return self._index.count()
+
+    # --- writing ---
+
+    def add(self, texts: Mapping[str, str]) -> None:
+        """Add the texts that are missing.
+
+        They can be read when this returns. A kill loses nothing; a power cut may lose what was
+        added since `sync`.
+        """
+        with text_errors(), self._transaction() as database:
+            self._write_all(database, ((key, texts[key].encode()) for key in self.missing(texts)))
+
+    def sync(self) -> None:
+        """Make all texts durable that this process has added."""
+        with text_errors(), self._writing:
+            if self._writer is not None:
+                self._writer.sync()
+                self._index.sync()
+            self._close_writer()
+
+    def collect(self, referenced: Referenced, check: Check = never_cancelled) -> int:
+        """Delete the texts that no row names, and merge segments. Return the number of texts.
+
+        `check` is called between the steps; an exception leaves the rest.
+        """
+        with text_errors():
+            if not self._index.path.exists():
+                return 0
+            deleted = self._delete_unreferenced(referenced, check)
+            self._merge(check)
+            self._remove_unknown()
+            return deleted
+
+    def copy(self, target: Path, check: Check = never_cancelled) -> None:
+        """Copy the store to `target`, an empty folder. `collect` must not run meanwhile."""
+        with text_errors(), self._index.reading() as database:
+            if database is None:
+                return
+            with closing(sqlite3.connect(target / self._index.path.name)) as copy:
+                database.backup(copy)
+                segments = [each for (each,) in copy.execute("SELECT DISTINCT segment FROM text")]
+            for segment in segments:
+                check()
+                _copy_file(self._segments.path(segment), target)
+
+    def files(self) -> list[Path]:
+        """Return the files of the store."""
+        return [path for path in self._folder.glob("*") if path.is_file()]
+
+    def repair(self) -> bool:
+        """Delete a broken index: its texts are added again. Return whether it was broken."""
+        with text_errors():
+            broken = self._index.is_broken()
+            if broken:
+                self._index.remove()
+            return broken
+
+    def close(self) -> None:
+        """Close all files. The next call opens them again."""
+        with self._writing:
+            self._close_writer()
+        self._segments.close()
+        self._index.close()
+
+    def _text(self, key: str, place: Place) -> str | None:
+        """A text; None if it is missing or damaged."""
+        block, start, size = place
+        try:
+            return self._segments.read(block)[start : start + size].decode()
+        except FileNotFoundError:
+            # A merge has moved it, or the file is lost.
+            moved = self._index.places([key]).get(key)
+            return self._text(key, moved) if moved and moved != place else None
+        except (OSError, zstandard.ZstdError, UnicodeDecodeError):
+            self._damaged.add(block)
+            return None
+
+    def _missing(self, keys: Sequence[str]) -> Sequence[str]:
+        """As `missing`, for at most KEYS_AT_ONCE keys."""
+        places = self._index.places(keys)
+        while True:
+            # Read after the places, as segments grow.
+            segments = {place.block.segment for place in places.values()}
+            sizes = {segment: self._segments.size(segment) for segment in segments}
+            keys = [key for key in keys if not self._exists(places.get(key), sizes)]
+            # A merge may have moved them.
+            before, places = places, self._index.places(keys)
+            if all(places.get(key) == before.get(key) for key in keys):
+                return keys
+
+    def _exists(self, place: Place | None, sizes: Mapping[int, int]) -> bool:
+        if place is None or place.block in self._damaged:
+            return False
+        return place.block.offset + place.block.size <= sizes[place.block.segment]
+
+    # --- segments ---
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction on the index. One at a time.
+
+        After an error the segment in progress has blocks that the index does not know, or is one
+        that it does not know (`_writer_for`).
+        """
+        with self._writing, self._index.writing() as database:
+            yield database
+
+    def _write_all(self, database: sqlite3.Connection, texts: Iterable[tuple[str, bytes]]) -> None:
+        """Write texts, as many together as fill a block."""
+        block: list[tuple[str, bytes]] = []
+        size = 0
+        for key, data in texts:
+            block.append((key, data))
+            size += len(data)
+            if size >= BLOCK_BYTES:
+                self._write(database, block)
+                block, size = [], 0
+        if block:
+            self._write(database, block)
+
+    def _write(self, database: sqlite3.Connection, texts: Sequence[tuple[str, bytes]]) -> None:
+        """Write a block with some texts, and where they are."""
+        writer = self._writer_for(database)
+        block = writer.write(b"".join(data for _, data in texts))
+        rows, start = [], 0
+        for key, data in texts:
+            rows.append((bytes.fromhex(key), *block, start, len(data)))
+            start += len(data)
+        database.executemany("INSERT OR REPLACE INTO text VALUES (?, ?, ?, ?, ?, ?)", rows)
+        database.execute(
+            "UPDATE segment SET size = ?, texts = texts + ? WHERE id = ?",
+            (writer.size, start, block.segment),
+        )
+
+    def _writer_for(self, database: sqlite3.Connection) -> SegmentWriter:
+        """The writer of the segment in progress, or of a new one. No other process writes to it,
+        but one may have merged it. The index does not know it if its transaction failed."""
+        writer = self._writer
+        if writer is not None and writer.size >= SEGMENT_BYTES:
+            writer.sync()
+            self._close_writer()
+        elif writer is not None:
+            which = "SELECT 1 FROM segment WHERE id = ?"
+            if database.execute(which, (writer.segment,)).fetchone() is None:
+                self._close_writer()
+        if self._writer is None:
+            number = randbits(62)
+            self._writer = SegmentWriter(self._segments.path(number), number)
+            database.execute("INSERT INTO segment VALUES (?, 0, 0)", (number,))
+        return self._writer
+
+    def _close_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    # --- collecting ---
+
+    def _delete_unreferenced(self, referenced: Referenced, check: Check) -> int:
+        deleted, last = 0, b""
+        while True:
+            check()
+            with self._transaction() as database:
+                rows = database.execute(
+                    "SELECT sha256 FROM text WHERE sha256 > ? ORDER BY sha256 LIMIT ?",
+                    (last, KEYS_AT_ONCE),
+                ).fetchall()
+                if not rows:
+                    return deleted
+                last = rows[-1][0]
+                keys = [key.hex() for (key,) in rows]
+                dead = set(keys) - set(referenced(keys))
+                values = [(bytes.fromhex(key),) for key in dead]
+                database.executemany("DELETE FROM text WHERE sha256 = ?", values)
+                deleted += len(dead)
+
+    def _merge(self, check: Check) -> None:
+        """Write the texts of sparse and of many small segments to a new one."""
+        self.sync()
+        with self._index.reading() as database:
+            assert database is not None
+            rows = database.execute(
+                "SELECT segment.id, segment.size, texts, ifnull(sum(text.size), 0) FROM segment"
+                " LEFT JOIN text ON segment = segment.id GROUP BY segment.id"
+            ).fetchall()
+        sparse = [number for number, _, texts, live in rows if live < texts * LIVE_PART]
+        small = [number for number, size, *_ in rows if size < SMALL_BYTES]
+        for segment in dict.fromkeys([*sparse, *(small if len(small) >= MAX_SMALL else [])]):
+            check()
+            self._rewrite(segment)
+
+    def _rewrite(self, segment: int) -> None:
+        """Write the texts of a segment to the segment in progress, and remove it."""
+        with self._transaction() as database:
+            rows = database.execute(
+                "SELECT sha256, block, block_size, start, size FROM text WHERE segment = ?"
+                " ORDER BY block, start",
+                (segment,),
+            ).fetchall()
+            self._write_all(database, self._texts_of(segment, rows))
+            if self._writer is not None:
+                self._writer.sync()
+            # What could not be read.
+            database.execute("DELETE FROM text WHERE segment = ?", (segment,))
+            database.execute("DELETE FROM segment WHERE id = ?", (segment,))
+        self._segments.remove(segment)
+
+    def _texts_of(
+        self, segment: int, rows: Iterable[tuple[bytes, int, int, int, int]]
+    ) -> Iterator[tuple[str, bytes]]:
+        for key, offset, block_size, start, size in rows:
+            with suppress(FileNotFoundError, zstandard.ZstdError):
+                data = self._segments.read(Block(segment, offset, block_size))
+                yield key.hex(), data[start : start + size]
+
+    def _remove_unknown(self) -> None:
+        """Remove segments that the index does not know: their transaction was not committed."""
+        with self._transaction() as database:
+            known = {number for (number,) in database.execute("SELECT id FROM segment")}
+            for segment in self._segments.names():
+                if segment not in known:
+                    self._segments.remove(segment)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    """Copy a segment, if it exists."""
+    with suppress(FileNotFoundError):
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with open(descriptor, "rb") as opened, (target / source.name).open("xb") as copy:
+            while piece := opened.read(1 << 20):
+                copy.write(piece)
+
+
+_store: TextStore | None = None
+_opening = threading.Lock()
+
+
+def get_texts() -> TextStore:
+    """Return the text store of this process, in the data folder."""
+    global _store
+    with _opening:
+        if _store is None:
+            _store = TextStore(config().data_dir.absolute() / "texts")
+        return _store
+
+
+def reset_texts() -> None:
+    """Close the text store. The next `get_texts` reads the settings again."""
+    global _store
+    with _opening:
+        if _store is not None:
+            _store.close()
+        _store = None

@@ -1,0 +1,143 @@
+"""The index of the text store: an SQLite file that tells where each text is.
+
+The number of a segment is random, so it never names another file. Its `size` is that of the file,
+`texts` that of all texts that were written to it, both in bytes.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from apps.core.sqlite_files import ConnectionPool, is_broken, open_file, remove_file
+from apps.index.texts.segments import Block
+
+_VERSION = 1
+_TABLES = """
+CREATE TABLE segment (id INTEGER PRIMARY KEY, size INTEGER NOT NULL, texts INTEGER NOT NULL);
+CREATE TABLE text (
+    sha256 BLOB PRIMARY KEY, segment INTEGER NOT NULL, block INTEGER NOT NULL,
+    block_size INTEGER NOT NULL, start INTEGER NOT NULL, size INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX text_segment ON text (segment);
+"""
+KEYS_AT_ONCE = 500
+
+
+class Place(NamedTuple):
+    """Where a text is."""
+
+    block: Block
+    start: int  # bytes, in the decompressed block
+    size: int  # bytes
+
+
+class TextIndex:
+    """Thread-safe; any number of processes may read while one writes. Raises sqlite3.Error and
+    OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._pool = ConnectionPool(path, _open)
+        self.reading = self._pool.connection
+        self.close = self._pool.close
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction on the index, created if it is missing. Others wait."""
+        self._create()
+        with self.reading() as database:
+            if database is None:
+                raise FileNotFoundError(f"{self.path} has been removed")
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+            database.execute("COMMIT")
+
+    def places(self, keys: Sequence[str]) -> dict[str, Place]:
+        """Return key → place, for at most KEYS_AT_ONCE keys. Unknown ones are left out."""
+        with self.reading() as database:
+            if database is None:
+                return {}
+            marks = ", ".join("?" * len(keys))
+            rows = database.execute(
+                "SELECT sha256, segment, block, block_size, start, size FROM text"
+                f" WHERE sha256 IN ({marks})",
+                [bytes.fromhex(key) for key in keys],
+            )
+            return {
+                key.hex(): Place(Block(*block), start, size) for key, *block, start, size in rows
+            }
+
+    def sync(self) -> None:
+        """Make all transactions durable."""
+        with self.reading() as database:
+            if database is not None:
+                database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+    def count(self) -> int:
+        """Return the number of texts."""
+        with self.reading() as database:
+            if database is None:
+                return 0
+            return int(database.execute("SELECT count(*) FROM text").fetchone()[0])
+
+    def is_broken(self) -> bool:
+        """Whether there is a file that is no index, or is malformed. Reads all of it."""
+        try:
+            with self.reading() as database:
+                if database is None:
+                    return False
+                (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+                return bool(verdict != "ok")
+        except sqlite3.Error as error:
+            if is_broken(error):
+                return True
+            raise
+
+    def remove(self) -> None:
+        """Delete the file."""
+        self.close()
+        remove_file(self.path)
+
+    def _create(self) -> None:
+        """Create the tables, unless they exist. Other processes may do so at the same time."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.reading() as database:
+            if database is not None:
+                return
+        with closing(open_file(self.path, "rwc")) as database:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("BEGIN IMMEDIATE")
+            if _version(database) == 0:
+                for statement in filter(str.strip, _TABLES.split(";")):
+                    database.execute(statement)
+                database.execute(f"PRAGMA user_version = {_VERSION}")
+            database.execute("COMMIT")
+
+
+def slices(keys: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the keys in lists that `TextIndex.places` takes."""
+    rest = iter(keys)
+    while part := list(islice(rest, KEYS_AT_ONCE)):
+        yield part
+
+
+def _open(path: Path) -> sqlite3.Connection | None:
+    """A connection; None if the file has no tables yet."""
+    database = open_file(path, "rw")
+    try:
+        if _version(database):
+            # A kill loses nothing. A power cut loses the last writes, which are added again.
+            database.execute("PRAGMA synchronous = NORMAL")
+            return database
+    except sqlite3.Error:
+        database.close()
+        raise
+    database.close()
+    return None
+
+
+def _version(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])

@@ -1,0 +1,304 @@
+"""Chunks by their ids: facts from the word index or rows of files, texts from the text store."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+
+from apps.core.errors import Unavailable
+from apps.index import chunk_ids
+from apps.index.chunks import StoredChunk, read_chunks, row_facts
+from apps.index.lexical import get_lexical
+from apps.index.models import Root, SourceFile
+from apps.index.records import chunk_hash
+from apps.index.texts import get_texts
+from apps.index.vectors.chroma import failed
+from apps.index.vectors.store import get_store
+from apps.ingest import services
+from apps.ingest.runs import sweep
+from tests.index.earlier import add_rows, make_earlier, packed
+from tests.index.test_lexical_files import spoil
+from tests.support.ingested import SAMPLE, ingest, write_files
+
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
+
+PATH = "src/retry.py"
+
+
+@pytest.fixture(autouse=True)
+def no_failure() -> Iterator[None]:
+    """No test learns of another's failure."""
+    failed.clear()
+    yield
+    failed.clear()
+
+
+@pytest.fixture
+def root(repo: Path, store: Any) -> Root:
+    return ingest(repo)
+
+
+def read(root: Root, **options: bool) -> dict[str, StoredChunk]:
+    return read_chunks({root.id: sorted(get_store().ids(root.id))}, **options)[root.id]
+
+
+def file_of(root: Root, path: str = PATH) -> SourceFile:
+    return SourceFile.objects.get(root=root, path=path)
+
+
+def without_names(chunks: dict[str, StoredChunk]) -> dict[str, StoredChunk]:
+    """The chunks as the rows of files tell of them."""
+    return {
+        key: chunk._replace(facts=chunk.facts._replace(symbol="", names=(), signature=""))
+        for key, chunk in chunks.items()
+    }
+
+
+def lose_text(path: str) -> None:
+    lost = SourceFile.objects.get(path=path).sha256
+    get_texts().collect(lambda keys: set(keys) - {lost})
+
+
+# --- ids ------------------------------------------------------------------------------------------
+
+
+def test_an_id_is_that_of_a_file_and_an_index() -> None:
+    file = uuid4()
+    assert chunk_ids.parse(chunk_ids.chunk_id(file, 12)) == (str(file), 12)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "{0}:src/a.py:0",
+        "{0}:{0}:0",
+        "{0}:-1",
+        "{0}:x",
+        "{0}:",
+        "{0}",
+        "not-a-uuid-of-thirty-six-characters!:0",
+        "",
+        ":",
+    ],
+)
+def test_other_ids_are_none_of_a_file(odd: str) -> None:
+    assert chunk_ids.parse(odd.format(uuid4())) is None
+    assert chunk_ids.parse(str(uuid4()).upper() + ":0") is None
+
+
+def test_the_ids_of_a_file_are_those_that_were_written(root: Root) -> None:
+    files = list(SourceFile.objects.filter(root=root, skip_reason=""))
+    assert sorted(each for file in files for each in chunk_ids.chunk_ids(file)) == sorted(
+        get_store().ids(root.id)
+    )
+    earlier = make_earlier(root)
+    files = list(SourceFile.objects.filter(root=root, skip_reason=""))
+    assert sorted(each for file in files for each in chunk_ids.chunk_ids(file)) == sorted(earlier)
+
+
+# --- facts and texts ------------------------------------------------------------------------------
+
+
+def test_chunks_have_their_facts_and_their_texts(root: Root) -> None:
+    chunks = read(root)
+    assert len(chunks) == root.embedded
+    for key, chunk in chunks.items():
+        facts = chunk.facts
+        assert (facts.id, key) == (key, chunk_ids.chunk_id(facts.source_file, facts.chunk_index))
+        lines = SAMPLE[facts.path].split("\n")[facts.start_line - 1 : facts.end_line]
+        assert chunk.text == "\n".join(lines)
+        assert chunk.hash == chunk_hash(facts.path, facts.chunk_index, chunk.text)
+    (retry,) = (each.facts for each in chunks.values() if each.facts.path == PATH)
+    assert "backoff_delay" in retry.names
+    assert not failed.is_set()
+
+
+def test_without_the_word_index_the_rows_of_files_tell_where_chunks_are(root: Root) -> None:
+    expected = without_names(read(root))
+    get_lexical().drop(root.id)
+    assert read(root) == expected
+    assert row_facts(expected) == {key: chunk.facts for key, chunk in expected.items()}
+
+
+def test_with_a_broken_word_index_the_rows_of_files_tell_it(root: Root) -> None:
+    expected = without_names(read(root))
+    get_lexical().close()
+    spoil(get_lexical()._files.path(root.id))
+    assert read(root) == expected
+
+
+def test_of_a_word_index_that_lacks_files_both_are_put_together(root: Root) -> None:
+    whole = read(root)
+    get_lexical().delete_files(root.id, [file_of(root).id])
+    expected = {
+        key: without_names({key: chunk})[key] if chunk.facts.path == PATH else chunk
+        for key, chunk in whole.items()
+    }
+    assert read(root) == expected != whole
+
+
+def test_ids_of_no_file_and_beyond_the_end_of_one_are_left_out(root: Root) -> None:
+    file = file_of(root)
+    asked = [f"{uuid4()}:0", f"{file.id}:0", f"{file.id}:{file.chunks}", "any", ""]
+    assert set(row_facts(asked)) == {f"{file.id}:0"}
+    assert set(read_chunks({root.id: asked})[root.id]) == {f"{file.id}:0"}
+    assert read_chunks({uuid4(): []}) != {}
+    assert read_chunks({}) == {}
+
+
+def test_spans_that_are_damaged_cost_only_the_chunks_of_their_file(
+    root: Root, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = without_names(read(root))
+    SourceFile.objects.filter(id=file_of(root).id).update(spans=b"damaged")
+    assert set(read(root)) == set(expected)  # the word index knows them
+    get_lexical().drop(root.id)
+    with caplog.at_level(logging.WARNING, "codeinfo.index"):
+        found = read(root)
+    assert found == {key: each for key, each in expected.items() if each.facts.path != PATH}
+    assert found
+    (warning,) = (each for each in caplog.records if each.message == "spans unreadable")
+    assert vars(warning)["context"] == {"file": PATH}
+
+
+def test_a_missing_text_leaves_its_chunks_out_and_has_the_stores_checked(root: Root) -> None:
+    whole = read(root)
+    lose_text(PATH)
+    found = read(root)
+    assert found == {key: each for key, each in whole.items() if each.facts.path != PATH}
+    assert failed.is_set()
+
+
+def test_a_broken_text_store_leaves_all_out_and_has_the_stores_checked(root: Root) -> None:
+    assert read(root)
+    get_texts().close()
+    spoil(get_texts()._index.path)
+    assert read(root) == {}
+    assert failed.is_set()
+    assert get_texts().repair()
+
+
+# --- equal contents -------------------------------------------------------------------------------
+
+
+def text_files() -> int:
+    """Bytes of the texts on disk."""
+    return sum(path.stat().st_size for path in get_texts().files() if path.suffix == ".zst")
+
+
+def test_equal_files_are_stored_once_for_all_roots_and_until_the_last_is_removed(
+    folder: Path, store: Any
+) -> None:
+    files = {f"a{n}.py": f"# {uuid4()}\ndef sail_{n}(wind): ...\n" for n in range(20)}
+    first = ingest(write_files(folder / "first", files))
+    count, size = get_texts().count(), text_files()
+    second = ingest(write_files(folder / "second", {**files, "b.py": files["a0.py"]}))
+    assert (get_texts().count(), text_files()) == (count, size)
+    texts = {each.text for each in read(first).values()}
+    assert texts == {each.text for each in read(second).values()}
+    keys = list(SourceFile.objects.filter(root=first).values_list("sha256", flat=True))
+
+    services.remove(first.path)
+    sweep.sweep()
+    assert get_texts().missing(keys) == []
+    assert {each.text for each in read(second).values()} == texts
+
+    services.remove(second.path)
+    sweep.sweep()
+    assert sorted(get_texts().missing(keys)) == sorted(keys)
+
+
+def test_a_file_that_changed_leaves_no_text_behind(repo: Path, root: Root) -> None:
+    old = file_of(root).sha256
+    write_files(repo, {PATH: "def other(): ...\n"})
+    new = SourceFile.objects.live().get(root=ingest(repo), path=PATH).sha256
+    sweep.sweep()
+    assert get_texts().read([old, new]) == {new: "def other(): ..."}
+
+
+# --- roots of earlier versions --------------------------------------------------------------------
+
+
+def test_chunks_of_an_earlier_version_are_read_from_chroma(root: Root) -> None:
+    expected = make_earlier(root)
+    found = read(root)
+    assert {key: each.text for key, each in found.items()} == {
+        key: each.text for key, each in expected.items()
+    }
+    for key, chunk in found.items():
+        before = expected[key].facts
+        # These chunks are not parts of a text; the signature was only in the word index.
+        assert chunk.facts == before._replace(id=key, offset=0, signature="")
+        assert chunk.hash == expected[key].hash
+    assert read(root, with_vectors=False) == {}
+    assert row_facts(expected) == {}
+    assert not failed.is_set()
+
+
+def test_rows_of_both_versions_are_read_together(folder: Path, root: Root, store: Any) -> None:
+    other = ingest(write_files(folder / "other", {"b.py": "def moor(): ...\n"}))
+    earlier = make_earlier(root)
+    new = read(other)
+    ids = {root.id: [*earlier, "unknown"], other.id: [*new, "unknown"], uuid4(): ["x:y:0"]}
+    found = read_chunks(ids)
+    assert (set(found[root.id]), found[other.id]) == (set(earlier), new)
+    assert [len(each) for each in found.values()] == [len(earlier), len(new), 0]
+
+
+def unit(count: int) -> np.ndarray:
+    return np.eye(count, 256, dtype=np.float32)
+
+
+@pytest.fixture
+def bare(root: Root, store: Any) -> Root:
+    """A root without a collection."""
+    store.drop(root.id)
+    return root
+
+
+def test_rows_without_the_metadata_of_a_chunk_are_left_out(bare: Root) -> None:
+    """Rows of this version have none. Facts that are missing or odd are unknown."""
+    facts = {"relPath": "a.py", "startLine": "one", "endLine": -3, "names": 7, "chunkIndex": True}
+    rows = [None, {"colour": "red"}, packed("text", {}), packed("größe\n", facts)]
+    add_rows(bare, list("abcd"), unit(4), rows)
+    found = read(bare)
+    assert {key: chunk.text for key, chunk in found.items()} == {"c": "text", "d": "größe\n"}
+    odd = found["d"].facts
+    assert (odd.path, odd.start_line, odd.end_line, odd.names) == ("a.py", 0, 0, ())
+    assert (odd.chunk_index, odd.length, odd.source_file) == (0, 6, "")
+
+
+@pytest.mark.parametrize("record", ["no json", "[1, 2]", '["text"]', "7", '["text", []]', 7])
+def test_metadata_that_no_version_wrote_break_their_root_alone(
+    folder: Path, bare: Root, store: Any, record: object
+) -> None:
+    other = ingest(write_files(folder / "other", {"b.py": "def moor(): ...\n"}))
+    earlier = make_earlier(other)
+    add_rows(bare, ["a", "b"], unit(2), [packed("text", {}), {"record": record}])
+    with pytest.raises(Unavailable, match="does not hold what was written"):
+        read(bare)
+    assert failed.is_set()
+    found = read_chunks({bare.id: ["a", "b"], other.id: list(earlier)})
+    assert (found[bare.id], set(found[other.id])) == ({}, set(earlier))
+    assert "does not hold what was written" in get_store().examine(bare.id)
+
+
+def test_a_store_that_is_away_is_an_error_only_where_it_is_asked(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = read(root)
+
+    def away(*args: object) -> None:
+        raise Unavailable("Chroma is away", code="CHROMA_UNAVAILABLE")
+
+    monkeypatch.setattr(type(get_store()), "earlier_chunks", away)
+    asked: dict[UUID, list[str]] = {root.id: [*whole, f"{uuid4()}:0"]}
+    assert read_chunks(asked)[root.id] == whole
+    asked[root.id].append(f"{uuid4()}:src/a.py:0")
+    assert read_chunks(asked, with_vectors=False)[root.id] == whole
+    with pytest.raises(Unavailable, match="Chroma is away"):
+        read_chunks(asked)

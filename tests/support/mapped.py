@@ -1,0 +1,55 @@
+"""Mapped roots without files: chunks with vectors, and without words unless some are given."""
+
+from collections.abc import Sequence
+from uuid import uuid4
+
+import numpy as np
+
+from apps.embedding.types import Vectors
+from apps.index.mapped.codes import Codes
+from apps.index.mapped.part import Mask, Part
+from apps.index.mapped.root import MappedRoot
+from apps.index.mapped.words import Words
+
+
+def unit_vectors(count: int, dimension: int, seed: int = 0) -> Vectors:
+    """Random vectors of unit length: float32 (count, dimension)."""
+    vectors = np.random.default_rng(seed).standard_normal((count, dimension)).astype(np.float32)
+    units: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return units
+
+
+def part_of(units: Vectors) -> Part:
+    """Chunk i has the id `i`, and is the only one of the file `i.py`."""
+    count = len(units)
+    texts = [f"{i}\0".encode() for i in range(count)]
+    none = np.zeros(0)
+    return Part(
+        name="any",
+        root_id=uuid4(),
+        dimension=units.shape[1],
+        codes=Codes.of(units),
+        words=Words(
+            none.astype(np.uint64),
+            np.zeros(1, np.uint32),
+            none.astype(np.uint16),
+            none.astype(np.uint8),
+        ),
+        file_of=np.arange(count, dtype=np.uint32),
+        lengths=np.zeros(count, np.uint32),
+        ends=np.cumsum([0, *map(len, texts)]).astype(np.uint32),
+        texts=np.frombuffer(b"".join(texts), np.uint8),
+        file_texts=np.frombuffer(
+            "\0".join(f"file {i}\0{i}.py\0python\0" for i in range(count)).encode(), np.uint8
+        ),
+    )
+
+
+def mapped_of(
+    *units: Vectors, generation: int = 1, live: Sequence[Mask] | None = None
+) -> MappedRoot:
+    """A root with a part for each matrix. live: bool (rows,) of each part; all if it is None."""
+    parts = [part_of(each) for each in units]
+    masks = live or [np.ones(len(each), np.bool_) for each in units]
+    dimension = parts[0].dimension
+    return MappedRoot.of(generation, dimension, list(zip(parts, masks, strict=True)))
