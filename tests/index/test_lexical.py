@@ -10,7 +10,7 @@ import pytest
 
 from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.index.lexical import ChunkFacts, LexicalStore, merging, scoring, words
-from apps.index.lexical.postings import decoded
+from apps.index.lexical.encoding import decode_rows
 from apps.index.models import SourceFile
 from apps.index.types import ChunkRecord, Filters
 from apps.ingest.runs.job import RunCancelled
@@ -117,10 +117,10 @@ def test_hits_tell_how_often_a_word_stands_in_a_chunk_by_the_weight_of_its_field
         namings = database.execute("SELECT identifier, first, hits FROM naming JOIN segment")
         ((first, lengths),) = database.execute("SELECT first, lengths FROM segment")
         chunks = {
-            name: (decoded([(start, hits)], "naming").chunks - first).tolist()
+            name: (decode_rows([(start, hits)], "naming").chunks - first).tolist()
             for name, start, hits in namings
         }
-    words = {word: decoded([(start, hits)], "posting") for word, start, hits in rows}
+    words = {word: decode_rows([(start, hits)], "posting") for word, start, hits in rows}
     assert (words["retry"].chunks - first).tolist() == [0, 2]
     # Body 1, path, names and symbol 2 each; a field counts 255 at most.
     assert words["retry"].times.tolist() == [255 + 2, 2 * 2 + 2]
@@ -198,62 +198,6 @@ def test_facts_come_back_as_they_went_in(lexical: LexicalStore) -> None:
 def test_document_frequencies_are_counted(lexical: LexicalStore) -> None:
     lexical.add(ROOT, [record("a.py", "open close"), record("b.py", "open open")])
     assert lexical.frequencies(ROOT, ["open", "clos", "never"]) == ({"open": 2, "clos": 1}, 2)
-
-
-def test_postings_in_memory_agree_with_search_and_frequencies(lexical: LexicalStore) -> None:
-    for part in (["open close", "open open"], ["shut", "open the door"]):
-        lexical.add(ROOT, [record(f"{text}.py", text) for text in part])
-    lexical.add(ROOT, [record("old.py", "open never " * 9, run="s")])
-    lexical.delete_run(ROOT, "s")
-    contents = lexical.contents(ROOT, {f"r/{path}" for path in _paths(lexical)})
-    assert contents is not None
-    scores = contents.postings.scores(["open", "clos", "never"])
-    by_id = {id: score for id, score in zip(contents.ids, scores, strict=True) if score}
-    found = lexical.search(ROOT, ["open", "clos", "never"], 9)
-    assert by_id == {hit.id: pytest.approx(hit.score) for hit in found}
-    query_words = ["open", "clos", "shut", "never"]
-    counted = contents.postings.counts(query_words), contents.postings.chunks
-    assert (
-        counted == lexical.frequencies(ROOT, query_words) == ({"open": 3, "clos": 1, "shut": 1}, 4)
-    )
-
-
-def test_words_in_memory_are_scored_as_if_only_these_files_were_there(
-    lexical: LexicalStore,
-) -> None:
-    lexical.add(ROOT, [record("a.py", "open close"), record("b.py", "open")])
-    alone = lexical.contents(ROOT, ["r/a.py", "r/b.py"])
-    # Written by a run that has not published.
-    lexical.add(ROOT, [record("c.py", "open them all " * 5, run="s"), record("d.py", "shut")])
-    beside = lexical.contents(ROOT, ["r/a.py", "r/b.py"])
-    assert alone is not None
-    assert beside is not None
-    assert set(beside.paths) == {"a.py", "b.py"}
-    assert beside.postings.chunks == alone.postings.chunks == 2
-    words = ["open", "clos", "shut"]
-    assert beside.postings.counts(words) == alone.postings.counts(words) == {"open": 2, "clos": 1}
-    assert beside.postings.scores(words).tolist() == alone.postings.scores(words).tolist()
-
-
-def _paths(lexical: LexicalStore) -> list[str]:
-    return [facts.path for facts in lexical.facts(ROOT, lexical.ids(ROOT)).values()]
-
-
-def test_contents_tell_path_language_and_names_of_each_chunk(lexical: LexicalStore) -> None:
-    lexical.add(ROOT, [record("a.py", "x", 0), record("a.py", "y", 1, names="get put")])
-    lexical.add(ROOT, [record("b.md", "z")])
-    found = lexical.contents(ROOT, ["r/a.py", "r/b.md"])
-    assert found is not None
-    places = [(found.paths[file], found.languages[file]) for file in found.file_of]
-    assert list(zip(found.ids, found.names, places, strict=True)) == [
-        ("r:a.py:0", (), ("a.py", "python")),
-        ("r:a.py:1", ("get", "put"), ("a.py", "python")),
-        ("r:b.md:0", (), ("b.md", "markdown")),
-    ]
-    nothing = lexical.contents(ROOT, [])
-    assert nothing is not None
-    assert nothing.ids == ()
-    assert nothing.postings.scores(["x"]).tolist() == []
 
 
 def test_facts_are_deleted_with_their_chunks(lexical: LexicalStore) -> None:
@@ -392,7 +336,6 @@ def test_a_root_without_an_index_holds_nothing(lexical: LexicalStore, verb: str)
     assert lexical.search(nobody, ["a"], 5) == []
     assert lexical.facts(nobody, ["a"]) == {}
     assert lexical.frequencies(nobody, ["a"]) == ({}, 0)
-    assert lexical.contents(nobody, ["f"]) is None
     assert lexical.chunks_with_identifier(nobody, "a", 5) == []
     assert lexical.definitions(nobody, "a") == []
     assert lexical.delete_run(nobody, "r") == lexical.delete_files(nobody, ["f"]) == 0

@@ -12,7 +12,7 @@ import pytest
 
 from apps.code.values import Chunk
 from apps.index.lexical import LexicalStore, schema, segments
-from apps.index.lexical.postings import decoded
+from apps.index.lexical.encoding import decode_rows
 from apps.index.texts import TextStore
 from apps.index.types import ChunkRecord
 
@@ -72,7 +72,7 @@ def postings(folder: Path) -> dict[str, dict[str, set[str]]]:
         for table, key in schema.KEYS.items():
             rows = f"SELECT {key}, chunks, first, hits FROM {table} JOIN segment ON segment = id"
             for name, size, first, hits in database.execute(rows):
-                numbers = decoded([(first, hits)], table).chunks.tolist()
+                numbers = decode_rows([(first, hits)], table).chunks.tolist()
                 assert len(numbers) == size
                 found[table][name].update(ids[number] for number in numbers)
     return found

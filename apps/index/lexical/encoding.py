@@ -74,6 +74,12 @@ def decode(blobs: Sequence[bytes], firsts: Numbers, bits: int) -> HitLists:
     return HitLists(sizes, chunks, times)
 
 
+def decode_rows(rows: Sequence[tuple[int, bytes]], table: str) -> HitLists:
+    """Read the hits of rows of a table: first chunk of the segment, and hits."""
+    firsts = np.array([first for first, _ in rows], np.intp)
+    return decode([hits for _, hits in rows], firsts, TIMES_BITS[table])
+
+
 def _with_digits(differences: Numbers, times: Numbers, bits: int) -> tuple[Numbers, Numbers]:
     """Return the numbers of some hits, and how many numbers each hit has."""
     if not bits:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.index.lexical import scoring
-from apps.index.lexical.postings import decoded
+from apps.index.lexical.encoding import decode_rows
 
 # Hits that are read together: 16 MB.
 _BATCH_HITS = 2_000_000
@@ -111,7 +111,7 @@ def _selected(
 
     start: number of the first chunk of the segment
     """
-    lists = decoded([(start, blob) for blob in blobs], "posting")
+    lists = decode_rows([(start, blob) for blob in blobs], "posting")
     places = lists.chunks.astype(np.intp) - first
     within = (places >= 0) & (places < len(row_of))
     selected = np.flatnonzero(within)

@@ -2,13 +2,12 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
-from apps.index.lexical import postings, scoring
-from apps.index.lexical.types import ChunkFacts, Contents, Fault, StoredSymbol
+from apps.index.lexical import scoring
+from apps.index.lexical.encoding import decode_rows
+from apps.index.lexical.types import ChunkFacts, Fault, StoredSymbol
 from apps.index.types import Origin
 
 # The id of a chunk, as in `index.chunk_ids`.
@@ -98,30 +97,6 @@ def facts(database: sqlite3.Connection, ids: Iterable[str]) -> dict[str, ChunkFa
     return {row[0]: _chunk_facts(row) for row in rows}
 
 
-def contents(database: sqlite3.Connection, source_files: Collection[str]) -> Contents:
-    """Return all chunks of these files, which are SourceFile ids."""
-    rows = database.execute("SELECT id, source_file, path, language, prefix FROM file").fetchall()
-    files = [row for row in rows if row[1] in source_files]
-    place = {row[0]: index for index, row in enumerate(files)}
-    prefixes = [f"{prefix}:" for *_, prefix in files]
-    chunks = [
-        (number, f"{prefixes[place[file]]}{index}", tuple(names.split()), place[file])
-        for number, index, names, file in database.execute(
-            "SELECT number, chunk_index, names, file FROM chunk ORDER BY number"
-        )
-        if file in place
-    ]
-    numbers, ids, names, file_of = zip(*chunks, strict=True) if chunks else ((), (), (), ())
-    return Contents(
-        ids=ids,
-        names=names,
-        file_of=np.array(file_of, np.intp),
-        paths=[row[2] for row in files],
-        languages=[row[3] for row in files],
-        postings=postings.of_rows(database, np.array(numbers, np.intp)),
-    )
-
-
 def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, str]:
     """Return chunk number → chunk id."""
     return dict(
@@ -140,7 +115,7 @@ def with_identifier(database: sqlite3.Connection, identifier: str, n: int) -> li
         " ON naming.segment = segment.id AND identifier = ?",
         (identifier,),
     )
-    numbers = postings.decoded(found.fetchall(), "naming").chunks
+    numbers = decode_rows(found.fetchall(), "naming").chunks
     rows = database.execute(
         f"SELECT {_ID} FROM json_each(?) AS named CROSS JOIN chunk"
         " ON number = named.value JOIN file ON file.id = chunk.file"

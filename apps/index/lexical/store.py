@@ -7,7 +7,7 @@ scores row by row and takes ten times as long for a query of common words (docs/
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,6 @@ from apps.index.lexical.files import Files, Removed
 from apps.index.lexical.segments import OpenSegment
 from apps.index.lexical.types import (
     ChunkFacts,
-    Contents,
     Fault,
     LexicalHit,
     StoredSymbol,
@@ -103,10 +102,6 @@ class LexicalStore:
                 return {}, 0
             counts = scoring.frequencies(database, words)
             return counts, self._snapshot(root_id, database).live
-
-    def contents(self, root_id: UUID, source_files: Collection[str]) -> Contents | None:
-        """Return all chunks of these files (SourceFile ids); None if the root has no index."""
-        return self._read(root_id, reading.contents, source_files)
 
     @contextmanager
     def exporting(self, root_id: UUID) -> Iterator[Export | None]:

@@ -1,14 +1,9 @@
 """Value types of the word index."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from apps.code.values import Symbol
-from apps.index.lexical.postings import Postings
 
 # Inconsistencies in a file that passes SQLite's check (`verification.types.Kind`).
 Fault = Literal["words_unreadable", "symbols_differ"]
@@ -20,18 +15,6 @@ class LexicalHit:
 
     id: str
     score: float  # BM25F, above 0; comparable only within one query and root
-
-
-@dataclass(frozen=True)
-class Contents:
-    """The chunks of some files, n of them, in the order in which they were written."""
-
-    ids: Sequence[str]  # (n,)
-    names: Sequence[tuple[str, ...]]  # (n,), declared by each chunk
-    file_of: NDArray[np.intp]  # (n,), index of each chunk's file in `paths` and `languages`
-    paths: Sequence[str]  # relative to the root
-    languages: Sequence[str]
-    postings: Postings  # its row i is chunk i
 
 
 class ChunkFacts(NamedTuple):
