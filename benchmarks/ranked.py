@@ -35,7 +35,7 @@ class Words:
         """The BM25 score of each text over its fields; 0 without any word of the question."""
         scores = np.zeros(len(self.texts))
         for hit in self._store.search(self._root, drop_stopwords(words(question)), len(self.texts)):
-            scores[int(hit.id)] = hit.score
+            scores[int(hit.id.rpartition(":")[2])] = hit.score
         return scores
 
     def question(self, text: str) -> RankingQuery:
@@ -71,7 +71,7 @@ def _name(text: EmbeddingText) -> str:
 
 def _record(number: int, text: EmbeddingText) -> ChunkRecord:
     return ChunkRecord(
-        id=str(number),
+        id=f"{text.path}:{number}",
         source_file=text.path,
         run_id="",
         path=text.path,

@@ -101,6 +101,15 @@ class TextStore:
                 self._index.sync()
             self._close_writer()
 
+    def discard(self, keys: Sequence[str], referenced: Referenced) -> None:
+        """Delete those of the texts that no row names. Their bytes stay until `collect`."""
+        with text_errors():
+            if not self._index.path.exists():
+                return
+            for part in slices(keys):
+                with self._transaction() as database:
+                    _delete(database, set(part) - set(referenced(part)))
+
     def collect(self, referenced: Referenced, check: Check = never_cancelled) -> int:
         """Delete the texts that no row names, and merge segments. Return the number of texts.
 
@@ -253,8 +262,7 @@ class TextStore:
                 last = rows[-1][0]
                 keys = [key.hex() for (key,) in rows]
                 dead = set(keys) - set(referenced(keys))
-                values = [(bytes.fromhex(key),) for key in dead]
-                database.executemany("DELETE FROM text WHERE sha256 = ?", values)
+                _delete(database, dead)
                 deleted += len(dead)
 
     def _merge(self, check: Check) -> None:
@@ -303,6 +311,11 @@ class TextStore:
             for segment in self._segments.names():
                 if segment not in known:
                     self._segments.remove(segment)
+
+
+def _delete(database: sqlite3.Connection, keys: Iterable[str]) -> None:
+    values = [(bytes.fromhex(key),) for key in keys]
+    database.executemany("DELETE FROM text WHERE sha256 = ?", values)
 
 
 def _copy_file(source: Path, target: Path) -> None:

@@ -66,6 +66,21 @@ def _slices(files: SourceFileQuerySet) -> Iterator[list[SourceFile]]:
         yield part
 
 
+def _keys(files: SourceFileQuerySet) -> list[str]:
+    """Return the keys of the texts of files."""
+    return list(files.order_by().exclude(sha256="").values_list("sha256", flat=True).distinct())
+
+
+def _delete_texts(keys: Sequence[str]) -> None:
+    """Delete the texts of rows that were deleted, except those that other rows name."""
+    try:
+        get_texts().discard(keys, _named)
+    except Unavailable as error:
+        due.set()
+        facts = {"reason": error.message}
+        logger.warning("texts not deleted yet", extra={"context": facts})
+
+
 def _named(keys: Sequence[str]) -> set[str]:
     """Return which of these texts belong to a file of any row."""
     rows = SourceFile.objects.filter(sha256__in=keys, skip_reason="").order_by()
@@ -113,18 +128,21 @@ def drop_root(root: Root, *, all_now: bool = False) -> bool:
     store is broken. Raises Unavailable.
     """
     root_id = root.id
-    many = _chunks(SourceFile.objects.filter(root=root)) > MAX_DELETED_NOW
+    files = SourceFile.objects.filter(root=root)
+    many = _chunks(files) > MAX_DELETED_NOW and not all_now
+    keys = [] if many else _keys(files)
     root.delete()
-    if many and not all_now:
-        due.set()
+    # It also removes what is left of the segments of texts.
+    due.set()
+    if many:
         return False
+    _delete_texts(keys)
     try:
         stores.drop(root_id)
     except Unavailable as error:
         if error.code != BROKEN:
             raise
         # The worker replaces a broken store by an empty one.
-        due.set()
         return False
     return True
 
@@ -144,7 +162,9 @@ def discard_run(run: IngestRun) -> bool:
         due.set()
         return False
     stores.delete_run(root.id, run.id, list(files.only(*CHUNKED)))
+    keys = _keys(files)
     files.delete()
+    _delete_texts(keys)
     return True
 
 
@@ -174,4 +194,6 @@ def sweep_root(root: Root, check: Check = never_cancelled) -> None:
                 stores.delete_files(root.id, part, check)
         else:
             stores.delete_run(root.id, run_id, list(dead), check)
+    keys = _keys(files.dead())
     SourceFile.objects.filter(id__in=files.dead().values("id")).delete()
+    _delete_texts(keys)

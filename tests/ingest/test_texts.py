@@ -1,0 +1,38 @@
+"""Texts of removed repositories are deleted from the disk."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.core.config import config
+from apps.index.texts import get_texts
+from apps.ingest import services
+from apps.ingest.runs import sweep
+from tests.support.ingested import ingest, write_files
+
+pytestmark = [pytest.mark.django_db, pytest.mark.door]
+
+
+def segments() -> list[Path]:
+    return sorted((config().data_dir / "texts").glob("*.zst"))
+
+
+def has_bytes_of(word: str) -> bool:
+    """Whether any text of the store has the word."""
+    with get_texts()._index.reading() as database:
+        assert database is not None
+        keys = [key.hex() for (key,) in database.execute("SELECT sha256 FROM text")]
+    return any(word in text for text in get_texts().read(keys).values())
+
+
+def test_nothing_of_a_removed_repository_stays_on_the_disk(folder: Path, store: Any) -> None:
+    sweep.sweep()
+    ingest(write_files(folder / "kept", {"a.md": "# A lighthouse\n"}))
+    secret = ingest(write_files(folder / "secret", {"b.md": "# The treasure of the island\n"}))
+    assert has_bytes_of("treasure")
+    services.remove(secret.path)
+    assert sweep.due.is_set()
+    assert not has_bytes_of("treasure") and has_bytes_of("lighthouse")
+    sweep.sweep()
+    assert len(segments()) == 1
