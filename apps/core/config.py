@@ -236,7 +236,7 @@ class Config:
     embedding_cache_mb: int = setting("CODEINFO_EMBEDDING_CACHE_MB", integer(0, 1 << 20), 512, "Megabytes of disk for the vectors that embedding servers gave, so that no text is sent twice. 0: none")
     # retrieval
     retrieval_mode: str = setting("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
-    retrieval_memory_mb: int = setting("CODEINFO_RETRIEVAL_MEMORY_MB", NumberOr(256, lambda n: 0 <= n <= 1 << 20, whole=True), 256, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
+    retrieval_memory_mb: int = setting("CODEINFO_RETRIEVAL_MEMORY_MB", NumberOr(768, lambda n: 0 <= n <= 1 << 20, whole=True), 768, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
     retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", NumberOr(1.4, lambda n: n >= 0), 1.4, "Matches beyond this distance are dropped, unless their words are evidence (squared L2 of unit vectors: 2 - 2 cos)")
     retrieval_cutoff_disabled: bool = setting("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", lambda v: v.lower() == "true", False, "true keeps every match")
     retrieval_fallback_chunks: int = setting("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", NumberOr(2, lambda n: n >= 1, whole=True), 2, "Number of matches returned as weak if none passes the cutoff")
