@@ -350,26 +350,28 @@ import sys
 from pathlib import Path
 from apps.index.texts import TextStore
 from tests.index.test_texts import keyed
-store = TextStore(Path(sys.argv[1]))
-print("ready", flush=True)
-sys.stdin.readline()
-for n in range(60):
-    mine = keyed(f"own text {n} of {sys.argv[2]}")
-    store.add(mine | keyed(f"text {n} of all"))
-    assert store.read(mine) == mine
-    if n % 20 == 0:
-        store.sync()
+for folder in sys.stdin:
+    store = TextStore(Path(folder.strip()))
+    for n in range(20):
+        mine = keyed(f"own text {n} of {sys.argv[1]}")
+        store.add(mine | keyed(f"text {n} of all"))
+        assert store.read(mine) == mine
+        if n % 9 == 0:
+            store.sync()
+    store.close()
+    print("done", flush=True)
 """
 
 
 @pytest.mark.door
-def test_processes_that_add_at_once_lose_nothing(folder: Path, reopened: Reopen) -> None:
-    """They also create the store at once."""
+def test_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
+    """They also create the store at once, again and again."""
+    folders = [tmp_path / str(number) for number in range(30)]
     with ExitStack() as stack:
         adding = [
             stack.enter_context(
                 subprocess.Popen(
-                    [sys.executable, "-c", ADD, folder, str(number)],
+                    [sys.executable, "-c", ADD, str(number)],
                     cwd=HOME,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -378,22 +380,28 @@ def test_processes_that_add_at_once_lose_nothing(folder: Path, reopened: Reopen)
             )
             for number in range(3)
         ]
+        for folder in folders:
+            for process in adding:
+                assert process.stdin
+                process.stdin.write(f"{folder}\n")
+                process.stdin.flush()
+            assert [process.stdout and process.stdout.readline() for process in adding] == [
+                "done\n"
+            ] * 3
         for process in adding:
-            assert process.stdout and process.stdout.readline() == "ready\n"
-        for process in adding:
-            assert process.stdin
-            process.stdin.write("\n")
-            process.stdin.flush()
-        assert [process.wait() for process in adding] == [0, 0, 0]
+            process.communicate()
+        assert [process.returncode for process in adding] == [0, 0, 0]
     expected = keyed(
-        *(f"own text {n} of {number}" for number in range(3) for n in range(60)),
-        *(f"text {n} of all" for n in range(60)),
+        *(f"own text {n} of {number}" for number in range(3) for n in range(20)),
+        *(f"text {n} of all" for n in range(20)),
     )
-    store = reopened()
-    assert store.read(expected) == expected
-    assert store.count() == len(expected)
-    store.collect(named(expected))
-    assert store.read(expected) == expected
+    for folder in folders:
+        store = TextStore(folder)
+        assert store.read(expected) == expected
+        assert store.count() == len(expected)
+        store.collect(named(expected))
+        assert store.read(expected) == expected
+        store.close()
 
 
 MERGED = """

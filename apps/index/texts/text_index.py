@@ -4,6 +4,8 @@ The number of a segment is random, so it never names another file. Its `size` is
 `texts` that of all texts that were written to it, both in bytes.
 """
 
+import fcntl
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -102,19 +104,40 @@ class TextIndex:
         remove_file(self.path)
 
     def _create(self) -> None:
-        """Create the tables, unless they exist. Other processes may do so at the same time."""
+        """Create the file, unless it exists with its tables."""
+        if self._exists():
+            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Other processes may create it too, and SQLite does not wait when it changes the journal
+        # mode. So one builds it at a time, and only a complete file gets its name.
+        with _locked(self.path.parent):
+            if not self._exists():
+                built = self.path.with_suffix(".new")
+                remove_file(built)
+                _build(built)
+                remove_file(self.path)
+                built.replace(self.path)
+
+    def _exists(self) -> bool:
         with self.reading() as database:
-            if database is not None:
-                return
-        with closing(open_file(self.path, "rwc")) as database:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("BEGIN IMMEDIATE")
-            if _version(database) == 0:
-                for statement in filter(str.strip, _TABLES.split(";")):
-                    database.execute(statement)
-                database.execute(f"PRAGMA user_version = {_VERSION}")
-            database.execute("COMMIT")
+            return database is not None
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in such a block."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _build(path: Path) -> None:
+    with closing(open_file(path, "rwc")) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT")
 
 
 def slices(keys: Iterable[str]) -> Iterator[list[str]]:
@@ -125,7 +148,7 @@ def slices(keys: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _open(path: Path) -> sqlite3.Connection | None:
-    """A connection; None if the file has no tables yet."""
+    """A connection; None if the file has no tables."""
     database = open_file(path, "rw")
     try:
         if _version(database):
