@@ -5,6 +5,7 @@ Each is damaged between two starts. `python -m tests.site.test_damaged_folders` 
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -106,6 +107,8 @@ def made(folder: Path) -> Home:
 def answers_of(home: Home, how: Harm) -> dict[str, Any]:
     """What is said of a folder that is damaged so, by whom; it is mended in the end."""
     how(home.folder / "data" / "chroma", home.ships)
+    # They have the vectors too.
+    shutil.rmtree(home.folder / "data" / "mapped", ignore_errors=True)
     answers: dict[str, Any] = {"doctor": home.doctor()}
     with home.serve(CODEINFO_INGEST_REPAIR="ask") as product:
         answers["/health"] = until(lambda: call(product, "/health"), is_bad)
@@ -136,6 +139,23 @@ def vector_store_of(doctor: str) -> str:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return made(tmp_path_factory.mktemp("damaged"))
+
+
+def test_a_mapped_copy_answers_for_vectors_that_are_lost(home: Home) -> None:
+    question = {"query": "sail_17"}
+    with home.serve() as product:
+        before = call(product, "/tools/vector-search", question)
+        copies = home.folder / "data" / "mapped"
+        until(lambda: sorted(copies.glob("*/*.json")), lambda found: len(found) == 2)
+    damage.chroma_deleted(home.folder / "data" / "chroma", home.ships)
+    with home.serve(CODEINFO_INGEST_REPAIR="ask") as product:
+        until(lambda: call(product, "/health"), is_bad)
+        found = call(product, "/tools/vector-search", question)
+    assert "degraded" not in found
+    assert [each["relPath"] for each in found["results"]] == [
+        each["relPath"] for each in before["results"]
+    ]
+    assert all(each["score"] is not None for each in found["results"])
 
 
 @pytest.mark.parametrize("how", KINDS)
