@@ -7,14 +7,18 @@ has both for roots that an earlier version ingested.
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from apps.core.errors import Unavailable
+from apps.code.chunking import decode, lines_of
+from apps.core.errors import CodeinfoError, Unavailable
 from apps.index import chunk_ids, spans
 from apps.index.lexical import ChunkFacts, get_lexical
-from apps.index.models import SourceFile
+from apps.index.models import Root, SourceFile
 from apps.index.records import chunk_hash
+from apps.index.root_directory import read_file
 from apps.index.texts import get_texts
 from apps.index.vectors.chroma import failed as store_failed
 from apps.index.vectors.earlier import EarlierChunk
@@ -49,7 +53,7 @@ def read_chunks(
         facts |= row_facts(each for each in of_root if each not in facts)
         # Chroma has the texts of earlier versions.
         facts = {each: it for each, it in facts.items() if chunk_ids.parse(each)}
-        chunks[root_id] = with_texts(facts)
+        chunks[root_id] = _with_texts(root_id, facts)
     if with_vectors:
         unknown = {
             root_id: [i for i in of_root if i not in chunks[root_id] and not chunk_ids.parse(i)]
@@ -80,22 +84,42 @@ def row_facts(ids: Iterable[str]) -> dict[str, ChunkFacts]:
     return facts
 
 
-def with_texts(facts: Mapping[str, ChunkFacts]) -> dict[str, StoredChunk]:
-    """Return chunk id → chunk with its text. Chunks without a text are left out, and the ingest
-    worker checks the stores."""
+def _with_texts(root_id: UUID, facts: Mapping[str, ChunkFacts]) -> dict[str, StoredChunk]:
+    """Return chunk id → chunk with its text. If the text store lacks a text, it is that of an
+    unchanged file on the disk, and the ingest worker checks the stores. Other chunks are left
+    out."""
+    keys = {each.sha256 for each in facts.values()}
     try:
-        texts = get_texts().read({each.sha256 for each in facts.values()})
+        texts = get_texts().read(keys)
     except Unavailable as error:
         log.warning("no texts", extra={"context": {"reason": error.message}})
         texts = {}
-    chunks = {
+    if missing := keys - texts.keys():
+        store_failed.set()
+        files = {each.sha256: each.path for each in facts.values() if each.sha256 in missing}
+        texts |= _texts_on_disk(root_id, files)
+    return {
         key: StoredChunk(each, texts[each.sha256][each.offset : each.offset + each.length])
         for key, each in facts.items()
         if each.sha256 in texts
     }
-    if len(chunks) < len(facts):
-        store_failed.set()
-    return chunks
+
+
+def _texts_on_disk(root_id: UUID, files: Mapping[str, str]) -> dict[str, str]:
+    """Return key → text, of the unchanged ones among some files (key → path)."""
+    root = Root.objects.filter(id=root_id).first()
+    found = {key: unchanged_text(Path(root.path), path, key) for key, path in files.items() if root}
+    return {key: text for key, text in found.items() if text is not None}
+
+
+def unchanged_text(root: Path, path: str, key: str) -> str | None:
+    """Return the text of a file as the text store has it; None if the file is gone, has changed or
+    cannot be read."""
+    try:
+        data = read_file(root, path)
+    except CodeinfoError:
+        return None
+    return "\n".join(lines_of(decode(data))) if sha256(data).hexdigest() == key else None
 
 
 def earlier_chunks(

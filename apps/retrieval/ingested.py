@@ -1,17 +1,14 @@
 """Live files: find one by its path, and read its lines as they were ingested."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from apps.code.chunking import decode, lines_of
-from apps.core.errors import CodeinfoError, NotFound, Unavailable
+from apps.code.chunking import lines_of
+from apps.core.errors import NotFound, Unavailable
 from apps.index import queries
 from apps.index.chunk_ids import chunk_ids
-from apps.index.chunks import StoredChunk, earlier_chunks
+from apps.index.chunks import StoredChunk, earlier_chunks, unchanged_text
 from apps.index.models import Root, SourceFile
-from apps.index.root_directory import read_file
 from apps.index.texts import get_texts
 from apps.retrieval.repositories import is_named, repo_id
 
@@ -81,11 +78,8 @@ def _texts(rows: Sequence[SourceFile]) -> dict[str, str]:
 
 def _other_lines(root: Root, file: SourceFile) -> list[str] | None:
     """The lines on disk if it is unchanged, otherwise those that an earlier version stored."""
-    with suppress(CodeinfoError):
-        data = read_file(Path(root.path), file.path)
-        if hashlib.sha256(data).hexdigest() == file.sha256:
-            return lines_of(decode(data))
-    return stored_lines(root, file)
+    text = unchanged_text(Path(root.path), file.path, file.sha256)
+    return stored_lines(root, file) if text is None else lines_of(text)
 
 
 def _joined(chunks: Iterable[StoredChunk]) -> list[str] | None:

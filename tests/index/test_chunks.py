@@ -1,6 +1,7 @@
 """Chunks by their ids: facts from the word index or rows of files, texts from the text store."""
 
 import logging
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -165,9 +166,20 @@ def test_spans_that_are_damaged_cost_only_the_chunks_of_their_file(
     assert vars(warning)["context"] == {"file": PATH}
 
 
-def test_a_missing_text_leaves_its_chunks_out_and_has_the_stores_checked(root: Root) -> None:
+def test_a_missing_text_is_that_of_the_unchanged_file_and_has_the_stores_checked(
+    root: Root,
+) -> None:
     whole = read(root)
     lose_text(PATH)
+    assert read(root) == whole
+    assert failed.is_set()
+
+
+def test_a_missing_text_of_a_changed_file_leaves_its_chunks_out(root: Root) -> None:
+    whole = read(root)
+    lose_text(PATH)
+    with (Path(root.path) / PATH).open("a") as file:
+        file.write("# more\n")
     found = read(root)
     assert found == {key: each for key, each in whole.items() if each.facts.path != PATH}
     assert failed.is_set()
@@ -177,6 +189,7 @@ def test_a_broken_text_store_leaves_all_out_and_has_the_stores_checked(root: Roo
     assert read(root)
     get_texts().close()
     spoil(get_texts()._index.path)
+    shutil.rmtree(root.path)
     assert read(root) == {}
     assert failed.is_set()
     assert get_texts().repair()
