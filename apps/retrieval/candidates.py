@@ -168,7 +168,8 @@ class CacheSource:
             # The score of a row that is not live is 0.
             if accepted is not None and accepted is not part.live:
                 scores[start : start + len(part)][~accepted] = 0
-        rows = np.flatnonzero(scores)
+        # For floats, `flatnonzero` alone takes eight times as long.
+        rows = np.flatnonzero(scores != 0)
         return Hits(rows, -scores[rows], more=len(rows) >= n)
 
     def best(self, hits: Hits, n: int, limit: float) -> Hits:
