@@ -144,22 +144,6 @@ def sampled(client: httpx.Client, server: int, run_id: str) -> Iterator[Watched]
         thread.join()
 
 
-def start_ingest(client: httpx.Client, tree: Path) -> str:
-    models = product.answer(client.get("/ingest/models"))
-    model = models["lockedModelId"] or models["models"][0]["id"]
-    body = {"path": str(tree), "name": tree.parent.name or "tree", "model": model}
-    return str(product.answer(client.post("/ingest/start", json=body))["runId"])
-
-
-def wait(client: httpx.Client, run_id: str) -> dict[str, object]:
-    """The status that a run ended with."""
-    while True:
-        status = product.answer(client.get(f"/ingest/status/{run_id}"))
-        if status["state"] not in ("queued", "scanning", "embedding"):
-            return status
-        time.sleep(SAMPLE_SECONDS)
-
-
 def search(client: httpx.Client, question: str) -> float:
     """Milliseconds of a search."""
     start = time.perf_counter()
@@ -234,19 +218,19 @@ def measure(name: str, folder: Path) -> list[Row]:
     data = folder / f"data-{tree.parent.name}"
     with product.serving(data, [tree.parent]) as client:
         server = server_of(data)
-        run_id = start_ingest(client, tree)
+        name = tree.parent.name or "tree"
+        run_id = product.start_over_http(client, tree, name)
         with sampled(client, server, run_id) as ingest:
-            status = wait(client, run_id)
+            status = product.wait_over_http(client, run_id, SAMPLE_SECONDS)
         if status["state"] != "completed":
             raise RuntimeError(f"{tree}: {status}")
         counts = status["counts"]
-        assert isinstance(counts, dict)
         first = search(client, QUESTIONS[0])
         time.sleep(60)  # the copy that searches map is written meanwhile
         idle = searches(client)
         many = throughput(client)
         start = time.perf_counter()
-        wait(client, start_ingest(client, tree))
+        product.wait_over_http(client, product.start_over_http(client, tree, name))
         unchanged = time.perf_counter() - start
         memory = memory_of(server)
     with product.serving(data, [tree.parent]) as client:

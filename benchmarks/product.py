@@ -110,17 +110,27 @@ def _await(server: "subprocess.Popen[bytes]", client: httpx.Client) -> None:
     raise RuntimeError("the server did not start")
 
 
-def ingest_over_http(client: httpx.Client, folder: Path, name: str) -> dict[str, Any]:
-    """Ingest a folder through the API and wait for it; the status that it ended with. Raises
-    RuntimeError with the reason where it does not complete."""
-    from apps.index.types import TERMINAL_STATES
-
+def start_over_http(client: httpx.Client, folder: Path, name: str) -> str:
+    """Start the ingest of a folder through the API; the id of its run."""
     models = answer(client.get("/ingest/models"))
     model = models["lockedModelId"] or models["models"][0]["id"]
     body = {"path": str(folder), "name": name, "model": model}
-    run = answer(client.post("/ingest/start", json=body))["runId"]
+    return str(answer(client.post("/ingest/start", json=body))["runId"])
+
+
+def wait_over_http(client: httpx.Client, run: str, seconds: float = LOOK_SECONDS) -> dict[str, Any]:
+    """Wait for a run, and look every few seconds; the status that it ended with."""
+    from apps.index.types import TERMINAL_STATES
+
     while (status := answer(client.get(f"/ingest/status/{run}")))["state"] not in TERMINAL_STATES:
-        time.sleep(LOOK_SECONDS)
+        time.sleep(seconds)
+    return status
+
+
+def ingest_over_http(client: httpx.Client, folder: Path, name: str) -> dict[str, Any]:
+    """Ingest a folder through the API and wait for it; the status that it ended with. Raises
+    RuntimeError with the reason where it does not complete."""
+    status = wait_over_http(client, start_over_http(client, folder, name))
     if status["state"] != "completed":
         raise RuntimeError(f"ingest of {folder}: {status}")
     return status

@@ -95,7 +95,7 @@ def _chunked(
     return Batch(
         tuple(candidate.path for candidate in files),
         tuple(
-            (candidate, _fitted(file, max_tokens))
+            (candidate, fitted(file, max_tokens))
             for (candidate, _), file in zip(contents, chunked, strict=True)
         ),
         tuple(skipped),
@@ -119,7 +119,8 @@ def _read(
     return contents, skipped
 
 
-def _fitted(file: ChunkedFile, max_tokens: int | None) -> ChunkedFile:
+def fitted(file: ChunkedFile, max_tokens: int | None) -> ChunkedFile:
+    """Return the file with its chunks split so that each fits in `max_tokens`; None: no limit."""
     if max_tokens is None:
         return file
     pieces = [

@@ -13,7 +13,6 @@ from apps.code.values import Chunk, ChunkedFile
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.embedding.catalogue import get_embedder
-from apps.embedding.texts import split_to_fit
 from apps.index import freeze, queries, spans
 from apps.index.chunks import StoredChunk, earlier_chunks
 from apps.index.installation import origin_of
@@ -24,7 +23,7 @@ from apps.index.records import records
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord
 from apps.index.vectors.store import get_store
-from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE
+from apps.ingest.runs.batches import READ_AT_ONCE, ROWS_PER_WRITE, fitted
 from apps.ingest.runs.chunker_version import is_outdated
 
 logger = logging.getLogger("codeinfo.ingest")
@@ -140,20 +139,19 @@ def _chunked(
 def _as_embedded(row: SourceFile, file: ChunkedFile, max_tokens: int | None) -> ChunkedFile:
     """The file with the chunks that have vectors. Their symbols are unknown if it is parsed in
     another way than by its run, which may have failed to parse it."""
-    chunks = tuple(
-        piece for chunk in file.chunks for piece in split_to_fit(row.path, chunk, max_tokens)
-    )
+    file = fitted(file, max_tokens)
     embedded = spans.unpack(row.spans)
-    if [spans.span_of(chunk) for chunk in chunks] != embedded:
-        chunks = tuple(
-            Chunk(
-                file.text[span.offset : span.offset + span.length],
-                span.start_line,
-                span.end_line,
-                offset=span.offset,
-            )
-            for span in embedded
+    if [spans.span_of(chunk) for chunk in file.chunks] == embedded:
+        return file
+    chunks = tuple(
+        Chunk(
+            file.text[span.offset : span.offset + span.length],
+            span.start_line,
+            span.end_line,
+            offset=span.offset,
         )
+        for span in embedded
+    )
     return replace(file, chunks=chunks)
 
 

@@ -8,7 +8,6 @@ from apps.code.values import Chunk, ChunkedFile, Symbol
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, InvalidInput, NotFound
 from apps.embedding.catalogue import get_embedder
-from apps.embedding.texts import split_to_fit
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.parsing import Chunker
@@ -16,6 +15,7 @@ from apps.index.root_directory import read_file
 from apps.index.spans import span_of, unpack
 from apps.index.types import Check
 from apps.ingest.discovery.discovery import discover
+from apps.ingest.runs.batches import fitted
 from apps.ingest.runs.chunker_version import makes_the_same_chunks
 from apps.ingest.types import Discovery
 from apps.ingest.verification.rows import FileRow
@@ -110,12 +110,7 @@ def _compare_chunks(
             some = [row for row in rows[start : start + FILES_AT_ONCE] if not row.problem]
             for row, file in _cut(root, some, chunker):
                 found.parsed += 1
-                cut = [
-                    piece
-                    for chunk in file.chunks
-                    for piece in split_to_fit(row.path, chunk, longest)
-                ]
-                if not _same_chunks(row, cut):
+                if not _same_chunks(row, fitted(file, longest).chunks):
                     chunks.add(row.path)
                 if not _same_symbols(root, row, file.symbols):
                     symbols.add(row.path)
