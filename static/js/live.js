@@ -33,6 +33,15 @@ document.addEventListener("htmx:wsAfterMessage", () => {
   if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
 });
 
+// A control that is swapped between press and release gets no click from the browser: its next self,
+// under the same id, gets it.
+let pressed = null;
+document.addEventListener("pointerdown", (event) => (pressed = event.target.closest("button[id], a[id], input[id]")));
+document.addEventListener("pointerup", (event) => {
+  if (!pressed || pressed.isConnected) return;
+  event.target.closest(`#${CSS.escape(pressed.id)}`)?.click();
+});
+
 document.addEventListener("htmx:wsClose", (event) => {
   if (!event.target.matches("[data-live]") || leaving) return;
   set("closed");

@@ -289,7 +289,8 @@ def test_a_lost_connection_is_shown_and_restored(
 def test_focus_survives_an_update(open_page: OpenPage, make_repo: MakeRepo) -> None:
     page, other = open_page("/ingest"), open_page("/ingest")
     start(other, make_repo("anchor"))
-    expect(row(page, "anchor")).to_contain_text("Completed", timeout=LONG_WAIT)
+    for each in (page, other):
+        expect(row(each, "anchor")).to_contain_text("Completed", timeout=LONG_WAIT)
     details = row(page, "anchor").get_by_role("button", name="Details")
     page.locator("h1").click()
     page.keyboard.press("j")
@@ -298,6 +299,22 @@ def test_focus_survives_an_update(open_page: OpenPage, make_repo: MakeRepo) -> N
     row(other, "anchor").get_by_role("button", name="Re-embed").click()
     expect(details).not_to_have_attribute("data-before", "yes")
     expect(details).to_be_focused()
+
+
+def test_a_press_is_kept_when_the_row_is_replaced_below_it(
+    open_page: OpenPage, make_repo: MakeRepo
+) -> None:
+    page = open_page("/ingest")
+    start(page, make_repo("capstan"))
+    expect(row(page, "capstan")).to_contain_text("Completed", timeout=LONG_WAIT)
+    button = row(page, "capstan").get_by_role("button", name="Re-embed")
+    expect(button).to_be_enabled()
+    button.hover()
+    page.mouse.down()
+    # An update of any root does the same.
+    page.evaluate("roots.outerHTML = roots.outerHTML; htmx.process(document.body)")
+    with page.expect_request("**/ui/ingest/reembed"):
+        page.mouse.up()
 
 
 def test_on_a_phone_roots_are_cards(open_page: OpenPage, make_repo: MakeRepo) -> None:
