@@ -65,7 +65,7 @@ def load(root: Root, dimension: int, live: frozenset[str]) -> MappedRoot | None:
     """Map the copy of a root, and write it first if there is none. None if the words or the vectors
     of some chunks are missing.
 
-    `live` are ids of SourceFiles. Raises Unavailable.
+    `live` are documents of SourceFiles. Raises Unavailable.
     """
     copies = get_copies()
     return copies.open(root, dimension) or copies.write(root, live, get_lexical(), get_store())
@@ -217,7 +217,7 @@ async def follow_changes() -> None:
 def _refresh() -> None:
     roots = queries.published_roots()
     root_cache.forget_others(roots)
-    get_copies().sweep(Root.objects.values_list("id", flat=True))
+    get_copies().sweep(Root.objects.values_list("store", "id"))
     lock = queries.index_lock()
     if lock is not None:
         root_cache.refresh([root for root in roots if root.model == lock.model], lock.dimension)
