@@ -52,13 +52,18 @@ class Generation:
 
         Raises Conflict NAME_TAKEN, and NotFound if the root of a re-embed was removed.
         """
+        root = cls._root_of(run, files, check)
+        sweep.sweep_root(root, check)
+        if root.model != run.model:
+            # The index is locked to another model by now: these vectors are not searched.
+            shared.leave_store(root, run, files, check)
+        IngestRun.objects.filter(id=run.id).update(root=root)
+        return cls(root, run, check)
+
+    @staticmethod
+    def _root_of(run: IngestRun, files: Sequence[Candidate], check: Check) -> Root:
         if run.operation == IngestRun.Operation.REEMBED:
-            root = find_root(run.path)
-            sweep.sweep_root(root, check)
-            if root.model != run.model:
-                # The index is locked to another model by now: these vectors are not searched.
-                shared.leave_store(root, run, files, check)
-            return cls(root, run, check)
+            return find_root(run.path)
         defaults: dict[str, Any] = {
             "name": run.name,
             "description": run.description,
@@ -68,12 +73,9 @@ class Generation:
         if is_new and (store := shared.find_store(run, files, check)):
             defaults["store"] = store
         try:
-            root, _ = Root.objects.get_or_create(path=run.path, defaults=defaults)
+            return Root.objects.get_or_create(path=run.path, defaults=defaults)[0]
         except IntegrityError:
             raise name_taken(run.name) from None
-        sweep.sweep_root(root, check)
-        IngestRun.objects.filter(id=run.id).update(root=root)
-        return cls(root, run, check)
 
     @property
     def number(self) -> int:
