@@ -1,5 +1,6 @@
 """Roots with equal files share vectors and words, and each answers as if it were alone."""
 
+import itertools
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -286,6 +287,7 @@ class World:
         self.configure = configure
         self.cache = cache
         self.folders = copies_of(folder)
+        self.numbers = itertools.count()
 
     def step(self) -> None:
         folder = self.random.choice(self.folders)
@@ -338,10 +340,11 @@ class World:
         """A root answers as another one that was ingested from the same rows, alone."""
         files = queries.live_files(root).ingested()
         same = {row.path: (Path(root.path) / row.path).read_text() for row in files}
-        alone = ingest_alone(write_files(self.folder / f"alone{root.generation}", same), "alone")
+        alone = ingest_alone(write_files(self.folder / f"alone{next(self.numbers)}", same), "alone")
         try:
             assert not sharing.is_shared(alone)
-            assert self.answers(root) == self.answers(alone)
+            for found, expected in zip(self.answers(root), self.answers(alone), strict=True):
+                assert found == expected
         finally:
             services.remove(alone.path)
 

@@ -24,8 +24,11 @@ from apps.ingest.types import Candidate
 
 # Files of a new root that are looked up in the others.
 SAMPLE = 200
-# A store is shared if this part of the sample is in it, and at least so many files.
+# A store is shared with a root if this part of the sample is in it, and at least so many files.
 MIN_SHARE, MIN_FILES = 0.25, 3
+# A new root with a smaller part of the files of another one does not share its store: most of what
+# the store returns would not be its own.
+MIN_SIZE = 0.1
 
 
 def find_store(run: IngestRun, files: Sequence[Candidate], check: Check) -> UUID | None:
@@ -34,7 +37,9 @@ def find_store(run: IngestRun, files: Sequence[Candidate], check: Check) -> UUID
 
     Roots that are damaged, of another model or of another chunker are left out.
     """
-    roots = {root.id: root for root in _current_roots(run)}
+    roots = {
+        root.id: root for root in _current_roots(run) if len(files) >= MIN_SIZE * root.files
+    }
     if not roots or len(files) < MIN_FILES:
         return None
     hashes: dict[str, str] = {}
