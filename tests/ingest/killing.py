@@ -157,6 +157,7 @@ def work_beside(sibling: Path, folder: Path, number: int, die_at: int) -> int:
         queue.drain()
     for path in sibling.iterdir() if number % 3 == 0 else ():
         (folder / path.name).write_bytes(path.read_bytes())
+    queue.drain()  # what an earlier life has queued
     steps.paused = False
     if number % 3 == 0 and Root.objects.filter(path=str(folder)).exists():
         services.remove(str(folder))
