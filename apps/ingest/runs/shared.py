@@ -37,9 +37,7 @@ def find_store(run: IngestRun, files: Sequence[Candidate], check: Check) -> UUID
 
     Roots that are damaged, of another model or of another chunker are left out.
     """
-    roots = {
-        root.id: root for root in _current_roots(run) if len(files) >= MIN_SIZE * root.files
-    }
+    roots = {root.id: root for root in _current_roots(run) if len(files) >= MIN_SIZE * root.files}
     if not roots or len(files) < MIN_FILES:
         return None
     hashes: dict[str, str] = {}
