@@ -99,7 +99,18 @@ def delete_files(
 
 def delete_unnamed(store: UUID, check: Check = never_cancelled) -> None:
     """Delete the documents of a store that no row names. An exception from `check` leaves the
-    rest. Call it while no run writes to the store."""
+    rest."""
+    words = get_lexical()
+    for part in _slices(words.documents(store), LISTED_AT_ONCE):
+        check()
+        if unnamed := sorted(sharing.without_row(store, part)):
+            get_store().delete(store, words.ids_of(store, unnamed), check)
+            words.delete_files(store, unnamed, check)
+    if get_store().count(store) > words.count(store):
+        _delete_vectors_without_row(store, check)
+
+
+def _delete_vectors_without_row(store: UUID, check: Check) -> None:
     # Listed before anything is deleted, as deleting shifts the pages.
     ids: list[str] = []
     for page in _slices(get_store().each_id(store), LISTED_AT_ONCE):
@@ -108,9 +119,6 @@ def delete_unnamed(store: UUID, check: Check = never_cancelled) -> None:
         unnamed = sharing.without_row(store, documents)
         ids += [each for each in page if each.rpartition(":")[0] in unnamed]
     get_store().delete(store, ids, check)
-    for part in _slices(get_lexical().documents(store), LISTED_AT_ONCE):
-        if unnamed := sharing.without_row(store, part):
-            get_lexical().delete_files(store, sorted(unnamed), check)
 
 
 def _slices(items: Iterable[str], size: int) -> Iterator[list[str]]:

@@ -26,9 +26,13 @@ from apps.retrieval.search import search
 from apps.retrieval.symbols.definitions import find_definitions
 from apps.retrieval.symbols.references import find_references
 from apps.retrieval.symbols.types import SymbolQuery
-from tests.support.ingested import ingest, ingest_alone, run_ingest, write_files
+from tests.ingest.test_model_change import OTHER, server
+from tests.stand_ins.embeddings_server import EmbeddingsServer
+from tests.support.ingested import ingest, ingest_alone, outdate, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
+
+__all__ = ["server"]
 
 COPIES = 5
 STEPS = 24
@@ -173,10 +177,11 @@ def test_equal_copies_share_the_parts_of_their_mapped_copies(
 # --- removing -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("how", ["at once", "later", "later, words first"])
 def test_a_removed_root_leaves_the_others_whole(
-    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch, many: bool
+    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
+    many = how != "at once"
     if many:
         monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 1)
         monkeypatch.setattr(queue, "worker_state", lambda: "idle")
@@ -185,7 +190,10 @@ def test_a_removed_root_leaves_the_others_whole(
     root, other = ingest(first), ingest(second)
     chunks = store.count(root.store)
     answers = _all_answers(other)
+    own = SourceFile.objects.get(root=root, path="port/own.py").document
     services.remove(str(first))
+    if "words" in how:
+        get_lexical().delete_files(root.store, [own])
     # Until the sweep, the rest of a large root hides nothing of the other.
     assert _all_answers(other) == answers
     assert (store.count(root.store) == chunks) is many
@@ -197,6 +205,53 @@ def test_a_removed_root_leaves_the_others_whole(
     sweep.sweep()
     assert store.collections() == get_lexical().roots() == set()
     assert verify() == []
+
+
+# --- another chunker, another model ---------------------------------------------------------------
+
+
+def test_a_new_chunker_makes_all_chunks_again_once(
+    folder: Path, store: Any, embedded: list[str]
+) -> None:
+    first, second = copies_of(folder, 2)
+    root, other = ingest(first), ingest(second)
+    answers = _all_answers(other)
+    outdate(root)
+    outdate(other)
+    embedded.clear()
+    assert run_ingest(first).state == "completed"
+    assert len(embedded) == root.chunks
+    # The other still answers from what it had.
+    assert store.count(root.store) == 2 * root.chunks
+    assert _all_answers(other) == answers
+    assert run_ingest(second).state == "completed"
+    assert len(embedded) == root.chunks
+    assert store.count(root.store) == get_lexical().count(root.store) == root.chunks
+    assert verify(source=True) == []
+
+
+def test_a_root_that_gets_another_model_leaves_the_store_and_the_others_whole(
+    folder: Path, store: Any, server: EmbeddingsServer
+) -> None:
+    first, second = copies_of(folder, 2)
+    (first / "port/own.py").write_text(module(77))
+    roots = [ingest(first), ingest(second)]
+    before = roots[0].store
+    services.change_model(OTHER)
+    run = queue.claim()
+    assert run is not None
+    queue.execute(run)
+    moved, stays = sorted(Root.objects.all(), key=lambda each: each.path != run.path)
+    assert (moved.model, moved.store != before) == (OTHER, True)
+    assert store.count(moved.store) == get_lexical().count(moved.store) == moved.embedded
+    # It took with it what only it named.
+    assert stays.store == before
+    assert store.count(before) == get_lexical().count(before) == stays.embedded
+    queue.drain()
+    assert {(each.model, each.store) for each in Root.objects.all()} == {(OTHER, moved.store)}
+    sweep.sweep()
+    assert store.collections() == get_lexical().roots() == {moved.store}
+    assert verify(source=True) == []
 
 
 # --- damage ---------------------------------------------------------------------------------------

@@ -49,6 +49,15 @@ def ids(database: sqlite3.Connection) -> set[str]:
     return {chunk_id for (chunk_id,) in rows}
 
 
+def ids_in(database: sqlite3.Connection, documents: Sequence[str]) -> list[str]:
+    rows = database.execute(
+        f"SELECT {_ID} FROM json_each(?) AS query CROSS JOIN file ON source_file = query.value"
+        " CROSS JOIN chunk ON chunk.file = file.id",
+        (json.dumps(documents),),
+    )
+    return [chunk_id for (chunk_id,) in rows]
+
+
 def documents(database: sqlite3.Connection) -> list[str]:
     return [each for (each,) in database.execute("SELECT source_file FROM file")]
 

@@ -189,6 +189,10 @@ class LexicalStore:
     def ids(self, root_id: UUID) -> set[str]:
         return self._read(root_id, reading.ids) or set()
 
+    def ids_of(self, root_id: UUID, documents: Sequence[str]) -> list[str]:
+        """Return the ids of the chunks of some files (`SourceFile.document`)."""
+        return self._read(root_id, reading.ids_in, documents) or []
+
     def documents(self, root_id: UUID) -> list[str]:
         """Return the ids of all files (`SourceFile.document`)."""
         return self._read(root_id, reading.documents) or []

@@ -90,8 +90,8 @@ def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
     removed = orphans.removed_of(stored)
     rest = []
     for each in stored.values():
-        if sharing_it := roots.get(each.root_id):
-            record_origin(sharing_it, each, own)
+        if users := roots.get(each.root_id):
+            record_origin(users, each, own)
         elif each.root_id in removed and not each.is_foreign(own):
             stores.drop(each.root_id, check)
         else:
@@ -101,11 +101,12 @@ def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
 
 def _sweep_removed(busy: Set[str], check: Check) -> None:
     """Delete the documents that removed roots have left in stores that other roots use."""
+    own = installation_id()
     left_over = RemovedRoot.objects.filter(left_over=True)
     writing = set(Root.objects.filter(path__in=busy).values_list("store", flat=True))
     for store in set(left_over.values_list("store", flat=True)) - writing:
         # Without a root, `_sweep_stores` drops the whole store.
-        if store is not None and sharing.roots_of([store]):
+        if store and sharing.roots_of([store]) and not is_foreign(get_store().origin(store), own):
             stores.delete_unnamed(store, check)
         left_over.filter(store=store).update(left_over=False)
 
