@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
             name='document',
             field=models.UUIDField(editable=False, null=True),
         ),
-        migrations.RunPython(keep_ids, migrations.RunPython.noop),
+        migrations.RunPython(keep_ids, migrations.RunPython.noop, atomic=False),
         migrations.AlterField(
             model_name='root',
             name='store',
