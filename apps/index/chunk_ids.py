@@ -1,4 +1,6 @@
-"""The ids of chunks in the vector store and the word index: `<SourceFile.id>:<index>`.
+"""The ids of chunks in the vector store and the word index: `<SourceFile.document>:<index>`.
+
+Roots that share a store have chunks with equal ids where they have equal files.
 
 Rows of earlier versions have no spans; the ids of their chunks are `<runId>:<relPath>:<index>`.
 """
@@ -12,7 +14,7 @@ class FileWithChunks(Protocol):
     """A row of SourceFile, or these columns of one."""
 
     @property
-    def id(self) -> UUID: ...
+    def document(self) -> UUID: ...
     @property
     def run_id(self) -> UUID: ...
     @property
@@ -23,20 +25,20 @@ class FileWithChunks(Protocol):
     def spans(self) -> bytes | memoryview: ...
 
 
-def chunk_id(source_file: UUID | str, index: int) -> str:
-    return f"{source_file}:{index}"
+def chunk_id(document: UUID | str, index: int) -> str:
+    return f"{document}:{index}"
 
 
 def chunk_ids(file: FileWithChunks) -> Iterator[str]:
     """Return the ids of a file's chunks, in order."""
-    prefix = file.id if file.spans else f"{file.run_id}:{file.path}"
+    prefix = file.document if file.spans else f"{file.run_id}:{file.path}"
     return (chunk_id(prefix, index) for index in range(file.chunks))
 
 
 def parse(text: str) -> tuple[str, int] | None:
-    """Return source file and index of an id; None for an id of an earlier version."""
-    source_file, _, index = text.rpartition(":")
-    return (source_file, int(index)) if _is_uuid(source_file) and index.isdecimal() else None
+    """Return document and index of an id; None for an id of an earlier version."""
+    document, _, index = text.rpartition(":")
+    return (document, int(index)) if _is_uuid(document) and index.isdecimal() else None
 
 
 def _is_uuid(text: str) -> bool:

@@ -42,25 +42,26 @@ class StoredChunk(NamedTuple):
 def read_chunks(
     ids: Mapping[UUID, Sequence[str]], *, with_vectors: bool = True
 ) -> dict[UUID, dict[str, StoredChunk]]:
-    """Return root id → chunk id → chunk. Chunks that no store has are left out.
+    """Return store → chunk id → chunk; `ids` is store → chunk ids. A store is `Root.store`. Chunks
+    that no store has are left out.
 
     with_vectors: whether Chroma may be asked for what the others lack. Raises Unavailable if it
         fails then.
     """
     chunks: dict[UUID, dict[str, StoredChunk]] = {}
-    for root_id, of_root in ids.items():
-        facts = _word_facts(root_id, of_root)
+    for store, of_root in ids.items():
+        facts = _word_facts(store, of_root)
         facts |= row_facts(each for each in of_root if each not in facts)
         # Chroma has the texts of earlier versions.
         facts = {each: it for each, it in facts.items() if chunk_ids.parse(each)}
-        chunks[root_id] = _with_texts(root_id, facts)
+        chunks[store] = _with_texts(store, facts)
     if with_vectors:
         unknown = {
-            root_id: [i for i in of_root if i not in chunks[root_id] and not chunk_ids.parse(i)]
-            for root_id, of_root in ids.items()
+            store: [i for i in of_root if i not in chunks[store] and not chunk_ids.parse(i)]
+            for store, of_root in ids.items()
         }
-        for root_id, earlier in earlier_chunks(unknown).items():
-            chunks[root_id] |= earlier
+        for store, earlier in earlier_chunks(unknown).items():
+            chunks[store] |= earlier
     return chunks
 
 
@@ -71,20 +72,22 @@ def row_facts(ids: Iterable[str]) -> dict[str, ChunkFacts]:
         if parsed := chunk_ids.parse(each):
             wanted.setdefault(parsed[0], []).append((each, parsed[1]))
     facts: dict[str, ChunkFacts] = {}
-    rows = SourceFile.objects.only("path", "language", "sha256", "spans").in_bulk(list(wanted))
-    for row in rows.values():
+    rows = SourceFile.objects.filter(document__in=list(wanted)).order_by()
+    # Rows with the same document, of roots that share it, tell the same.
+    fields = rows.only("document", "path", "language", "sha256", "spans")
+    for row in {row.document: row for row in fields}.values():
         try:
             of_row = spans.unpack(row.spans)
         except ValueError:
             log.warning("spans unreadable", extra={"context": {"file": row.path}})
             continue
-        for each, index in wanted[str(row.id)]:
+        for each, index in wanted[str(row.document)]:
             if index < len(of_row):
                 facts[each] = _facts(each, row, index, of_row[index])
     return facts
 
 
-def _with_texts(root_id: UUID, facts: Mapping[str, ChunkFacts]) -> dict[str, StoredChunk]:
+def _with_texts(store: UUID, facts: Mapping[str, ChunkFacts]) -> dict[str, StoredChunk]:
     """Return chunk id → chunk with its text. If the text store lacks a text, it is that of an
     unchanged file on the disk, and the ingest worker checks the stores. Other chunks are left
     out."""
@@ -97,7 +100,7 @@ def _with_texts(root_id: UUID, facts: Mapping[str, ChunkFacts]) -> dict[str, Sto
     if missing := keys - texts.keys():
         store_failed.set()
         files = {each.sha256: each.path for each in facts.values() if each.sha256 in missing}
-        texts |= _texts_on_disk(root_id, files)
+        texts |= _texts_on_disk(store, files)
     return {
         key: StoredChunk(each, texts[each.sha256][each.offset : each.offset + each.length])
         for key, each in facts.items()
@@ -105,11 +108,17 @@ def _with_texts(root_id: UUID, facts: Mapping[str, ChunkFacts]) -> dict[str, Sto
     }
 
 
-def _texts_on_disk(root_id: UUID, files: Mapping[str, str]) -> dict[str, str]:
-    """Return key → text, of the unchanged ones among some files (key → path)."""
-    root = Root.objects.filter(id=root_id).first()
-    found = {key: unchanged_text(Path(root.path), path, key) for key, path in files.items() if root}
-    return {key: text for key, text in found.items() if text is not None}
+def _texts_on_disk(store: UUID, files: Mapping[str, str]) -> dict[str, str]:
+    """Return key → text, of the files (key → path) that are unchanged in a root of a store."""
+    texts: dict[str, str] = {}
+    for root in Root.objects.filter(store=store):
+        found = {
+            key: unchanged_text(Path(root.path), path, key)
+            for key, path in files.items()
+            if key not in texts
+        }
+        texts |= {key: text for key, text in found.items() if text is not None}
+    return texts
 
 
 def unchanged_text(root: Path, path: str, key: str) -> str | None:
@@ -125,19 +134,19 @@ def unchanged_text(root: Path, path: str, key: str) -> str | None:
 def earlier_chunks(
     ids: Mapping[UUID, Sequence[str]],
 ) -> dict[UUID, dict[str, StoredChunk]]:
-    """Return root id → chunk id → chunk, of roots that an earlier version ingested. Raises
+    """Return store → chunk id → chunk, of roots that an earlier version ingested. Raises
     Unavailable if Chroma fails."""
     if not any(ids.values()):
         return {}
     return {
-        root_id: {key: StoredChunk(_earlier_facts(key, it), it.text) for key, it in found.items()}
-        for root_id, found in get_store().earlier_chunks(ids).items()
+        store: {key: StoredChunk(_earlier_facts(key, it), it.text) for key, it in found.items()}
+        for store, found in get_store().earlier_chunks(ids).items()
     }
 
 
-def _word_facts(root_id: UUID, ids: Sequence[str]) -> dict[str, ChunkFacts]:
+def _word_facts(store: UUID, ids: Sequence[str]) -> dict[str, ChunkFacts]:
     try:
-        return get_lexical().facts(root_id, ids)
+        return get_lexical().facts(store, ids)
     except Unavailable:
         return {}  # the search reports it
 
@@ -145,7 +154,7 @@ def _word_facts(root_id: UUID, ids: Sequence[str]) -> dict[str, ChunkFacts]:
 def _facts(chunk_id: str, row: SourceFile, index: int, span: spans.Span) -> ChunkFacts:
     return ChunkFacts(
         id=chunk_id,
-        source_file=str(row.id),
+        source_file=str(row.document),
         path=row.path,
         chunk_index=index,
         start_line=span.start_line,

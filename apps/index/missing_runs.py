@@ -21,7 +21,7 @@ def unknown_runs() -> dict[str, int]:
     unknown = {}
     for root in Root.objects.order_by("path"):
         try:
-            named = {run for run in get_lexical().runs(root.id) if _is_uuid(run)}
+            named = {run for run in get_lexical().runs(root.store) if _is_uuid(run)}
         except Unavailable:
             continue
         known = IngestRun.objects.filter(id__in=named).values_list("id", flat=True)

@@ -7,6 +7,7 @@ ones dead. Before that UPDATE, and after a crash, nothing has changed for reader
 """
 
 import uuid
+from typing import Any
 
 from django.db import models
 from django.db.models import Case, F, Q, When
@@ -16,6 +17,11 @@ from django.dispatch import receiver
 from apps.index.types import RUNNING_STATES, TERMINAL_STATES
 
 LONGEST_REASON = 255
+
+
+def _default_to_own_id(row: models.Model, field: str) -> None:
+    if row.__dict__.get(field, "deferred") is None:
+        setattr(row, field, row.pk)
 
 
 class RootQuerySet(models.QuerySet["Root"]):
@@ -29,9 +35,14 @@ class Root(models.Model):
 
     At generation 0 its first run has not published yet. `last_run_id` is the run that published
     last. `last_state` and `last_error` belong to the latest run, which may have failed.
+
+    `store` is the id of its vectors and words: of its Chroma collection, its word index and the
+    parts of its mapped copy. Roots with equal files share a store (`index.sharing`); by default a
+    root has its own, with the root's id.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    store = models.UUIDField(editable=False, db_index=True)
     path = models.CharField(max_length=1024, unique=True)
     name = models.CharField(max_length=255, unique=True)
     description = models.TextField(blank=True, default="")
@@ -58,6 +69,10 @@ class Root(models.Model):
 
     class Meta:
         ordering = ["-last_ingest_at", "-created_at"]
+
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        super().__init__(*args, **fields)
+        _default_to_own_id(self, "store")
 
     def __str__(self) -> str:
         return self.name
@@ -174,9 +189,14 @@ class SourceFile(models.Model):
 
     The row stays live while later runs find the file unchanged. `embedded` of its `chunks` have a
     vector. Rows of a dry run have no root; they list what would be skipped, and are never live.
+
+    `document` is the id under which the root's store has its chunks (`index.chunk_ids`). Rows of
+    other roots in the same store have the same one if path and content are equal. By default it is
+    the row's id.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    document = models.UUIDField(editable=False)
     root = models.ForeignKey(Root, null=True, blank=True, on_delete=models.CASCADE)
     run = models.ForeignKey(IngestRun, on_delete=models.CASCADE)
     path = models.TextField()
@@ -203,7 +223,12 @@ class SourceFile(models.Model):
             models.Index(fields=["root", "since"]),
             models.Index(fields=["run"]),
             models.Index(fields=["sha256"]),
+            models.Index(fields=["document"]),
         ]
+
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        super().__init__(*args, **fields)
+        _default_to_own_id(self, "document")
 
     def __str__(self) -> str:
         return self.path
@@ -245,6 +270,10 @@ class RemovedRoot(models.Model):
     """
 
     root_id = models.UUIDField(primary_key=True)
+    # `Root.store`; None for a root that an earlier version removed.
+    store = models.UUIDField(null=True, db_index=True)
+    # Whether the store, which other roots use, may still have documents that only this root named.
+    left_over = models.BooleanField(default=False, db_index=True)
     path = models.CharField(max_length=1024)
     name = models.CharField(max_length=255)
     removed_at = models.DateTimeField(auto_now_add=True)
@@ -256,5 +285,11 @@ class RemovedRoot(models.Model):
 @receiver(pre_delete, sender=Root)
 def record_removal(instance: Root, **signal: object) -> None:
     """Write the tombstone of a root in the transaction that deletes it."""
-    facts = {"path": instance.path, "name": instance.name}
+    shared = Root.objects.filter(store=instance.store).exclude(id=instance.id).exists()
+    facts = {
+        "path": instance.path,
+        "name": instance.name,
+        "store": instance.store,
+        "left_over": shared,
+    }
     RemovedRoot.objects.update_or_create(root_id=instance.id, defaults=facts)

@@ -87,8 +87,9 @@ def generation_files(root: Root) -> SourceFileQuerySet:
 
 @per_generation
 def live_file_ids(root: Root) -> frozenset[str]:
-    """Return the ids of `generation_files`, as strings: the stores have them so."""
-    ids = generation_files(root).values_list("id", flat=True)
+    """Return the ids under which the stores have `generation_files` (`SourceFile.document`), as
+    strings."""
+    ids = generation_files(root).values_list("document", flat=True)
     return frozenset(str(file_id) for file_id in ids.iterator())
 
 

@@ -23,8 +23,8 @@ def records(
     for row, file in files:
         for index, chunk in enumerate(file.chunks):
             record = ChunkRecord(
-                id=chunk_id(row.id, index),
-                source_file=str(row.id),
+                id=chunk_id(row.document, index),
+                source_file=str(row.document),
                 run_id=str(row.run_id),
                 path=row.path,
                 language=row.language,

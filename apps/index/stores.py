@@ -1,25 +1,33 @@
 """Deletes from the vector store and the word index together.
 
+A root id of an index is a `Root.store`. Documents that another root of the store names stay.
+
 The words of a removed root are deleted first: that works even while Chroma is unavailable. Of a
 root that stays, vectors are deleted first: if Chroma fails, both stores are unchanged, and words
 are not rebuilt from dead vectors.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from uuid import UUID
 
 from apps.core.errors import Unavailable
-from apps.index.chunk_ids import FileWithChunks, chunk_ids
+from apps.index import sharing
+from apps.index.chunk_ids import chunk_ids, parse
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
 from apps.index.mapped.copies import get_copies
+from apps.index.models import Root, SourceFile
 from apps.index.types import Check, Origin, never_cancelled
 from apps.index.vectors.packing import origin_in
 from apps.index.vectors.store import get_store
 
 logger = logging.getLogger("codeinfo.ingest")
+
+# Chunks or documents whose rows are looked up together.
+LISTED_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True)
@@ -76,27 +84,47 @@ def words_of(root_id: UUID) -> Origin | None:
         return None
 
 
-def delete_run(
-    root_id: UUID,
-    run_id: UUID,
-    files: Sequence[FileWithChunks],
-    check: Check = never_cancelled,
-) -> None:
-    """Delete what a run wrote. `files` are its rows. An exception from `check` leaves the rest."""
-    get_store().delete(root_id, _ids(files), check)
-    get_lexical().delete_run(root_id, run_id, check)
-
-
 def delete_files(
-    root_id: UUID, files: Sequence[FileWithChunks], check: Check = never_cancelled
-) -> None:
-    """Delete the chunks of some files. An exception from `check` leaves the rest."""
-    get_store().delete(root_id, _ids(files), check)
-    get_lexical().delete_files(root_id, [file.id for file in files], check)
+    root: Root, files: Sequence[SourceFile], check: Check = never_cancelled
+) -> list[SourceFile]:
+    """Delete the chunks of some rows of a root, except those of documents that another row names.
+    Return the rows whose chunks were deleted. An exception from `check` leaves the rest."""
+    unnamed = sharing.unnamed(root.store, files)
+    deleted = [file for file in files if file.document in unnamed]
+    if deleted:
+        get_store().delete(root.store, [i for file in deleted for i in chunk_ids(file)], check)
+        get_lexical().delete_files(root.store, [file.document for file in deleted], check)
+    return deleted
 
 
-def _ids(files: Sequence[FileWithChunks]) -> list[str]:
-    return [each for file in files for each in chunk_ids(file)]
+def delete_unnamed(store: UUID, check: Check = never_cancelled) -> None:
+    """Delete the documents of a store that no row names. An exception from `check` leaves the
+    rest."""
+    words = get_lexical()
+    for part in _slices(words.documents(store), LISTED_AT_ONCE):
+        check()
+        if unnamed := sorted(sharing.without_row(store, part)):
+            get_store().delete(store, words.ids_of(store, unnamed), check)
+            words.delete_files(store, unnamed, check)
+    if get_store().count(store) > words.count(store):
+        _delete_vectors_without_row(store, check)
+
+
+def _delete_vectors_without_row(store: UUID, check: Check) -> None:
+    # Listed before anything is deleted, as deleting shifts the pages.
+    ids: list[str] = []
+    for page in _slices(get_store().each_id(store), LISTED_AT_ONCE):
+        check()
+        documents = {each.rpartition(":")[0] for each in page if parse(each)}
+        unnamed = sharing.without_row(store, documents)
+        ids += [each for each in page if each.rpartition(":")[0] in unnamed]
+    get_store().delete(store, ids, check)
+
+
+def _slices(items: Iterable[str], size: int) -> Iterator[list[str]]:
+    rest = iter(items)
+    while part := list(islice(rest, size)):
+        yield part
 
 
 def drop(root_id: UUID, check: Check = never_cancelled) -> None:

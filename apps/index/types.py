@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
+from uuid import UUID
 
 from apps.code.values import Chunk
 
@@ -50,12 +51,19 @@ class Filters:
     language: str = ""  # as in SourceFile.language
 
 
+class Reader(NamedTuple):
+    """A root that reads from a store that it shares with other roots (`index.sharing`)."""
+
+    root_id: UUID
+    documents: frozenset[str]  # of its live files; the same object for the same generation
+
+
 @dataclass(frozen=True)
 class ChunkRecord:
     """A chunk that is about to be stored, and the file that it is from."""
 
     id: str  # as in `chunk_ids`
-    source_file: str  # id of the SourceFile
+    source_file: str  # SourceFile.document
     run_id: str
     path: str  # relative to the root
     language: str  # as in SourceFile.language

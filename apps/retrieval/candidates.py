@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.errors import Unavailable
+from apps.index import sharing
 from apps.index.chunks import earlier_chunks, row_facts
 from apps.index.lexical import ChunkFacts, get_lexical
 from apps.index.mapped.codes import QueryCodes
@@ -277,11 +278,14 @@ class StoreSource:
     def __init__(self, root: Root, query: EmbeddedQuery) -> None:
         self.root = root
         self._query = query
+        self._reader = sharing.reader(root)
 
     def word_hits(self, n: int) -> Hits | None:
         query = self._query
         try:
-            hits = get_lexical().search(self.root.id, query.words, n, query.filters)
+            hits = get_lexical().search(
+                self.root.store, query.words, n, query.filters, self._reader
+            )
         except Unavailable as error:
             if query.vector is None:
                 raise
@@ -298,7 +302,7 @@ class StoreSource:
             dict(zip(by_words.keys, (-by_words.values).tolist(), strict=True)) if by_words else {}
         )
         ids = list(dict.fromkeys((*distances, *scores)))
-        facts = {} if by_words is None else get_lexical().facts(self.root.id, ids)
+        facts = {} if by_words is None else get_lexical().facts(self.root.store, ids)
         wordless = not facts
         facts |= self._other_facts([i for i in nearest.keys if i not in facts])
         ids = [i for i in ids if i in facts and self._accepts(facts[i])]
@@ -316,15 +320,17 @@ class StoreSource:
 
     def frequencies(self) -> Frequencies:
         try:
-            return get_lexical().frequencies(self.root.id, self._query.stems)
+            stems = self._query.stems
+            return get_lexical().frequencies(self.root.store, stems, self._reader)
         except Unavailable:
             return {}, 0  # its candidates have no BM25 scores either
 
     def _other_facts(self, ids: Sequence[str]) -> dict[str, ChunkFacts]:
         """Facts of chunks that the word index lacks."""
         facts = row_facts(ids) if ids else {}
-        earlier = earlier_chunks({self.root.id: [each for each in ids if each not in facts]})
-        return facts | {key: chunk.facts for key, chunk in earlier.get(self.root.id, {}).items()}
+        store = self.root.store
+        earlier = earlier_chunks({store: [each for each in ids if each not in facts]})
+        return facts | {key: chunk.facts for key, chunk in earlier.get(store, {}).items()}
 
     def _accepts(self, facts: ChunkFacts) -> bool:
         return facts.source_file in live_file_ids(self.root) and self._query.accepts(

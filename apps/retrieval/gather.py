@@ -7,7 +7,7 @@ left, the sources are queried for more. A root whose vectors fail is searched by
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple
@@ -16,8 +16,11 @@ from uuid import UUID
 import numpy as np
 
 from apps.core.errors import Unavailable
+from apps.embedding.types import Vectors
+from apps.index import sharing
 from apps.index.models import Root
-from apps.index.vectors.store import get_store
+from apps.index.types import Reader
+from apps.index.vectors.store import VectorStore, get_store
 from apps.logs.context import with_context
 from apps.retrieval.candidates import (
     NO_HITS,
@@ -122,12 +125,48 @@ def _query_store(
     if vector is None or not roots:
         return dict
     store = get_store()
+    # Read here: the threads do not use the database.
+    readers = {root.id: sharing.reader(root) for root in roots}
 
     def nearest() -> dict[UUID, Hits]:
-        rows_of = store.nearest_each([root.id for root in roots], vector, n)
+        rows_of = nearest_readable(store, roots, readers, vector, n)
         return {root_id: Hits.of_store(rows, n) for root_id, rows in rows_of.items()}
 
     return _store_queries.submit(with_context(nearest)).result
+
+
+def nearest_readable(
+    store: VectorStore,
+    roots: Sequence[Root],
+    readers: Mapping[UUID, Reader | None],
+    vector: Vectors,
+    n: int,
+) -> dict[UUID, list[tuple[str, float]]]:
+    """Return root id → id and distance of the n nearest chunks that the root's reader may see, or
+    all if it has fewer. Roots whose collections fail are left out; raises Unavailable if all fail.
+
+    A collection is asked for more than n if it has documents of other roots, and again for more
+    yet until n of the root's own are among the answers.
+    """
+    rows_of: dict[UUID, list[tuple[str, float]]] = {}
+    pending, wanted = list(roots), n
+    while pending:
+        stored = store.nearest_each([root.store for root in pending], vector, wanted)
+        unfinished = []
+        for root in pending:
+            if root.store not in stored:
+                rows_of.pop(root.id, None)
+                continue
+            found, reader = stored[root.store], readers[root.id]
+            rows_of[root.id] = rows = found if reader is None else _readable(found, reader)
+            if reader is not None and len(rows) < n and len(found) >= wanted:
+                unfinished.append(root)
+        pending, wanted = unfinished, wanted * WIDEN
+    return {root_id: rows[:n] for root_id, rows in rows_of.items()}
+
+
+def _readable(rows: Sequence[tuple[str, float]], reader: Reader) -> list[tuple[str, float]]:
+    return [row for row in rows if row[0].rpartition(":")[0] in reader.documents]
 
 
 def _best(hits: Sequence[_SourceHits], n: int) -> list[_SourceHits]:
@@ -176,15 +215,15 @@ def _measured(
         return candidates, ()
     ids: dict[UUID, list[str]] = {}
     for index in unknown:
-        if (root_id := candidates.roots[index].id) not in failed:
-            ids.setdefault(root_id, []).append(candidates.ids[index])
+        if candidates.roots[index].id not in failed:
+            ids.setdefault(candidates.roots[index].store, []).append(candidates.ids[index])
     try:
         measured = get_store().distances_each(ids, query.vector)
     except Unavailable as error:
         log.warning("distances unavailable", extra={"context": {"reason": error.message}})
-        return candidates, ids
+        return candidates, {each.id for each in candidates.roots if each.store in ids}
     distances = candidates.distances.copy()
     for index in unknown:
-        distance = measured.get(candidates.roots[index].id, {}).get(candidates.ids[index])
+        distance = measured.get(candidates.roots[index].store, {}).get(candidates.ids[index])
         distances[index] = np.nan if distance is None else distance
     return replace(candidates, distances=distances), ()

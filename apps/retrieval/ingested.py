@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from uuid import UUID
 
 from apps.code.chunking import lines_of
 from apps.core.errors import NotFound, Unavailable
@@ -38,22 +39,31 @@ def live_file(root: Root, path: str) -> SourceFile:
 
 
 def ingested_lines(files: Iterable[tuple[Root, str]]) -> dict[str, list[str]]:
-    """The lines of files as they were ingested, by the id of their SourceFile. `files` are pairs
-    of root and that id.
+    """The lines of files as they were ingested, by `SourceFile.document`. `files` are pairs of root
+    and document.
 
     Lines come from the text store, otherwise from the disk if the file is unchanged. Files that
     have neither are left out.
     """
-    roots = {source_file: root for root, source_file in files}
-    rows = list(SourceFile.objects.in_bulk(list(roots)).values())
-    texts = _texts(rows)
-    each = {
-        str(row.id): lines_of(texts[row.sha256])
-        if row.sha256 in texts
-        else _other_lines(roots[str(row.id)], row)
+    roots: dict[str, dict[UUID, Root]] = {}
+    for root, document in files:
+        roots.setdefault(document, {})[root.id] = root
+    rows = SourceFile.objects.filter(document__in=list(roots)).order_by()
+    # Rows of one document have one text, but only one of their folders may still have it.
+    pairs = [
+        (root, row)
         for row in rows
-    }
-    return {source_file: lines for source_file, lines in each.items() if lines is not None}
+        for root in [roots[str(row.document)].get(row.root_id or row.id)]
+        if root is not None
+    ]
+    texts = _texts([row for _, row in pairs])
+    each: dict[str, list[str]] = {}
+    for root, row in pairs:
+        text = texts.get(row.sha256)
+        lines = _other_lines(root, row) if text is None else lines_of(text)
+        if lines is not None:
+            each[str(row.document)] = lines
+    return each
 
 
 def stored_lines(root: Root, file: SourceFile) -> list[str] | None:
@@ -63,7 +73,7 @@ def stored_lines(root: Root, file: SourceFile) -> list[str] | None:
         return lines_of(texts[file.sha256])
     ids = list(chunk_ids(file))
     try:
-        chunks = earlier_chunks({root.id: ids}).get(root.id, {})
+        chunks = earlier_chunks({root.store: ids}).get(root.store, {})
     except Unavailable:
         return None
     return _joined(chunks[each] for each in ids if each in chunks)

@@ -69,7 +69,7 @@ def _hits_by_root(
         stored: dict[UUID, list[tuple[str, float]]] = {}
         for root in pending:
             try:
-                stored[root.id] = store.nearest(root.id, vector, n)
+                stored[root.id] = store.nearest(root.store, vector, n)
                 hits[root.id] = [
                     hit
                     for hit in _live_hits(root, stored[root.id])
@@ -95,7 +95,7 @@ def _live_hits(root: Root, stored: Sequence[tuple[str, float]]) -> Iterator[_Hit
     live = live_file_ids(root)
     facts = row_facts(chunk_id for chunk_id, _ in stored)
     unknown = [chunk_id for chunk_id, _ in stored if chunk_id not in facts]
-    earlier = earlier_chunks({root.id: unknown}).get(root.id, {})
+    earlier = earlier_chunks({root.store: unknown}).get(root.store, {})
     facts |= {chunk_id: chunk.facts for chunk_id, chunk in earlier.items()}
     for chunk_id, distance in stored:
         if chunk_id in facts and facts[chunk_id].source_file in live:
@@ -106,10 +106,10 @@ def _matches(hits: Sequence[_Hit]) -> list[Match]:
     """The matches of hits, with their texts."""
     ids: dict[UUID, list[str]] = {}
     for hit in hits:
-        ids.setdefault(hit.root.id, []).append(hit.facts.id)
+        ids.setdefault(hit.root.store, []).append(hit.facts.id)
     chunks = read_chunks(ids)
     return [
-        match_of(hit.root, chunks[hit.root.id][hit.facts.id], score=hit.distance)
+        match_of(hit.root, chunks[hit.root.store][hit.facts.id], score=hit.distance)
         for hit in hits
-        if hit.facts.id in chunks[hit.root.id]
+        if hit.facts.id in chunks[hit.root.store]
     ]

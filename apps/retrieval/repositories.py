@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from apps.core.errors import Conflict, NotFound, Unavailable
 from apps.core.times import wire_time
-from apps.index import queries
+from apps.index import queries, sharing
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.paths import map_path
@@ -243,7 +243,7 @@ def words_rebuilt(wordless: Sequence[Root]) -> str:
 def lacks_words(root: Root) -> bool:
     """Return True if the word index is missing, broken, of an earlier version, or incomplete."""
     try:
-        lacking = get_lexical().count(root.id) < root.embedded
+        lacking = get_lexical().count(root.store) < sharing.stored_chunks(root)
     except Unavailable:
         return True
     # If another generation was published since, the count belongs to that one.

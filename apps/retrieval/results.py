@@ -171,10 +171,11 @@ def matches_of(
     """
     ids: dict[UUID, list[str]] = {}
     for index in indexes:
-        ids.setdefault(candidates.roots[index].id, []).append(candidates.ids[index])
+        ids.setdefault(candidates.roots[index].store, []).append(candidates.ids[index])
     chunks = read_chunks(ids, with_vectors=not words_only)
     found = (
-        (index, chunks[candidates.roots[index].id].get(candidates.ids[index])) for index in indexes
+        (index, chunks[candidates.roots[index].store].get(candidates.ids[index]))
+        for index in indexes
     )
     return [
         match_of(

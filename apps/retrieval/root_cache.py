@@ -65,7 +65,7 @@ def load(root: Root, dimension: int, live: frozenset[str]) -> MappedRoot | None:
     """Map the copy of a root, and write it first if there is none. None if the words or the vectors
     of some chunks are missing.
 
-    `live` are ids of SourceFiles. Raises Unavailable.
+    `live` are documents of SourceFiles. Raises Unavailable.
     """
     copies = get_copies()
     return copies.open(root, dimension) or copies.write(root, live, get_lexical(), get_store())
@@ -146,7 +146,7 @@ class RootCache:
         request = LoadRequest(root, dimension, used_at, lambda: None)
         mapped = get_copies().open(root, dimension)
         with self._changed:
-            if mapped is None or not self._make_room(request):
+            if mapped is None or not self._make_room(request, mapped):
                 return None
             self._entries[root.id] = CacheEntry(mapped, request.bytes, used_at)
         return mapped
@@ -166,8 +166,8 @@ class RootCache:
             except Unavailable as error:
                 log.warning("root not cached", extra={"context": {"reason": error.message}})
                 continue
-            if mapped:
-                with self._changed:
+            with self._changed:
+                if mapped and self._make_room(request, mapped):
                     before = self._entries.get(request.root.id)
                     used_at = max(request.used_at, before.used_at if before else 0)
                     self._entries[request.root.id] = CacheEntry(mapped, request.bytes, used_at)
@@ -187,18 +187,41 @@ class RootCache:
         entry = self._entries.get(root.id)
         return bool(entry and entry.mapped.is_of(root.generation, dimension))
 
-    def _make_room(self, request: LoadRequest) -> bool:
-        """Evict idle roots if necessary. Return True if the root fits."""
-        free = (config().retrieval_memory_mb << 20) - request.bytes
+    def _make_room(self, request: LoadRequest, mapped: MappedRoot | None = None) -> bool:
+        """Evict idle roots if necessary. Return True if the root fits.
+
+        mapped: the root, if it is loaded; otherwise the memory that it needs is an estimate
+        """
         # The entry that the request replaces is freed after the load.
         others = {i: entry for i, entry in self._entries.items() if i != request.root.id}
-        free -= sum(entry.bytes for entry in others.values())
+        limit = config().retrieval_memory_mb << 20
         idle_since = self._clock() - IDLE_SECONDS
         for root_id, entry in sorted(others.items(), key=lambda item: item[1].used_at):
-            if free >= 0 or entry.used_at > idle_since:
+            if _bytes_with(others.values(), request, mapped) <= limit:
                 break
-            free += self._entries.pop(root_id).bytes
-        return free >= 0
+            if entry.used_at > idle_since:
+                return False
+            del others[root_id], self._entries[root_id]
+        return _bytes_with(others.values(), request, mapped) <= limit
+
+
+def _bytes_with(
+    entries: Iterable[CacheEntry], request: LoadRequest, mapped: MappedRoot | None
+) -> int:
+    """The memory of entries and of a request. Parts that several roots share are counted once; a
+    root that is not loaded counts as sharing all it can with the largest root of its store."""
+    total = request.bytes
+    parts = {(each.part.root_id, each.part.name) for each in mapped.parts} if mapped else set()
+    largest = 0
+    for entry in entries:
+        total += entry.bytes
+        for each in entry.mapped.parts:
+            if (key := (each.part.root_id, each.part.name)) in parts:
+                total -= memory_of(len(each), entry.mapped.dimension)
+            parts.add(key)
+        if entry.mapped.parts and entry.mapped.parts[0].part.root_id == request.root.store:
+            largest = max(largest, entry.bytes)
+    return total if mapped else total - min(largest, request.bytes)
 
 
 root_cache = RootCache()
@@ -217,7 +240,7 @@ async def follow_changes() -> None:
 def _refresh() -> None:
     roots = queries.published_roots()
     root_cache.forget_others(roots)
-    get_copies().sweep(Root.objects.values_list("id", flat=True))
+    get_copies().sweep(Root.objects.values_list("store", "id"))
     lock = queries.index_lock()
     if lock is not None:
         root_cache.refresh([root for root in roots if root.model == lock.model], lock.dimension)

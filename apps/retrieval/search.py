@@ -136,7 +136,7 @@ def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -
 
 def _has_words(root: Root) -> bool:
     try:
-        return get_lexical().count(root.id) > 0
+        return get_lexical().count(root.store) > 0
     except Unavailable:
         return False
 

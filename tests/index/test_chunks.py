@@ -44,7 +44,8 @@ def root(repo: Path, store: Any) -> Root:
 
 
 def read(root: Root, **options: bool) -> dict[str, StoredChunk]:
-    return read_chunks({root.id: sorted(get_store().ids(root.id))}, **options)[root.id]
+    ids = sorted(get_store().ids(root.store))
+    return read_chunks({root.store: ids}, **options)[root.store]
 
 
 def file_of(root: Root, path: str = PATH) -> SourceFile:

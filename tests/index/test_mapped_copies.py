@@ -45,6 +45,10 @@ class World:
     def folder(self) -> Path:
         return self.copies.folder / self.root.id.hex
 
+    def description(self, generation: int) -> str:
+        """The name of the file of a generation."""
+        return f"{self.root.id.hex}-{generation}.json"
+
     def publish(
         self, changed: Iterable[str] = (), removed: Iterable[str] = (), run: str = "r"
     ) -> None:
@@ -161,7 +165,7 @@ def test_a_new_generation_costs_what_has_changed(world: World) -> None:
     assert first in parts_in(world.folder)
     assert len(parts_in(world.folder)) == 2
     # The file of the generation before is gone.
-    assert [path.name for path in world.folder.glob("*.json")] == ["2.json"]
+    assert [path.name for path in world.folder.glob("*.json")] == [world.description(2)]
 
 
 def test_the_number_of_parts_grows_slowly(world: World) -> None:
@@ -286,7 +290,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing(
         with pytest.raises(Unavailable) as raised:
             world.write()
         assert raised.value.code == disk.CODE
-    assert {path.name for path in world.folder.iterdir()} == {*before, "1.json", "lock"}
+    assert {path.name for path in world.folder.iterdir()} == {*before, world.description(1), "lock"}
 
     spaces = [replace(each, free=each.required + 1) for each in disk.spaces()]
     with monkeypatch.context() as patch:
@@ -322,7 +326,7 @@ def test_removed_and_orphaned_copies_are_deleted(world: World) -> None:
     world.publish(names(5))
     mapped = world.write()
     (world.copies.folder / uuid4().hex).mkdir()
-    world.copies.sweep([world.root.id])
+    world.copies.sweep([(world.root.store, world.root.id)])
     assert [path.name for path in world.copies.folder.iterdir()] == [world.root.id.hex]
     world.copies.drop(world.root.id)
     assert list(world.copies.folder.iterdir()) == []

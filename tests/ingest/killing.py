@@ -107,15 +107,18 @@ def start() -> None:
 
 def check() -> None:
     """The stores hold what the rows say, and nothing else."""
-    for root in Root.objects.all():
-        live = SourceFile.objects.filter(root=root).live()
+    in_use = {root.store for root in Root.objects.all()}
+    for store in in_use:
+        rows = SourceFile.objects.filter(root__store=store)
+        live = rows.live()
         expected_ids = {each for file in live for each in chunk_ids(file)}
-        assert get_store().ids(root.id) == expected_ids, "vectors"
-        assert get_lexical().ids(root.id) == expected_ids, "words"
-        assert SourceFile.objects.filter(root=root).count() == live.count(), "rows"
-        keys = {file.sha256 for file in live.ingested()}
+        assert get_store().ids(store) == expected_ids, "vectors"
+        assert get_lexical().ids(store) == expected_ids, "words"
+        assert rows.count() == live.count(), "rows"
+    if in_use:
+        keys = set(SourceFile.objects.live().ingested().values_list("sha256", flat=True))
         assert len(get_texts().read(keys)) == len(keys) == get_texts().count(), "texts"
-    assert stores.roots() == {root.id for root in Root.objects.all()}, "roots"
+    assert stores.roots() == in_use, "roots"
 
 
 def work(folder: Path, number: int, die_at: int) -> int:
@@ -131,6 +134,42 @@ def work(folder: Path, number: int, die_at: int) -> int:
         services.start_run(path=str(folder), name="notes", model=MODEL_ID)
     steps.paused = False
     queue.drain()
+    return next(steps.count) - 1
+
+
+def work_beside(sibling: Path, folder: Path, number: int, die_at: int) -> int:
+    """As `work`, for a folder that shares most files with `sibling`, which stays whole. In every
+    third life the folder is removed before, and is a copy again."""
+    batches.READ_AT_ONCE, batches.ROWS_PER_WRITE = 3, 3
+    steps = Steps(die_at)
+    watch(steps)
+    start()
+    steps.paused = True
+    check()
+    whole = Root.objects.filter(path=str(sibling)).first()
+    live = SourceFile.objects.filter(root=whole).live().ingested()
+    assert whole is None or live.count() == whole.files == FILES, "sibling"
+    if whole is None:
+        change(sibling, 0)
+        for file in range(FILES):
+            (sibling / f"notes_{file}.txt").write_text(f"Note {file}.\n\nWordOf{file} stands.\n")
+        services.start_run(path=str(sibling), name="sibling", model=MODEL_ID)
+        queue.drain()
+    for path in sibling.iterdir() if number % 3 == 0 else ():
+        (folder / path.name).write_bytes(path.read_bytes())
+    queue.drain()  # what an earlier life has queued
+    steps.paused = False
+    if number % 3 == 0 and Root.objects.filter(path=str(folder)).exists():
+        services.remove(str(folder))
+    steps.paused = True
+    change(folder, number)
+    if not IngestRun.objects.live().exists():
+        services.start_run(path=str(folder), name="notes", model=MODEL_ID)
+    steps.paused = False
+    queue.drain()
+    steps.paused = True
+    shared = {each.store for each in Root.objects.all()}
+    assert len(shared) == 1, "shared"
     return next(steps.count) - 1
 
 
@@ -156,17 +195,26 @@ def forked(call: Callable[[], int]) -> int | None:
     return int(lines) if status == 0 else None
 
 
-def main(folder: Path, kills: int) -> None:
+def main(folder: Path, kills: int, sibling: Path | None = None) -> None:
     """Prints the steps of a life and how many lives were cut short."""
     get_embedder(DEFAULT_MODEL).embed_query("warm")
     get_store()
     reset_store()
-    work_in_peace = [forked(functools.partial(work, folder, number, 0)) for number in (0, 1)]
-    # The second has an old generation to delete as well.
-    steps = work_in_peace[1] or 0
+    life = functools.partial(work_beside, sibling) if sibling else work
+    # All but the first have an old generation to delete as well, or the whole root.
+    in_peace = [forked(functools.partial(life, folder, number, 0)) or 0 for number in range(4)]
+    steps = [in_peace[3], *in_peace[1:3]] if sibling else in_peace[1:2]
     deaths = [
-        forked(functools.partial(work, folder, number + 2, 1 + number * steps // kills)) is None
+        forked(functools.partial(life, folder, number + 4, 1 + number * of_kind // kills)) is None
         for number in range(kills)
+        for of_kind in [steps[(number + 4) % len(steps)]]
     ]
-    forked(functools.partial(work, folder, kills + 2, 0))
-    print(steps, sum(deaths))
+    forked(functools.partial(life, folder, kills + 4, 0))
+    forked(_started)
+    print(min(steps), sum(deaths))
+
+
+def _started() -> int:
+    start()
+    check()
+    return 0

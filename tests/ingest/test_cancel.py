@@ -19,7 +19,7 @@ from apps.ingest.discovery.discovery import _Classifier
 from apps.ingest.discovery.walk import ListedFile
 from apps.ingest.runs import queue, sweep
 from tests.ingest.stages import STAGES, Nth, hook
-from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
+from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
 
 pytestmark = pytest.mark.door
 
@@ -91,7 +91,7 @@ def test_a_reembed_keeps_the_old_answers_and_a_later_one_equals_a_clean_ingest(
     assert store.count(root.id) == get_lexical().count(root.id) == len(before)
     assert {file.run_id for file in SourceFile.objects.all()} == {root.last_run_id}
     next_run = ingest(repo)
-    clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
+    clean = ingest_alone(write_files(folder / "copy", files_of(repo)), "copy")
     assert contents(next_run) == contents(clean) != before
     assert store.count(next_run.id) == store.count(clean.id)
 

@@ -503,8 +503,11 @@ def test_a_first_run_whose_vectors_break_starts_over(
     monkeypatch.setattr("apps.ingest.runs.writer.STEP", 500)
     monkeypatch.setattr("apps.ingest.runs.batches.ROWS_PER_WRITE", 500)
 
+    # A store of its own.
+    monkeypatch.setattr("apps.ingest.runs.shared.find_store", lambda *arguments: None)
+
     def harm_and_reopen() -> None:
-        damage.table_overwritten(data / "chroma", Root.objects.get(path=str(boats)).id)
+        damage.table_overwritten(data / "chroma", Root.objects.get(path=str(boats)).store)
         get_store()._client._client.restart()
 
     broken = Nth(3, harm_and_reopen)

@@ -24,7 +24,7 @@ from tests.code.language_samples import SAMPLES
 from tests.ingest.stages import Nth, hook
 from tests.ingest.test_discovery_secrets import key
 from tests.support.index import chunks_of, first_is_zero
-from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
+from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -100,7 +100,7 @@ def test_new_and_changed_files_are_embedded_and_missing_ones_deleted(
     run = run_ingest(repo)
     assert (run.state, run.files) == ("completed", 2)
     assert set(embedded) == {"src/retry.py", "new.md"}
-    clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
+    clean = ingest_alone(write_files(folder / "copy", files_of(repo)), "copy")
     assert contents(root) == contents(clean)
     root.refresh_from_db()
     assert (root.files, root.chunks, root.embedded, root.skipped) == (

@@ -19,7 +19,7 @@ from apps.ingest.discovery import discovery
 from apps.ingest.runs import batches, queue
 from tests.ingest.stages import Nth, hook
 from tests.support.git import git
-from tests.support.ingested import files_of, ingest, outdate, run_ingest, write_files
+from tests.support.ingested import files_of, ingest, ingest_alone, outdate, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -247,7 +247,7 @@ def test_a_changed_file_that_fails_when_its_turn_comes_is_kept(
     assert_whole(root, store)
 
     ingest(repo)
-    clean = ingest(write_files(folder / "clean", files_of(repo)))
+    clean = ingest_alone(write_files(folder / "clean", files_of(repo)))
     assert contents(root) == contents(clean)
     assert not queries.live_files(root).listed().exists()
 

@@ -15,7 +15,7 @@ from apps.index.lexical import get_lexical, reset_lexical
 from apps.index.models import Root
 from apps.index.vectors.store import get_store, reset_store
 from tests.support.index import Server
-from tests.support.ingested import ingest, write_files
+from tests.support.ingested import ingest_alone, write_files
 
 pytestmark = pytest.mark.kill
 
@@ -27,7 +27,7 @@ from pathlib import Path
 import django
 django.setup()
 from tests.ingest import killing
-killing.main(Path(sys.argv[1]), int(sys.argv[2]))
+killing.main(Path(sys.argv[1]), int(sys.argv[2]), *map(Path, sys.argv[3:]))
 """
 
 
@@ -41,6 +41,38 @@ def own_stores(server: Server, configure: Callable[..., None]) -> Iterator[None]
     reset_store()
 
 
+def killed(server: Server, repo: Path, *others: Path) -> None:
+    """Ingest a folder in lives that are cut short (`killing.main`)."""
+    environ = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
+        "CODEINFO_DATA_DIR": str(settings.DATA_DIR),
+        "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+        "CHROMA_URL": server.url,
+        "INGEST_FLUSH_EVERY": "1",
+        "LOG_LEVEL": "error",
+    }
+    command = [sys.executable, "-c", MAIN, str(repo), str(KILLS), *map(str, others)]
+    done = subprocess.run(
+        command, cwd=HOME, env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    steps, deaths = map(int, done.stdout.split())
+    assert steps > KILLS
+    # A run that has less to do than the first may be over before its end comes.
+    assert deaths >= KILLS * 0.9
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_hundred_kills_lose_nothing_of_a_root_that_shares_the_store(
+    folder: Path, server: Server, own_stores: None
+) -> None:
+    repo, sibling = folder / "notes", folder / "sibling"
+    for each in (repo, sibling):
+        each.mkdir()
+    killed(server, repo, sibling)
+    assert {root.store for root in Root.objects.all()} == {queries.find_root(str(sibling)).store}
+
+
 @pytest.mark.django_db(transaction=True)
 def test_after_each_of_a_hundred_kills_vectors_words_and_rows_agree(
     folder: Path,
@@ -50,27 +82,11 @@ def test_after_each_of_a_hundred_kills_vectors_words_and_rows_agree(
 ) -> None:
     repo = folder / "notes"
     repo.mkdir()
-    environ = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "codeinfo.settings",
-        "CODEINFO_DATA_DIR": str(settings.DATA_DIR),
-        "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
-        "CHROMA_URL": server.url,
-        "INGEST_FLUSH_EVERY": "1",
-        "LOG_LEVEL": "error",
-    }
-    command = [sys.executable, "-c", MAIN, str(repo), str(KILLS)]
-    done = subprocess.run(
-        command, cwd=HOME, env=environ, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    steps, deaths = map(int, done.stdout.split())
-    assert steps > KILLS
-    # A run that has less to do than the first may be over before its end comes.
-    assert deaths >= KILLS * 0.9
+    killed(server, repo)
     root = queries.find_root(str(repo))
     files = {file.name: file.read_bytes() for file in repo.iterdir()}
-    clean = ingest(write_files(folder / "clean", files))
+    clean = ingest_alone(write_files(folder / "clean", files))
     assert contents(root) == contents(clean)
     for each in (root, clean):
-        assert get_lexical().ids(each.id) == get_store().ids(each.id)
-        assert len(get_store().ids(each.id)) == each.chunks > 0
+        assert get_lexical().ids(each.store) == get_store().ids(each.store)
+        assert len(get_store().ids(each.store)) == each.chunks > 0

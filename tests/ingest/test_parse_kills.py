@@ -17,7 +17,7 @@ from apps.index.parsing import Chunker
 from apps.index.parsing.process import ParseProcess
 from apps.ingest.runs import pipeline
 from tests.index import unruly_parser
-from tests.support.ingested import files_of, ingest, run_ingest, write_files
+from tests.support.ingested import files_of, ingest, ingest_alone, run_ingest, write_files
 
 pytestmark = [pytest.mark.django_db, pytest.mark.kill]
 
@@ -68,7 +68,7 @@ def test_a_file_whose_parse_fails_says_so_and_is_tried_again_by_the_next_run(
     healed = run_ingest(repo)
     assert (healed.state, healed.files) == ("completed", 1)
     assert problems(root) == {}
-    clean = ingest(write_files(folder / "clean", files_of(repo)))
+    clean = ingest_alone(write_files(folder / "clean", files_of(repo)))
     assert contents(root) == contents(clean)
 
 
@@ -93,7 +93,7 @@ def test_after_kills_of_its_parsers_the_index_is_that_of_a_clean_ingest(
 ) -> None:
     files = {path.name: path.read_text() for path in sorted(SOURCES.rglob("*.py"))}
     repo = write_files(folder / "repo", files)
-    clean = ingest(write_files(folder / "clean", files))
+    clean = ingest_alone(write_files(folder / "clean", files))
     calls = itertools.count(1)
     killed = []
     real = ParseProcess._receive
@@ -106,7 +106,7 @@ def test_after_kills_of_its_parsers_the_index_is_that_of_a_clean_ingest(
 
     with monkeypatch.context() as patch:
         patch.setattr(ParseProcess, "_receive", receive)
-        root = ingest(repo)
+        root = ingest_alone(repo)
     assert len(killed) > 5
     # Who was hit twice says so, and nobody else differs.
     problem_of = problems(root)

@@ -22,7 +22,7 @@ from apps.index.vectors.store import get_store, reset_store
 from apps.ingest import services
 from apps.ingest.runs import queue, recovery, sweep
 from tests.ingest.stages import STAGES
-from tests.support.ingested import files_of, ingest, outdate, write_files
+from tests.support.ingested import files_of, ingest, ingest_alone, outdate, write_files
 
 pytestmark = pytest.mark.door
 
@@ -179,7 +179,7 @@ def change(repo: Path) -> None:
 def assert_equals_clean(folder: Path, repo: Path, contents: Contents) -> None:
     outdate(queries.find_root(str(repo)))
     second = ingest(repo)
-    clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
+    clean = ingest_alone(write_files(folder / "copy", files_of(repo)), "copy")
     assert contents(second) == contents(clean)
     assert get_store().count(second.id) == get_store().count(clean.id)
 

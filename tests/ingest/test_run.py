@@ -16,7 +16,15 @@ from apps.index.root_directory import read_file
 from apps.ingest import services
 from apps.ingest.runs import queue
 from tests.support.index import chunks_of
-from tests.support.ingested import SAMPLE, files_of, ingest, outdate, run_ingest, write_files
+from tests.support.ingested import (
+    SAMPLE,
+    files_of,
+    ingest,
+    ingest_alone,
+    outdate,
+    run_ingest,
+    write_files,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.door]
 
@@ -132,7 +140,7 @@ def test_ingesting_again_equals_a_clean_ingest(
     (repo / "main.txt").unlink()
     write_files(repo, {"src/retry.py": "def changed() -> None:\n    pass\n", "new.md": "# New\n"})
     second = ingest(repo, "after", description="new")
-    clean = ingest(write_files(folder / "copy", files_of(repo)), "copy")
+    clean = ingest_alone(write_files(folder / "copy", files_of(repo)), "copy")
     assert contents(second) == contents(clean)
     assert (second.id, second.generation) == (root.id, 2)
     assert (second.name, second.description) == ("after", "new")

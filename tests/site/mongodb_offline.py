@@ -1,13 +1,13 @@
 """`python -m tests.site.mongodb_offline`, with a DATABASE_URL of MongoDB: what needs no server.
 
-Every migration is applied to a database that only writes down which indexes are asked of it, and
-the queries on which locks and lists rest are put into MongoDB's language. Prints both, as JSON.
+Every migration is applied to a database that only writes down which indexes and updates are asked of
+it, and the queries on which locks and lists rest are put into MongoDB's language. Prints both, as JSON.
 """
 
 import json
 from io import StringIO
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, patch
 
 import django
 
@@ -19,14 +19,21 @@ from django.db.migrations.autodetector import MigrationAutodetector  # noqa: E40
 from django.db.migrations.loader import MigrationLoader  # noqa: E402
 from django.db.migrations.state import ProjectState  # noqa: E402
 from django.db.models import QuerySet  # noqa: E402
+from django_mongodb_backend.compiler import SQLUpdateCompiler  # noqa: E402
 
 from apps.conversations.models import Conversation, Turn  # noqa: E402
 from apps.index.models import IngestRun, Root, SourceFile  # noqa: E402
 
 
-def indexes(loader: MigrationLoader) -> dict[str, Any]:
-    """The documents of all indexes that the migrations make, by name."""
+def migrated(loader: MigrationLoader) -> tuple[dict[str, Any], list[Any]]:
+    """The documents of all indexes that the migrations make, by name, and their updates of rows."""
     made: dict[str, Any] = {}
+    updates: list[Any] = []
+
+    def update(compiler: Any, criteria: Any, pipeline: Any) -> int:
+        updates.append(pipeline)
+        return 0
+
     editor: Any = connection.schema_editor()
     collection = MagicMock()
     collection.create_indexes.side_effect = lambda models: made.update(
@@ -35,9 +42,10 @@ def indexes(loader: MigrationLoader) -> dict[str, Any]:
     editor.get_collection = lambda name: collection
     editor.get_database = MagicMock()
     state = ProjectState()
-    for node in loader.graph._generate_plan(loader.graph.leaf_nodes(), at_end=True):
-        state = loader.graph.nodes[node].apply(state, editor)
-    return made
+    with patch.object(SQLUpdateCompiler, "update", update):
+        for node in loader.graph._generate_plan(loader.graph.leaf_nodes(), at_end=True):
+            state = loader.graph.nodes[node].apply(state, editor)
+    return made, updates
 
 
 def changes(loader: MigrationLoader) -> list[str]:
@@ -73,10 +81,12 @@ def pipeline(rows: QuerySet[Any]) -> Any:
 def main() -> None:
     call_command("check", fail_level="WARNING", stdout=StringIO())
     loader = MigrationLoader(None)
+    indexes, updates = migrated(loader)
     report = {
         "database": connection.settings_dict["NAME"],
         "changes": changes(loader),
-        "indexes": indexes(loader),
+        "indexes": indexes,
+        "updates": updates,
         "pipelines": pipelines(),
         "keys": keys(),
     }

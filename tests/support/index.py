@@ -66,7 +66,7 @@ def contents(store: Any) -> Callable[[Root], Contents]:
     def read(root: Root) -> Contents:
         return {
             f"{chunk.facts.path}:{chunk.facts.chunk_index}": chunk.hash
-            for chunk in read_chunks({root.id: live_ids(root)})[root.id].values()
+            for chunk in read_chunks({root.store: live_ids(root)})[root.store].values()
         }
 
     return read
@@ -75,7 +75,7 @@ def contents(store: Any) -> Callable[[Root], Contents]:
 def live_ids(root: Root) -> list[str]:
     """The ids of the chunks in the vector store whose file is live."""
     live = live_file_ids(Root.objects.get(id=root.id))
-    return [each for each in sorted(get_store().ids(root.id)) if each.rpartition(":")[0] in live]
+    return [each for each in sorted(get_store().ids(root.store)) if each.rpartition(":")[0] in live]
 
 
 def chunk_record(path: str = "a.py", source_file: str = "", index: int = 0) -> ChunkRecord:
@@ -87,8 +87,8 @@ def chunk_record(path: str = "a.py", source_file: str = "", index: int = 0) -> C
 
 def chunks_of(root: Root) -> list[StoredChunk]:
     """Every chunk with a vector, live or not."""
-    ids = sorted(get_store().ids(root.id))
-    return list(read_chunks({root.id: ids})[root.id].values())
+    ids = sorted(get_store().ids(root.store))
+    return list(read_chunks({root.store: ids})[root.store].values())
 
 
 _embed = StaticCodeEmbedder.embed_documents

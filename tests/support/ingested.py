@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from unittest.mock import patch
 
 from apps.embedding.catalogue import DEFAULT_MODEL
 from apps.index import queries
@@ -71,6 +72,12 @@ def ingest(folder: Path, name: str = "", **options: object) -> Root:
     run = run_ingest(folder, name, **options)
     assert run.state == "completed", run.last_error
     return queries.find_root(run.path)
+
+
+def ingest_alone(folder: Path, name: str = "", **options: object) -> Root:
+    """Ingest `folder` as if no other root had its files, so that all of it is made anew."""
+    with patch("apps.ingest.runs.shared.find_store", return_value=None):
+        return ingest(folder, name, **options)
 
 
 def ingest_sample(folder: Path, name: str = "lighthouse") -> Root:

@@ -20,7 +20,7 @@ class ExportedFile(NamedTuple):
     """A file of the index."""
 
     number: int
-    source_file: str  # id of the SourceFile
+    source_file: str  # SourceFile.document
     path: str  # relative to the root
     language: str
 

@@ -2,7 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 from apps.index.lexical import scoring
@@ -46,6 +47,19 @@ _SYMBOL_FAULTS = {
 def ids(database: sqlite3.Connection) -> set[str]:
     rows = database.execute(f"SELECT {_ID} FROM chunk JOIN file ON file.id = chunk.file")
     return {chunk_id for (chunk_id,) in rows}
+
+
+def ids_in(database: sqlite3.Connection, documents: Sequence[str]) -> list[str]:
+    rows = database.execute(
+        f"SELECT {_ID} FROM json_each(?) AS query CROSS JOIN file ON source_file = query.value"
+        " CROSS JOIN chunk ON chunk.file = file.id",
+        (json.dumps(documents),),
+    )
+    return [chunk_id for (chunk_id,) in rows]
+
+
+def documents(database: sqlite3.Connection) -> list[str]:
+    return [each for (each,) in database.execute("SELECT source_file FROM file")]
 
 
 def runs(database: sqlite3.Connection) -> set[str]:
@@ -108,8 +122,11 @@ def ids_of(database: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, st
     )
 
 
-def with_identifier(database: sqlite3.Connection, identifier: str, n: int) -> list[str]:
-    """Return the ids of n chunks whose text contains an identifier, by path and line."""
+def with_identifier(
+    database: sqlite3.Connection, identifier: str, n: int, documents: Container[str] | None = None
+) -> list[str]:
+    """Return the ids of n chunks whose text contains an identifier, by path and line; only of these
+    documents, unless they are None."""
     found = database.execute(
         "SELECT first, hits FROM segment CROSS JOIN naming"
         " ON naming.segment = segment.id AND identifier = ?",
@@ -117,12 +134,13 @@ def with_identifier(database: sqlite3.Connection, identifier: str, n: int) -> li
     )
     numbers = decode_rows(found.fetchall(), "naming").chunks
     rows = database.execute(
-        f"SELECT {_ID} FROM json_each(?) AS named CROSS JOIN chunk"
+        f"SELECT {_ID}, source_file FROM json_each(?) AS named CROSS JOIN chunk"
         " ON number = named.value JOIN file ON file.id = chunk.file"
-        " ORDER BY file.path, chunk_index LIMIT ?",
-        (json.dumps(numbers.tolist()), n),
+        " ORDER BY file.path, chunk_index",
+        (json.dumps(numbers.tolist()),),
     )
-    return [chunk_id for (chunk_id,) in rows]
+    ids = (chunk_id for chunk_id, each in rows if documents is None or each in documents)
+    return list(islice(ids, n))
 
 
 def definitions(database: sqlite3.Connection, name: str) -> list[StoredSymbol]:

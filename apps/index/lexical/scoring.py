@@ -62,6 +62,7 @@ class Snapshot:
     files: uint32 (n,), the number of each chunk's file; 0 for a deleted chunk
     norms: float32 (n,), as `norms` returns them
     live: number of chunks that are not deleted
+    documents: if it is not None, chunks of other documents count as deleted
     """
 
     writes: int  # `state` of the index when it was read
@@ -70,6 +71,20 @@ class Snapshot:
     files: NDArray[np.uint32]
     norms: Scores
     live: int
+    documents: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class ReadableHits:
+    """The hits of a word that a reader may see. Its length is the number of hits."""
+
+    hits: HitLists
+
+    def __len__(self) -> int:
+        return len(self.hits.chunks)
+
+    def decoded(self) -> HitLists:
+        return self.hits
 
 
 def state(database: sqlite3.Connection) -> tuple[int, int]:
@@ -78,9 +93,15 @@ def state(database: sqlite3.Connection) -> tuple[int, int]:
     return writes, edition
 
 
-def read_snapshot(database: sqlite3.Connection) -> Snapshot:
+def read_snapshot(
+    database: sqlite3.Connection, documents: frozenset[str] | None = None
+) -> Snapshot:
     first, lengths, files = concatenate(database.execute("SELECT * FROM segment").fetchall())
-    return Snapshot(*state(database), first, files, *norms(lengths))
+    if documents is not None:
+        rows = database.execute("SELECT id, source_file FROM file")
+        readable = np.isin(files, [number for number, each in rows if each in documents])
+        lengths, files = lengths * readable, files * readable
+    return Snapshot(*state(database), first, files, *norms(lengths), documents)
 
 
 def norms(lengths: NDArray[np.uint32]) -> tuple[Scores, int]:
@@ -127,8 +148,14 @@ def best(
     return chunks + snapshot.first, scores[chunks]
 
 
-def frequencies(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, int]:
+def frequencies(
+    database: sqlite3.Connection, snapshot: Snapshot, words: Sequence[str]
+) -> dict[str, int]:
     """Return the document frequency of each word that any chunk contains."""
+    if snapshot.documents is not None:
+        found = postings(database, words)
+        counts = {word: len(_readable(hits, snapshot)) for word, hits in found.items()}
+        return {word: count for word, count in counts.items() if count}
     rows = database.execute(f"SELECT word, sum(chunks) {_POSTINGS} GROUP BY word", _as_json(words))
     return dict(rows.fetchall())
 
@@ -152,12 +179,24 @@ def _as_json(words: Sequence[str]) -> tuple[str]:
 def _scores(snapshot: Snapshot, postings: Sequence[EncodedHits]) -> Scores:
     """Return the score of every chunk, float32 (n,); 0 where it has no word of the query."""
     scores = np.zeros(len(snapshot.norms), np.float32)
-    for encoded in drop_stopwords(postings, snapshot.live):
-        hits = encoded.decoded()
+    hits_of: Sequence[EncodedHits | ReadableHits] = postings
+    if snapshot.documents is not None:
+        readable = [_readable(each, snapshot) for each in postings]
+        hits_of = [each for each in readable if len(each)]
+    for of_word in drop_stopwords(hits_of, snapshot.live):
+        hits = of_word.decoded()
         at = hits.chunks - snapshot.first
-        count = np.float64(len(encoded))
+        count = np.float64(len(of_word))
         scores[at] += term_scores(hits.times, snapshot.norms[at], count, snapshot.live)
     return scores
+
+
+def _readable(encoded: EncodedHits, snapshot: Snapshot) -> ReadableHits:
+    """Return the hits in chunks of the snapshot's documents."""
+    hits = encoded.decoded()
+    stays = snapshot.files[hits.chunks - snapshot.first] > 0
+    sizes = np.array([np.count_nonzero(stays)])
+    return ReadableHits(HitLists(sizes, hits.chunks[stays], hits.times[stays]))
 
 
 def drop_stopwords(postings: Sequence[PostingsT], chunks: int) -> Sequence[PostingsT]:

@@ -1,4 +1,6 @@
-"""The word index: an inverted index of chunks, one SQLite file per root.
+"""The word index: an inverted index of chunks, one SQLite file per store of roots.
+
+A `root_id` here is a `Root.store`: the id of the root, or of one that has equal files.
 
 Chunks have the same ids as in the vector store. Postings are blobs instead of an FTS5 table: FTS5
 scores row by row and takes ten times as long for a query of common words (docs/decisions.md).
@@ -26,7 +28,7 @@ from apps.index.lexical.types import (
     LexicalHit,
     StoredSymbol,
 )
-from apps.index.types import Check, ChunkRecord, Filters, Origin, never_cancelled
+from apps.index.types import Check, ChunkRecord, Filters, Origin, Reader, never_cancelled
 
 if TYPE_CHECKING:
     from apps.index.models import SourceFile
@@ -53,7 +55,8 @@ class LexicalStore:
         self._unfinished = Files(folder / "rebuild")
         self._lock = threading.Lock()
         self._merging = threading.Lock()
-        self._snapshots: dict[UUID, scoring.Snapshot] = {}
+        # By store and reader.
+        self._snapshots: dict[tuple[UUID, UUID | None], scoring.Snapshot] = {}
         # Root id → `scoring.state` and the number of chunks at that state.
         self._counts: dict[UUID, tuple[tuple[int, int], int]] = {}
 
@@ -76,11 +79,17 @@ class LexicalStore:
                 writing.add_symbols(database, described)
 
     def search(
-        self, root_id: UUID, words: Sequence[str], n: int, where: Filters | None = None
+        self,
+        root_id: UUID,
+        words: Sequence[str],
+        n: int,
+        where: Filters | None = None,
+        reader: Reader | None = None,
     ) -> list[LexicalHit]:
         """Return the n best chunks that contain any of the words, best first.
 
         words: as `lexical.words` returns them
+        reader: if it is not None, the result is as if the index had only its documents
         """
         if n < 1 or not words:
             return []
@@ -88,20 +97,22 @@ class LexicalStore:
             if database is None:
                 return []
             postings = scoring.postings(database, words).values()
-            snapshot = self._snapshot(root_id, database)
+            snapshot = self._snapshot(root_id, database, reader)
             numbers, scores = scoring.best(database, snapshot, postings, n, where)
             ids = reading.ids_of(database, numbers.tolist())
         pairs = zip(numbers.tolist(), scores.tolist(), strict=True)
         return [LexicalHit(ids[number], score) for number, score in pairs]
 
-    def frequencies(self, root_id: UUID, words: Sequence[str]) -> tuple[dict[str, int], int]:
+    def frequencies(
+        self, root_id: UUID, words: Sequence[str], reader: Reader | None = None
+    ) -> tuple[dict[str, int], int]:
         """Return the document frequency of each word, for BM25's idf, and the number of chunks.
-        Words that no chunk contains are left out."""
+        Words that no chunk contains are left out. `reader` as in `search`."""
         with self._files.reading(root_id) as database:
             if database is None:
                 return {}, 0
-            counts = scoring.frequencies(database, words)
-            return counts, self._snapshot(root_id, database).live
+            snapshot = self._snapshot(root_id, database, reader)
+            return scoring.frequencies(database, snapshot, words), snapshot.live
 
     @contextmanager
     def exporting(self, root_id: UUID) -> Iterator[Export | None]:
@@ -113,19 +124,27 @@ class LexicalStore:
         """Return chunk id → facts. Unknown ids are left out."""
         return self._read(root_id, reading.facts, ids) or {}
 
-    def definitions(self, root_id: UUID, name: str) -> list[StoredSymbol]:
-        """Return the definitions of a name; if there are none, those of the name in other case."""
+    def definitions(
+        self, root_id: UUID, name: str, reader: Reader | None = None
+    ) -> list[StoredSymbol]:
+        """Return the definitions of a name; if there are none, those of the name in other case.
+        `reader` as in `search`."""
         symbols = self._read(root_id, reading.definitions, name) or []
+        if reader is not None:
+            symbols = [symbol for symbol in symbols if symbol.source_file in reader.documents]
         return [symbol for symbol in symbols if symbol.name == name] or symbols
 
     def outline(self, root_id: UUID, source_file: UUID | str) -> list[StoredSymbol]:
         """Return the definitions in a file, by line."""
         return self._read(root_id, reading.outline, str(source_file)) or []
 
-    def chunks_with_identifier(self, root_id: UUID, identifier: str, n: int) -> list[str]:
+    def chunks_with_identifier(
+        self, root_id: UUID, identifier: str, n: int, reader: Reader | None = None
+    ) -> list[str]:
         """Return the ids of n chunks whose text contains this identifier, by path and line. The
-        match is exact: whole identifiers, case-sensitive."""
-        return self._read(root_id, reading.with_identifier, identifier, n) or []
+        match is exact: whole identifiers, case-sensitive. `reader` as in `search`."""
+        documents = None if reader is None else reader.documents
+        return self._read(root_id, reading.with_identifier, identifier, n, documents) or []
 
     def compact(self, root_id: UUID, check: Check = never_cancelled) -> None:
         """Merge segments, so that queries read fewer. `check` is called often; if it raises, merges
@@ -169,6 +188,14 @@ class LexicalStore:
 
     def ids(self, root_id: UUID) -> set[str]:
         return self._read(root_id, reading.ids) or set()
+
+    def ids_of(self, root_id: UUID, documents: Sequence[str]) -> list[str]:
+        """Return the ids of the chunks of some files (`SourceFile.document`)."""
+        return self._read(root_id, reading.ids_in, documents) or []
+
+    def documents(self, root_id: UUID) -> list[str]:
+        """Return the ids of all files (`SourceFile.document`)."""
+        return self._read(root_id, reading.documents) or []
 
     def count(self, root_id: UUID) -> int:
         """Return the number of chunks. Cached until the next write."""
@@ -224,7 +251,8 @@ class LexicalStore:
         self._files.drop(root_id)
         self._unfinished.drop(root_id)
         with self._lock:
-            self._snapshots.pop(root_id, None)
+            for key in [each for each in self._snapshots if each[0] == root_id]:
+                del self._snapshots[key]
             self._counts.pop(root_id, None)
 
     def roots(self) -> set[UUID]:
@@ -254,14 +282,18 @@ class LexicalStore:
             rows = database.execute(f"SELECT id FROM file WHERE {which}", (value,))
             return writing.remove(database, [number for (number,) in rows], check)
 
-    def _snapshot(self, root_id: UUID, database: sqlite3.Connection) -> scoring.Snapshot:
+    def _snapshot(
+        self, root_id: UUID, database: sqlite3.Connection, reader: Reader | None
+    ) -> scoring.Snapshot:
+        key, documents = (root_id, reader and reader.root_id), reader and reader.documents
         with self._lock:
-            cached = self._snapshots.get(root_id)
-        if cached and (cached.writes, cached.edition) == scoring.state(database):
+            cached = self._snapshots.get(key)
+        state = scoring.state(database)
+        if cached and (cached.writes, cached.edition) == state and cached.documents is documents:
             return cached
-        snapshot = scoring.read_snapshot(database)
+        snapshot = scoring.read_snapshot(database, documents)
         with self._lock:
-            self._snapshots[root_id] = snapshot
+            self._snapshots[key] = snapshot
         return snapshot
 
 

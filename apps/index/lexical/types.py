@@ -21,7 +21,7 @@ class ChunkFacts(NamedTuple):
     """A chunk without its text, which is a part of the text of its file."""
 
     id: str  # as in the vector store
-    source_file: str  # id of the SourceFile
+    source_file: str  # SourceFile.document
     path: str  # relative to the root
     chunk_index: int  # within the file, from 0
     start_line: int  # 1-based
@@ -39,6 +39,6 @@ class ChunkFacts(NamedTuple):
 class StoredSymbol(Symbol):
     """A definition and its file."""
 
-    source_file: str  # id of the SourceFile
+    source_file: str  # SourceFile.document
     file_path: str  # relative to the root
     language: str

@@ -43,7 +43,7 @@ def add_symbols(
 ) -> None:
     """Insert the definitions in some files."""
     for row, file in files:
-        key = str(row.id)
+        key = str(row.document)
         described = (key, key, str(row.run_id), row.path, row.language, row.sha256)
         number = _file_number(database, described)
         database.executemany(

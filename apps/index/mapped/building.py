@@ -5,7 +5,7 @@ that are not much larger than what is added. These are written again together wi
 so that their number grows with the logarithm of the number of chunks (as in an LSM tree).
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -51,6 +51,11 @@ class LiveFiles:
     def rows(self) -> int:
         return int(np.count_nonzero(self.live[self.part.file_of]))
 
+    @property
+    def documents(self) -> Iterator[str]:
+        files = self.part.files
+        return (files[place].source_file for place in np.flatnonzero(self.live).tolist())
+
 
 @dataclass(frozen=True)
 class _Work:
@@ -63,12 +68,29 @@ class _Work:
     replaced: Sequence[LiveFiles] = field(default=())
 
 
-def build(
-    stores: Stores, live: Set[str], chunks: int, before: Sequence[Part]
-) -> list[LiveFiles] | None:
-    """Write the parts that a generation needs beyond those of `before`. Return all that it has.
+def live_parts(groups: Iterable[Sequence[Part]], live: Set[str]) -> list[LiveFiles]:
+    """Return all parts with the files that a generation takes from them.
 
-    live: ids of its SourceFiles
+    groups: the parts of one generation of a root, then of those of other roots
+    live: documents of its SourceFiles. Each is taken from the first group whose part will stay.
+    """
+    found: list[LiveFiles] = []
+    taken: set[str] = set()
+    for group in groups:
+        rest = live - taken if taken else live
+        of_group = [LiveFiles(each, _mask(each, rest)) for each in group]
+        taken |= {name for each in of_group if _stays(each) for name in each.documents}
+        found += of_group
+    return found
+
+
+def build(
+    stores: Stores, live: Set[str], chunks: int, before: Sequence[Sequence[Part]]
+) -> list[LiveFiles] | None:
+    """Write the parts that a generation needs beyond those of `before`, which are the groups of
+    `live_parts`. Return all that it has.
+
+    live: documents of its SourceFiles
     chunks: how many chunks with a vector it has
 
     None if the words or the vectors of some are missing. Raises Unavailable, OSError.
@@ -79,7 +101,7 @@ def build(
         files = [file for file in export.files() if file.source_file in live]
         kept, work = _planned(stores, export, files, before)
         if len(work.chunks) + sum(each.rows for each in kept) != chunks:
-            if not before:
+            if not any(before):
                 return None
             # A file has other chunks than it had.
             kept, work = _planned(stores, export, files, ())
@@ -90,12 +112,14 @@ def build(
 
 
 def _planned(
-    stores: Stores, export: Export, files: Sequence[ExportedFile], before: Sequence[Part]
+    stores: Stores,
+    export: Export,
+    files: Sequence[ExportedFile],
+    before: Sequence[Sequence[Part]],
 ) -> tuple[list[LiveFiles], _Work]:
     """The parts that stay, and what is to be written."""
-    live = {file.source_file for file in files}
-    former = [LiveFiles(part, _mask(part, live)) for part in before]
-    kept = [each for each in former if each.rows >= MIN_LIVE * len(each.part)]
+    former = live_parts(before, {file.source_file for file in files})
+    kept = [each for each in former if _stays(each)]
     new = _chunks(export, files, kept)
     size = len(new)
     for each in sorted(kept, key=lambda each: len(each.part)):
@@ -108,6 +132,11 @@ def _planned(
     return kept, _Work(stores, files, new, replaced)
 
 
+def _stays(each: LiveFiles) -> bool:
+    """Whether a part is used as it is. Searches scan all of its rows."""
+    return each.rows >= MIN_LIVE * len(each.part)
+
+
 def _mask(part: Part, live: Set[str]) -> Mask:
     return np.array([file.source_file in live for file in part.files], np.bool_)
 
@@ -116,7 +145,7 @@ def _chunks(
     export: Export, files: Sequence[ExportedFile], kept: Sequence[LiveFiles]
 ) -> list[ExportedChunk]:
     """The chunks of the files that no kept part has."""
-    covered = {file.source_file for each in kept for file in each.part.files}
+    covered = {name for each in kept for name in each.documents}
     return export.chunks(file.number for file in files if file.source_file not in covered)
 
 

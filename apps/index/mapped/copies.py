@@ -1,8 +1,11 @@
 """The mapped copies of the roots, in the folder `mapped` of the data folder.
 
-    mapped/<root>/<generation>.json   the parts of a generation, and their live files
-    mapped/<root>/<name>.part         chunks, codes of their vectors, words (`part`)
-    mapped/<root>/lock                held by the process that writes
+    mapped/<store>/<root>-<generation>.json   the parts of a generation, and their live files
+    mapped/<store>/<name>.part                chunks, codes of their vectors, words (`part`)
+    mapped/<store>/lock                       held by the process that writes
+
+Roots that share a store (`Root.store`) share the parts: equal copies of a folder cost a list of
+parts each. A root has other parts only for chunks that no part has which is mostly its own.
 
 A copy is derived from the stores. It can be deleted at any time, and is then written again. What is
 damaged, or of an earlier version, is not used.
@@ -12,8 +15,9 @@ import fcntl
 import json
 import logging
 import os
+import re
 import shutil
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +36,8 @@ from apps.index.models import Root
 from apps.index.vectors.store import VectorStore
 
 log = logging.getLogger("codeinfo.index")
+
+_DESCRIPTION = re.compile(r"([0-9a-f]{32})-(\d{1,10})\.json")
 
 # Bytes of a chunk beside its vector: 229 for its words (250,000 chunks of 31 repositories), 16 for
 # its length, norm, scale and file.
@@ -55,12 +61,12 @@ class MappedCopies:
 
     def open(self, root: Root, dimension: int) -> MappedRoot | None:
         """Map the copy of the generation of `root`. None if there is none, or it is damaged."""
-        folder = self._folder(root.id)
+        folder = self._folder(root.store)
         try:
-            generation = _read(_path(folder, root.generation))
+            generation = _read(_path(folder, root.id, root.generation))
             if not _is_of(generation, root, dimension):
                 return None
-            parts = [_open_part(folder, entry, root.id) for entry in generation["parts"]]
+            parts = [_open_part(folder, entry, root.store) for entry in generation["parts"]]
         except FileNotFoundError:
             return None
         except (files.Damaged, OSError) as error:
@@ -73,49 +79,55 @@ class MappedCopies:
     ) -> MappedRoot | None:
         """Write the copy of the generation of `root`, and open it.
 
-        live: ids of the SourceFiles of this generation
+        live: documents of the SourceFiles of this generation
 
         None if words or vectors are missing. Raises Unavailable, also if the disk is full.
         """
-        folder = self._folder(root.id)
+        folder = self._folder(root.store)
         with files.writing_errors():
             folder.mkdir(parents=True, exist_ok=True)
             with _locked(folder):
                 return self._write(root, live, lexical, store)
 
-    def drop(self, root_id: UUID) -> None:
-        """Delete the copy of a root."""
-        shutil.rmtree(self._folder(root_id), ignore_errors=True)
+    def drop(self, store: UUID) -> None:
+        """Delete the copies of all roots of a store."""
+        shutil.rmtree(self._folder(store), ignore_errors=True)
 
-    def sweep(self, root_ids: Collection[UUID]) -> None:
-        """Delete the copies of all other roots."""
-        names = {root_id.hex for root_id in root_ids}
+    def sweep(self, roots: Iterable[tuple[UUID, UUID]]) -> None:
+        """Delete the copies of all roots but these, which are pairs of store and root id."""
+        stores: dict[str, set[str]] = {}
+        for store, root_id in roots:
+            stores.setdefault(store.hex, set()).add(root_id.hex)
         with suppress(FileNotFoundError):
             for name in os.listdir(self.folder):
-                if name not in names:
+                if name not in stores:
                     shutil.rmtree(self.folder / name, ignore_errors=True)
+                else:
+                    with suppress(OSError, files.Damaged):
+                        _sweep_roots(self.folder / name, stores[name])
 
-    def _folder(self, root_id: UUID) -> Path:
-        return self.folder / root_id.hex
+    def _folder(self, store: UUID) -> Path:
+        return self.folder / store.hex
 
     def _write(
         self, root: Root, live: Set[str], lexical: LexicalStore, store: VectorStore
     ) -> MappedRoot | None:
-        folder = self._folder(root.id)
-        before = _latest(folder)
-        parts = [] if before is None else list(_reusable(folder, before, root))
-        _check_space(root.embedded - sum(map(len, parts)))
-        stores = Stores(root.id, lexical, store, folder)
-        latest: int | None = None if before is None else before["generation"]
+        folder = self._folder(root.store)
+        latest = _latest(folder)
+        groups = list(_reusable(folder, latest, root))
+        found = building.live_parts(groups, live)
+        _check_space(root.embedded - sum(each.rows for each in found))
+        stores = Stores(root.store, lexical, store, folder)
+        kept = {name: int(each["generation"]) for name, each in latest.items()}
         try:
-            of_generation = building.build(stores, live, root.embedded, parts)
+            of_generation = building.build(stores, live, root.embedded, groups)
             if of_generation is None:
                 return None
             text = json.dumps(_described(root, of_generation))
-            files.write_text(_path(folder, root.generation), text)
-            latest = root.generation
+            files.write_text(_path(folder, root.id, root.generation), text)
+            kept[root.id.hex] = root.generation
         finally:
-            _sweep(folder, latest)
+            _sweep(folder, kept)
         return _opened(root, of_generation)
 
 
@@ -187,41 +199,61 @@ def _open_part(folder: Path, entry: dict[str, Any], root_id: UUID) -> LiveFiles:
     return LiveFiles(opened, mask)
 
 
-def _reusable(folder: Path, before: dict[str, Any], root: Root) -> Iterator[part.Part]:
-    """The parts of a former generation that are intact, if it has vectors of the same model."""
-    for entry in before["parts"] if before["model"] == root.model else ():
-        with suppress(files.Damaged, FileNotFoundError):
-            yield _open_part(folder, entry, root.id).part
+def _reusable(
+    folder: Path, latest: Mapping[str, dict[str, Any]], root: Root
+) -> Iterator[list[part.Part]]:
+    """The intact parts of the former generation of a root, and then those of the other roots of its
+    store, if they have vectors of the same model. Each part is in one list."""
+    names: set[str] = set()
+    for _, before in sorted(latest.items(), key=lambda item: item[0] != root.id.hex):
+        group = []
+        for entry in before["parts"] if before["model"] == root.model else ():
+            if entry["name"] not in names:
+                names.add(entry["name"])
+                with suppress(files.Damaged, FileNotFoundError):
+                    group.append(_open_part(folder, entry, root.store).part)
+        yield group
 
 
-def _latest(folder: Path) -> dict[str, Any] | None:
-    """The latest generation that is described intactly; None if there is none."""
-    for number in sorted(_generations(folder), reverse=True):
+def _latest(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return hex id of each root → its latest generation that is described intactly."""
+    latest: dict[str, dict[str, Any]] = {}
+    for root, number in sorted(_generations(folder)):
         with suppress(files.Damaged, FileNotFoundError):
-            described = _read(_path(folder, number))
+            described = _read(folder / f"{root}-{number}.json")
             if described["version"] == files.VERSION:
-                return described
-    return None
+                latest[root] = described
+    return latest
 
 
-def _sweep(folder: Path, latest: int | None) -> None:
-    """Delete all but one generation and its parts."""
+def _sweep_roots(folder: Path, roots: Set[str]) -> None:
+    """Delete the copies of all roots but some (hex ids)."""
+    if {root for root, _ in _generations(folder)} <= roots:
+        return
+    with _locked(folder):
+        latest = _latest(folder).items()
+        _sweep(folder, {root: int(each["generation"]) for root, each in latest if root in roots})
+
+
+def _sweep(folder: Path, kept: Mapping[str, int]) -> None:
+    """Delete all but one generation of some roots (hex id → generation), and their parts."""
     names = {"lock"}
-    if latest is not None:
-        path = _path(folder, latest)
+    for root, generation in kept.items():
+        path = folder / f"{root}-{generation}.json"
         names |= {path.name, *(f"{entry['name']}.part" for entry in _read(path)["parts"])}
     for name in os.listdir(folder):
         if name not in names:
             (folder / name).unlink(missing_ok=True)
 
 
-def _generations(folder: Path) -> list[int]:
-    names = [path.stem for path in folder.glob("*.json")]
-    return [int(name) for name in names if name.isdecimal()]
+def _generations(folder: Path) -> list[tuple[str, int]]:
+    """The hex id of the root and the generation that each description is of."""
+    found = [_DESCRIPTION.fullmatch(name) for name in os.listdir(folder)]
+    return [(match[1], int(match[2])) for match in found if match]
 
 
-def _path(folder: Path, generation: int) -> Path:
-    return folder / f"{generation}.json"
+def _path(folder: Path, root_id: UUID, generation: int) -> Path:
+    return folder / f"{root_id.hex}-{generation}.json"
 
 
 @contextmanager

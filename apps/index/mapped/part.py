@@ -28,7 +28,7 @@ Lengths = NDArray[np.uint32]
 class PartFile(NamedTuple):
     """A file with chunks in a part."""
 
-    source_file: str  # id of the SourceFile
+    source_file: str  # SourceFile.document
     path: str  # relative to the root
     language: str
     prefix: str  # of the ids of its chunks

@@ -12,7 +12,7 @@ class EarlierChunk(NamedTuple):
     """The text and the facts of a chunk."""
 
     text: str
-    source_file: str  # id of the SourceFile
+    source_file: str  # SourceFile.document
     path: str  # relative to the root
     chunk_index: int
     start_line: int  # 1-based; 0 if it is unknown

@@ -1,6 +1,6 @@
 """Reads and chunks the files of a run, in batches of a size that suits the store."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound
 from apps.core.ingest_throttle import WRITE_SLICE
 from apps.embedding.texts import split_to_fit
+from apps.index.models import SourceFile
 from apps.index.parsing import Chunker
 from apps.index.root_directory import Unreadable, read_file
 from apps.ingest.runs.job import Job
@@ -21,15 +22,25 @@ ROWS_PER_WRITE = WRITE_SLICE
 READ_AT_ONCE = 64
 
 
+# Path → content of files; returns path → row of another root.
+FindShared = Callable[[Mapping[str, bytes]], Mapping[str, SourceFile]]
+
+
+def _no_shared(contents: Mapping[str, bytes]) -> Mapping[str, SourceFile]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Batch:
-    """Some files of a run, in order. Each path is in one of the four other fields."""
+    """Some files of a run, in order. Each path is in one of the five other fields."""
 
     paths: tuple[str, ...] = ()
     files: tuple[tuple[Candidate, ChunkedFile], ...] = ()
     skipped: tuple[Skipped, ...] = ()  # they cannot be read, or are no longer eligible
     unread: tuple[Skipped, ...] = ()  # they cannot be read, and stay published as they are
     unchanged: tuple[str, ...] = ()  # parsed again with the same result; they stay published
+    # Their chunks are stored for another root. With the row of that root.
+    shared: tuple[tuple[Candidate, SourceFile], ...] = ()
 
     @property
     def chunked(self) -> list[ChunkedFile]:
@@ -37,7 +48,22 @@ class Batch:
 
     @property
     def chunk_count(self) -> int:
+        """The number of chunks to embed."""
         return sum(len(chunked.chunks) for chunked in self.chunked)
+
+    @property
+    def shared_chunks(self) -> int:
+        return sum(row.chunks for _, row in self.shared)
+
+    @property
+    def shared_vectors(self) -> int:
+        return sum(row.embedded for _, row in self.shared)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it has enough files and chunks to be written."""
+        rows = max(self.chunk_count, len(self.shared))
+        return len(self) >= config().ingest_flush_every and rows >= ROWS_PER_WRITE
 
     @property
     def first(self) -> str:
@@ -57,6 +83,7 @@ class Batch:
             self.skipped + other.skipped,
             self.unread + other.unread,
             self.unchanged + other.unchanged,
+            self.shared + other.shared,
         )
 
 
@@ -67,20 +94,24 @@ def batches(
     max_tokens: int | None,
     job: Job,
     reconcile: Callable[[Batch], Batch],
+    find_shared: FindShared = _no_shared,
 ) -> Iterator[Batch]:
     """Yield all files, in batches of at least INGEST_FLUSH_EVERY files and ROWS_PER_WRITE chunks.
 
     max_tokens: limit of the embedder; longer chunks are split
     reconcile: called with READ_AT_ONCE files at a time; returns them without those that stay
         published as they are
+    find_shared: returns the files that are not parsed, as their chunks are stored
     """
     batch = Batch()
     for start in range(0, len(files), READ_AT_ONCE):
         job.check()
         with job.timed("chunking"):
-            piece = _chunked(root, files[start : start + READ_AT_ONCE], chunker, max_tokens)
+            piece = _chunked(
+                root, files[start : start + READ_AT_ONCE], chunker, max_tokens, find_shared
+            )
             batch += reconcile(piece)
-        if len(batch) >= config().ingest_flush_every and batch.chunk_count >= ROWS_PER_WRITE:
+        if batch.is_full:
             yield batch
             batch = Batch()
     if len(batch):
@@ -88,17 +119,24 @@ def batches(
 
 
 def _chunked(
-    root: Path, files: Sequence[Candidate], chunker: Chunker, max_tokens: int | None
+    root: Path,
+    files: Sequence[Candidate],
+    chunker: Chunker,
+    max_tokens: int | None,
+    find_shared: FindShared,
 ) -> Batch:
     contents, skipped = _read(root, files)
-    chunked = chunker.chunk_many([(candidate.path, data) for candidate, data in contents])
+    rows = find_shared({candidate.path: data for candidate, data in contents})
+    new = [(candidate, data) for candidate, data in contents if candidate.path not in rows]
+    chunked = chunker.chunk_many([(candidate.path, data) for candidate, data in new])
     return Batch(
         tuple(candidate.path for candidate in files),
         tuple(
             (candidate, fitted(file, max_tokens))
-            for (candidate, _), file in zip(contents, chunked, strict=True)
+            for (candidate, _), file in zip(new, chunked, strict=True)
         ),
         tuple(skipped),
+        shared=tuple((each, rows[each.path]) for each, _ in contents if each.path in rows),
     )
 
 

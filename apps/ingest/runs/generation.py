@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -13,11 +14,11 @@ from django.utils import timezone
 
 from apps.code.values import ChunkedFile
 from apps.core.errors import Conflict
-from apps.index import changes, freeze, spans, stores
+from apps.index import changes, freeze, spans
 from apps.index.models import LONGEST_REASON, IngestRun, Root, SourceFile
 from apps.index.queries import find_root
 from apps.index.types import Check, never_cancelled
-from apps.ingest.runs import sweep
+from apps.ingest.runs import shared, sweep
 from apps.ingest.runs.chunker_version import chunker_version
 from apps.ingest.runs.delta import Delta
 from apps.ingest.runs.job import RunCancelled
@@ -41,27 +42,40 @@ class Generation:
 
     @classmethod
     @freeze.index.changing()
-    def begin(cls, run: IngestRun, check: Check = never_cancelled) -> "Generation":
+    def begin(
+        cls, run: IngestRun, files: Sequence[Candidate], check: Check = never_cancelled
+    ) -> "Generation":
         """Find or create the root of a run, and delete what a dead run left in it. Those rows have
         the same generation number, so they would be published with this run's.
 
+        files: what the run is going to ingest; it tells whose store a new root shares
+
         Raises Conflict NAME_TAKEN, and NotFound if the root of a re-embed was removed.
         """
-        if run.operation == IngestRun.Operation.REEMBED:
-            root = find_root(run.path)
-            sweep.sweep_root(root, check)
-            if root.model != run.model:
-                # The index is locked to another model by now: these vectors are not searched.
-                stores.drop(root.id, check)
-            return cls(root, run, check)
-        defaults = {"name": run.name, "description": run.description, "model": run.model}
-        try:
-            root, _ = Root.objects.get_or_create(path=run.path, defaults=defaults)
-        except IntegrityError:
-            raise name_taken(run.name) from None
+        root = cls._root_of(run, files, check)
         sweep.sweep_root(root, check)
+        if root.model != run.model:
+            # The index is locked to another model by now: these vectors are not searched.
+            shared.leave_store(root, run, files, check)
         IngestRun.objects.filter(id=run.id).update(root=root)
         return cls(root, run, check)
+
+    @staticmethod
+    def _root_of(run: IngestRun, files: Sequence[Candidate], check: Check) -> Root:
+        if run.operation == IngestRun.Operation.REEMBED:
+            return find_root(run.path)
+        defaults: dict[str, Any] = {
+            "name": run.name,
+            "description": run.description,
+            "model": run.model,
+        }
+        is_new = not Root.objects.filter(path=run.path).exists()
+        if is_new and (store := shared.find_store(run, files, check)):
+            defaults["store"] = store
+        try:
+            return Root.objects.get_or_create(path=run.path, defaults=defaults)[0]
+        except IntegrityError:
+            raise name_taken(run.name) from None
 
     @property
     def number(self) -> int:
@@ -89,6 +103,27 @@ class Generation:
                 since=self.number,
             )
             for candidate, chunked in files
+        ]
+
+    def shared_rows_of(self, files: Sequence[tuple[Candidate, SourceFile]]) -> list[SourceFile]:
+        """Return unsaved rows of files that take over the documents of other roots' rows."""
+        return [
+            SourceFile(
+                root=self.root,
+                run=self.run,
+                document=row.document,
+                path=candidate.path,
+                language=row.language,
+                sha256=row.sha256,
+                size=candidate.stat.size,
+                mtime_ns=candidate.stat.mtime_ns,
+                ctime_ns=candidate.stat.ctime_ns,
+                chunks=row.chunks,
+                embedded=row.embedded,
+                spans=row.spans,
+                since=self.number,
+            )
+            for candidate, row in files
         ]
 
     def add_files(self, rows: Sequence[SourceFile]) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeVar
 
 from apps.core.config import config
 from apps.core.errors import Unavailable
-from apps.index import changes, freeze, queries
+from apps.index import changes, freeze, queries, sharing
 from apps.index.endings import INTERRUPTED
 from apps.index.lexical import get_lexical
 from apps.index.models import IngestRun, Root
@@ -61,10 +61,28 @@ def state_of(root: Root) -> State:
     Vectors of dead rows count too, so a loss may stay unnoticed until the root is swept. Raises
     Unavailable if the store is unavailable, with the code CHROMA_BROKEN if it is broken as a whole.
     """
-    problem = get_store().examine(root.id)
+    problem = get_store().examine(root.store)
     if problem:
         return State(root.embedded, problem)
-    return State(root.embedded - get_store().count(root.id), texts=_missing_texts(root))
+    return State(_missing_vectors(root), texts=_missing_texts(root))
+
+
+def _missing_vectors(root: Root) -> int:
+    """Return how many vectors a root lacks; 0 or less for none."""
+    missing = sharing.stored_chunks(root) - get_store().count(root.store)
+    if missing > 0 and sharing.is_shared(root):
+        # Whose they are tell the ids.
+        return sharing.missing_chunks(root, get_store().each_id(root.store))
+    return missing
+
+
+def _has_words(root: Root) -> bool:
+    """Whether the word index has all chunks of a root. Raises Unavailable if it is broken."""
+    if get_lexical().count(root.store) >= sharing.stored_chunks(root):
+        return True
+    return sharing.is_shared(root) and not sharing.missing_chunks(
+        root, get_lexical().ids(root.store)
+    )
 
 
 def _missing_texts(root: Root) -> int:
@@ -77,12 +95,21 @@ def _missing_texts(root: Root) -> int:
 def has_all_chunks(root: Root) -> bool:
     """Whether both stores have all chunks of a root that is about to be ingested. Sets a broken
     collection aside. Raises Unavailable if the vector store is unavailable."""
-    damage = _with_usable_store(lambda: _check_roots([root]))[0]
+    return bool(whole([root]))
+
+
+def whole(roots: Sequence[Root]) -> list[Root]:
+    """Return those of some roots of which both stores have all chunks. Sets broken collections
+    aside. Raises Unavailable if the vector store is unavailable."""
+    damages = _with_usable_store(lambda: _check_roots(roots)) if roots else []
     try:
-        words = get_lexical().count(root.id)
+        return [
+            root
+            for root, damage in zip(roots, damages, strict=True)
+            if not damage and _has_words(root)
+        ]
     except Unavailable:
-        return False  # broken: the run replaces it
-    return not damage and words >= root.embedded
+        return []  # broken: the run replaces the words
 
 
 def set_broken_aside(root: Root) -> bool:
@@ -91,7 +118,7 @@ def set_broken_aside(root: Root) -> bool:
     if config().chroma_url:
         return False
     try:
-        problem = get_store().examine(root.id)
+        problem = get_store().examine(root.store)
     except Unavailable as error:
         if error.code != BROKEN:
             raise
@@ -178,7 +205,7 @@ def _check_roots(roots: Sequence[Root], before_each: Check = never_cancelled) ->
 
 def _set_aside(broken: Sequence[tuple[Root, str]]) -> None:
     with freeze.index.changing():
-        folder = get_store().set_aside([root.id for root, _ in broken])
+        folder = get_store().set_aside(list({root.store for root, _ in broken}))
     _log_broken(broken, folder)
 
 

@@ -56,7 +56,7 @@ def unknown_folders() -> list[Orphan]:
 def find() -> list[Orphan]:
     """Search the stores for orphans. Raises Unavailable."""
     stored = stores.stored_roots()
-    known_ids = set(Root.objects.values_list("id", flat=True))
+    known_ids = set(Root.objects.values_list("store", flat=True))
     removed = removed_of(stored)
     own = installation_id()
     return [
@@ -67,9 +67,12 @@ def find() -> list[Orphan]:
 
 
 def removed_of(root_ids: Iterable[UUID]) -> set[UUID]:
-    """Return the ids that belong to removed roots of this database."""
-    rows = RemovedRoot.objects.filter(root_id__in=list(root_ids))
-    return set(rows.values_list("root_id", flat=True))
+    """Return the ids that were stores of removed roots of this database."""
+    rows = RemovedRoot.objects.all()
+    ids = list(root_ids)
+    named = rows.filter(store__in=ids).values_list("store", flat=True)
+    earlier = rows.filter(root_id__in=ids).values_list("root_id", flat=True)
+    return {*filter(None, named), *earlier}
 
 
 def orphan_of(stored: StoredRoot, own: str) -> Orphan:
@@ -106,7 +109,7 @@ def find_at_start() -> list[Orphan]:
     """Return the orphans of this installation. Called at start-up, so it opens an embedded store
     only if there is a sign of orphans. Raises Unavailable."""
     ids = get_lexical().roots()
-    unknown = ids - set(Root.objects.values_list("id", flat=True)) - removed_of(ids)
+    unknown = ids - set(Root.objects.values_list("store", flat=True)) - removed_of(ids)
     if not unknown and (Root.objects.exists() or not _has_vectors()):
         return []
     set_known(find())

@@ -8,6 +8,7 @@ A batch is written while the next one is chunked and embedded.
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ from apps.ingest.runs.generation import Generation, save_skipped
 from apps.ingest.runs.guards import FILES_UNREADABLE, Guard, guard_root, needs_confirmation
 from apps.ingest.runs.job import Job, RunCancelled
 from apps.ingest.runs.progress import Progress
+from apps.ingest.runs.shared import SharedFiles
 from apps.ingest.runs.writer import Writer
 from apps.ingest.types import Counts, Discovery, Skipped
 
@@ -82,12 +84,15 @@ def _ingest(
 
     cutter = Chunker(parse_seconds=config().ingest_parse_seconds)
     with job.closing(get_embedder(run.model)) as embedder, job.closing(cutter) as chunker:
-        chunked = batches(Path(run.path), delta.files, chunker, embedder.max_tokens, job, reconcile)
+        chunked = partial(
+            batches, Path(run.path), delta.files, chunker, embedder.max_tokens, job, reconcile
+        )
         if run.dry_run:
-            return _dry_run(run, discovery, delta, progress, chunked)
-        generation = Generation.begin(run, job.check)
+            return _dry_run(run, discovery, delta, progress, chunked())
+        generation = Generation.begin(run, delta.files, job.check)
         generation.add_skipped(delta.skipped)
-        _write(generation, job, progress, embedder, chunked)
+        shared = SharedFiles(generation.root, run)
+        _write(generation, job, progress, embedder, chunked(shared.find))
         progress.flush()
         guard.check_root()
         ending = _publish(generation, reconciler.delta(), job, progress.counts, embedder)
@@ -190,7 +195,7 @@ def _write(
     """Write rows, texts, vectors and words of all files, unpublished."""
     run = generation.run
     origin = origin_of(generation.root)._replace(name=run.name)
-    with Writer(generation.root.id, run.model, job, origin) as writer:
+    with Writer(generation.root.store, run.model, job, origin) as writer:
         for batch in _with_progress(chunked, progress):
             rows = generation.rows_of(batch.files)
             files = list(zip(rows, batch.chunked, strict=True))
@@ -200,7 +205,7 @@ def _write(
             _count(rows, embedded)
             with job.timed("rows"):
                 generation.add_skipped(batch.skipped)
-                generation.add_files(rows)
+                generation.add_files([*rows, *generation.shared_rows_of(batch.shared)])
             if files:
                 progress.add(embedded=writer.wait())
                 disk.check()
@@ -230,7 +235,7 @@ def _count(rows: Sequence[SourceFile], embedded: Sequence[ChunkRecord]) -> None:
     """Set `SourceFile.embedded` of the rows."""
     counts = Counter(record.source_file for record in embedded)
     for row in rows:
-        row.embedded = counts[str(row.id)]
+        row.embedded = counts[str(row.document)]
 
 
 def _with_progress(chunked: Iterator[Batch], progress: Progress) -> Iterator[Batch]:
@@ -238,7 +243,9 @@ def _with_progress(chunked: Iterator[Batch], progress: Progress) -> Iterator[Bat
     done = 0
     for batch in chunked:
         unread = len(batch.skipped) + len(batch.unread)
-        progress.add(files=-unread - len(batch.unchanged), skipped=unread, chunks=batch.chunk_count)
+        chunks = batch.chunk_count + batch.shared_chunks
+        progress.add(files=-unread - len(batch.unchanged), skipped=unread, chunks=chunks)
+        progress.add(embedded=batch.shared_vectors)
         progress.add_unchanged(len(batch.unchanged))
         progress.file(done + 1, batch.first, completed=done)
         yield batch
@@ -253,8 +260,8 @@ def _delete_old(generation: Generation, job: Job) -> None:
         with job.timed("store"):
             sweep.sweep_root(generation.root, job.check)
         with job.timed("words"):
-            get_lexical().compact(generation.root.id, job.check)
-            get_lexical().shrink(generation.root.id, job.check)
+            get_lexical().compact(generation.root.store, job.check)
+            get_lexical().shrink(generation.root.store, job.check)
     except RunCancelled:
         sweep.due.set()
     except Unavailable as error:

@@ -1,8 +1,8 @@
 """Rebuilds word indexes that are missing, broken or of an earlier version.
 
-The texts of the root's files are chunked again; of a root of an earlier version, Chroma has the
-chunks with their texts. Until then the root is searched by vectors alone.
-If vectors or texts are missing too, `integrity` ingests the root again instead.
+An index is rebuilt for all roots that share it. The texts of their files are chunked again; of a
+root of an earlier version, Chroma has the chunks with their texts. Until then the root is searched
+by vectors alone. If vectors or texts are missing too, `integrity` ingests the root again instead.
 """
 
 import logging
@@ -13,7 +13,7 @@ from apps.code.values import Chunk, ChunkedFile
 from apps.core.config import config
 from apps.core.errors import CodeinfoError, Unavailable
 from apps.embedding.catalogue import get_embedder
-from apps.index import freeze, queries, spans
+from apps.index import freeze, queries, sharing, spans
 from apps.index.chunks import StoredChunk, earlier_chunks
 from apps.index.installation import origin_of
 from apps.index.lexical import LexicalStore, SegmentWriter, get_lexical
@@ -36,66 +36,74 @@ class Interrupted(Exception):
 def roots_needing_rebuild() -> list[Root]:
     """Return the published roots whose word index does not match their vectors. Roots with a run in
     progress and roots with missing vectors are left out."""
-    busy = IngestRun.objects.running().values("path")
-    roots = Root.objects.published().filter(damage="").exclude(path__in=busy)
-    return [root for root in roots if _needs_rebuild(root)]
+    busy = set(IngestRun.objects.running().values_list("path", flat=True))
+    roots = list(Root.objects.published())
+    excluded = {root.store for root in roots if root.damage or root.path in busy}
+    by_store = {root.store: root for root in roots if root.store not in excluded}
+    return [root for root in by_store.values() if _needs_rebuild(root)]
 
 
 def _needs_rebuild(root: Root) -> bool:
-    vectors = get_store().count(root.id)
-    if vectors < root.embedded:
+    vectors = get_store().count(root.store)
+    if vectors < sharing.stored_chunks(root):
         return False
-    if not get_lexical().is_intact(root.id):
+    if not get_lexical().is_intact(root.store):
         return vectors > 0
-    return get_lexical().count(root.id) != vectors or not get_lexical().is_complete(root.id)
+    return get_lexical().count(root.store) != vectors or not get_lexical().is_complete(root.store)
 
 
 @freeze.index.changing()
 def rebuild(root: Root, stop: Callable[[], bool]) -> None:
-    """Build the word index of a root again. Raises Interrupted soon after `stop` says so, and
-    Unavailable where vectors or texts are missing: then nothing has changed."""
-    with get_lexical().rebuilding(root.id) as rebuilt:
+    """Build the word index of a root, and of those that share it, again. Raises Interrupted soon
+    after `stop` says so, and Unavailable where vectors or texts are missing: then nothing has
+    changed."""
+    with get_lexical().rebuilding(root.store) as rebuilt:
         (_add_earlier if is_outdated(root) else _add_files)(root, rebuilt, stop)
         _check_whole(root, rebuilt)
-        rebuilt.set_origin(root.id, origin_of(root))
-        rebuilt.compact(root.id)
-        rebuilt.shrink(root.id)
-        facts = {"root": root.path, "chunks": rebuilt.count(root.id)}
-    if not Root.objects.filter(id=root.id).exists():
-        get_lexical().drop(root.id)
+        rebuilt.set_origin(root.store, origin_of(root))
+        rebuilt.compact(root.store)
+        rebuilt.shrink(root.store)
+        facts = {"root": root.path, "chunks": rebuilt.count(root.store)}
+    if not sharing.roots_of([root.store]):
+        get_lexical().drop(root.store)
     logger.info("word index built again", extra={"context": facts})
 
 
 def _check_whole(root: Root, rebuilt: LexicalStore) -> None:
     """Raise Unavailable if there are fewer chunks than were published."""
-    published = Root.objects.filter(id=root.id).values_list("embedded", flat=True).first() or 0
-    if rebuilt.count(root.id) < published:
+    if rebuilt.count(root.store) < sharing.stored_chunks(root):
         raise Unavailable("vectors or texts are missing", code="CHROMA_UNAVAILABLE")
 
 
 def _add_files(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> None:
-    files = list(queries.live_files(root).ingested().filter(chunks__gt=0))
+    # One row of each document.
+    by_document = {
+        row.document: row
+        for each in sharing.roots_of([root.store])
+        for row in queries.live_files(each).ingested().filter(chunks__gt=0)
+    }
+    files = list(by_document.values())
     max_tokens = _max_tokens(root)
-    words = SegmentWriter(rebuilt, root.id)
+    words = SegmentWriter(rebuilt, root.store)
     with Chunker(parse_seconds=config().ingest_parse_seconds) as chunker:
         for start in range(0, len(files), READ_AT_ONCE):
             _check(stop)
             pairs = _chunked(files[start : start + READ_AT_ONCE], chunker, max_tokens)
             made = [record for record, _ in records(pairs)]
             if any(row.embedded < row.chunks for row, _ in pairs):
-                embedded = set(get_store().audit(root.id, [record.id for record in made])[0])
+                embedded = set(get_store().audit(root.store, [record.id for record in made])[0])
                 made = [record for record in made if record.id in embedded]
             words.add(made)
-            rebuilt.add_symbols(root.id, pairs)
+            rebuilt.add_symbols(root.store, pairs)
     words.flush()
 
 
 def _add_earlier(root: Root, rebuilt: LexicalStore, stop: Callable[[], bool]) -> None:
     """Add the chunks of a root of an earlier version, without symbols. Chroma has their texts."""
-    ids, words = sorted(get_store().ids(root.id)), SegmentWriter(rebuilt, root.id)
+    ids, words = sorted(get_store().ids(root.store)), SegmentWriter(rebuilt, root.store)
     for start in range(0, len(ids), ROWS_PER_WRITE):
         _check(stop)
-        found = earlier_chunks({root.id: ids[start : start + ROWS_PER_WRITE]})[root.id]
+        found = earlier_chunks({root.store: ids[start : start + ROWS_PER_WRITE]})[root.store]
         words.add([_earlier_record(each) for each in found.values()])
     words.flush()
 

@@ -6,19 +6,18 @@ database.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
-from itertools import islice
 from uuid import UUID
 
 from django.db.models import Sum
 from django.db.models.functions import Coalesce
 
 from apps.core.errors import Unavailable
-from apps.index import changes, freeze, stores
+from apps.index import changes, freeze, sharing, stores
 from apps.index.installation import installation_id
 from apps.index.lexical import get_lexical
-from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
+from apps.index.models import IngestRun, RemovedRoot, Root, SourceFile, SourceFileQuerySet
 from apps.index.stores import StoredRoot, is_foreign
 from apps.index.texts import get_texts
 from apps.index.types import Check, Origin, never_cancelled
@@ -33,7 +32,7 @@ due = changes.sweep_due
 MAX_DELETED_NOW = 2_000
 FILES_AT_ONCE = 500
 # The columns that `stores` reads.
-CHUNKED = ("id", "run_id", "path", "chunks", "spans")
+CHUNKED = ("id", "document", "run_id", "path", "chunks", "spans")
 
 
 @freeze.index.changing()
@@ -50,20 +49,14 @@ def sweep(check: Check = never_cancelled) -> None:
             restore_files(root)
             sweep_root(root, check)
         else:
-            stores.drop(root.id, check)
-            root.delete()
+            _delete_root(root, check)
     # Roots are read after `stored`, as each root had its row before its index.
     _sweep_stores(stored, check)
+    _sweep_removed(busy, check)
     get_store().sweep()
     get_texts().collect(_named, check)
     lock.release()
     due.clear()
-
-
-def _slices(files: SourceFileQuerySet) -> Iterator[list[SourceFile]]:
-    rest = files.iterator()
-    while part := list(islice(rest, FILES_AT_ONCE)):
-        yield part
 
 
 def _keys(files: SourceFileQuerySet) -> list[str]:
@@ -91,12 +84,14 @@ def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
     """Record the origin in the indexes of roots, delete those of removed roots, and save the others
     as orphans."""
     own = installation_id()
-    roots = Root.objects.in_bulk()
+    roots: dict[UUID, list[Root]] = {}
+    for root in sharing.roots_of(stored.keys()):
+        roots.setdefault(root.store, []).append(root)
     removed = orphans.removed_of(stored)
     rest = []
     for each in stored.values():
-        if root := roots.get(each.root_id):
-            record_origin(root, each, own)
+        if users := roots.get(each.root_id):
+            record_origin(users, each, own)
         elif each.root_id in removed and not each.is_foreign(own):
             stores.drop(each.root_id, check)
         else:
@@ -104,47 +99,84 @@ def _sweep_stores(stored: dict[UUID, StoredRoot], check: Check) -> None:
     orphans.set_known(rest)
 
 
-def record_origin(root: Root, stored: StoredRoot, own: str) -> None:
-    """Record this installation and the root's name in its index, unless another installation is
-    recorded."""
-    origin = Origin(own, root.path, root.name)
+def _sweep_removed(busy: Set[str], check: Check) -> None:
+    """Delete the documents that removed roots have left in stores that other roots use."""
+    own = installation_id()
+    left_over = RemovedRoot.objects.filter(left_over=True)
+    writing = set(Root.objects.filter(path__in=busy).values_list("store", flat=True))
+    for store in set(left_over.values_list("store", flat=True)) - writing:
+        # Without a root, `_sweep_stores` drops the whole store.
+        if store and sharing.roots_of([store]) and not is_foreign(get_store().origin(store), own):
+            stores.delete_unnamed(store, check)
+        left_over.filter(store=store).update(left_over=False)
+
+
+def record_origin(roots: Sequence[Root], stored: StoredRoot, own: str) -> None:
+    """Record this installation and the name of a root in an index, unless another installation is
+    recorded. `roots` share it; the name of any of them may stay."""
+    by_origin = {Origin(own, each.path, each.name): each for each in roots}
+    recorded = [each for each in (stored.vectors_of, stored.words_of) if each in by_origin]
+    origin = recorded[0] if recorded else next(iter(by_origin))
+    root = by_origin[origin]
     if is_foreign(stored.vectors_of, own) or is_foreign(stored.words_of, own):
         facts = {"root": str(root.id), "name": root.name, "path": root.path}
         logger.warning("index of a root is another installation's", extra={"context": facts})
         return
     if stored.vectors and stored.vectors_of != origin:
-        get_store().set_origin(root.id, origin)
+        get_store().set_origin(root.store, origin)
     if stored.words and stored.words_of != origin:
         # A word index that is broken or of another version is rebuilt with its origin.
         with suppress(Unavailable):
-            get_lexical().set_origin(root.id, origin)
+            get_lexical().set_origin(root.store, origin)
 
 
 @freeze.index.changing()
 def drop_root(root: Root, *, all_now: bool = False) -> bool:
-    """Delete a root: first its row, so that it is no longer searched, then its vectors and words.
+    """Delete a root: first its row, so that it is no longer searched, then its vectors and words,
+    except those of documents that other roots name.
 
     Return False if these are left to the sweep: the root is large and `all_now` is false, or the
     store is broken. Raises Unavailable.
     """
-    root_id = root.id
     files = SourceFile.objects.filter(root=root)
     many = _chunks(files) > MAX_DELETED_NOW and not all_now
     keys = [] if many else _keys(files)
+    own = [] if many or not sharing.other_roots(root) else list(files.only(*CHUNKED))
+    root_id = root.id
     root.delete()
     # It also removes what is left of the segments of texts.
     due.set()
     if many:
         return False
     _delete_texts(keys)
+    root.id = root_id
     try:
-        stores.drop(root_id)
+        _drop_chunks(root, own)
     except Unavailable as error:
         if error.code != BROKEN:
             raise
         # The worker replaces a broken store by an empty one.
         return False
     return True
+
+
+def _delete_root(root: Root, check: Check) -> None:
+    """Delete a root that was never published: its vectors and words, then its row."""
+    own = list(SourceFile.objects.filter(root=root).only(*CHUNKED))
+    root_id = root.id
+    _drop_chunks(root, own, check)
+    root.delete()
+    RemovedRoot.objects.filter(root_id=root_id).update(left_over=False)
+
+
+def _drop_chunks(root: Root, own: Sequence[SourceFile], check: Check = never_cancelled) -> None:
+    """Delete the vectors and words of a root that is removed; `own` are its rows. The last root of
+    a store removes all of it."""
+    if sharing.other_roots(root):
+        stores.delete_files(root, own, check)
+        RemovedRoot.objects.filter(root_id=root.id).update(left_over=False)
+    else:
+        stores.drop(root.store, check)
 
 
 @freeze.index.changing()
@@ -161,7 +193,7 @@ def discard_run(run: IngestRun) -> bool:
     if _chunks(files) > MAX_DELETED_NOW:
         due.set()
         return False
-    stores.delete_run(root.id, run.id, list(files.only(*CHUNKED)))
+    stores.delete_files(root, list(files.only(*CHUNKED)))
     keys = _keys(files)
     files.delete()
     _delete_texts(keys)
@@ -187,13 +219,20 @@ def sweep_root(root: Root, check: Check = never_cancelled) -> None:
     if not dead_runs:
         return
     live_runs = set(files.live().values_list("run_id", flat=True).distinct())
-    for run_id in dead_runs:
-        dead = files.dead().filter(run_id=run_id).only(*CHUNKED)
-        if run_id in live_runs:
-            for part in _slices(dead):
-                stores.delete_files(root.id, part, check)
-        else:
-            stores.delete_run(root.id, run_id, list(dead), check)
     keys = _keys(files.dead())
-    SourceFile.objects.filter(id__in=files.dead().values("id")).delete()
+    for run_id in dead_runs:
+        dead = list(files.dead().filter(run_id=run_id).only(*CHUNKED))
+        # The words of a whole run are deleted at once, as whole segments are.
+        size = FILES_AT_ONCE if run_id in live_runs else max(1, len(dead))
+        for start in range(0, len(dead), size):
+            part = dead[start : start + size]
+            stores.delete_files(root, part, check)
+            # At once, as later parts may name the same documents.
+            _delete_rows(part)
     _delete_texts(keys)
+
+
+def _delete_rows(files: Sequence[SourceFile]) -> None:
+    for start in range(0, len(files), FILES_AT_ONCE):
+        ids = [file.id for file in files[start : start + FILES_AT_ONCE]]
+        SourceFile.objects.filter(id__in=ids).delete()

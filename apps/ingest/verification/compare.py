@@ -111,7 +111,7 @@ def _orphans() -> Iterator[Difference]:
     """Yield the indexes of this installation that have no root."""
     unknown = {orphan.root_id: orphan for orphan in orphans.find()}
     for root_id in sorted(
-        set(stores.stored_roots()) - set(Root.objects.values_list("id", flat=True))
+        set(stores.stored_roots()) - set(Root.objects.values_list("store", flat=True))
     ):
         orphan = unknown.get(root_id)
         if orphan is None:

@@ -76,7 +76,7 @@ def _repair_root(root: Root, kinds: set[Kind], check: Check) -> bool:
         resolve(root.path)  # raises if the folder is missing: the root stays as it is
         if "vectors_unreadable" in kinds:
             # If this fails, the run replaces the store, or reports the error.
-            _attempt(root.path, partial(get_store().drop, root.id, check))
+            _attempt(root.path, partial(get_store().drop, root.store, check))
         Root.objects.filter(id=root.id).update(chunker_version="")
         return True
     if kinds & _WORDS:
@@ -87,12 +87,12 @@ def _repair_root(root: Root, kinds: set[Kind], check: Check) -> bool:
 def _delete_unknown(root: Root, check: Check) -> None:
     """Delete vectors without a row. They are listed first, as deleting shifts the pages."""
     unknown = []
-    for part in slices(get_store().each_id(root.id), IDS_AT_ONCE):
+    for part in slices(get_store().each_id(root.store), IDS_AT_ONCE):
         check()
         unknown += rows.without_row(root, part)
     facts = {"root": root.path, "count": len(unknown)}
     logger.warning("vectors without a row deleted", extra={"context": facts})
-    get_store().delete(root.id, unknown, check)
+    get_store().delete(root.store, unknown, check)
 
 
 def _repair_lock() -> list[UUID]:
@@ -113,7 +113,7 @@ def _repair_lock() -> list[UUID]:
 
 def _dimension(root: Root) -> int:
     for row in rows.live_rows(root):
-        named, vectors = get_store().audit(root.id, list(chunk_ids(row)))
+        named, vectors = get_store().audit(root.store, list(chunk_ids(row)))
         if named:
             return int(vectors.shape[1])
     return 0

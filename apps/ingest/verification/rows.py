@@ -20,6 +20,7 @@ class FileRow(NamedTuple):
     """A live SourceFile, as a tuple: there may be 100,000."""
 
     id: UUID
+    document: UUID
     run_id: UUID
     path: str
     language: str
@@ -86,11 +87,12 @@ def dead_rows(root: Root) -> int:
 
 
 def without_row(root: Root, ids: Sequence[str]) -> list[str]:
-    """Return the chunk ids that belong to no row, live or dead."""
+    """Return the chunk ids that belong to no row of the root's store, live or dead."""
     parsed = {each: parse(each) for each in ids}
     files = {file for found in parsed.values() if found for file in [found[0]]}
-    rows = SourceFile.objects.filter(root=root, id__in=files).exclude(spans=b"")
-    chunks = {str(key): count for key, count in rows.values_list("id", "chunks")}
+    rows = SourceFile.objects.filter(root__store=root.store, document__in=files).order_by()
+    named = rows.exclude(spans=b"").values_list("document", "chunks")
+    chunks = {str(key): count for key, count in named}
     unknown = [
         each for each, found in parsed.items() if found and found[1] >= chunks.get(found[0], 0)
     ]

@@ -136,7 +136,7 @@ def _same_chunks(row: FileRow, cut: Sequence[Chunk]) -> bool:
 
 
 def _same_symbols(root: Root, row: FileRow, symbols: Sequence[Symbol]) -> bool:
-    stored = get_lexical().outline(root.id, row.id)
+    stored = get_lexical().outline(root.store, row.document)
     return sorted(map(_facts, stored)) == sorted(map(_facts, symbols))
 
 

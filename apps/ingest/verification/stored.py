@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
-from apps.index import queries
+from apps.index import queries, sharing
 from apps.index.lexical import ChunkFacts, get_lexical
 from apps.index.models import Root
 from apps.index.spans import Span, unpack
@@ -87,9 +88,10 @@ class _Comparison:
     def compare_rest(self, check: Check) -> None:
         """Find chunks in the stores that have no row. Chunks of dead rows are left to the sweep."""
         try:
-            if not self.chroma_error and get_store().count(self.root.id) > self.found.vectors:
+            count = get_store().count(self.root.store) if not self.chroma_error else 0
+            if count > max(self.found.vectors, self._shared_chunks):
                 self._report_left_over(
-                    "vectors_left_over", get_store().each_id(self.root.id), check
+                    "vectors_left_over", get_store().each_id(self.root.store), check
                 )
         except Unavailable as error:
             self.found.add("vectors_unreadable", error.message)
@@ -101,15 +103,21 @@ class _Comparison:
 
     def _compare_words(self, check: Check) -> None:
         lexical = get_lexical()
-        if not lexical.exists(self.root.id):
+        store = self.root.store
+        if not lexical.exists(store):
             return
-        if not lexical.is_intact(self.root.id):
+        if not lexical.is_intact(store):
             self.found.add("words_unreadable", "SQLite finds a fault, or it is of another version")
             return
-        if lexical.count(self.root.id) > self.found.words:
-            self._report_left_over("words_left_over", sorted(lexical.ids(self.root.id)), check)
-        for kind, detail in lexical.faults(self.root.id):
+        if lexical.count(store) > max(self.found.words, self._shared_chunks):
+            self._report_left_over("words_left_over", sorted(lexical.ids(store)), check)
+        for kind, detail in lexical.faults(store):
             self.found.add(kind, detail)
+
+    @cached_property
+    def _shared_chunks(self) -> int:
+        """Chunks of the store that several roots share; 0 if this root has it alone."""
+        return sharing.stored_chunks(self.root) if sharing.is_shared(self.root) else 0
 
     def _report_left_over(self, kind: Kind, ids: Iterable[str], check: Check) -> None:
         unknown = NameSample()
@@ -124,7 +132,7 @@ class _Comparison:
         if self.chroma_error:
             return {}
         try:
-            named, vectors = get_store().audit(self.root.id, ids)
+            named, vectors = get_store().audit(self.root.store, ids)
         except (Unavailable, ValueError, KeyError) as error:
             # Continue with the words and the other roots.
             self.chroma_error = str(error) or type(error).__name__
@@ -137,7 +145,7 @@ class _Comparison:
         if self.words_error:
             return {}
         try:
-            return get_lexical().facts(self.root.id, ids)
+            return get_lexical().facts(self.root.store, ids)
         except Unavailable as error:
             self.words_error = error.message
             return {}
@@ -178,7 +186,7 @@ def _differing(row: FileRow, ids: Sequence[str], words: Mapping[str, ChunkFacts]
     of_row = _spans(row)
     for index, (each, span) in enumerate(zip(ids, of_row, strict=False)):
         if each in words and _place(words[each]) != (
-            str(row.id),
+            str(row.document),
             row.path,
             row.sha256,
             index,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from apps.code.paths import kinds
+from apps.index import sharing
 from apps.index.lexical import StoredSymbol, get_lexical
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
@@ -62,7 +63,7 @@ def find_definitions(query: SymbolQuery) -> Definitions:
 
 def _of_root(root: Root, query: SymbolQuery) -> Iterator[_Hit]:
     live = live_file_ids(root)
-    for symbol in get_lexical().definitions(root.id, query.last):
+    for symbol in get_lexical().definitions(root.store, query.last, sharing.reader(root)):
         if symbol.kind in OUTLINE_ONLY or symbol.source_file not in live:
             continue
         if fits(query.filters, symbol.file_path, symbol.language):

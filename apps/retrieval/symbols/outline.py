@@ -22,7 +22,7 @@ def file_outline(query: OutlineQuery) -> Outline:
     root = find_root(query.repository)
     file = live_file(root, query.path)
     symbols, degraded = collect_symbols(
-        [root], lambda root: get_lexical().outline(root.id, file.id)
+        [root], lambda root: get_lexical().outline(root.store, file.document)
     )
     return Outline(Place(root, file.path, file.language), nested(symbols), degraded)
 

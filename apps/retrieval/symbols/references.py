@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from apps.code.languages import FILE_TYPES
 from apps.code.paths import kinds
+from apps.index import sharing
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
 from apps.index.parsing.finder import NameMatches, SourceText, get_finder
@@ -31,7 +32,7 @@ MAX_LINE = 300
 
 class _File(NamedTuple):
     place: Place
-    source_file: str  # id of the SourceFile
+    source_file: str  # SourceFile.document
 
 
 def find_references(query: SymbolQuery) -> References:
@@ -56,7 +57,8 @@ def _files(root: Root, query: SymbolQuery) -> Iterator[_File]:
     index has `valid`."""
     word = max(WORD.findall(query.last), key=len)
     store, live = get_lexical(), live_file_ids(root)
-    facts = store.facts(root.id, store.chunks_with_identifier(root.id, word, MAX_CHUNKS))
+    ids = store.chunks_with_identifier(root.store, word, MAX_CHUNKS, sharing.reader(root))
+    facts = store.facts(root.store, ids)
     files = {each.source_file: each for each in facts.values() if each.source_file in live}
     for each in sorted(files.values(), key=lambda each: each.path):
         prose = (kind := KINDS.get(each.language)) and kind.prose

@@ -84,7 +84,7 @@ def copy_all(target: Path, check: Check, report: Report) -> list[RootCounts]:
     key = config().data_dir.absolute() / SECRET
     if key.is_file():
         copy_file(key, target / SECRET)
-    return [_counts(root, vectors.get(root.id, 0), words.get(root.id, 0)) for root in roots]
+    return [_counts(root, vectors.get(root.id, 0), words.get(root.store, 0)) for root in roots]
 
 
 def _promised(root: Root) -> int:
@@ -93,7 +93,7 @@ def _promised(root: Root) -> int:
     if root.damage or root.model != queries.locked_model():
         return 0
     try:
-        return get_store().count(root.id)
+        return get_store().count(root.store)
     except Unavailable as error:
         if error.code == BROKEN:
             raise
@@ -116,15 +116,15 @@ def _counts(root: Root, vectors: int, words: int) -> RootCounts:
 
 
 def _copy_words(target: Path, check: Check) -> dict[UUID, int]:
-    """Copy the intact word indexes; others are rebuilt after a restore. Return root id → number of
+    """Copy the intact word indexes; others are rebuilt after a restore. Return store → number of
     chunks."""
     target.mkdir()
     copied = {}
     lexical = get_lexical()
-    for root_id in Root.objects.values_list("id", flat=True):
+    for store in set(Root.objects.values_list("store", flat=True)):
         check()
-        if lexical.is_intact(root_id) and lexical.copy(root_id, target / f"{root_id.hex}.sqlite3"):
-            copied[root_id] = lexical.count(root_id)
+        if lexical.is_intact(store) and lexical.copy(store, target / f"{store.hex}.sqlite3"):
+            copied[store] = lexical.count(store)
     return copied
 
 

@@ -58,7 +58,7 @@ def _root_id(text: str) -> UUID:
 
 def _check(root_id: UUID, orphan: Orphan | None, *, others: bool) -> None:
     """Raise CommandError if the index must not be deleted."""
-    if root := Root.objects.filter(id=root_id).first():
+    if root := Root.objects.filter(store=root_id).first():
         raise CommandError(
             f"{root.name} is in use: remove it on the Ingest page. manage.py drop_index deletes "
             "only what the database does not know."

@@ -1,0 +1,120 @@
+"""Files that other roots have in the same store: they are neither parsed nor embedded again.
+
+A root that is ingested for the first time takes the store of a root that has many of its files, by
+path and content. Later, each new or changed file that a root of the store has published takes over
+that row's document (`index.sharing`).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from apps.core.errors import InvalidInput, NotFound
+from apps.index import sharing, stores
+from apps.index.models import IngestRun, Root, SourceFile, SourceFileQuerySet
+from apps.index.root_directory import read_file
+from apps.index.texts import get_texts
+from apps.index.types import Check
+from apps.ingest.runs import integrity
+from apps.ingest.runs.chunker_version import makes_the_same_chunks
+from apps.ingest.types import Candidate
+
+# Files of a new root that are looked up in the others.
+SAMPLE = 200
+# A store is shared with a root if this part of the sample is in it, and at least so many files.
+MIN_SHARE, MIN_FILES = 0.25, 3
+# A new root with a smaller part of the files of another one does not share its store: most of what
+# the store returns would not be its own.
+MIN_SIZE = 0.1
+
+
+def find_store(run: IngestRun, files: Sequence[Candidate], check: Check) -> UUID | None:
+    """Return the store of the root that has most of some files, for a new root; None if no root has
+    enough of them, and the new root gets a store of its own.
+
+    Roots that are damaged, of another model or of another chunker are left out.
+    """
+    roots = {root.id: root for root in _current_roots(run) if len(files) >= MIN_SIZE * root.files}
+    if not roots or len(files) < MIN_FILES:
+        return None
+    hashes: dict[str, str] = {}
+    for candidate in files[:: max(1, len(files) // SAMPLE)]:
+        check()
+        if digest := _hash_of(Path(run.path), candidate.path):
+            hashes[candidate.path] = digest
+    rows = _published(list(roots)).filter(sha256__in=set(hashes.values()))
+    counts = Counter(
+        root_id
+        for root_id, path, digest in rows.values_list("root_id", "path", "sha256")
+        if hashes.get(path) == digest and root_id
+    )
+    for root_id, count in counts.most_common(1):
+        if count >= max(MIN_FILES, MIN_SHARE * len(hashes)):
+            return roots[root_id].store
+    return None
+
+
+def leave_store(root: Root, run: IngestRun, files: Sequence[Candidate], check: Check) -> None:
+    """Move a root to another store, as its vectors are of another model than the run's. What the
+    other roots do not name is deleted from the store that it leaves."""
+    if sharing.other_roots(root):
+        rows = SourceFile.objects.filter(root=root).only(
+            "id", "document", "run_id", "path", "chunks", "spans"
+        )
+        # A kill leaves a root whose vectors are not searched, in its store: the next run repeats.
+        stores.delete_files(root, list(rows), check)
+    else:
+        stores.drop(root.store, check)
+    store = find_store(run, files, check)
+    if store is None:
+        taken = Root.objects.filter(store=root.id).exclude(id=root.id).exists()
+        store = uuid4() if taken else root.id
+    Root.objects.filter(id=root.id).update(store=store)
+    root.store = store
+
+
+class SharedFiles:
+    """What the other roots of a store have published."""
+
+    def __init__(self, root: Root, run: IngestRun) -> None:
+        self._root = root
+        self._run = run
+
+    def find(self, contents: Mapping[str, bytes]) -> dict[str, SourceFile]:
+        """Return path → row of another root, for the files (path → content) that one has. Raises
+        Unavailable if the vector store is unavailable."""
+        if not contents or not self._roots:
+            return {}
+        hashes = {path: sha256(data).hexdigest() for path, data in contents.items()}
+        rows = _published(self._roots).filter(sha256__in=set(hashes.values()))
+        found = {row.path: row for row in rows if hashes.get(row.path) == row.sha256}
+        missing = set(get_texts().missing({row.sha256 for row in found.values()}))
+        return {path: row for path, row in found.items() if row.sha256 not in missing}
+
+    @cached_property
+    def _roots(self) -> list[UUID]:
+        """The other roots of the store whose chunks are all there."""
+        roots = [each for each in _current_roots(self._run) if each.store == self._root.store]
+        return [each.id for each in integrity.whole(roots)]
+
+
+def _current_roots(run: IngestRun) -> list[Root]:
+    """The published roots whose chunks and vectors are as this run would make them."""
+    roots = Root.objects.published().filter(model=run.model, damage="").exclude(path=run.path)
+    return [root for root in roots if makes_the_same_chunks(root)]
+
+
+def _published(roots: Sequence[UUID]) -> SourceFileQuerySet:
+    """The live rows of some roots whose chunks are complete, and not of an earlier version."""
+    rows = SourceFile.objects.filter(root__in=roots).live().ingested()
+    return rows.filter(problem="").exclude(spans=b"").order_by()
+
+
+def _hash_of(folder: Path, path: str) -> str:
+    try:
+        return sha256(read_file(folder, path)).hexdigest()
+    except (NotFound, InvalidInput):
+        return ""  # the chunking step reports it

@@ -1,0 +1,422 @@
+"""Roots with equal files share vectors and words, and each answers as if it were alone."""
+
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import pytest
+
+from apps.core.errors import Unavailable
+from apps.embedding.static import StaticCodeEmbedder
+from apps.index import queries, sharing
+from apps.index.lexical import get_lexical
+from apps.index.mapped.copies import get_copies
+from apps.index.models import IngestRun, Root, SourceFile
+from apps.index.vectors.store import VectorStore, get_store
+from apps.ingest import services
+from apps.ingest.runs import integrity, queue, reindex, sweep
+from apps.ingest.verification import verify
+from apps.retrieval.query import SearchQuery
+from apps.retrieval.results import Match
+from apps.retrieval.root_cache import RootCache
+from apps.retrieval.search import search
+from apps.retrieval.symbols.definitions import find_definitions
+from apps.retrieval.symbols.references import find_references
+from apps.retrieval.symbols.types import SymbolQuery
+from tests.ingest.test_model_change import OTHER, server
+from tests.stand_ins.embeddings_server import EmbeddingsServer
+from tests.support.ingested import ingest, ingest_alone, outdate, run_ingest, write_files
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
+
+__all__ = ["server"]
+
+COPIES = 5
+STEPS = 24
+QUESTIONS = ("where is the anchor raised", "sail against the wind", "harbour_3 lamp", "reef")
+NAMES = ("raise_anchor_1", "reef", "set_lamp")
+
+
+def module(number: int, note: str = "") -> str:
+    return (
+        f'"""Harbour {number}: lamps, anchors and sails. {note}"""\n\n\n'
+        f"def raise_anchor_{number}(ship: str) -> str:\n"
+        f'    """Raise the anchor of a ship in harbour {number}."""\n'
+        f'    return ship + " raised {number}"\n\n\n'
+        f"class Harbour_{number}:\n"
+        f"    def set_lamp(self, wind: int) -> int:\n"
+        f'        """The lamp of harbour_{number} burns {note or "low"} against the wind."""\n'
+        f"        return wind * {number}\n"
+    )
+
+
+FILES = {f"port/harbour_{number}.py": module(number) for number in range(8)}
+FILES["README.md"] = "# Port\n\nShips sail against the wind and raise the anchor.\n"
+
+
+@pytest.fixture
+def embedded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of the chunks that are embedded from here on."""
+    paths: list[str] = []
+    real = StaticCodeEmbedder.embed_documents
+
+    def noting(self: StaticCodeEmbedder, texts: Any) -> Any:
+        paths.extend(text.path for text in texts)
+        return real(self, texts)
+
+    monkeypatch.setattr(StaticCodeEmbedder, "embed_documents", noting)
+    return paths
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ids of the rows that are written to Chroma from here on."""
+    ids: list[str] = []
+    real = VectorStore.add
+
+    def noting(self: VectorStore, root_id: Any, model: str, some: Any, *rest: Any) -> Any:
+        ids.extend(some)
+        return real(self, root_id, model, some, *rest)
+
+    monkeypatch.setattr(VectorStore, "add", noting)
+    return ids
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[RootCache]:
+    fresh = RootCache()
+    monkeypatch.setattr("apps.retrieval.candidates.root_cache", fresh)
+    yield fresh
+    assert fresh.wait(60)
+
+
+def copies_of(folder: Path, count: int = COPIES) -> list[Path]:
+    return [write_files(folder / f"copy{number}", FILES) for number in range(count)]
+
+
+# --- what an equal copy costs ---------------------------------------------------------------------
+
+
+def test_an_equal_copy_is_neither_embedded_nor_written_again(
+    folder: Path, store: Any, embedded: list[str], written: list[str]
+) -> None:
+    first, *others = copies_of(folder)
+    root = ingest(first)
+    vectors, words = store.count(root.store), get_lexical().count(root.store)
+    assert (len(embedded), len(written)) == (vectors, vectors)
+    for other in others:
+        shared = ingest(other)
+        assert (shared.store, shared.files, shared.chunks, shared.embedded) == (
+            root.store,
+            root.files,
+            root.chunks,
+            root.embedded,
+        )
+        assert queries.live_file_ids(shared) == queries.live_file_ids(root)
+    assert (len(embedded), len(written)) == (vectors, vectors)
+    assert (store.count(root.store), get_lexical().count(root.store)) == (vectors, words)
+    assert store.collections() == get_lexical().roots() == {root.store}
+    assert verify(source=True) == []
+
+
+def test_a_copy_with_changes_embeds_the_changed_files_only(
+    folder: Path, store: Any, embedded: list[str]
+) -> None:
+    first, second = copies_of(folder, 2)
+    root = ingest(first)
+    embedded.clear()
+    (second / "port/harbour_0.py").write_text(module(0, "changed"))
+    (second / "port/harbour_1.py").rename(second / "port/moved.py")
+    shared = ingest(second)
+    assert shared.store == root.store
+    assert set(embedded) == {"port/harbour_0.py", "port/moved.py"}
+    # Later too: a file becomes what the other root has.
+    embedded.clear()
+    (second / "port/harbour_0.py").write_text(module(0))
+    assert run_ingest(second).state == "completed"
+    assert embedded == []
+    assert verify(source=True) == []
+
+
+def test_roots_with_little_in_common_or_of_another_chunker_have_their_own_store(
+    folder: Path, store: Any
+) -> None:
+    root = ingest(copies_of(folder, 1)[0])
+    few = {f"own/{number}.py": module(number + 50) for number in range(20)}
+    few |= dict(list(FILES.items())[:4])
+    assert ingest(write_files(folder / "few", few)).store != root.store
+    Root.objects.update(chunker_version="1/2/3")
+    assert ingest(write_files(folder / "later", FILES)).store != root.store
+
+
+def test_equal_copies_share_the_parts_of_their_mapped_copies(
+    folder: Path, store: Any, cache: RootCache, configure: Callable[..., None]
+) -> None:
+    configure(retrieval_memory_mb=16)
+    first, second, third = copies_of(folder, 3)
+    (third / "port/harbour_0.py").write_text(module(0, "changed"))
+    roots = [ingest(each) for each in (first, second, third)]
+    parts = get_copies().folder / roots[0].store.hex
+    counts = []
+    for root in roots:
+        _ask(root, QUESTIONS[0])
+        assert cache.wait(60)
+        counts.append(len(list(parts.glob("*.part"))))
+    assert counts == [1, 1, 2]
+    assert len(list(parts.glob("*.json"))) == 3
+    services.remove(str(first))
+    sweep.sweep()
+    get_copies().sweep(Root.objects.values_list("store", "id"))
+    assert len(list(parts.glob("*.json"))) == 2
+    assert len(list(parts.glob("*.part"))) == 2
+
+
+# --- removing -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["at once", "later", "later, words first"])
+def test_a_removed_root_leaves_the_others_whole(
+    folder: Path, store: Any, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    many = how != "at once"
+    if many:
+        monkeypatch.setattr(sweep, "MAX_DELETED_NOW", 1)
+        monkeypatch.setattr(queue, "worker_state", lambda: "idle")
+    first, second = copies_of(folder, 2)
+    (first / "port/own.py").write_text(module(77))
+    root, other = ingest(first), ingest(second)
+    chunks = store.count(root.store)
+    answers = _all_answers(other)
+    own = SourceFile.objects.get(root=root, path="port/own.py").document
+    services.remove(str(first))
+    if "words" in how:
+        get_lexical().delete_files(root.store, [own])
+    # Until the sweep, the rest of a large root hides nothing of the other.
+    assert _all_answers(other) == answers
+    assert (store.count(root.store) == chunks) is many
+    sweep.sweep()
+    assert _all_answers(other) == answers
+    assert store.count(other.store) == get_lexical().count(other.store) == other.embedded
+    assert verify(source=True) == []
+    services.remove(str(second))
+    sweep.sweep()
+    assert store.collections() == get_lexical().roots() == set()
+    assert verify() == []
+
+
+# --- another chunker, another model ---------------------------------------------------------------
+
+
+def test_a_new_chunker_makes_all_chunks_again_once(
+    folder: Path, store: Any, embedded: list[str]
+) -> None:
+    first, second = copies_of(folder, 2)
+    root, other = ingest(first), ingest(second)
+    answers = _all_answers(other)
+    outdate(root)
+    outdate(other)
+    embedded.clear()
+    assert run_ingest(first).state == "completed"
+    assert len(embedded) == root.chunks
+    # The other still answers from what it had.
+    assert store.count(root.store) == 2 * root.chunks
+    assert _all_answers(other) == answers
+    assert run_ingest(second).state == "completed"
+    assert len(embedded) == root.chunks
+    assert store.count(root.store) == get_lexical().count(root.store) == root.chunks
+    assert verify(source=True) == []
+
+
+def test_a_root_that_gets_another_model_leaves_the_store_and_the_others_whole(
+    folder: Path, store: Any, server: EmbeddingsServer
+) -> None:
+    first, second = copies_of(folder, 2)
+    (first / "port/own.py").write_text(module(77))
+    roots = [ingest(first), ingest(second)]
+    before = roots[0].store
+    services.change_model(OTHER)
+    run = queue.claim()
+    assert run is not None
+    queue.execute(run)
+    moved, stays = sorted(Root.objects.all(), key=lambda each: each.path != run.path)
+    assert (moved.model, moved.store != before) == (OTHER, True)
+    assert store.count(moved.store) == get_lexical().count(moved.store) == moved.embedded
+    # It took with it what only it named.
+    assert stays.store == before
+    assert store.count(before) == get_lexical().count(before) == stays.embedded
+    queue.drain()
+    assert {(each.model, each.store) for each in Root.objects.all()} == {(OTHER, moved.store)}
+    sweep.sweep()
+    assert store.collections() == get_lexical().roots() == {moved.store}
+    assert verify(source=True) == []
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+def test_vectors_that_are_lost_damage_the_roots_that_had_them(folder: Path, store: Any) -> None:
+    first, second = copies_of(folder, 2)
+    (second / "port/own.py").write_text(module(77))
+    root, other = ingest(first), ingest(second)
+    document = SourceFile.objects.get(root=other, path="port/own.py").document
+    store.delete(root.store, [each for each in store.ids(root.store) if str(document) in each])
+    assert _damaged() == {other.name}
+    assert run_ingest(second).state == "completed"
+    assert _damaged() == set()
+    # What both had is embedded again once, by the first that is repaired.
+    store.drop(root.store)
+    assert _damaged() == {root.name, other.name}
+    for folder_ in (first, second):
+        assert run_ingest(folder_).state == "completed"
+    sweep.sweep()
+    assert _damaged() == set()
+    assert store.count(root.store) == get_lexical().count(root.store) == other.embedded
+    assert verify(source=True) == []
+
+
+def test_words_are_rebuilt_for_all_roots_of_a_store(folder: Path, store: Any) -> None:
+    first, second = copies_of(folder, 2)
+    (second / "port/own.py").write_text(module(77))
+    root, other = ingest(first), ingest(second)
+    answers = [_all_answers(each) for each in (root, other)]
+    get_lexical().drop(root.store)
+    (to_rebuild,) = reindex.roots_needing_rebuild()
+    reindex.rebuild(to_rebuild, stop=lambda: False)
+    assert [_all_answers(each) for each in (root, other)] == answers
+    assert reindex.roots_needing_rebuild() == []
+    assert verify(source=True) == []
+
+
+def _damaged() -> set[str]:
+    integrity.check()
+    IngestRun.objects.live().delete()
+    return set(queries.damages())
+
+
+# --- the property ---------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    path: str
+    lines: tuple[int | None, int | None]
+    text: str
+    score: float
+
+
+def _found(match: Match) -> Found:
+    score = round(match.score or 0, 3)
+    return Found(match.rel_path, (match.start_line, match.end_line), match.chunk, score)
+
+
+def _ask(root: Root, text: str) -> list[Found]:
+    found = search(SearchQuery(text, repositories=(root.name,), limit=20)).matches
+    return sorted(map(_found, found), key=lambda each: (-each.score, *each[:2]))
+
+
+def _symbols(root: Root, name: str) -> list[tuple[object, ...]]:
+    query = SymbolQuery.parse({"name": name, "repository": root.name})
+    defined = [(each.place.path, each.start_line) for each in find_definitions(query).results]
+    used = [(each.place.path, each.line, each.text) for each in find_references(query).results]
+    return [*defined, *used]
+
+
+def _all_answers(root: Root) -> list[object]:
+    """By vector, words and both, from the stores."""
+    answers: list[object] = [_ask(root, text) for text in QUESTIONS]
+    with patch("apps.retrieval.search._embed", side_effect=Unavailable("away")):
+        answers += [_ask(root, text) for text in QUESTIONS]
+    return answers + [_symbols(root, name) for name in NAMES]
+
+
+class World:
+    """Five copies of a repository; some are ingested."""
+
+    def __init__(
+        self, folder: Path, seed: int, configure: Callable[..., None], cache: RootCache
+    ) -> None:
+        self.folder = folder
+        self.random = random.Random(seed)
+        self.configure = configure
+        self.cache = cache
+        self.folders = copies_of(folder)
+        self.numbers = itertools.count()
+
+    def step(self) -> None:
+        folder = self.random.choice(self.folders)
+        kinds = [self.edit] * 6 + [self.reingest] * 2 + [self.remove]
+        for _ in range(self.random.randint(1, 3)):
+            self.random.choice(kinds)(folder)
+        if self.random.random() < 0.8:
+            self.reingest(folder)
+
+    def edit(self, folder: Path) -> None:
+        number = self.random.randrange(10)
+        path = folder / f"port/harbour_{number}.py"
+        choice = self.random.randrange(5)
+        if choice == 0 and len(list(path.parent.iterdir())) > 5:
+            path.unlink(missing_ok=True)
+        elif choice == 1 and path.exists():
+            path.rename(path.with_name(f"moved_{number}.py"))
+        elif choice == 2:
+            path.write_text(module(number))  # as another root may have it
+        else:
+            path.write_text(module(number, f"{folder.name} reef {self.random.randrange(3)}"))
+
+    def reingest(self, folder: Path) -> None:
+        assert run_ingest(folder).state in ("completed", "skipped")
+
+    def remove(self, folder: Path) -> None:
+        if Root.objects.filter(path=str(folder)).exists():
+            services.remove(str(folder))
+
+    def answers(self, root: Root) -> list[object]:
+        self.configure(retrieval_memory_mb=0)
+        answers = _all_answers(root)
+        self.configure(retrieval_mode="vector")
+        answers += [_ask(root, text) for text in QUESTIONS]
+        self.configure(retrieval_mode="hybrid", retrieval_memory_mb=16)
+        _ask(root, QUESTIONS[0])
+        assert self.cache.wait(60)
+        assert self.cache.get(root, 256) is not None
+        return answers + [_ask(root, text) for text in QUESTIONS]
+
+    def check(self) -> None:
+        sweep.sweep()
+        assert verify(source=False) == []
+        for store in set(Root.objects.values_list("store", flat=True)):
+            rows = SourceFile.objects.filter(root__store=store, embedded__gt=0)
+            chunks = sum(dict(rows.values_list("document", "embedded")).values())
+            assert get_store().count(store) == get_lexical().count(store) == chunks
+
+    def check_answers(self, root: Root) -> None:
+        """A root answers as another one that was ingested from the same rows, alone."""
+        files = queries.live_files(root).ingested()
+        same = {row.path: (Path(root.path) / row.path).read_text() for row in files}
+        alone = ingest_alone(write_files(self.folder / f"alone{next(self.numbers)}", same), "alone")
+        try:
+            assert not sharing.is_shared(alone)
+            for found, expected in zip(self.answers(root), self.answers(alone), strict=True):
+                assert found == expected
+        finally:
+            services.remove(alone.path)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_five_copies_answer_as_if_each_were_alone_after_any_edits(
+    folder: Path, store: Any, cache: RootCache, configure: Callable[..., None], seed: int
+) -> None:
+    world = World(folder, seed, configure, cache)
+    roots = [ingest(each) for each in world.folders]
+    assert len({root.store for root in roots}) == 1
+    for number in range(STEPS):
+        world.step()
+        world.check()
+        if number % 4 == 3:
+            for root in queries.published_roots():
+                run_ingest(Path(root.path), root.name)
+            for root in queries.published_roots():
+                world.check_answers(root)
+    assert sum(sharing.is_shared(root) for root in queries.published_roots()) >= 2
