@@ -8,7 +8,9 @@
     Match          results.py       texts, then cutoff, duplicates, caps
     SearchResult   results.py       matches, and their summary by file
 
-In mode `vector` (CODEINFO_RETRIEVAL_MODE) nearest.py takes the place of gather and rank.
+In mode `vector` (CODEINFO_RETRIEVAL_MODE) nearest.py takes the place of gather and rank. If several
+searches run at once, search_processes.py moves those of mapped roots to other processes, from
+gather.py to the texts.
 """
 
 import logging
@@ -48,7 +50,9 @@ from apps.retrieval.results import (
     matches_of,
     with_evidence,
 )
+from apps.retrieval.root_cache import root_cache
 from apps.retrieval.scope import narrowed
+from apps.retrieval.search_processes import search_processes
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -96,7 +100,10 @@ def _find(query: SearchQuery, model_id: str) -> _Found:
     try:
         vector = _embed(query.text, model_id)
         if is_hybrid:
-            return _hybrid(query, roots, vector)
+            embedded = EmbeddedQuery(query.text, query.filters, vector, repeated_files(roots))
+            if root_cache.holds(roots, len(vector)):
+                return search_processes.run(_hybrid, query, roots, embedded)
+            return _hybrid(query, roots, embedded)
         return _Found(*nearest(roots, vector, query.limit, query.filters))
     except Unavailable as error:
         if not is_hybrid or error.code == "EMBED_MODEL_MISSING":
@@ -114,8 +121,8 @@ def _embed(text: str, model_id: str) -> Vectors:
         raise Unavailable(error.message, code="EMBED_MODEL_MISSING", retryable=False) from error
 
 
-def _hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> _Found:
-    ranking, candidates, order = _ranked(query, roots, vector)
+def _hybrid(query: SearchQuery, roots: Sequence[Root], embedded: EmbeddedQuery) -> _Found:
+    ranking, candidates, order = _ranked(query, roots, embedded)
     cutoff = Limits.from_config().cutoff  # the page also marks what it shows without a cutoff
     matches = with_evidence(matches_of(candidates, order), ranking, cutoff)
     return _Found(matches, _degraded(candidates, roots), _missing_words(ranking, candidates))
@@ -129,7 +136,8 @@ def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -
     if not any(map(_has_words, roots)):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
-    ranking, candidates, order = _ranked(query, roots, None)
+    embedded = EmbeddedQuery(query.text, query.filters, None, repeated_files(roots))
+    ranking, candidates, order = _ranked(query, roots, embedded)
     matches = matches_of(candidates, order, words_only=True)
     return _Found(matches, WORDS_ONLY, _missing_words(ranking, candidates))
 
@@ -142,11 +150,10 @@ def _has_words(root: Root) -> bool:
 
 
 def _ranked(
-    query: SearchQuery, roots: Sequence[Root], vector: Vectors | None
+    query: SearchQuery, roots: Sequence[Root], embedded: EmbeddedQuery
 ) -> tuple[RankingQuery, Candidates, list[int]]:
     """The query as the ranking sees it, the candidates, and the indexes of the `query.limit` best,
     best first."""
-    embedded = EmbeddedQuery(query.text, query.filters, vector, repeated_files(roots))
     candidates = gather(roots, embedded)
     frequencies, total = candidates.frequencies, candidates.total
     ranking = RankingQuery.of(query.text, frequencies, total, query.preferred)

@@ -29,6 +29,7 @@ from apps.ingest import freshness
 from apps.ingest.runs import queue
 from apps.mcp import subscriptions
 from apps.retrieval import root_cache
+from apps.retrieval.search_processes import search_processes
 from apps.site import requests, sockets, standby
 from apps.site.connections import most_files
 from apps.site.control.server import Control
@@ -183,6 +184,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         queue.stop_worker()
         freshness.stop()
         reset_finder()
+        search_processes.stop()
         reset_store()
         telemetry.stop()
         trim.stop()
