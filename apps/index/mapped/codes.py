@@ -72,11 +72,14 @@ class Codes(NamedTuple):
         cosines: NDArray[np.float32] = (vectors @ query.unit) * self.scales[rows]
         return cosines
 
-    def differing_signs(self, query: "QueryCodes") -> NDArray[np.uint16]:
-        """The Hamming distance of each row: uint16 (n,)."""
+    def differing_signs(self, query: "QueryCodes", rows: Rows | None = None) -> NDArray[np.uint16]:
+        """The Hamming distance of all rows, or of some: uint16 (n,)."""
+        signs = self.signs if rows is None else self.signs[rows]
+        if not len(signs):
+            return np.zeros(0, np.uint16)
         # With `out`, SimSIMD 6.5 returns None without counting the reference: Python then aborts.
         kind: Any = "uint16"  # missing in its stubs
-        counts = simsimd.cdist(query.signs, self.signs, "hamming", dtype="bin8", out_dtype=kind)
+        counts = simsimd.cdist(query.signs, signs, "hamming", dtype="bin8", out_dtype=kind)
         differing: NDArray[np.uint16] = np.asarray(counts)[0]
         return differing
 
@@ -85,10 +88,11 @@ class Codes(NamedTuple):
         query's value in its dimension, 0 to 7: uint16 (len(rows),)."""
         ones, halves = (np.zeros(len(rows), np.uint16) for _ in range(2))
         # A word at a time: the arrays of several do not fit into a core's cache.
+        signs = np.take(_words(self.signs), rows, axis=0)
         for column, of_query, levels in zip(
-            _words(self.signs).T, _words(query.signs)[0], query.levels.T, strict=True
+            signs.T, _words(query.signs)[0], query.levels.T, strict=True
         ):
-            differing = column[rows] ^ of_query
+            differing = column ^ of_query
             counts = np.bitwise_count(differing & levels[2])
             counts <<= 1
             counts += np.bitwise_count(differing & levels[1])  # at most 192
@@ -99,7 +103,8 @@ class Codes(NamedTuple):
         return halves
 
     def _rows(self, rows: Rows) -> tuple[Bytes, NDArray[np.float32]]:
-        return self.high[rows], self.scales[rows]
+        # In a third of the time of `self.high[rows]`.
+        return np.take(self.high, rows, axis=0), self.scales[rows]
 
 
 class QueryCodes:
