@@ -14,7 +14,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -32,7 +31,7 @@ from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
 from apps.index.vectors.store import get_store
-from apps.retrieval.search_processes import Call, search_processes
+from apps.retrieval.search_processes import search_processes
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -92,9 +91,9 @@ class RootCache:
         self._tried: dict[UUID, tuple[int, float]] = {}  # generation and time of the last request
         self._worker: threading.Thread | None = None
 
-    def get(self, root: Root, dimension: int) -> MappedRoot | None:
+    def get(self, root: Root, dimension: int, *, request: bool = True) -> MappedRoot | None:
         """The root if it is mapped at this generation and dimension, or can be. Otherwise request
-        its copy."""
+        its copy, if `request`."""
         with self._changed:
             entry = self._entries.get(root.id)
             now = self._clock()
@@ -104,6 +103,8 @@ class RootCache:
             accepts = self._accepts(root, dimension)
         if accepts and (mapped := self._open(root, dimension, now)):
             return mapped
+        if not request:
+            return None
         if not self.writes:
             raise Unavailable(f"{root.path} is not mapped", code="NOT_MAPPED")
         if accepts:
@@ -238,22 +239,13 @@ root_cache = RootCache()
 
 
 def map_roots(roots: Sequence[tuple[Root, int]]) -> None:
-    """Map these roots with the dimension of their vectors, in a search process: before the first
-    search there, and as soon as a copy is written."""
+    """Map the copies that there are of these roots, with the dimension of their vectors."""
     for root, dimension in roots:
-        with suppress(Unavailable):
-            root_cache.get(root, dimension)
+        root_cache.get(root, dimension, request=False)
 
 
 def _keep_only(ids: frozenset[UUID]) -> None:
     root_cache.keep_only(ids)
-
-
-def _map_all() -> Call:
-    return map_roots, (root_cache.mapped_roots(),)
-
-
-search_processes.first_call = _map_all
 
 
 async def follow_changes() -> None:

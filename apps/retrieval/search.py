@@ -15,15 +15,19 @@ gather.py to the texts.
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
+
+import numpy as np
 
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.ingest_throttle import ingest_throttle
 from apps.core.telemetry import span, tell
-from apps.embedding.catalogue import get_embedder
+from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.types import Vectors
+from apps.index import queries
 from apps.index.changes import sweep_due
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
@@ -50,11 +54,14 @@ from apps.retrieval.results import (
     matches_of,
     with_evidence,
 )
-from apps.retrieval.root_cache import root_cache
+from apps.retrieval.root_cache import map_roots, root_cache
 from apps.retrieval.scope import narrowed
-from apps.retrieval.search_processes import search_processes
+from apps.retrieval.search_processes import Call, search_processes
 
 log = logging.getLogger("codeinfo.retrieval")
+
+# What `rehearse` searches for.
+REHEARSED = "open a file and read its lines"
 
 
 @span("search")
@@ -126,6 +133,37 @@ def _hybrid(query: SearchQuery, roots: Sequence[Root], embedded: EmbeddedQuery) 
     cutoff = Limits.from_config().cutoff  # the page also marks what it shows without a cutoff
     matches = with_evidence(matches_of(candidates, order), ranking, cutoff)
     return _Found(matches, _degraded(candidates, roots), _missing_words(ranking, candidates))
+
+
+def warm_up() -> None:
+    """Do what the first search of a process has to: read the built-in model, map the copies that
+    there are, and read the pages and files that a search reads. Called when the server starts."""
+    lock = queries.index_lock()
+    if lock is None:
+        return
+    if lock.model == DEFAULT_MODEL:
+        get_embedder(lock.model).embed_query(REHEARSED)
+    roots = [root for root in queries.published_roots() if root.model == lock.model]
+    rehearse([(root, lock.dimension) for root in roots])
+
+
+def rehearse(roots: Sequence[tuple[Root, int]]) -> None:
+    """Map these roots, with the dimension of their vectors, and search those that are mapped. No
+    embedding server is queried."""
+    map_roots(roots)
+    mapped = [root for root, dimension in roots if root_cache.holds([root], dimension)]
+    if not mapped or config().retrieval_mode != "hybrid":
+        return
+    vector = np.ones(roots[0][1], np.float32)
+    with suppress(Unavailable):
+        _hybrid(SearchQuery(REHEARSED), mapped, EmbeddedQuery(REHEARSED, vector=vector))
+
+
+def _rehearsal() -> Call:
+    return rehearse, (root_cache.mapped_roots(),)
+
+
+search_processes.first_call = _rehearsal
 
 
 def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> _Found:

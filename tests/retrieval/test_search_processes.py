@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 
 from apps.core.errors import Unavailable
+from apps.embedding.static import load_weights
 from apps.index import stores
 from apps.index.mapped.copies import get_copies
-from apps.index.models import Root
+from apps.index.models import IndexLock, Root
 from apps.logs.context import log_context, request_id
 from apps.retrieval import search as search_module
 from apps.retrieval.query import SearchQuery
 from apps.retrieval.results import SearchResult
-from apps.retrieval.root_cache import RootCache, map_roots
+from apps.retrieval.root_cache import RootCache
 from apps.retrieval.search import search
 from apps.retrieval.search_process import Reply
 from apps.retrieval.search_processes import (
@@ -220,6 +221,44 @@ def test_a_stop_ends_all_and_searches_run_here(rig: Rig) -> None:
     assert rig.overflow() == "found"
 
 
+# --- the first search -----------------------------------------------------------------------------
+
+
+@pytest.mark.door
+def test_the_first_search_after_a_start_finds_all_mapped(
+    door: "Door", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = door.here(QUESTIONS[0])
+    cache = RootCache()
+    for place in ("search", "candidates", "root_cache"):
+        monkeypatch.setattr(f"apps.retrieval.{place}.root_cache", cache)
+    load_weights.cache_clear()
+    search_module.warm_up()
+    assert len(cache.mapped_roots()) == 2
+    assert load_weights.cache_info().currsize == 1
+    # Nothing is left to map.
+    monkeypatch.setattr("apps.retrieval.root_cache.get_copies", None)
+    assert door.here(QUESTIONS[0]) == expected
+
+
+@pytest.mark.door
+def test_a_start_writes_no_copies_and_queries_no_embedding_server(
+    door: "Door", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for root in Root.objects.all():
+        get_copies().drop(root.id)
+    cache = RootCache()
+    for place in ("search", "candidates", "root_cache"):
+        monkeypatch.setattr(f"apps.retrieval.{place}.root_cache", cache)
+    IndexLock.objects.update(model="openai:any")
+    Root.objects.update(model="openai:any")
+    monkeypatch.setattr(search_module, "get_embedder", None)
+    search_module.warm_up()
+    assert cache.mapped_roots() == []
+    assert cache.wait(0)
+    assert not any((get_copies().folder / root.id.hex).exists() for root in Root.objects.all())
+
+
 # --- real processes -------------------------------------------------------------------------------
 
 
@@ -263,7 +302,7 @@ def door(
 ) -> Iterator[Door]:
     configure(retrieval_memory_mb=64, search_processes=1)
     cache, processes = RootCache(), SearchProcesses(Counted)
-    processes.first_call = lambda: (map_roots, (cache.mapped_roots(),))
+    processes.first_call = search_module._rehearsal
     for place in ("search", "candidates", "root_cache"):
         monkeypatch.setattr(f"apps.retrieval.{place}.root_cache", cache)
     for place in ("search", "root_cache"):
