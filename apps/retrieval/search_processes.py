@@ -1,8 +1,9 @@
 """Searches in several processes, as one interpreter lock allows only one search at a time.
 
 A search runs in this process while no other does. A search that comes meanwhile runs in a search
-process (`search_process`) over the same mapped files; the first of them starts one. If all places
-are taken, it waits for one. A search process ends when it was idle for IDLE_SECONDS.
+process (`search_process`) over the same mapped files; the first of them starts one. After that
+searches prefer the processes for BUSY_SECONDS, as this one also has to handle the requests. If all
+places are taken, a search waits for one. A search process ends when it was idle for IDLE_SECONDS.
 
 A search is a function that can be pickled by its name, with its arguments: these say which
 generations it searches, so that its result is the same in each process. If a process is lost or
@@ -36,6 +37,7 @@ log = logging.getLogger("codeinfo.retrieval")
 COMMAND = (sys.executable, "-P", "-m", "apps.retrieval.search_process")
 # The apps of Django that a search needs.
 APPS = ("apps.logs", "apps.lmstudio", "apps.index", "apps.retrieval")
+BUSY_SECONDS = 1.0
 IDLE_SECONDS = 300.0
 # After a process was lost, none is started for this time.
 RETRY_SECONDS = 10.0
@@ -145,6 +147,7 @@ class SearchProcesses:
         self._idle: list[SearchProcess] = []
         self._waiting: deque[Future[Place]] = deque()
         self._starting = 0
+        self._busy_at = -BUSY_SECONDS  # when a search came while another ran
         self._lost_at = -RETRY_SECONDS
         self._stops = 0  # calls of `stop`
 
@@ -195,16 +198,18 @@ class SearchProcesses:
             each.end()
 
     def _acquire(self) -> Place:
-        """Take a place: this process if no search runs in it, else an idle process. If all have
-        searches, wait for one; if there is none, take this process."""
+        """Take a place: this process if no search runs, an idle process while several come. If all
+        have searches, wait for one; if there is no process, take this one."""
         with self._changed:
-            if self._here and not self._idle:
-                self._start_one()
+            if self._here or len(self._idle) < len(self._processes):
+                self._busy_at = self._clock()
+                if not self._idle:
+                    self._start_one()
+            if self._idle and (self._here or self._clock() - self._busy_at < BUSY_SECONDS):
+                return self._idle.pop()
             if not self._here or not self._processes:
                 self._here += 1
                 return None
-            if self._idle:
-                return self._idle.pop()
             turn: Future[Place] = Future()
             self._waiting.append(turn)
         return turn.result()

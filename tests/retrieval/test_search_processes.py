@@ -27,6 +27,7 @@ from apps.retrieval.root_cache import RootCache
 from apps.retrieval.search import search
 from apps.retrieval.search_process import Reply
 from apps.retrieval.search_processes import (
+    BUSY_SECONDS,
     RETRY_SECONDS,
     ProcessLost,
     SearchProcess,
@@ -54,6 +55,7 @@ def held(processes: SearchProcesses, result: Callable[[], object]) -> Iterator[F
         assert may_end.wait(SECONDS)
         return result()
 
+    processes._busy_at = -2 * BUSY_SECONDS  # so that it takes this process
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(processes.run, work)
         assert begun.wait(SECONDS)
@@ -134,6 +136,18 @@ def test_the_first_search_beside_another_starts_a_process_and_does_not_wait_for_
     assert [each.calls for each in rig.started] == [[]]
     assert rig.overflow() == "found"
     assert [each.calls for each in rig.started] == [["word"]]
+
+
+def test_searches_prefer_a_process_while_several_come(rig: Rig) -> None:
+    rig.overflow()
+    calls = rig.started[0].calls
+    for _ in range(3):
+        rig.processes.run(word, "soon after")
+    assert len(calls) == 3
+    rig.now += BUSY_SECONDS
+    for _ in range(3):
+        rig.processes.run(word, "much later")
+    assert len(calls) == 3
 
 
 def test_no_process_is_started_if_there_may_be_none(rig: Rig, configure: Turn) -> None:
@@ -269,6 +283,8 @@ class Door:
         self.processes = processes
 
     def here(self, text: str, **keys: Any) -> SearchResult:
+        """The result of a search that no other has come close to."""
+        self.processes._busy_at = -2 * BUSY_SECONDS
         return search(SearchQuery.parse({"query": text, "limit": 10, **keys}))
 
     def there(self, text: str, **keys: Any) -> SearchResult:
