@@ -23,6 +23,8 @@ os.environ["CODEINFO_INGEST_BASE"] = f"{tempfile.gettempdir()},{Path(__file__).p
 os.environ["CODEINFO_FIRST_ROOT"] = "none"
 # Nothing is read from the stores behind the back of a test that empties them.
 os.environ["CODEINFO_RETRIEVAL_MEMORY_MB"] = "0"
+# Tests of search processes start them themselves.
+os.environ["CODEINFO_SEARCH_PROCESSES"] = "0"
 # An embedding server is asked for what a test has it embed, whatever was embedded before.
 os.environ["CODEINFO_EMBEDDING_CACHE_MB"] = "0"
 # Nothing listens there, whatever runs on this machine.

@@ -6,6 +6,7 @@ with an error that names the variable (a wrong `NumberOr` means its default). A 
 """
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -237,6 +238,7 @@ class Config:
     # retrieval
     retrieval_mode: str = setting("CODEINFO_RETRIEVAL_MODE", choice("hybrid", "vector"), "hybrid", "hybrid: words and vectors together; vector: vectors alone, in the order of their distance")
     retrieval_memory_mb: int = setting("CODEINFO_RETRIEVAL_MEMORY_MB", NumberOr(768, lambda n: 0 <= n <= 1 << 20, whole=True), 768, "Megabytes of memory for the vectors and words of what is searched; beyond it the stores are asked. 0: always")
+    search_processes: int = setting("CODEINFO_SEARCH_PROCESSES", integer(0, 64), lambda k: min(8, (os.cpu_count() or 1) - 1), "Processes for searches that come while another runs, started when needed (one less than there are cores, at most 8). 0: none")
     retrieval_cutoff: float = setting("CODEINFO_RETRIEVAL_DISTANCE_CUTOFF", NumberOr(1.4, lambda n: n >= 0), 1.4, "Matches beyond this distance are dropped, unless their words are evidence (squared L2 of unit vectors: 2 - 2 cos)")
     retrieval_cutoff_disabled: bool = setting("CODEINFO_RETRIEVAL_CUTOFF_DISABLED", lambda v: v.lower() == "true", False, "true keeps every match")
     retrieval_fallback_chunks: int = setting("CODEINFO_RETRIEVAL_FALLBACK_CHUNKS", NumberOr(2, lambda n: n >= 1, whole=True), 2, "Number of matches returned as weak if none passes the cutoff")

@@ -50,6 +50,11 @@ class IngestThrottle:
                 self._open -= 1
                 self._last_query_at = self._clock()
 
+    @property
+    def searches(self) -> int:
+        """The number of searches in progress that a user waits for."""
+        return self._open
+
     @contextmanager
     def foreground_call(self) -> Iterator[None]:
         """Enclose a call of Chroma that a user waits for."""

@@ -19,6 +19,7 @@ from apps.core.errors import Unavailable
 from apps.index import sharing
 from apps.index.chunks import earlier_chunks, row_facts
 from apps.index.lexical import ChunkFacts, get_lexical
+from apps.index.mapped.best import best
 from apps.index.mapped.codes import QueryCodes
 from apps.index.mapped.nearest import distances_of, nearest
 from apps.index.mapped.part import LivePart
@@ -163,15 +164,9 @@ class CacheSource:
         return Hits(*nearest(self._parts, self._accepted, self._codes, n))
 
     def word_hits(self, n: int) -> Hits:
-        words = self._query.words
-        scores = np.concatenate([each.scores(words) for _, each in self._loaded])
-        for part, start, accepted in zip(self._parts, self._first, self._accepted, strict=True):
-            # The score of a row that is not live is 0.
-            if accepted is not None and accepted is not part.live:
-                scores[start : start + len(part)][~accepted] = 0
-        # For floats, `flatnonzero` alone takes eight times as long.
-        rows = np.flatnonzero(scores != 0)
-        return Hits(rows, -scores[rows], more=len(rows) >= n)
+        of_parts = [part for _, each in self._loaded for part in each.hits(self._query.words)]
+        rows, scores, more = best(of_parts, self._accepted, n)
+        return Hits(rows, -scores, more)
 
     def best(self, hits: Hits, n: int, limit: float) -> Hits:
         hits = hits.best(limit)

@@ -5,13 +5,15 @@ the stores would (`apps.index.mapped`). A copy that exists is mapped by the firs
 process. Otherwise it is written in the background, when the root is published (`follow_changes`) or
 after the first search of a generation; until then searches read the stores. The least recently used
 root is evicted first; a root that was searched within IDLE_SECONDS is not evicted.
+
+Each search process (`search_processes`) has a cache of its own, which writes no copies.
 """
 
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -29,6 +31,7 @@ from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
 from apps.index.queries import live_file_ids
 from apps.index.vectors.store import get_store
+from apps.retrieval.search_processes import search_processes
 
 log = logging.getLogger("codeinfo.retrieval")
 
@@ -42,6 +45,7 @@ RETRY_SECONDS = 10.0
 class CacheEntry:
     """A mapped root."""
 
+    root: Root
     mapped: MappedRoot
     bytes: int  # `memory_of`
     used_at: float  # when it was last searched, by the clock of the cache
@@ -72,7 +76,12 @@ def load(root: Root, dimension: int, live: frozenset[str]) -> MappedRoot | None:
 
 
 class RootCache:
-    """Thread-safe. A background thread writes copies and ends when no request is left."""
+    """Thread-safe. A background thread writes copies and ends when no request is left.
+
+    writes: False in a search process, where `get` raises Unavailable NOT_MAPPED instead
+    """
+
+    writes = True
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -82,21 +91,41 @@ class RootCache:
         self._tried: dict[UUID, tuple[int, float]] = {}  # generation and time of the last request
         self._worker: threading.Thread | None = None
 
-    def get(self, root: Root, dimension: int) -> MappedRoot | None:
+    def get(self, root: Root, dimension: int, *, request: bool = True) -> MappedRoot | None:
         """The root if it is mapped at this generation and dimension, or can be. Otherwise request
-        its copy."""
+        its copy, if `request`."""
         with self._changed:
             entry = self._entries.get(root.id)
             now = self._clock()
             if entry and entry.mapped.is_of(root.generation, dimension):
                 entry.used_at = now
                 return entry.mapped
-            if not self._accepts(root, dimension):
-                return None
-        if mapped := self._open(root, dimension, now):
+            accepts = self._accepts(root, dimension)
+        if accepts and (mapped := self._open(root, dimension, now)):
             return mapped
-        self._request(root, dimension, now)
+        if not request:
+            return None
+        if not self.writes:
+            raise Unavailable(f"{root.path} is not mapped", code="NOT_MAPPED")
+        if accepts:
+            self._request(root, dimension, now)
         return None
+
+    def holds(self, roots: Iterable[Root], dimension: int) -> bool:
+        """Whether all these roots are mapped at their generation. Marks them as used."""
+        with self._changed:
+            now = self._clock()
+            for root in roots:
+                entry = self._entries.get(root.id)
+                if entry is None or not entry.mapped.is_of(root.generation, dimension):
+                    return False
+                entry.used_at = now
+        return True
+
+    def mapped_roots(self) -> list[tuple[Root, int]]:
+        """The roots that are mapped, with the dimension of their vectors."""
+        with self._changed:
+            return [(each.root, each.mapped.dimension) for each in self._entries.values()]
 
     def refresh(self, roots: Iterable[Root], dimension: int) -> None:
         """Load the published roots that are not cached, or cached at an earlier generation."""
@@ -110,7 +139,10 @@ class RootCache:
 
     def forget_others(self, roots: Iterable[Root]) -> None:
         """Unmap all roots but these, so that the space of deleted copies is free."""
-        ids = {root.id for root in roots}
+        self.keep_only(frozenset(root.id for root in roots))
+
+    def keep_only(self, ids: frozenset[UUID]) -> None:
+        """Unmap all roots but those with these ids."""
         with self._changed:
             for root_id in self._entries.keys() - ids:
                 del self._entries[root_id]
@@ -148,7 +180,7 @@ class RootCache:
         with self._changed:
             if mapped is None or not self._make_room(request, mapped):
                 return None
-            self._entries[root.id] = CacheEntry(mapped, request.bytes, used_at)
+            self._entries[root.id] = CacheEntry(root, mapped, request.bytes, used_at)
         return mapped
 
     def _request(self, root: Root, dimension: int, used_at: float) -> None:
@@ -170,7 +202,9 @@ class RootCache:
                 if mapped and self._make_room(request, mapped):
                     before = self._entries.get(request.root.id)
                     used_at = max(request.used_at, before.used_at if before else 0)
-                    self._entries[request.root.id] = CacheEntry(mapped, request.bytes, used_at)
+                    entry = CacheEntry(request.root, mapped, request.bytes, used_at)
+                    self._entries[request.root.id] = entry
+                search_processes.tell(map_roots, [(request.root, request.dimension)])
 
     def _next(self) -> LoadRequest | None:
         """The next request that there is room for; None ends the thread."""
@@ -227,6 +261,16 @@ def _bytes_with(
 root_cache = RootCache()
 
 
+def map_roots(roots: Sequence[tuple[Root, int]]) -> None:
+    """Map the copies that there are of these roots, with the dimension of their vectors."""
+    for root, dimension in roots:
+        root_cache.get(root, dimension, request=False)
+
+
+def _keep_only(ids: frozenset[UUID]) -> None:
+    root_cache.keep_only(ids)
+
+
 async def follow_changes() -> None:
     """Load each root as soon as it is published. Runs until it is cancelled."""
     with hub.subscribe(changes.ROOTS) as notices:
@@ -240,6 +284,7 @@ async def follow_changes() -> None:
 def _refresh() -> None:
     roots = queries.published_roots()
     root_cache.forget_others(roots)
+    search_processes.tell(_keep_only, frozenset(root.id for root in roots))
     get_copies().sweep(Root.objects.values_list("store", "id"))
     lock = queries.index_lock()
     if lock is not None:

@@ -8,20 +8,26 @@
     Match          results.py       texts, then cutoff, duplicates, caps
     SearchResult   results.py       matches, and their summary by file
 
-In mode `vector` (CODEINFO_RETRIEVAL_MODE) nearest.py takes the place of gather and rank.
+In mode `vector` (CODEINFO_RETRIEVAL_MODE) nearest.py takes the place of gather and rank. If several
+searches run at once, search_processes.py moves those of mapped roots to other processes, from
+gather.py to the texts.
 """
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
+
+import numpy as np
 
 from apps.core.config import config
 from apps.core.errors import InvalidInput, NotFound, Unavailable
 from apps.core.ingest_throttle import ingest_throttle
 from apps.core.telemetry import span, tell
-from apps.embedding.catalogue import get_embedder
+from apps.embedding.catalogue import DEFAULT_MODEL, get_embedder
 from apps.embedding.types import Vectors
+from apps.index import queries
 from apps.index.changes import sweep_due
 from apps.index.lexical import get_lexical
 from apps.index.models import Root
@@ -48,9 +54,14 @@ from apps.retrieval.results import (
     matches_of,
     with_evidence,
 )
+from apps.retrieval.root_cache import map_roots, root_cache
 from apps.retrieval.scope import narrowed
+from apps.retrieval.search_processes import Call, search_processes
 
 log = logging.getLogger("codeinfo.retrieval")
+
+# What `rehearse` searches for.
+REHEARSED = "open a file and read its lines"
 
 
 @span("search")
@@ -96,7 +107,10 @@ def _find(query: SearchQuery, model_id: str) -> _Found:
     try:
         vector = _embed(query.text, model_id)
         if is_hybrid:
-            return _hybrid(query, roots, vector)
+            embedded = EmbeddedQuery(query.text, query.filters, vector, repeated_files(roots))
+            if root_cache.holds(roots, len(vector)):
+                return search_processes.run(_hybrid, query, roots, embedded)
+            return _hybrid(query, roots, embedded)
         return _Found(*nearest(roots, vector, query.limit, query.filters))
     except Unavailable as error:
         if not is_hybrid or error.code == "EMBED_MODEL_MISSING":
@@ -114,11 +128,42 @@ def _embed(text: str, model_id: str) -> Vectors:
         raise Unavailable(error.message, code="EMBED_MODEL_MISSING", retryable=False) from error
 
 
-def _hybrid(query: SearchQuery, roots: Sequence[Root], vector: Vectors) -> _Found:
-    ranking, candidates, order = _ranked(query, roots, vector)
+def _hybrid(query: SearchQuery, roots: Sequence[Root], embedded: EmbeddedQuery) -> _Found:
+    ranking, candidates, order = _ranked(query, roots, embedded)
     cutoff = Limits.from_config().cutoff  # the page also marks what it shows without a cutoff
     matches = with_evidence(matches_of(candidates, order), ranking, cutoff)
     return _Found(matches, _degraded(candidates, roots), _missing_words(ranking, candidates))
+
+
+def warm_up() -> None:
+    """Do what the first search of a process has to: read the built-in model, map the copies that
+    there are, and read the pages and files that a search reads. Called when the server starts."""
+    lock = queries.index_lock()
+    if lock is None:
+        return
+    if lock.model == DEFAULT_MODEL:
+        get_embedder(lock.model).embed_query(REHEARSED)
+    roots = [root for root in queries.published_roots() if root.model == lock.model]
+    rehearse([(root, lock.dimension) for root in roots])
+
+
+def rehearse(roots: Sequence[tuple[Root, int]]) -> None:
+    """Map these roots, with the dimension of their vectors, and search those that are mapped. No
+    embedding server is queried."""
+    map_roots(roots)
+    mapped = [root for root, dimension in roots if root_cache.holds([root], dimension)]
+    if not mapped or config().retrieval_mode != "hybrid":
+        return
+    vector = np.ones(roots[0][1], np.float32)
+    with suppress(Unavailable):
+        _hybrid(SearchQuery(REHEARSED), mapped, EmbeddedQuery(REHEARSED, vector=vector))
+
+
+def _rehearsal() -> Call:
+    return rehearse, (root_cache.mapped_roots(),)
+
+
+search_processes.first_call = _rehearsal
 
 
 def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -> _Found:
@@ -129,7 +174,8 @@ def _words_only(query: SearchQuery, roots: Sequence[Root], error: Unavailable) -
     if not any(map(_has_words, roots)):
         raise error
     log.warning("search by words only", extra={"context": {"reason": error.message}})
-    ranking, candidates, order = _ranked(query, roots, None)
+    embedded = EmbeddedQuery(query.text, query.filters, None, repeated_files(roots))
+    ranking, candidates, order = _ranked(query, roots, embedded)
     matches = matches_of(candidates, order, words_only=True)
     return _Found(matches, WORDS_ONLY, _missing_words(ranking, candidates))
 
@@ -142,11 +188,10 @@ def _has_words(root: Root) -> bool:
 
 
 def _ranked(
-    query: SearchQuery, roots: Sequence[Root], vector: Vectors | None
+    query: SearchQuery, roots: Sequence[Root], embedded: EmbeddedQuery
 ) -> tuple[RankingQuery, Candidates, list[int]]:
     """The query as the ranking sees it, the candidates, and the indexes of the `query.limit` best,
     best first."""
-    embedded = EmbeddedQuery(query.text, query.filters, vector, repeated_files(roots))
     candidates = gather(roots, embedded)
     frequencies, total = candidates.frequencies, candidates.total
     ranking = RankingQuery.of(query.text, frequencies, total, query.preferred)

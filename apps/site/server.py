@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
+from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
 from daphne.server import Server
 from django.core.management.base import CommandError
-from django.db import connection
+from django.db import DatabaseError, connection
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.tcp import Port
@@ -20,6 +21,7 @@ from twisted.internet.tcp import Port
 from apps.agent_runs import commands
 from apps.core import __version__, local_users, telemetry
 from apps.core.config import Config, config
+from apps.core.errors import CodeinfoError
 from apps.core.heap import settled, trim
 from apps.core.hub import hub
 from apps.core.watchdog import Watchdog
@@ -28,7 +30,8 @@ from apps.index.vectors.store import reset_store
 from apps.ingest import freshness
 from apps.ingest.runs import queue
 from apps.mcp import subscriptions
-from apps.retrieval import root_cache
+from apps.retrieval import root_cache, search
+from apps.retrieval.search_processes import search_processes
 from apps.site import requests, sockets, standby
 from apps.site.connections import most_files
 from apps.site.control.server import Control
@@ -92,7 +95,8 @@ def ending(while_serving: AsyncExitStack) -> "Deferred[None]":
 
 
 def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
-    """Start to follow changes for the root cache and, with Redis, the relay of notices.
+    """Start to follow changes for the root cache and, with Redis, the relay of notices. Prepare for
+    the first search.
 
     Streams of MCP that listen for changes end with an answer.
     """
@@ -101,12 +105,22 @@ def begin(while_serving: AsyncExitStack) -> "Deferred[None]":
         while_serving.push_async_callback(subscriptions.close)
         holding = asyncio.create_task(root_cache.follow_changes())
         while_serving.callback(holding.cancel)
+        warming = asyncio.create_task(warm_up())
+        while_serving.callback(warming.cancel)
         if config().redis_url:
             from apps.site.relay import Relay  # noqa: PLC0415 - needs a package that is an extra
 
             await while_serving.enter_async_context(Relay(hub, get_channel_layer()).running())
 
     return Deferred.fromFuture(asyncio.ensure_future(relay()))
+
+
+async def warm_up() -> None:
+    """Make the first search as fast as later ones."""
+    try:
+        await database_sync_to_async(search.warm_up, thread_sensitive=False)()
+    except (CodeinfoError, DatabaseError) as error:
+        logger.warning("searches are not prepared", extra={"context": {"reason": str(error)}})
 
 
 def facts() -> dict[str, object]:
@@ -183,6 +197,7 @@ def run(application: object, listen_on: Sequence[str], on_ready: Callable[[], No
         queue.stop_worker()
         freshness.stop()
         reset_finder()
+        search_processes.stop()
         reset_store()
         telemetry.stop()
         trim.stop()

@@ -25,6 +25,8 @@ def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "COARSE_ROWS", 300)
     monkeypatch.setattr(module, "COARSE_MIN", 150)
     monkeypatch.setattr(module, "COARSE_FACTOR", 5)
+    monkeypatch.setattr(module, "REFINED_MIN", 120)
+    monkeypatch.setattr(module, "REFINED_FACTOR", 2)
 
 
 def exact(units: Sequence[Vectors], query: Vectors) -> Vectors:
@@ -50,6 +52,18 @@ def test_codes_keep_the_cosine_to_five_digits(dimension: int) -> None:
     assert codes.differing_signs(query)[7] == 0
 
 
+@pytest.mark.parametrize("dimension", [2, 16, 100, 256, 300, 1_536])
+def test_differences_are_weighted_by_the_size_of_the_values(dimension: int) -> None:
+    units = unit_vectors(300, dimension)
+    codes, query = Codes.of(units), QueryCodes(units[3])
+    sizes = np.abs(query.rotated)[0]
+    levels = np.rint(sizes * (7 / sizes.max()))
+    rows = np.arange(0, len(units), 3)
+    differing = np.unpackbits(codes.signs[rows], axis=1) != np.unpackbits(query.signs, axis=1)
+    assert codes.weighted_differences(query, rows).tolist() == (differing @ levels).tolist()
+    assert codes.weighted_differences(query, rows)[1] == 0
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_nearest_are_those_of_an_exact_search(seed: int) -> None:
     units, query = matrices(64, seed), unit_vectors(1, 64, seed + 99)[0]
@@ -62,7 +76,7 @@ def test_the_nearest_are_those_of_an_exact_search(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_first_step_loses_few_of_the_nearest(seed: int, coarse: None) -> None:
+def test_the_steps_by_signs_lose_few_of_the_nearest(seed: int, coarse: None) -> None:
     random = np.random.default_rng(seed)
     # As texts: around common subjects. Vectors without any structure have no near neighbours.
     subjects = unit_vectors(20, 128, seed)

@@ -18,6 +18,7 @@ from apps.core.errors import Unavailable
 from apps.embedding.types import Vectors
 from apps.index.lexical import LexicalStore, words
 from apps.index.mapped import building, files
+from apps.index.mapped.best import best
 from apps.index.mapped.copies import MappedCopies
 from apps.index.mapped.root import MappedRoot
 from apps.index.models import Root
@@ -120,7 +121,11 @@ class World:
             ids = [
                 chunk[0] for each in mapped.parts for chunk in each.part.chunks(range(len(each)))
             ]
-            scores = dict(zip(ids, mapped.scores(query).tolist(), strict=True))
+            hits = mapped.hits(query)
+            rows, found, _ = best(hits, [each.part.live for each in hits], 10_000)
+            scores = dict.fromkeys(ids, 0.0) | {
+                ids[row]: score for row, score in zip(rows.tolist(), found.tolist(), strict=True)
+            }
             assert {i: score for i, score in scores.items() if score} == pytest.approx(
                 expected, rel=1e-5
             )

@@ -72,16 +72,39 @@ class Codes(NamedTuple):
         cosines: NDArray[np.float32] = (vectors @ query.unit) * self.scales[rows]
         return cosines
 
-    def differing_signs(self, query: "QueryCodes") -> NDArray[np.uint16]:
-        """The Hamming distance of each row: uint16 (n,)."""
+    def differing_signs(self, query: "QueryCodes", rows: Rows | None = None) -> NDArray[np.uint16]:
+        """The Hamming distance of all rows, or of some: uint16 (n,)."""
+        signs = self.signs if rows is None else self.signs[rows]
+        if not len(signs):
+            return np.zeros(0, np.uint16)
         # With `out`, SimSIMD 6.5 returns None without counting the reference: Python then aborts.
         kind: Any = "uint16"  # missing in its stubs
-        counts = simsimd.cdist(query.signs, self.signs, "hamming", dtype="bin8", out_dtype=kind)
+        counts = simsimd.cdist(query.signs, signs, "hamming", dtype="bin8", out_dtype=kind)
         differing: NDArray[np.uint16] = np.asarray(counts)[0]
         return differing
 
+    def weighted_differences(self, query: "QueryCodes", rows: Rows) -> NDArray[np.uint16]:
+        """The Hamming distance of some rows, in which a sign counts as much as the size of the
+        query's value in its dimension, 0 to 7: uint16 (len(rows),)."""
+        ones, halves = (np.zeros(len(rows), np.uint16) for _ in range(2))
+        # A word at a time: the arrays of several do not fit into a core's cache.
+        signs = np.take(_words(self.signs), rows, axis=0)
+        for column, of_query, levels in zip(
+            signs.T, _words(query.signs)[0], query.levels.T, strict=True
+        ):
+            differing = column ^ of_query
+            counts = np.bitwise_count(differing & levels[2])
+            counts <<= 1
+            counts += np.bitwise_count(differing & levels[1])  # at most 192
+            halves += counts
+            ones += np.bitwise_count(differing & levels[0])
+        halves <<= 1
+        halves += ones
+        return halves
+
     def _rows(self, rows: Rows) -> tuple[Bytes, NDArray[np.float32]]:
-        return self.high[rows], self.scales[rows]
+        # In a third of the time of `self.high[rows]`.
+        return np.take(self.high, rows, axis=0), self.scales[rows]
 
 
 class QueryCodes:
@@ -93,8 +116,20 @@ class QueryCodes:
         self.high = np.rint(self.unit / (256 * self.scale)).astype(np.int8).reshape(1, -1)
 
     @cached_property
+    def rotated(self) -> Vectors:
+        """float32 (1, b)."""
+        return _rotated(self.unit.reshape(1, -1))
+
+    @cached_property
     def signs(self) -> Signs:
-        return _signs(self.unit.reshape(1, -1))
+        return np.packbits(self.rotated > 0, axis=1)
+
+    @cached_property
+    def levels(self) -> NDArray[Any]:
+        """The size of each rotated value as a number of 3 bits, lowest bit first: (3, words)."""
+        sizes = np.abs(self.rotated)
+        levels = np.rint(sizes * (7 / sizes.max())).astype(np.uint8)
+        return _words(np.concatenate([np.packbits(levels >> bit & 1, axis=1) for bit in range(3)]))
 
     def margin(self, scale: float) -> float:
         """How far an estimate is from the cosine at most, in practice: six standard deviations of
@@ -112,7 +147,17 @@ def _encoded(units: Vectors) -> Codes:
 
 
 def _signs(units: Vectors) -> Signs:
-    return np.packbits(units @ _rotation(units.shape[1]) > 0, axis=1)
+    return np.packbits(_rotated(units) > 0, axis=1)
+
+
+def _rotated(units: Vectors) -> Vectors:
+    rotated: Vectors = units @ _rotation(units.shape[1])
+    return rotated
+
+
+def _words(signs: Signs) -> NDArray[Any]:
+    """The same bits in as few numbers as possible for each row."""
+    return signs.view(np.uint8 if signs.shape[1] % 8 else np.uint64)
 
 
 @lru_cache(maxsize=4)

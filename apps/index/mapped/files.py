@@ -11,7 +11,7 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,8 +87,11 @@ def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> 
     return start + offset
 
 
-def open_file(path: Path) -> Opened:
-    """Map a file. Raises Damaged; FileNotFoundError if there is none."""
+def open_file(path: Path, wanted: Collection[str] = ()) -> Opened:
+    """Map a file. Raises Damaged; FileNotFoundError if there is none.
+
+    wanted: arrays that the system begins to read from the disk
+    """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < len(_MAGIC) + _START.size:
@@ -107,6 +110,9 @@ def open_file(path: Path) -> Opened:
         if array.nbytes <= CHECKED_BYTES and crc32(array.data) != entry["crc"]:
             raise Damaged(f"{name} of {path.name} has changed")
         arrays[name] = array.reshape(entry["shape"])
+        if name in wanted and array.nbytes and hasattr(mapped, "madvise"):
+            page = first // mmap.PAGESIZE * mmap.PAGESIZE
+            mapped.madvise(mmap.MADV_WILLNEED, page, first + array.nbytes - page)
     if end != size:
         raise Damaged(f"{path.name} has {size} bytes instead of {end}")
     return Opened(header["facts"], arrays)

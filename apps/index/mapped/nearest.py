@@ -1,34 +1,67 @@
-"""The nearest chunks of some parts, in up to three steps.
+"""The nearest chunks of some parts, in up to four steps.
 
 1. Of very many rows, those whose signs differ least from the query's are selected.
-2. Of these, the nearest by the high bytes are selected, with a margin for their rounding.
-3. The distances of these are computed from both bytes.
+2. Of these, those with the least differences, weighted by the query's values: reading the high
+   bytes of a row takes longer than this.
+3. Of these, the nearest by the high bytes are selected, with a margin for their rounding.
+4. The distances of these are computed from both bytes.
 
 All loops over rows are in NumPy and SimSIMD, which release the interpreter lock.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.core.ingest_throttle import ingest_throttle
 from apps.index.mapped.codes import QueryCodes, Rows
 from apps.index.mapped.part import LivePart, Mask
 
-# With more rows than this, the first step is faster than it takes: comparing 1,000,000 × 256 bytes
-# takes 30 ms of processor time, their signs 4 ms.
-COARSE_ROWS = 200_000
+# With more rows than this, the first two steps save more than they take: comparing 1,000,000 × 256
+# bytes takes 30 ms of processor time, their signs 7 ms.
+COARSE_ROWS = 80_000
 # What the first step selects: so many rows and this share of all, or so many for each wanted.
-# Of the 200 nearest of 200,000 to 1,000,000 chunks it leaves 99 % on average (docs/benchmarks.md).
+# Of the 200 nearest of 80,000 to 1,000,000 chunks it leaves 99 % on average (docs/benchmarks.md).
 COARSE_SHARE = 0.025
 COARSE_MIN = 30_000
 COARSE_FACTOR = 150
+# The same for the second step, which leaves 99.9 % of these. It takes 0.02 µs a row; to read its
+# high bytes takes 0.09 µs.
+REFINED_SHARE = 0.008
+REFINED_MIN = 10_000
+REFINED_FACTOR = 50
 # The threshold of the first step is estimated from so many rows.
-SAMPLE_ROWS = 20_000
+SAMPLE_ROWS = 5_000
 
+_helper = ThreadPoolExecutor(1, thread_name_prefix="search-half")
+
+Result = TypeVar("Result")
 Distances = NDArray[np.float32]
 # For each part: the rows to search, None for all.
 Selection = Sequence[Rows | None]
+
+
+class _Counts(NamedTuple):
+    """Numbers of rows."""
+
+    total: int  # accepted
+    coarse: int  # to select in the first step
+    refined: int  # in the second
+
+    @classmethod
+    def of(cls, accepted: Sequence[Mask | None], parts: Sequence[LivePart], n: int) -> "_Counts":
+        total = sum(
+            len(part) if mask is None else int(np.count_nonzero(mask))
+            for part, mask in zip(parts, accepted, strict=True)
+        )
+        return cls(
+            total,
+            max(COARSE_MIN + int(COARSE_SHARE * total), COARSE_FACTOR * n),
+            max(REFINED_MIN + int(REFINED_SHARE * total), REFINED_FACTOR * n),
+        )
 
 
 def nearest(
@@ -40,11 +73,12 @@ def nearest(
 
     Returns rows, counted over all parts, their squared L2 distances, and whether there are more.
     """
-    selection: Selection = [None if mask is None else np.flatnonzero(mask) for mask in accepted]
-    total = _size(parts, selection)
-    wanted = max(COARSE_MIN + int(COARSE_SHARE * total), COARSE_FACTOR * n)
-    if total > max(COARSE_ROWS, 2 * wanted):
-        selection = _by_signs(parts, selection, query, wanted / total)
+    counts = _Counts.of(accepted, parts, n)
+    selection: Selection
+    if counts.total > max(COARSE_ROWS, 2 * counts.coarse):
+        selection = _by_signs(parts, accepted, query, counts)
+    else:
+        selection = [None if mask is None else np.flatnonzero(mask) for mask in accepted]
     estimates = [
         part.part.codes.estimates(query, rows) for part, rows in zip(parts, selection, strict=True)
     ]
@@ -54,7 +88,7 @@ def nearest(
         within = np.flatnonzero(values >= lowest)
         rows.append(within if selected is None else selected[within])
     together = np.concatenate([np.zeros(0, np.intp), *_shifted(parts, rows)])
-    return together, _distances(parts, rows, query), len(together) < total
+    return together, _distances(parts, rows, query), len(together) < counts.total
 
 
 def distances_of(parts: Sequence[LivePart], rows: Rows, query: QueryCodes) -> Distances:
@@ -70,22 +104,52 @@ def distances_of(parts: Sequence[LivePart], rows: Rows, query: QueryCodes) -> Di
 
 
 def _by_signs(
-    parts: Sequence[LivePart], selection: Selection, query: QueryCodes, share: float
-) -> Selection:
-    """About this share of the selected rows: those whose signs differ least."""
-    differing = []
-    for part, rows in zip(parts, selection, strict=True):
-        of_part = part.part.codes.differing_signs(query)
-        differing.append(of_part if rows is None else of_part[rows])
-    stride = max(1, _size(parts, selection) // SAMPLE_ROWS)
-    sample = np.concatenate([each[::stride] for each in differing])
-    place = min(len(sample) - 1, int(share * len(sample)))
-    highest = np.partition(sample, place)[place]
-    nearer = [np.flatnonzero(each <= highest) for each in differing]
-    return [
-        within if rows is None else rows[within]
-        for rows, within in zip(selection, nearer, strict=True)
-    ]
+    parts: Sequence[LivePart], accepted: Sequence[Mask | None], query: QueryCodes, counts: _Counts
+) -> list[Rows]:
+    """The accepted rows that the first two steps select."""
+    highest = _highest(parts, accepted, query, counts)
+
+    def select(place: int) -> tuple[Rows, NDArray[np.uint16]]:
+        codes, mask = parts[place].part.codes, accepted[place]
+        is_near = codes.differing_signs(query) <= highest
+        if mask is not None:
+            is_near &= mask
+        rows = np.flatnonzero(is_near)
+        # At once, as the signs of this part are in the core's cache.
+        return rows, codes.weighted_differences(query, rows)
+
+    rows, weighted = zip(*_in_threads(select, len(parts)), strict=True)
+    together = np.concatenate(weighted)
+    if len(together) <= counts.refined:
+        return list(rows)
+    limit = np.partition(together, counts.refined - 1)[counts.refined - 1]
+    pairs = zip(rows, weighted, strict=True)
+    return [of_part[differences <= limit] for of_part, differences in pairs]
+
+
+def _in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
+    """The results for the numbers up to `count`; the second half is computed in another thread
+    while one search alone is in progress in this process."""
+    if ingest_throttle.searches != 1:
+        return list(map(work, range(count)))
+    half = _helper.submit(lambda: list(map(work, range(count // 2, count))))
+    return [*map(work, range(count // 2)), *half.result()]
+
+
+def _highest(
+    parts: Sequence[LivePart], accepted: Sequence[Mask | None], query: QueryCodes, counts: _Counts
+) -> int:
+    """The number of differing signs that about `counts.coarse` of the accepted rows do not exceed,
+    from a sample."""
+    stride = max(1, counts.total // SAMPLE_ROWS)
+    sample = []
+    for part, mask in zip(parts, accepted, strict=True):
+        rows = np.arange(0, len(part), stride)
+        rows = rows if mask is None else rows[mask[rows]]
+        sample.append(part.part.codes.differing_signs(query, rows))
+    differing = np.concatenate(sample)
+    place = min(len(differing) - 1, counts.coarse * len(differing) // counts.total)
+    return int(np.partition(differing, place)[place])
 
 
 def _lowest(
@@ -115,9 +179,3 @@ def _shifted(parts: Sequence[LivePart], rows: Sequence[Rows]) -> Iterator[Rows]:
     for part, of_part in zip(parts, rows, strict=True):
         yield of_part + start
         start += len(part)
-
-
-def _size(parts: Sequence[LivePart], selection: Selection) -> int:
-    """How many rows are selected."""
-    each = zip(parts, selection, strict=True)
-    return sum(len(part) if rows is None else len(rows) for part, rows in each)

@@ -21,6 +21,8 @@ from apps.index.mapped.words import Words
 
 # A row of a hit has 16 bits.
 PART_ROWS = 1 << 16
+# The arrays that searches scan. They read the others for some hundred chunks only.
+SCANNED = ("signs", "high", "scales", *Words._fields, "file_of", "lengths", "file_texts")
 Mask = NDArray[np.bool_]
 Lengths = NDArray[np.uint32]
 
@@ -142,7 +144,7 @@ def write(
 
 def read(folder: Path, name: str) -> Part:
     """Map a part. Raises files.Damaged; FileNotFoundError."""
-    facts, arrays = files.open_file(path_of(folder, name))
+    facts, arrays = files.open_file(path_of(folder, name), SCANNED)
     try:
         return Part(
             name,

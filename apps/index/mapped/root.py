@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apps.index.lexical import scoring
-from apps.index.lexical.scoring import Scores
+from apps.index.mapped.best import PartHits
 from apps.index.mapped.part import LivePart, Mask, Part
-from apps.index.mapped.words import TIMES, hashes_of
+from apps.index.mapped.words import hashes_of
+
+_NONE = slice(0, 0)
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,17 @@ class MappedRoot:
         ]
         return cls(generation, dimension, live_parts, chunks, sum(int(m.sum()) for m in masks))
 
-    def scores(self, words: Sequence[str]) -> Scores:
-        """The BM25 score of each row for these distinct words, float32 (n,)."""
-        hits = scoring.drop_stopwords([each for each in self._hits(words) if each], self.chunks)
-        idf = scoring.idf(np.array([each.count for each in hits], np.float64), self.chunks)
-        scores = np.empty(len(self), np.float32)
-        end = 0
-        for place, part in enumerate(self.parts):
-            start, end = end, end + len(part)
-            scores[start:end] = _scores(part, [each.slices[place] for each in hits], idf)
-        return scores
+    def hits(self, words: Sequence[str]) -> list[PartHits]:
+        """The hits of these distinct words in each part, without those of stop words."""
+        hits = self._hits(words)
+        used = scoring.drop_stopwords([each for each in hits if each], self.chunks)
+        of_words = [each if any(each is it for it in used) else None for each in hits]
+        counts = np.array([each.count if each else 0 for each in of_words], np.float64)
+        idf = scoring.idf(counts, self.chunks)
+        return [
+            PartHits(part, [each.slices[place] if each else _NONE for each in of_words], idf)
+            for place, part in enumerate(self.parts)
+        ]
 
     def counts(self, words: Sequence[str]) -> dict[str, int]:
         """The document frequency of each word that any live chunk contains."""
@@ -87,17 +89,3 @@ def _live_hits(part: LivePart, hits: slice) -> int:
     if part.live is None:
         return int(hits.stop - hits.start)
     return int(np.count_nonzero(part.live[part.part.words.rows[hits]]))
-
-
-def _scores(part: LivePart, hits: Sequence[slice], idf: NDArray[np.float32]) -> Scores:
-    """The sum of what the hits of some words add to the score of each row."""
-    rows_of, times_of = part.part.words.rows, part.part.words.times
-    rows = np.concatenate([rows_of[:0], *(rows_of[each] for each in hits)])
-    if not len(rows):
-        return np.zeros(len(part), np.float32)
-    times = TIMES[np.concatenate([times_of[each] for each in hits])]
-    weights = np.repeat(idf, [each.stop - each.start for each in hits])
-    weights *= times
-    weights /= times + part.norms[rows]
-    scores: Scores = np.bincount(rows, weights, len(part)).astype(np.float32)
-    return scores

@@ -1,0 +1,299 @@
+"""Searches in several processes, as one interpreter lock allows only one search at a time.
+
+A search runs in this process while no other does. A search that comes meanwhile runs in a search
+process (`search_process`) over the same mapped files; the first of them starts one. After that
+searches prefer the processes for BUSY_SECONDS, as this one also has to handle the requests. If all
+places are taken, a search waits for one. A search process ends when it was idle for IDLE_SECONDS.
+
+A search is a function that can be pickled by its name, with its arguments: these say which
+generations it searches, so that its result is the same in each process. If a process is lost or
+leaves the search to this one, the search runs here.
+"""
+
+import atexit
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.db import connection
+
+from apps.core import programs
+from apps.core.config import config
+from apps.index.vectors.pipe import Pipe
+from apps.retrieval.search_process import Reply
+
+Result = TypeVar("Result")
+
+log = logging.getLogger("codeinfo.retrieval")
+
+COMMAND = (sys.executable, "-P", "-m", "apps.retrieval.search_process")
+# The apps of Django that a search needs.
+APPS = ("apps.logs", "apps.lmstudio", "apps.index", "apps.retrieval")
+BUSY_SECONDS = 1.0
+IDLE_SECONDS = 300.0
+# After a process was lost, none is started for this time.
+RETRY_SECONDS = 10.0
+# A search of a million chunks takes a tenth of a second.
+CALL_SECONDS = 60.0
+
+
+class ProcessLost(Exception):
+    """A search process ended, or did not answer in time."""
+
+
+class SearchProcess:
+    """One search process, and the socket to it. Thread-safe: requests run one at a time."""
+
+    def __init__(self, command: Sequence[str] = COMMAND) -> None:
+        """Start it, and wait until it is ready. Raises ProcessLost."""
+        self._lock = threading.Lock()
+        ours, theirs = socket.socketpair()
+        self._pipe = Pipe(ours)
+        self._pipe.limit(CALL_SECONDS)
+        try:
+            self._process = programs.start(
+                [*command, str(theirs.fileno())],
+                # numpy's threads, as in the settings of this process.
+                env={**programs.import_path(), "OPENBLAS_NUM_THREADS": "1"},
+                own=True,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                # Ctrl-C in a terminal goes to all processes of the session, but not to this one.
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._pipe.close()
+            raise ProcessLost(str(error)) from error
+        finally:
+            theirs.close()
+        self.ended = threading.Event()
+        atexit.register(self.end)
+        self._request(_settings())
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Reply:
+        """Call a function there. Raises ProcessLost, and has ended then."""
+        return self._request((function, arguments))
+
+    def _request(self, message: Any) -> Reply:
+        try:
+            with self._lock:
+                self._pipe.send(message)
+                reply = Reply(*self._pipe.receive())
+        except (EOFError, OSError, ValueError) as error:
+            self.end()
+            raise ProcessLost(f"process {self.pid}: {error or 'it ended'}") from error
+        for record in reply.records:
+            # With the request id of this thread.
+            logging.getLogger(record["name"]).handle(logging.makeLogRecord(record))
+        return reply
+
+    def end(self) -> None:
+        """End it. A request in progress raises ProcessLost."""
+        atexit.unregister(self.end)
+        self._process.kill()
+        self._process.wait()
+        with self._lock:
+            self._pipe.close()
+        self.ended.set()
+
+
+def _settings() -> dict[str, Any]:
+    """The settings of a search process, from those of this one."""
+    return {
+        "CONFIG": config(),
+        "DATABASES": {"default": dict(connection.settings_dict)},
+        "DEFAULT_AUTO_FIELD": settings.DEFAULT_AUTO_FIELD,
+        "INSTALLED_APPS": list(APPS),
+        "USE_TZ": settings.USE_TZ,
+        "LOG_LEVEL": logging.getLogger("codeinfo").getEffectiveLevel(),
+    }
+
+
+# Where a search runs: a process, or None for this one.
+Place = SearchProcess | None
+# A function and its arguments.
+Call = tuple[Callable[..., object], tuple[Any, ...]]
+
+
+class SearchProcesses:
+    """Distributes searches. Thread-safe.
+
+    first_call: returns what a process is to do before its first search
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], SearchProcess] = SearchProcess,
+        clock: Callable[[], float] = time.monotonic,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        self.first_call: Callable[[], Call] | None = None
+        self._start, self._clock, self._idle_seconds = start, clock, idle_seconds
+        self._changed = threading.Condition()
+        self._here = 0  # searches that run in this process
+        self._processes: dict[SearchProcess, float] = {}  # with the time of the last use
+        self._idle: list[SearchProcess] = []
+        self._waiting: deque[Future[Place]] = deque()
+        self._starting = 0
+        self._busy_at = -BUSY_SECONDS  # when a search came while another ran
+        self._lost_at = -RETRY_SECONDS
+        self._stops = 0  # calls of `stop`
+
+    def run(self, search: Callable[..., Result], *arguments: Any) -> Result:
+        """Return the result of a search, from this process or another. Raises as `search`."""
+        place = self._acquire()
+        try:
+            if place is not None and (reply := place.call(search, *arguments)).answered:
+                result: Result = reply.value
+                return result
+        except ProcessLost as error:
+            log.warning("search process lost", extra={"context": {"reason": str(error)}})
+            self._remove(place)
+        else:
+            if place is None:
+                return search(*arguments)
+        finally:
+            self._release(place)
+        return search(*arguments)
+
+    def tell(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Call a function in each process, between its searches."""
+        with self._changed:
+            processes = list(self._processes)
+        for process in processes:
+            try:
+                process.call(function, *arguments)
+            except ProcessLost:
+                self._remove(process)
+
+    @property
+    def pids(self) -> list[int]:
+        with self._changed:
+            return [each.pid for each in self._processes]
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until no process is being started. Return False on a timeout."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._starting, seconds)
+
+    def stop(self) -> None:
+        """End all processes. A search that runs in one then runs here."""
+        with self._changed:
+            self._stops += 1
+            processes = list(self._processes)
+        for each in processes:
+            self._remove(each)
+            each.end()
+
+    def _acquire(self) -> Place:
+        """Take a place: this process if no search runs, an idle process while several come. If all
+        have searches, wait for one; if there is no process, take this one."""
+        with self._changed:
+            if self._here or len(self._idle) < len(self._processes):
+                self._busy_at = self._clock()
+                if not self._idle:
+                    self._start_one()
+            if self._idle and (self._here or self._clock() - self._busy_at < BUSY_SECONDS):
+                return self._idle.pop()
+            if not self._here or not self._processes:
+                self._here += 1
+                return None
+            turn: Future[Place] = Future()
+            self._waiting.append(turn)
+        return turn.result()
+
+    def _release(self, place: Place) -> None:
+        with self._changed:
+            if place is None:
+                self._here -= 1
+                if not self._here and self._waiting:
+                    self._here += 1
+                    self._waiting.popleft().set_result(None)
+            elif place in self._processes:
+                self._offer(place)
+
+    def _offer(self, process: SearchProcess) -> None:
+        self._processes[process] = self._clock()
+        if self._waiting:
+            self._waiting.popleft().set_result(process)
+        else:
+            self._idle.append(process)
+
+    def _remove(self, process: Place) -> None:
+        """Forget a process that was lost or is ended. Those who wait for the last take this one."""
+        with self._changed:
+            if process is None or self._processes.pop(process, None) is None:
+                return
+            self._lost_at = self._clock()
+            if process in self._idle:
+                self._idle.remove(process)
+            while self._waiting and not self._processes:
+                self._here += 1
+                self._waiting.popleft().set_result(None)
+
+    def _start_one(self) -> None:
+        """Start a process in the background, if there may be another."""
+        is_full = len(self._processes) + self._starting >= config().search_processes
+        if is_full or self._clock() - self._lost_at < RETRY_SECONDS:
+            return
+        self._starting += 1
+        thread = threading.Thread(
+            target=self._keep, args=[self._stops], name="search-process", daemon=True
+        )
+        thread.start()
+
+    def _keep(self, stops: int) -> None:
+        """Start a process, and end it when it has been idle for long enough."""
+        process = self._started()
+        with self._changed:
+            self._starting -= 1
+            if process is None:
+                self._lost_at = self._clock()
+            elif self._stops == stops:
+                self._offer(process)
+            self._changed.notify_all()
+        if process is None:
+            return
+        while (rest := self._rest(process)) > 0:
+            process.ended.wait(rest)
+        process.end()
+
+    def _started(self) -> SearchProcess | None:
+        try:
+            process = self._start()
+            if self.first_call is not None:
+                function, arguments = self.first_call()
+                process.call(function, *arguments)
+        except ProcessLost as error:
+            log.warning("no search process", extra={"context": {"reason": str(error)}})
+            return None
+        return process
+
+    def _rest(self, process: SearchProcess) -> float:
+        """The seconds until a process may end. 0 if it is not used any more."""
+        with self._changed:
+            if process not in self._processes:
+                return 0
+            rest = self._processes[process] + self._idle_seconds - self._clock()
+            if rest > 0:
+                return rest
+            if process not in self._idle:
+                return self._idle_seconds or 1.0
+            self._idle.remove(process)
+            del self._processes[process]
+            return 0
+
+
+search_processes = SearchProcesses()
