@@ -47,7 +47,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "query": query,
         "limits": PAGE_LIMITS,
         "repositories": sorted({*map(repo_id, roots), *query.repositories}),
-        "languages": languages(chosen),
+        "languages": languages(chosen, query.language),
         "ingested": bool(roots),
         **(_results(query) if query.q else {}),
     }
