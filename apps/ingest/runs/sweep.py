@@ -121,20 +121,22 @@ def record_origin(root: Root, stored: StoredRoot, own: str) -> None:
 
 
 @freeze.index.changing()
-def drop_root(root: Root, *, all_now: bool = False) -> bool:
+def drop_root(root: Root, *, all_now: bool | None = None) -> bool:
     """Delete a root: first its row, so that it is no longer searched, then its vectors and words.
 
-    Return False if these are left to the sweep: the root is large and `all_now` is false, or the
-    store is broken. Raises Unavailable.
+    all_now: whether these are deleted now, or left to the sweep; None: now, unless they are many
+
+    Return False if they are left to the sweep, also because the store is broken. Raises
+    Unavailable.
     """
     root_id = root.id
     files = SourceFile.objects.filter(root=root)
-    many = _chunks(files) > MAX_DELETED_NOW and not all_now
-    keys = [] if many else _keys(files)
+    now = _chunks(files) <= MAX_DELETED_NOW if all_now is None else all_now
+    keys = _keys(files) if now else []
     root.delete()
     # It also removes what is left of the segments of texts.
     due.set()
-    if many:
+    if not now:
         return False
     _delete_texts(keys)
     try:
