@@ -6,8 +6,6 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from apps.retrieval.query import language_named
-
 PAGE_LIMITS = (5, 10, 20)
 DEFAULT_PAGE_LIMIT = 10
 SYMBOLS = "symbols"
@@ -20,7 +18,7 @@ class PageQuery:
     q: str  # the text, or with SYMBOLS the name; "" shows the empty page
     mode: str  # "" or SYMBOLS
     repositories: tuple[str, ...]  # repository ids; empty: all
-    language: str  # its name, or what is none; "" means all
+    language: str  # "" means all
     path: str  # prefix or glob; "" means all
     limit: int  # one of PAGE_LIMITS
     weaker: bool  # show matches beyond the cutoff
@@ -29,13 +27,12 @@ class PageQuery:
     def read(cls, data: QueryDict) -> "PageQuery":
         """Treat invalid values as missing: a URL is not a form that could show errors."""
         limit = data.get("limit", "")
-        language = data.get("language", "").strip()
         names = (name.strip() for name in data.getlist("repository"))
         return cls(
             q=data.get("q", "").strip(),
             mode=SYMBOLS if data.get("mode") == SYMBOLS else "",
             repositories=tuple(dict.fromkeys(filter(None, names))),
-            language=language_named(language) or language,
+            language=data.get("language", "").strip(),
             path=data.get("path", "").strip(),
             limit=int(limit) if limit in map(str, PAGE_LIMITS) else DEFAULT_PAGE_LIMIT,
             weaker=data.get("weaker") == "1",
