@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -51,6 +52,7 @@ class EncodedHits:
     def __len__(self) -> int:
         return self.size
 
+    @cached_property
     def decoded(self) -> HitLists:
         return decode(self.blobs, np.array(self.firsts), TIMES_BITS["posting"])
 
@@ -62,6 +64,7 @@ class Snapshot:
     files: uint32 (n,), the number of each chunk's file; 0 for a deleted chunk
     norms: float32 (n,), as `norms` returns them
     live: number of chunks that are not deleted
+    stale: whether there may be hits of deleted chunks
     """
 
     writes: int  # `state` of the index when it was read
@@ -70,6 +73,13 @@ class Snapshot:
     files: NDArray[np.uint32]
     norms: Scores
     live: int
+    stale: bool
+
+    def live_hits(self, encoded: EncodedHits) -> int:
+        """Return the number of hits in chunks that are not deleted."""
+        if not self.stale:
+            return len(encoded)
+        return int(np.count_nonzero(self.files[encoded.decoded.chunks - self.first]))
 
 
 def state(database: sqlite3.Connection) -> tuple[int, int]:
@@ -80,7 +90,8 @@ def state(database: sqlite3.Connection) -> tuple[int, int]:
 
 def read_snapshot(database: sqlite3.Connection) -> Snapshot:
     first, lengths, files = concatenate(database.execute("SELECT * FROM segment").fetchall())
-    return Snapshot(*state(database), first, files, *norms(lengths))
+    stale = database.execute("SELECT 1 FROM stale").fetchone() is not None
+    return Snapshot(*state(database), first, files, *norms(lengths), stale)
 
 
 def norms(lengths: NDArray[np.uint32]) -> tuple[Scores, int]:
@@ -127,8 +138,15 @@ def best(
     return chunks + snapshot.first, scores[chunks]
 
 
-def frequencies(database: sqlite3.Connection, words: Sequence[str]) -> dict[str, int]:
+def frequencies(
+    database: sqlite3.Connection, snapshot: Snapshot, words: Sequence[str]
+) -> dict[str, int]:
     """Return the document frequency of each word that any chunk contains."""
+    if snapshot.stale:
+        counts = {
+            word: snapshot.live_hits(hits) for word, hits in postings(database, words).items()
+        }
+        return {word: count for word, count in counts.items() if count}
     rows = database.execute(f"SELECT word, sum(chunks) {_POSTINGS} GROUP BY word", _as_json(words))
     return dict(rows.fetchall())
 
@@ -152,8 +170,10 @@ def _as_json(words: Sequence[str]) -> tuple[str]:
 def _scores(snapshot: Snapshot, postings: Sequence[EncodedHits]) -> Scores:
     """Return the score of every chunk, float32 (n,); 0 where it has no word of the query."""
     scores = np.zeros(len(snapshot.norms), np.float32)
-    for encoded in drop_stopwords(postings, snapshot.live):
-        hits = encoded.decoded()
+    for encoded in postings:
+        encoded.size = snapshot.live_hits(encoded)
+    for encoded in drop_stopwords([each for each in postings if each.size], snapshot.live):
+        hits = encoded.decoded
         at = hits.chunks - snapshot.first
         count = np.float64(len(encoded))
         scores[at] += term_scores(hits.times, snapshot.norms[at], count, snapshot.live)

@@ -101,8 +101,8 @@ class LexicalStore:
         with self._files.reading(root_id) as database:
             if database is None:
                 return {}, 0
-            counts = scoring.frequencies(database, words)
-            return counts, self._snapshot(root_id, database).live
+            snapshot = self._snapshot(root_id, database)
+            return scoring.frequencies(database, snapshot, words), snapshot.live
 
     @contextmanager
     def exporting(self, root_id: UUID) -> Iterator[Export | None]:
