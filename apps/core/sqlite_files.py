@@ -1,5 +1,7 @@
-"""Opens and removes SQLite files, and detects broken ones."""
+"""Opens, creates and removes SQLite files, and detects broken ones."""
 
+import fcntl
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -80,6 +82,38 @@ class ConnectionPool:
         for _, old in replaced:
             old.close()
         return database
+
+
+def create_file(path: Path, exists: Callable[[], bool], build: Callable[[Path], None]) -> None:
+    """Create a database, unless `exists` says that it is there. Replaces another file.
+
+    Other processes may create it too, and SQLite does not wait when it changes the journal mode. So
+    one builds it at a time, and only a complete file gets its name. Raises OSError, sqlite3.Error.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path.parent):
+        if not exists():
+            built = unfinished(path)
+            remove_file(built)
+            build(built)
+            remove_file(path)
+            built.replace(path)
+
+
+def unfinished(path: Path) -> Path:
+    """Return the file that `create_file` builds. A kill leaves it."""
+    return path.with_suffix(".new")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait until no other thread or process is in such a block."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def remove_file(path: Path) -> None:

@@ -37,7 +37,7 @@ class Status(APIView):
 
 
 class Cancel(APIView):
-    """`POST /ingest/cancel/<runId>`: answers when the worker has stopped."""
+    """`POST /ingest/cancel/<runId>`: answers within a second; the run may still be ending."""
 
     def post(self, request: Request, run_id: str) -> Response:
         return Response({"status": "ok", "cleanup": services.cancel(run_id)})

@@ -61,6 +61,11 @@ class RunPanel:
         return self.status.state not in TERMINAL_STATES
 
     @property
+    def cancelling(self) -> bool:
+        """Whether it was cancelled, and has not ended yet."""
+        return self.active and self.run.cancel_requested
+
+    @property
     def may_be_plain(self) -> bool:
         """Whether it failed because of its git repository, and can be repeated without git."""
         return self.status.error_code == refusal.CODE
@@ -73,7 +78,7 @@ class RunPanel:
     @property
     def announcement(self) -> str:
         """Text of an ARIA live region. It changes with the state and at every 10 percent."""
-        if self.status.state != "embedding" or self.status.percent is None:
+        if self.cancelling or self.status.state != "embedding" or self.status.percent is None:
             return f"{self.run.name}: {self.status.message or self.status.state}"
         return f"{self.run.name}: {int(self.status.percent // 10) * 10} percent"
 

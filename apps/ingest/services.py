@@ -158,13 +158,14 @@ def change_model(model: str) -> list[IngestRun]:
     return queue_reembeds(Root.objects.published().values_list("id", flat=True))
 
 
-def cancel(
-    run_id: str | UUID, timeout: float = queue.STOP_SECONDS
-) -> Literal["complete", "pending"]:
+def cancel(run_id: str | UUID, timeout: float | None = None) -> Literal["complete", "pending"]:
     """Cancel a run. Raises NotFound.
 
+    timeout: how many seconds to wait for its end; None for `queue.CANCEL_SECONDS`
+
     "complete": the run has ended, and what it wrote unpublished is deleted. "pending": it has not
-    ended within `timeout` seconds, or it wrote so much that the worker deletes it later.
+    ended yet, and its message is "Cancelling"; or it wrote so much that the worker deletes it
+    later.
     """
     run = queries.find_run(run_id)
     if run.state in TERMINAL_STATES:
@@ -176,17 +177,20 @@ def cancel(
         journal.run_ended(run)
         changes.run_changed(run.id)
         return "complete"
-    if not IngestRun.objects.running().filter(id=run.id).update(cancel_requested=True):
+    requested = {"cancel_requested": True, "message": "Cancelling", "eta_ms": None}
+    if not IngestRun.objects.running().filter(id=run.id).update(**requested):
         return "complete"
-    return "complete" if queue.stop_run(run.id, timeout) else "pending"
+    changes.run_changed(run.id)
+    seconds = queue.CANCEL_SECONDS if timeout is None else timeout
+    return "complete" if queue.stop_run(run.id, seconds) else "pending"
 
 
 def remove(path: str) -> bool:
-    """Remove the root with exactly this path, and its vectors; the worker deletes those of a large
-    root later. Return True if the index is now empty and unlocked.
+    """Remove the root with exactly this path; the worker deletes its vectors and words later.
+    Return True if the index is now empty and unlocked.
 
-    Raises NotFound, Conflict BUSY, and Unavailable if the vector store is unavailable: the root is
-    removed, and its vectors are deleted when the store is back.
+    Raises NotFound, Conflict BUSY. In a process without a worker also Unavailable if the vector
+    store is unavailable: the root is removed, and a later sweep deletes its vectors.
     """
     root = queries.find_root(path)
     # Do not wait for a freeze: the run of this removal has no heartbeat.
@@ -209,8 +213,8 @@ def _remove(root: Root) -> bool:
     )
     journal.run_started(run)
     try:
-        # Without a worker in this process, no sweep would delete the rest.
-        sweep.drop_root(root, all_now=queue.worker_state() == "absent")
+        # The worker deletes the rest, as the store may be busy. Without one, no sweep would.
+        sweep.drop_root(root, all_now=queue.worker_state() in ("absent", "dead"))
         released = lock.release(ending=run.id)
     except (CodeinfoError, DatabaseError) as error:
         sweep.due.set()

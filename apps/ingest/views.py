@@ -66,14 +66,14 @@ def _started(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def cancel(request: HttpRequest, run_id: str) -> HttpResponse:
-    """Cancel a run. Responds when it has ended, or after the timeout of `services.cancel`."""
+    """Cancel a run. Responds within a second; until it has ended, the page shows that."""
     try:
         outcome = services.cancel(run_id)
     except CodeinfoError as error:
         return _refused(error)
     # A run that has ended may be pending too, while its chunks are deleted.
     if outcome == "pending" and queries.find_run(run_id).state in RUNNING_STATES:
-        return _done("Cancelling takes longer. The run stops after its current step.")
+        return _done("Cancelling. The run stops after its current step.")
     return _done("Ingest cancelled")
 
 

@@ -16,13 +16,15 @@ from apps.retrieval.repositories import repeated_languages
 MAX_VALUES = 8
 
 
-def languages(roots: Sequence[Root]) -> list[tuple[str, int]]:
-    """The languages of these roots with the numbers of their files, most frequent first."""
+def languages(roots: Sequence[Root], chosen: str = "") -> list[tuple[str, int]]:
+    """The languages of these roots with the numbers of their files, most frequent first; last the
+    one that is chosen and has no file, as the search is restricted to it too."""
     total: Counter[str] = Counter()
     for root in roots:
         total.update(_languages_of(root))
     total -= repeated_languages(roots)
-    return sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    found = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    return found if not chosen or total[chosen] > 0 else [*found, (chosen, 0)]
 
 
 @per_generation

@@ -22,7 +22,7 @@ from django.conf import settings
 
 from apps.core.errors import CodeinfoError
 from apps.core.heap import settled
-from apps.index.vectors.pipe import Pipe
+from apps.core.pipe import Pipe
 
 # Imported before the first search, with all that they need.
 MODULES = ("apps.retrieval.search", "apps.index.lexical", "apps.index.texts")

@@ -27,7 +27,7 @@ from django.db import connection
 
 from apps.core import programs
 from apps.core.config import config
-from apps.index.vectors.pipe import Pipe
+from apps.core.pipe import Pipe
 from apps.retrieval.search_process import Reply
 
 Result = TypeVar("Result")

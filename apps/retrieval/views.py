@@ -18,7 +18,7 @@ from apps.retrieval.facets import ResultFile, facets, languages
 from apps.retrieval.hits import Hit, definition_hit, hit_of, reference_files
 from apps.retrieval.marks import words_of
 from apps.retrieval.page_query import PAGE_LIMITS, PageQuery
-from apps.retrieval.query import SearchQuery
+from apps.retrieval.query import SearchQuery, language_named
 from apps.retrieval.repositories import repo_id
 from apps.retrieval.results import Limits, SearchResult
 from apps.retrieval.search import search
@@ -41,13 +41,14 @@ MAX_DEPTH = 4
 def search_page(request: HttpRequest) -> HttpResponse:
     """`GET /search`: the page, or for htmx only the results."""
     query = PageQuery.read(request.GET)
+    query = replace(query, language=language_named(query.language) or query.language)
     roots = queries.published_roots()
     chosen = [root for root in roots if repo_id(root) in query.repositories] or roots
     context = {
         "query": query,
         "limits": PAGE_LIMITS,
         "repositories": sorted({*map(repo_id, roots), *query.repositories}),
-        "languages": languages(chosen),
+        "languages": languages(chosen, query.language),
         "ingested": bool(roots),
         **(_results(query) if query.q else {}),
     }

@@ -161,6 +161,32 @@ def test_a_locked_file_raises_after_a_wait(
     assert lexical.count(ROOT) == 2
 
 
+def test_an_index_is_created_while_another_process_creates_it(
+    lexical: LexicalStore, path: Path
+) -> None:
+    """SQLite does not wait for a lock when it changes the journal mode."""
+    path.parent.mkdir()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    lexical.add(ROOT, some(2))
+    other.close()
+    assert lexical.count(ROOT) == 2
+    assert lexical.is_intact(ROOT)
+    assert [each.name for each in path.parent.glob("*.new*")] == []
+
+
+def test_a_kill_while_an_index_is_created_leaves_nothing_in_the_way(
+    lexical: LexicalStore, path: Path
+) -> None:
+    path.parent.mkdir()
+    path.with_suffix(".new").write_bytes(b"half of it")
+    lexical.drop(ROOT)
+    assert list(path.parent.iterdir()) == []
+    path.with_suffix(".new").write_bytes(b"half of it")
+    lexical.add(ROOT, some(2))
+    assert lexical.count(ROOT) == 2
+
+
 def test_many_read_while_one_writes_and_each_sees_whole_writes(lexical: LexicalStore) -> None:
     lexical.add(ROOT, some(10, "r0"))
     done = threading.Event()

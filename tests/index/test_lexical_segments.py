@@ -6,6 +6,7 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from uuid import uuid4
@@ -197,6 +198,38 @@ def test_random_adds_merges_and_deletes_answer_as_the_formula(small: None) -> No
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Machine, settings=settings(max_examples=40, stateful_step_count=25)
     )
+
+
+def test_hits_of_deleted_chunks_that_stay_in_large_segments_change_no_answer(
+    small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to half of each segment's chunks are deleted before their hits are."""
+    monkeypatch.setattr(segments, "LAZY_ABOVE", 1)
+    monkeypatch.setattr(segments, "MAX_STALE", 0.5)
+    test = settings(max_examples=40, stateful_step_count=25)
+    run_state_machine_as_test(Machine, settings=test)  # type: ignore[no-untyped-call]
+
+
+def test_a_delete_rewrites_no_hits_of_a_large_segment_before_many_chunks_are_deleted(
+    lexical: LexicalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "LAZY_ABOVE", 10)
+    monkeypatch.setattr(segments, "MAX_STALE", 0.2)
+    made = [record(n, "r", n % 6, f"socket word{n}") for n in range(60)]
+    # Each chunk is a file.
+    made = [replace(each, id=f"{n}:0", source_file=f"{n}", index=0) for n, each in enumerate(made)]
+    lexical.add(ROOT, made)
+    before = _rows(lexical)
+    lexical.delete_files(ROOT, [each.source_file for each in made[:12]])
+    assert _rows(lexical) == before
+    assert lexical.frequencies(ROOT, ["word3", "word30"]) == ({"word30": 1}, 48)
+    lexical.delete_files(ROOT, [made[12].source_file])
+    assert (purged := _rows(lexical)) <= before - 13
+    assert lexical.frequencies(ROOT, ["word3", "word30"]) == ({"word30": 1}, 47)
+    # What was deleted before does not count again.
+    lexical.delete_files(ROOT, [made[13].source_file])
+    assert _rows(lexical) == purged
+    assert lexical.faults(ROOT) == []
 
 
 @given(

@@ -180,6 +180,12 @@ def test_an_audit_returns_the_rows_that_exist(store: VectorStore, root: UUID) ->
         np.testing.assert_allclose(vector, expected[each], atol=1e-6)
 
 
+def test_an_audit_of_no_ids_returns_no_rows(store: VectorStore, root: UUID) -> None:
+    fill(store, root, 3)
+    existing, found = store.audit(root, [])
+    assert (existing, len(found)) == ([], 0)
+
+
 def test_all_ids_are_read_in_portions(
     store: VectorStore, root: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,33 @@ def test_a_damaged_block_is_dropped_when_its_segment_is_written_again(
     assert store.read(kept) == kept
 
 
+def test_a_block_that_cannot_be_read_stays_while_the_others_are_moved(
+    filled: TextStore, folder: Path, monkeypatch: pytest.MonkeyPatch, reopened: Reopen
+) -> None:
+    """The disk may answer again: the text is added from its file, or found here later."""
+    bad = block_of(filled, FIRST)
+    kept = dict(list(SECOND.items())[:20]) | dict(list(FIRST.items())[:1])
+    read = os.pread
+
+    def failing(file: int, size: int, offset: int) -> bytes:
+        if (offset, size) == (bad.offset, bad.size):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read(file, size, offset)
+
+    store = reopened()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pread", failing)
+        assert store.collect(named(kept)) == len(FIRST | SECOND) - len(kept)
+        assert store.read(kept).keys() == kept.keys() & SECOND.keys()
+        assert sorted(store.missing(kept)) == sorted(kept.keys() & FIRST.keys())
+        assert store.collect(named(kept)) == 0
+    assert reopened().read(kept) == kept
+    store = reopened()
+    store.collect(named(kept))
+    assert store.read(kept) == kept
+    assert store._segments.path(bad.segment) not in segments_in(folder)
+
+
 def test_a_segment_that_was_cut_lacks_its_last_texts(
     filled: TextStore, folder: Path, reopened: Reopen
 ) -> None:

@@ -1,5 +1,6 @@
 """Cancelling at every stage: nothing of the run is left, and what stood before stands."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -279,6 +280,7 @@ def test_cancel_returns_when_the_worker_has_stopped(
     assert reached.wait(20)
     assert client.get(f"/ingest/status/{run.id}").json()["state"] == "embedding"
     assert services.cancel(run.id, timeout=0) == "pending"
+    monkeypatch.setattr(queue, "CANCEL_SECONDS", 20)
     never_cancelled.set()
     answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
     assert answer.json() == {"status": "ok", "cleanup": "complete"}
@@ -286,6 +288,60 @@ def test_cancel_returns_when_the_worker_has_stopped(
     assert run.state == "cancelled"
     assert not stores.roots()
     assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_cancel_answers_while_the_store_is_busy_and_the_run_ends_afterwards(
+    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch, worker: None
+) -> None:
+    assert queue.CANCEL_SECONDS < 1
+    reached, store_is_free = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        reached.set()
+        assert store_is_free.wait(60)
+
+    hook("storing", Nth(1, wait), monkeypatch.setattr)
+    run = services.start_run(path=str(repo), name="lighthouse", model=MODEL_ID)
+    assert reached.wait(20)
+    # The store is not free before the cancel has answered.
+    answer = client.post(f"/ingest/cancel/{run.id}", "", content_type="application/json")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "cleanup": "pending"})
+    status = client.get(f"/ingest/status/{run.id}").json()
+    assert (status["state"], status["message"]) == ("embedding", "Cancelling")
+    panels = client.get("/ui/ingest/parts").content.decode()
+    assert 'data-speak="lighthouse: Cancelling"' in panels
+    assert "Cancelling lighthouse" in re.sub(r"<[^>]*>| (?= )", "", panels)
+    assert re.search(r'id="cancel-run" disabled', panels)
+    store_is_free.set()
+    assert queue.stop_run(run.id, 20)
+    status = client.get(f"/ingest/status/{run.id}").json()
+    assert (status["state"], status["message"]) == ("cancelled", "Cancelled")
+    assert not stores.roots()
+
+
+@pytest.mark.django_db
+def test_a_removal_asks_no_store_and_the_sweep_deletes_the_vectors(
+    client: Client, repo: Path, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store may be busy for long. Nothing else deletes while this process has a worker."""
+    root = ingest(repo)
+
+    def busy(*args: object) -> None:
+        raise AssertionError("the store is asked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(queue, "worker_state", lambda: "idle")
+        for verb in ("drop", "delete", "origin", "count"):
+            patch.setattr(type(store), verb, busy)
+        path = f"/ingest/remove/{root.path}"
+        answer = client.post(path, "", content_type="application/json")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "unlocked": True})
+    assert client.get("/ingest/roots").json() == {"roots": [], "lockedModelId": None}
+    assert sweep.due.is_set()
+    assert store.count(root.id) == root.chunks
+    sweep.sweep()
+    assert not stores.roots()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -213,7 +213,7 @@ def test_a_waiting_run_is_cancelled_at_once(client: Client) -> None:
     ("state", "announced"),
     [
         ("cancelled", "Ingest cancelled"),
-        ("embedding", "Cancelling takes longer. The run stops after its current step."),
+        ("embedding", "Cancelling. The run stops after its current step."),
     ],
 )
 def test_a_pending_cancel_is_shown_only_while_the_run_is_in_progress(

@@ -65,6 +65,22 @@ def test_languages_are_counted_in_the_chosen_repositories(client: Client, fleet:
     assert "typescript (3)" in get(client)
 
 
+@pytest.mark.parametrize(
+    ("language", "selected"),
+    [
+        ("TS", '<option value="typescript" selected>typescript (3)</option>'),
+        ("rust", '<option value="rust" selected>rust (0)</option>'),
+        ("klingon", '<option value="klingon" selected>klingon (0)</option>'),
+    ],
+)
+def test_the_page_shows_the_language_that_it_searches_for(
+    client: Client, fleet: Shelf, language: str, selected: str
+) -> None:
+    html = get(client, q="x", language=language)
+    assert selected in html
+    assert html.count(" selected>") == 2  # the other is the limit
+
+
 def test_facets_count_results_and_narrow_the_search(client: Client, fleet: Shelf) -> None:
     html = get(client, q="x", repository=["one", "two"])
     facets = text(html.partition("<aside")[2].partition("</aside>")[0])

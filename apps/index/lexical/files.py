@@ -14,7 +14,14 @@ from pathlib import Path
 from uuid import UUID
 
 from apps.core.errors import Unavailable
-from apps.core.sqlite_files import ConnectionPool, is_broken, open_file, remove_file
+from apps.core.sqlite_files import (
+    ConnectionPool,
+    create_file,
+    is_broken,
+    open_file,
+    remove_file,
+    unfinished,
+)
 from apps.index.lexical import schema
 
 _FILE = re.compile(r"\A([0-9a-f]{32})\.sqlite3(-wal|-shm)?")
@@ -157,26 +164,20 @@ class Files:
     def _prepare(self, root_id: UUID) -> None:
         """Create or replace the file unless it is of this version."""
         path = self.path(root_id)
-        if path.exists() and _version(path) == schema.VERSION:
-            return
-        if path.exists() and _version(path) != 0:
-            self._drop(root_id)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        database = open_file(path, "rwc")
-        try:
-            # Before the first table. `merging.shrink` returns the pages of merged segments.
-            database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            database.execute("PRAGMA journal_mode = WAL")
-            schema.create(database)
-        finally:
-            database.close()
+        if not _is_current(path):
+            self._close_pool(root_id)
+            create_file(path, lambda: _is_current(path), _build)
 
     def _drop(self, root_id: UUID) -> None:
+        self._close_pool(root_id)
+        remove_file(self.path(root_id))
+        remove_file(unfinished(self.path(root_id)))
+
+    def _close_pool(self, root_id: UUID) -> None:
         with self._lock:
             pool = self._pools.pop(root_id, None)
         if pool:
             pool.close()
-        remove_file(self.path(root_id))
 
 
 def _open(path: Path) -> sqlite3.Connection | None:
@@ -195,14 +196,22 @@ def _open(path: Path) -> sqlite3.Connection | None:
     return None
 
 
-def _version(path: Path) -> int:
-    """Return the version of a file; -1 if it is not a database."""
-    database = open_file(path, "rw")
+def _build(path: Path) -> None:
+    with closing(open_file(path, "rwc")) as database:
+        # Before the first table. `merging.shrink` returns the pages of merged segments.
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        database.execute("PRAGMA journal_mode = WAL")
+        schema.create(database)
+
+
+def _is_current(path: Path) -> bool:
+    """Whether there is an index of this version."""
+    if not path.exists():
+        return False
     try:
-        return schema.version(database)
+        with closing(open_file(path, "rw")) as database:
+            return schema.version(database) == schema.VERSION
     except sqlite3.DatabaseError as error:
         if is_broken(error):
-            return -1
+            return False
         raise
-    finally:
-        database.close()

@@ -15,6 +15,7 @@ from itertools import chain, repeat
 from operator import itemgetter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.core.ingest_throttle import ingest_throttle
 from apps.index.lexical import segments
@@ -93,7 +94,7 @@ def merge(transaction: Transaction, group: Sequence[int], check: Check) -> None:
         pieces = _pieces(transaction, table, sources)
         for rows in pieces:
             check()
-            joined = _joined(rows, table, target, first)
+            joined = _joined(rows, table, target, first, files)
             with transaction() as database:
                 _check_marked(database, target)
                 segments.insert(database, table, joined)
@@ -105,7 +106,9 @@ def merge(transaction: Transaction, group: Sequence[int], check: Check) -> None:
         marks = "INSERT INTO incomplete VALUES (?)"
         database.execute("DELETE FROM incomplete WHERE segment = ?", (target,))
         database.executemany(marks, [(segment,) for segment in group])
-        database.executemany("DELETE FROM segment WHERE id = ?", [(each,) for each in group])
+        for name, column in (("segment", "id"), ("stale", "segment")):
+            which = f"DELETE FROM {name} WHERE {column} = ?"
+            database.executemany(which, [(each,) for each in group])
         segments.insert_segment(database, target, first, lengths, files)
 
 
@@ -210,15 +213,28 @@ def _pieces(
 
 
 def _joined(
-    rows: Sequence[tuple[str, bytes, int]], table: str, segment: int, first: int
+    rows: Sequence[tuple[str, bytes, int]],
+    table: str,
+    segment: int,
+    first: int,
+    files: NDArray[np.uint32],
 ) -> Iterator[HitsRow]:
-    """Join the hits of each key."""
+    """Join the hits of each key, without those of deleted chunks.
+
+    files: the file of each chunk from number `first` on, 0 for a deleted one
+    """
     keys, blobs, firsts = zip(*rows, strict=True)
     bits = TIMES_BITS[table]
     lists = decode(blobs, np.array(firsts), bits)
     starts = [place for place, key in enumerate(keys) if not place or key != keys[place - 1]]
     ingest_throttle.yield_to_queries()
-    sizes = np.add.reduceat(lists.sizes, starts)
-    joined = encode(HitLists(sizes, lists.chunks, lists.times), first, bits)
-    owners = (keys[start] for start in starts)
-    return zip(repeat(segment), owners, sizes.tolist(), joined, strict=False)
+    alive = files[lists.chunks - first] > 0
+    owners = np.repeat(np.arange(len(lists.sizes)), lists.sizes)
+    sizes = np.bincount(owners[alive], minlength=len(lists.sizes))
+    joined = HitLists(np.add.reduceat(sizes, starts), lists.chunks[alive], lists.times[alive])
+    names = (keys[start] for start, size in zip(starts, joined.sizes, strict=True) if size)
+    joined = joined.without_empty()
+    if not len(joined.sizes):
+        return iter(())
+    written = encode(joined, first, bits)
+    return zip(repeat(segment), names, joined.sizes.tolist(), written, strict=False)

@@ -6,6 +6,8 @@ segment: the chunks that one `add` wrote, or several segments merged. Its chunks
 chunk: its id is `<file.prefix>:<chunk_index>` (`index.chunk_ids`), which is not stored.
 posting: the chunks of a segment that contain a word, and their number; `hits` as by `encoding`.
 naming: the chunks of a segment whose text contains an identifier, likewise.
+stale: segments that have hits of deleted chunks, and the number of these chunks. Readers drop these
+    hits, until a merge or `segments.remove_files` deletes them.
 incomplete: segments whose rows in `posting` and `naming` are being written or deleted. A segment
     that has no row in `segment` is not read.
 state: `writes` changes with every write, `edition` never. Both start at a random number, so that
@@ -73,6 +75,7 @@ CREATE TABLE naming (
     hits BLOB NOT NULL, PRIMARY KEY (segment, identifier)
 ) WITHOUT ROWID;
 CREATE TABLE incomplete (segment INTEGER PRIMARY KEY);
+CREATE TABLE stale (segment INTEGER PRIMARY KEY, chunks INTEGER NOT NULL);
 """
 # A change of the splitter or the stemmer changes the words of this text, and so the version.
 _SAMPLE = (

@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -51,6 +52,7 @@ class EncodedHits:
     def __len__(self) -> int:
         return self.size
 
+    @cached_property
     def decoded(self) -> HitLists:
         return decode(self.blobs, np.array(self.firsts), TIMES_BITS["posting"])
 
@@ -63,6 +65,7 @@ class Snapshot:
     norms: float32 (n,), as `norms` returns them
     live: number of chunks that are not deleted
     documents: if it is not None, chunks of other documents count as deleted
+    stale: whether there may be hits of deleted chunks
     """
 
     writes: int  # `state` of the index when it was read
@@ -72,19 +75,22 @@ class Snapshot:
     norms: Scores
     live: int
     documents: frozenset[str] | None = None
+    stale: bool = False
+
+    @property
+    def hides_hits(self) -> bool:
+        """Whether some of the stored hits do not count."""
+        return self.stale or self.documents is not None
 
 
 @dataclass(frozen=True)
 class ReadableHits:
-    """The hits of a word that a reader may see. Its length is the number of hits."""
+    """The hits of a word that count. Its length is their number."""
 
-    hits: HitLists
+    decoded: HitLists
 
     def __len__(self) -> int:
-        return len(self.hits.chunks)
-
-    def decoded(self) -> HitLists:
-        return self.hits
+        return len(self.decoded.chunks)
 
 
 def state(database: sqlite3.Connection) -> tuple[int, int]:
@@ -101,7 +107,8 @@ def read_snapshot(
         rows = database.execute("SELECT id, source_file FROM file")
         readable = np.isin(files, [number for number, each in rows if each in documents])
         lengths, files = lengths * readable, files * readable
-    return Snapshot(*state(database), first, files, *norms(lengths), documents)
+    stale = database.execute("SELECT 1 FROM stale").fetchone() is not None
+    return Snapshot(*state(database), first, files, *norms(lengths), documents, stale)
 
 
 def norms(lengths: NDArray[np.uint32]) -> tuple[Scores, int]:
@@ -152,7 +159,7 @@ def frequencies(
     database: sqlite3.Connection, snapshot: Snapshot, words: Sequence[str]
 ) -> dict[str, int]:
     """Return the document frequency of each word that any chunk contains."""
-    if snapshot.documents is not None:
+    if snapshot.hides_hits:
         found = postings(database, words)
         counts = {word: len(_readable(hits, snapshot)) for word, hits in found.items()}
         return {word: count for word, count in counts.items() if count}
@@ -180,11 +187,11 @@ def _scores(snapshot: Snapshot, postings: Sequence[EncodedHits]) -> Scores:
     """Return the score of every chunk, float32 (n,); 0 where it has no word of the query."""
     scores = np.zeros(len(snapshot.norms), np.float32)
     hits_of: Sequence[EncodedHits | ReadableHits] = postings
-    if snapshot.documents is not None:
+    if snapshot.hides_hits:
         readable = [_readable(each, snapshot) for each in postings]
         hits_of = [each for each in readable if len(each)]
     for of_word in drop_stopwords(hits_of, snapshot.live):
-        hits = of_word.decoded()
+        hits = of_word.decoded
         at = hits.chunks - snapshot.first
         count = np.float64(len(of_word))
         scores[at] += term_scores(hits.times, snapshot.norms[at], count, snapshot.live)
@@ -192,8 +199,8 @@ def _scores(snapshot: Snapshot, postings: Sequence[EncodedHits]) -> Scores:
 
 
 def _readable(encoded: EncodedHits, snapshot: Snapshot) -> ReadableHits:
-    """Return the hits in chunks of the snapshot's documents."""
-    hits = encoded.decoded()
+    """Return the hits in chunks that are not deleted, of the snapshot's documents."""
+    hits = encoded.decoded
     stays = snapshot.files[hits.chunks - snapshot.first] > 0
     sizes = np.array([np.count_nonzero(stays)])
     return ReadableHits(HitLists(sizes, hits.chunks[stays], hits.times[stays]))

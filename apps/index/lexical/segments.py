@@ -1,5 +1,10 @@
 """Writes postings in segments, as Lucene does, and deletes chunks from them. `merging` joins
-segments."""
+segments.
+
+To delete hits from a large segment rewrites most of it, as its common words are in every file. So
+they stay, as in Lucene, until MAX_STALE of its chunks are deleted: a delete then costs what it
+deletes, on average.
+"""
 
 import json
 import sqlite3
@@ -25,6 +30,8 @@ Mask = NDArray[np.bool_]
 ROWS_PER_INSERT = 1_000
 # Rows of a table that are scanned together: 5 ms of work.
 ROWS_AT_ONCE = 5_000
+# In segments with more chunks than LAZY_ABOVE, hits of up to this share of the chunks stay.
+LAZY_ABOVE, MAX_STALE = 20_000, 0.05
 # If at most 1 of this many chunks of a segment is deleted, the words of the deleted chunks are
 # extracted again to find their postings. Otherwise all postings of the segment are scanned.
 SCAN_ABOVE = 8
@@ -131,10 +138,24 @@ def remove_files(database: sqlite3.Connection, deleted: Sequence[int], check: Ch
                 segment,
             ),
         )
-        keys = _keys_of(database, first + np.flatnonzero(~remaining), len(files))
+        gone = ~remaining & (files > 0)
+        stale = _stale_chunks(database, segment)
+        if len(files) > LAZY_ABOVE and stale + gone.sum() <= MAX_STALE * len(files):
+            values = (segment, stale + int(gone.sum()))
+            database.execute("INSERT OR REPLACE INTO stale VALUES (?, ?)", values)
+            continue
+        keys = None if stale else _keys_of(database, first + np.flatnonzero(gone), len(files))
         for table in KEYS:
             table_keys = keys[table] if keys else None
-            _delete_postings(database, table, segment, remaining, first, table_keys)
+            alive = remaining & (files > 0)
+            _delete_postings(database, table, segment, alive, first, table_keys)
+        database.execute("DELETE FROM stale WHERE segment = ?", (segment,))
+
+
+def _stale_chunks(database: sqlite3.Connection, segment: int) -> int:
+    """Return how many deleted chunks have hits in a segment."""
+    row = database.execute("SELECT chunks FROM stale WHERE segment = ?", (segment,)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _keys_of(
@@ -162,7 +183,7 @@ def _keys_of(
 
 
 def _drop(database: sqlite3.Connection, segment: int) -> None:
-    for table in (*KEYS, "incomplete"):
+    for table in (*KEYS, "incomplete", "stale"):
         database.execute(f"DELETE FROM {table} WHERE segment = ?", (segment,))
     database.execute("DELETE FROM segment WHERE id = ?", (segment,))
 

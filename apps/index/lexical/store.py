@@ -51,6 +51,7 @@ class LexicalStore:
     """
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._files = Files(folder)
         self._unfinished = Files(folder / "rebuild")
         self._lock = threading.Lock()

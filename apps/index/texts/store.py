@@ -281,28 +281,45 @@ class TextStore:
             self._rewrite(segment)
 
     def _rewrite(self, segment: int) -> None:
-        """Write the texts of a segment to the segment in progress, and remove it."""
+        """Write the texts of a segment to the segment in progress, and remove it. Texts that the
+        disk does not give now stay in it, until the next merge."""
         with self._transaction() as database:
             rows = database.execute(
                 "SELECT sha256, block, block_size, start, size FROM text WHERE segment = ?"
                 " ORDER BY block, start",
                 (segment,),
             ).fetchall()
-            self._write_all(database, self._texts_of(segment, rows))
+            unreadable: set[bytes] = set()
+            self._write_all(database, self._texts_of(segment, rows, unreadable))
             if self._writer is not None:
                 self._writer.sync()
-            # What could not be read.
-            database.execute("DELETE FROM text WHERE segment = ?", (segment,))
-            database.execute("DELETE FROM segment WHERE id = ?", (segment,))
-        self._segments.remove(segment)
+            # What is lost. What was written again has another segment by now.
+            lost = [(segment, key) for key, *_ in rows if key not in unreadable]
+            database.executemany("DELETE FROM text WHERE segment = ? AND sha256 = ?", lost)
+            if not unreadable:
+                database.execute("DELETE FROM segment WHERE id = ?", (segment,))
+        if not unreadable:
+            self._segments.remove(segment)
 
     def _texts_of(
-        self, segment: int, rows: Iterable[tuple[bytes, int, int, int, int]]
+        self,
+        segment: int,
+        rows: Iterable[tuple[bytes, int, int, int, int]],
+        unreadable: set[bytes],
     ) -> Iterator[tuple[str, bytes]]:
+        """Yield key and text. Adds to `unreadable` what the disk does not give now, but maybe
+        later, and leaves out what is lost."""
         for key, offset, block_size, start, size in rows:
-            with suppress(FileNotFoundError, zstandard.ZstdError):
-                data = self._segments.read(Block(segment, offset, block_size))
-                yield key.hex(), data[start : start + size]
+            block = Block(segment, offset, block_size)
+            try:
+                data = self._segments.read(block)
+            except (FileNotFoundError, zstandard.ZstdError):
+                continue
+            except OSError:
+                self._damaged.add(block)
+                unreadable.add(key)
+                continue
+            yield key.hex(), data[start : start + size]
 
     def _remove_unknown(self) -> None:
         """Remove segments that the index does not know: their transaction was not committed."""

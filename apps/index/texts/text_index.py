@@ -4,8 +4,6 @@ The number of a segment is random, so it never names another file. Its `size` is
 `texts` that of all texts that were written to it, both in bytes.
 """
 
-import fcntl
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -13,7 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from apps.core.sqlite_files import ConnectionPool, is_broken, open_file, remove_file
+from apps.core.sqlite_files import (
+    ConnectionPool,
+    create_file,
+    is_broken,
+    open_file,
+    remove_file,
+)
 from apps.index.texts.segments import Block
 
 _VERSION = 1
@@ -105,33 +109,12 @@ class TextIndex:
 
     def _create(self) -> None:
         """Create the file, unless it exists with its tables."""
-        if self._exists():
-            return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Other processes may create it too, and SQLite does not wait when it changes the journal
-        # mode. So one builds it at a time, and only a complete file gets its name.
-        with _locked(self.path.parent):
-            if not self._exists():
-                built = self.path.with_suffix(".new")
-                remove_file(built)
-                _build(built)
-                remove_file(self.path)
-                built.replace(self.path)
+        if not self._exists():
+            create_file(self.path, self._exists, _build)
 
     def _exists(self) -> bool:
         with self.reading() as database:
             return database is not None
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in such a block."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _build(path: Path) -> None:

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from apps.core.errors import Unavailable
+from apps.core.pipe import Pipe
 from apps.index.vectors import chroma
 from apps.index.vectors.collections import Collections
-from apps.index.vectors.pipe import Pipe
 
 LOCK = "child.lock"
 

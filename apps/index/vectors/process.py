@@ -17,11 +17,11 @@ from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from apps.core import programs
 from apps.core.errors import Unavailable
+from apps.core.pipe import Pipe
 from apps.core.telemetry import span, tell
 from apps.index.vectors import aside
 from apps.index.vectors.chroma import CALL_SECONDS, CRASHED, broken, crashed, failed, unavailable
 from apps.index.vectors.collections import Collections
-from apps.index.vectors.pipe import Pipe
 
 P = ParamSpec("P")
 Result = TypeVar("Result")

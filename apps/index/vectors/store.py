@@ -179,6 +179,8 @@ class VectorStore:
     def audit(self, root_id: UUID, ids: Sequence[str]) -> tuple[list[str], Vectors]:
         """Return the ids that have a vector, and these vectors, float32 (n, d), also broken ones.
         Read without priority over ingest."""
+        if not ids:
+            return [], np.zeros((0, 0), np.float32)  # Chroma refuses an empty list
         existing, vectors = self._client.call(Collections.vectors, self._name(root_id), list(ids))
         if not are_unit_length(vectors):
             self._client.report_corrupt(self._name(root_id))

@@ -16,6 +16,7 @@ import numpy as np
 from apps.core import disk
 from apps.core.config import config
 from apps.core.errors import Unavailable
+from apps.embedding.background import in_background
 from apps.embedding.catalogue import get_embedder
 from apps.embedding.types import Embedder, EmbeddingText, Vectors
 from apps.index.endings import COMPLETED, Ending, disappeared_summary
@@ -44,6 +45,8 @@ from apps.ingest.types import Counts, Discovery, Skipped
 
 logger = logging.getLogger("codeinfo.ingest")
 
+# A run of so many files embeds and writes words in other processes. To start them takes a second.
+LARGE_RUN = 500
 UNCHANGED = Ending("skipped", "No changes detected")
 EMPTIED = "Removed vectors for {} deleted file(s)"
 
@@ -83,7 +86,11 @@ def _ingest(
         return reconciler.reconcile(piece)
 
     cutter = Chunker(parse_seconds=config().ingest_parse_seconds)
-    with job.closing(get_embedder(run.model)) as embedder, job.closing(cutter) as chunker:
+    is_large = len(delta.files) >= LARGE_RUN
+    embedding = get_embedder(run.model)
+    if is_large:
+        embedding = in_background(embedding)
+    with job.closing(embedding) as embedder, job.closing(cutter) as chunker:
         chunked = partial(
             batches, Path(run.path), delta.files, chunker, embedder.max_tokens, job, reconcile
         )
@@ -91,8 +98,11 @@ def _ingest(
             return _dry_run(run, discovery, delta, progress, chunked())
         generation = Generation.begin(run, delta.files, job.check)
         generation.add_skipped(delta.skipped)
-        shared = SharedFiles(generation.root, run)
-        _write(generation, job, progress, embedder, chunked(shared.find))
+        root = generation.root
+        origin = origin_of(root)._replace(name=run.name)
+        with Writer(root.store, run.model, job, origin, large=is_large) as writer:
+            shared = SharedFiles(root, run)
+            _write(generation, job, progress, embedder, writer, chunked(shared.find))
         progress.flush()
         guard.check_root()
         ending = _publish(generation, reconciler.delta(), job, progress.counts, embedder)
@@ -190,29 +200,27 @@ def _write(
     job: Job,
     progress: Progress,
     embedder: Embedder,
+    writer: Writer,
     chunked: Iterator[Batch],
 ) -> None:
     """Write rows, texts, vectors and words of all files, unpublished."""
-    run = generation.run
-    origin = origin_of(generation.root)._replace(name=run.name)
-    with Writer(generation.root.store, run.model, job, origin) as writer:
-        for batch in _with_progress(chunked, progress):
-            rows = generation.rows_of(batch.files)
-            files = list(zip(rows, batch.chunked, strict=True))
-            chunks = list(records(files))
-            with job.timed("embedding"):
-                embedded, vectors = _embedded(chunks, embedder, job)
-            _count(rows, embedded)
-            with job.timed("rows"):
-                generation.add_skipped(batch.skipped)
-                generation.add_files([*rows, *generation.shared_rows_of(batch.shared)])
-            if files:
-                progress.add(embedded=writer.wait())
-                disk.check()
-                if embedded:
-                    lock.take(run.model, vectors.shape[1])
-                writer.put(files, embedded, vectors)
-        progress.add(embedded=writer.finish())
+    for batch in _with_progress(chunked, progress):
+        rows = generation.rows_of(batch.files)
+        files = list(zip(rows, batch.chunked, strict=True))
+        chunks = list(records(files))
+        with job.timed("embedding"):
+            embedded, vectors = _embedded(chunks, embedder, job)
+        _count(rows, embedded)
+        with job.timed("rows"):
+            generation.add_skipped(batch.skipped)
+            generation.add_files([*rows, *generation.shared_rows_of(batch.shared)])
+        if files:
+            progress.add(embedded=writer.wait())
+            disk.check()
+            if embedded:
+                lock.take(generation.run.model, vectors.shape[1])
+            writer.put(files, embedded, vectors)
+    progress.add(embedded=writer.finish())
 
 
 def _embedded(

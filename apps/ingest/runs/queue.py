@@ -50,6 +50,8 @@ RECHECK_SECONDS = 5.0
 # Damaged roots are checked again after this time, as a server may have been repaired.
 DAMAGED_RECHECK_SECONDS = 60.0
 STOP_SECONDS = 15.0
+# How long a cancel waits for the run to end, so that it answers within a second.
+CANCEL_SECONDS = 0.7
 
 _jobs: dict[UUID, Job] = {}
 

@@ -131,22 +131,24 @@ def record_origin(roots: Sequence[Root], stored: StoredRoot, own: str) -> None:
 
 
 @freeze.index.changing()
-def drop_root(root: Root, *, all_now: bool = False) -> bool:
+def drop_root(root: Root, *, all_now: bool | None = None) -> bool:
     """Delete a root: first its row, so that it is no longer searched, then its vectors and words,
     except those of documents that other roots name.
 
-    Return False if these are left to the sweep: the root is large and `all_now` is false, or the
-    store is broken. Raises Unavailable.
+    all_now: whether these are deleted now, or left to the sweep; None: now, unless they are many
+
+    Return False if they are left to the sweep, also because the store is broken. Raises
+    Unavailable.
     """
     files = SourceFile.objects.filter(root=root)
-    many = _chunks(files) > MAX_DELETED_NOW and not all_now
-    keys = [] if many else _keys(files)
-    own = [] if many or not sharing.other_roots(root) else list(files.only(*CHUNKED))
+    now = _chunks(files) <= MAX_DELETED_NOW if all_now is None else all_now
+    keys = _keys(files) if now else []
+    own = list(files.only(*CHUNKED)) if now and sharing.other_roots(root) else []
     root_id = root.id
     root.delete()
     # It also removes what is left of the segments of texts.
     due.set()
-    if many:
+    if not now:
         return False
     _delete_texts(keys)
     root.id = root_id

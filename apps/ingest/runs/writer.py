@@ -1,8 +1,9 @@
 """Writes vectors, texts and words in two threads, while the next batch is chunked and embedded. A
-third merges segments of words."""
+third merges segments of words. In a large run the last two wait for processes."""
 
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from uuid import UUID
 
 from apps.code.values import ChunkedFile
@@ -10,6 +11,7 @@ from apps.core import disk
 from apps.core.ingest_throttle import WRITE_SLICE
 from apps.embedding.types import Vectors
 from apps.index.lexical import SegmentWriter, get_lexical
+from apps.index.lexical.background import BackgroundWriter
 from apps.index.models import SourceFile
 from apps.index.texts import get_texts
 from apps.index.types import ChunkRecord, Origin
@@ -28,23 +30,33 @@ class Writer:
     queries see neither before the run has published.
     """
 
-    def __init__(self, root_id: UUID, model: str, job: Job, origin: Origin) -> None:
-        """`origin` is an argument, as the threads do not use the database."""
+    def __init__(
+        self, root_id: UUID, model: str, job: Job, origin: Origin, *, large: bool = False
+    ) -> None:
+        """`origin` is an argument, as the threads do not use the database.
+
+        large: whether words are written and merged in other processes
+        """
         self._root_id = root_id
         self._model = model
         self._origin = origin
         self._job = job
         self._threads = ThreadPoolExecutor(3, thread_name_prefix="ingest-store")
-        self._words = SegmentWriter(get_lexical(), root_id, job.check)
+        self._processes = BackgroundWriter(get_lexical(), root_id, self._check) if large else None
+        self._words = self._processes or SegmentWriter(get_lexical(), root_id, job.check)
+        self._open = ExitStack()
         self._merge: Future[None] | None = None
         self._closing = False
         self._pending: tuple[Future[int], Future[None]] | None = None
 
     def __enter__(self) -> "Writer":
+        if self._processes:
+            self._open.enter_context(self._job.closing(self._processes))
         return self
 
     def __exit__(self, *raised: object) -> None:
         self._closing = True
+        self._open.close()
         self._threads.shutdown(wait=True)
 
     def wait(self) -> int:
@@ -112,10 +124,13 @@ class Writer:
             self._merge = self._threads.submit(with_context(self._merge_segments))
 
     def _merge_segments(self) -> None:
-        def check() -> None:
-            self._job.check()
-            if self._closing:
-                raise RunCancelled
-
         with self._job.timed("merging"):
-            get_lexical().compact(self._root_id, check)
+            if self._processes:
+                self._processes.compact()
+            else:
+                get_lexical().compact(self._root_id, self._check)
+
+    def _check(self) -> None:
+        self._job.check()
+        if self._closing:
+            raise RunCancelled

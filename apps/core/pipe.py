@@ -1,4 +1,4 @@
-"""Sends values through the socket between Chroma's process and its parent.
+"""Sends values through the socket between a process of codeinfo and its parent.
 
 Values are pickled: both ends are codeinfo's, and no other process has the socket. A value is sent
 without a header, as a reader that wakes up for a header has to wait twice.

@@ -1,0 +1,168 @@
+"""Ingests of many files: embedding, words and merges in processes of their own."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from apps.core.background import Background, ProcessLost
+from apps.core.errors import Unavailable
+from apps.embedding.background import BackgroundEmbedder
+from apps.embedding.static import StaticCodeEmbedder
+from apps.embedding.types import EmbeddingText
+from apps.index import stores
+from apps.index.lexical import background as lexical
+from apps.index.lexical import get_lexical, words
+from apps.index.lexical.background import BackgroundWriter
+from apps.index.models import Root
+from apps.ingest import services
+from apps.ingest.runs import pipeline, queue, reindex
+from tests.ingest.stages import Nth, hook
+from tests.support.ingested import ingest, run_ingest, write_files
+
+pytestmark = pytest.mark.door
+
+
+@pytest.fixture
+def background() -> Iterator[Background]:
+    process = Background()
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def many(folder: Path) -> Path:
+    files = {f"src/f{n}.py": f"def retry{n}(times):\n    return times + {n}\n" for n in range(30)}
+    return write_files(folder / "many", files)
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run counts as large, and writes in several batches."""
+    monkeypatch.setattr(pipeline, "LARGE_RUN", 1)
+    monkeypatch.setattr("apps.ingest.runs.batches.ROWS_PER_WRITE", 5)
+    monkeypatch.setattr("apps.ingest.runs.batches.READ_AT_ONCE", 5)
+    monkeypatch.setenv("INGEST_FLUSH_EVERY", "1")
+
+
+def test_a_process_returns_results_and_errors_until_it_is_closed(background: Background) -> None:
+    assert background.call(os.getppid) == os.getpid()
+    first = background.call(os.getpid)
+    with pytest.raises(Unavailable, match="word index failed") as caught:
+        background.call(lexical.add, Path("/dev/null/nowhere"), uuid4(), [])
+    assert caught.value.code == "LEXICAL_UNAVAILABLE"
+    assert background.call(os.getpid) == first
+    assert background.call(os.nice, 0) >= 10
+    background.close()
+    with pytest.raises(ProcessLost):
+        background.call(os.getpid)
+
+
+def test_a_process_that_is_killed_raises_and_is_not_started_again(background: Background) -> None:
+    with pytest.raises(ProcessLost):
+        background.call(os.kill, background.call(os.getpid), signal.SIGKILL)
+    with pytest.raises(ProcessLost):
+        background.call(os.getpid)
+
+
+def test_a_process_gets_no_secrets(background: Background, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEINFO_API_TOKEN", "secret")
+    assert background.call(os.getenv, "CODEINFO_API_TOKEN") is None
+
+
+def test_a_lost_embedder_continues_with_equal_vectors() -> None:
+    texts = [EmbeddingText(f"def retry_{n}(): return {n}", path="a/b.py") for n in range(20)]
+    plain = StaticCodeEmbedder()
+    embedder = BackgroundEmbedder(plain)
+    try:
+        there = embedder.embed_documents(texts)
+        embedder.close()
+        here = embedder.embed_documents(texts)
+    finally:
+        embedder.close()
+    assert (there == here).all()
+    assert (there == plain.embed_documents(texts)).all()
+
+
+@pytest.mark.django_db
+def test_a_large_run_has_the_same_index_as_a_small_one(
+    many: Path,
+    store: Any,
+    contents: Callable[[Root], dict[str, str]],
+    request: pytest.FixtureRequest,
+) -> None:
+    small = ingest(many)
+    before = contents(small), words_of(small)
+    assert len(before[1]) == 30
+    services.remove(str(many))
+    request.getfixturevalue("large")
+    root = ingest(many)
+    assert (contents(root), words_of(root)) == before
+    assert get_lexical().is_complete(root.id)
+    assert get_lexical().faults(root.id) == []
+    assert children() == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("call", [1, 3])
+def test_a_run_goes_on_when_its_processes_are_killed_and_the_words_are_built_again(
+    many: Path, store: Any, large: None, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    kill = Nth(call, lambda: [os.kill(each, signal.SIGKILL) for each in processes()] and None)
+    with monkeypatch.context() as patch:
+        hook("handing over", kill, patch.setattr)
+        root = ingest(many)
+    assert kill.happened
+    assert store.count(root.id) == root.chunks == 30
+    for each in reindex.roots_needing_rebuild():
+        reindex.rebuild(each, stop=lambda: False)
+    assert words_of(root) == [f"many/src/f{n}.py" for n in sorted(range(30), key=str)]
+    assert get_lexical().is_complete(root.id)
+
+
+@pytest.mark.django_db
+def test_a_cancel_ends_the_processes(
+    many: Path, store: Any, large: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    add = BackgroundWriter.add
+
+    def cancelled(writer: BackgroundWriter, *args: Any) -> bool:
+        added = add(writer, *args)
+        seen.append(children())
+        (job,) = queue._jobs.values()
+        job.cancel()
+        return added
+
+    monkeypatch.setattr(BackgroundWriter, "add", cancelled)
+    before = stores.roots()
+    assert run_ingest(many).state == "cancelled"
+    assert seen[0] > 0
+    assert children() == 0
+    assert stores.roots() <= before
+
+
+def words_of(root: Root) -> list[str]:
+    """The files that the word index finds by a word of all."""
+    facts = get_lexical().facts(root.id, get_lexical().ids(root.id))
+    hits = get_lexical().search(root.id, words("times"), 100)
+    return sorted(f"{root.name}/{facts[hit.id].path}" for hit in hits)
+
+
+def processes() -> list[int]:
+    found = subprocess.run(
+        ["pgrep", "-P", str(os.getpid()), "-f", "apps.core.background"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [int(each) for each in found.stdout.split()]
+
+
+def children() -> int:
+    return len(processes())
