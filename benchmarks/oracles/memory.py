@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from apps.code.callgraph.extract import facts_of
-from apps.code.callgraph.facts import Facts
+from apps.code.callgraph.facts import MODULE, Facts
 from apps.code.callgraph.languages import BY_LANGUAGE
 from apps.code.callgraph.project import Tree
 from apps.code.chunking import lines_of
@@ -24,7 +24,8 @@ class MemoryProject:
             if kind is None or kind.name not in BY_LANGUAGE:
                 continue
             facts = self._facts[path] = facts_of(lines_of(files[path]), kind.grammar)
-            for name in dict.fromkeys(each.name for each in facts.definitions if each.name):
+            values = [each for each in facts.bindings if each.scope == MODULE]
+            for name in dict.fromkeys(each.name for each in (*facts.definitions, *values)):
                 self._defining.setdefault(name, []).append(path)
 
     @classmethod

@@ -24,6 +24,8 @@ def targets(resolver: Resolver, path: str, call: Call) -> list[Target]:
     """The definitions of the repository that a call means, or may mean; empty if it is external."""
     values = resolver.callees(path, call)
     found = dict.fromkeys(_definitions(resolver, values))
+    if not rules_for(path).constructs:
+        found = {each: None for each in found if _kind(resolver, *each) != "class"}
     is_unknown = any(each.kind == "unknown" for each in values)
     if found:
         # Overloads have one name.
@@ -37,6 +39,11 @@ def targets(resolver: Resolver, path: str, call: Call) -> list[Target]:
         return []
     proven = len(named) == 1 and len(call.chain) == 1 and rules_for(path).trusts_unique
     return [Target(*each, proven=proven) for each in named]
+
+
+def _kind(resolver: Resolver, path: str, index: int) -> str:
+    facts = resolver.project.facts(path)
+    return facts.definitions[index].kind if facts else ""
 
 
 def _definitions(resolver: Resolver, values: frozenset[Value]) -> Iterator[tuple[str, int]]:

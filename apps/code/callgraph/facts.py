@@ -110,7 +110,9 @@ class Facts:
         every: Iterable[Definition | Binding | Import]
         for every in (self.definitions, self.bindings, self.imports):
             for each in every:
-                if not (isinstance(each, Import) and each.exported) and each.name:
+                is_hidden = isinstance(each, Import) and each.exported
+                is_outside = isinstance(each, Definition) and each.owner
+                if each.name and not is_hidden and not is_outside:
                     table.setdefault((each.scope, each.name), []).append(each)
         return table
 

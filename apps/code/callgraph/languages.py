@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
+from apps.code.callgraph.go import GoRules
 from apps.code.callgraph.javascript import JavaScriptRules
 from apps.code.callgraph.python import PythonRules
 from apps.code.callgraph.rules import Rules
 from apps.code.languages import FILE_TYPES, known_type
 
-ALL: tuple[Rules, ...] = (PythonRules(), JavaScriptRules())
+ALL: tuple[Rules, ...] = (PythonRules(), JavaScriptRules(), GoRules())
 BY_LANGUAGE: Mapping[str, Rules] = {name: rules for rules in ALL for name in rules.family}
 GRAMMARS: Mapping[str, Rules] = {
     kind.grammar: BY_LANGUAGE[kind.name] for kind in FILE_TYPES if kind.name in BY_LANGUAGE

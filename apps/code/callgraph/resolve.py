@@ -280,6 +280,9 @@ class Resolver:
             return only(value.receiver)
         if value.kind == "definition":
             return only(value)  # List[int] is List
+        facts = self.project.facts(value.path)
+        if facts and (items := facts.names.get((value.index, ELEMENT))):
+            return self._of_items(value.path, items, None)
         for name in ("__getitem__", "__iter__"):
             methods = [each for each in self.member(value, name) if each.kind == "definition"]
             if methods:

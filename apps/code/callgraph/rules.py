@@ -40,6 +40,8 @@ class Rules:
     sees_members = False
     # Whether a call of a name that nothing defines calls the only definition of that name.
     trusts_unique = False
+    # Whether a call of a type makes an object. Otherwise it converts a value, and is no call.
+    constructs = True
     # Methods of built-in types: a call on an unknown object is not taken for one of the repository.
     common: frozenset[str] = frozenset()
 

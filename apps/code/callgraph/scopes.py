@@ -96,6 +96,7 @@ class Scopes:
         """Bind a name, in the innermost definition or in `scope`."""
         name, row = name or text(node), node.start_point.row
         target = self.scope if scope is None else scope
+        value = value or UNKNOWN_CHAIN
         self.bindings.append(Binding(target, name, row, self.indent(row), self.scope, value))
 
     def bind_each(self, node: Node, values: Iterable[Chain]) -> None:
