@@ -2,13 +2,23 @@
 
 from collections.abc import Mapping
 
+from apps.code.callgraph.c import CRules
 from apps.code.callgraph.go import GoRules
+from apps.code.callgraph.java import JavaRules
 from apps.code.callgraph.javascript import JavaScriptRules
 from apps.code.callgraph.python import PythonRules
 from apps.code.callgraph.rules import Rules
+from apps.code.callgraph.rust import RustRules
 from apps.code.languages import FILE_TYPES, known_type
 
-ALL: tuple[Rules, ...] = (PythonRules(), JavaScriptRules(), GoRules())
+ALL: tuple[Rules, ...] = (
+    PythonRules(),
+    JavaScriptRules(),
+    GoRules(),
+    JavaRules(),
+    RustRules(),
+    CRules(),
+)
 BY_LANGUAGE: Mapping[str, Rules] = {name: rules for rules in ALL for name in rules.family}
 GRAMMARS: Mapping[str, Rules] = {
     kind.grammar: BY_LANGUAGE[kind.name] for kind in FILE_TYPES if kind.name in BY_LANGUAGE

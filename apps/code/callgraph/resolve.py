@@ -14,6 +14,7 @@ from apps.code.callgraph.facts import (
     LOCAL,
     MODULE,
     PROPERTY,
+    PROTOTYPE,
     SELF,
     SUPER,
     UNKNOWN,
@@ -351,12 +352,14 @@ class Resolver:
         if value.kind == "super":
             return self._inherited(value, definition, name, receiver)
         items = facts.names.get((value.index, name), []) if facts else []
-        if items:
+        if not all(isinstance(each, Definition) and PROTOTYPE in each.flags for each in items):
             return self._bound(self._of_items(value.path, items, receiver), receiver, items)
         rules = rules_for(value.path)
         outside = rules.outside_members(self, value, definition, name)
         if outside:
             return self._bound(outside, receiver, ())
+        if items:
+            return self._bound(self._of_items(value.path, items, receiver), receiver, items)
         return self._inherited(value, definition, name, receiver)
 
     def _bound(self, values: Values, receiver: Value | None, items: Iterable[Item]) -> Values:

@@ -1,0 +1,407 @@
+"""The rules of C and C++: one name space for all files, apart from what is `static`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from apps.code.callgraph.facts import (
+    CALL,
+    CONTAINER,
+    ELEMENT,
+    INSTANCE,
+    LITERAL,
+    LITERAL_CHAIN,
+    MAX_CHAIN,
+    MODULE,
+    PRIVATE,
+    PROTOTYPE,
+    SELF,
+    UNKNOWN,
+    UNKNOWN_CHAIN,
+    Chain,
+    Definition,
+    Import,
+)
+from apps.code.callgraph.project import Project, folder_of, join
+from apps.code.callgraph.rules import Names, Rules
+from apps.code.callgraph.scopes import Scopes, chain_of, field, text
+from apps.code.callgraph.values import EXTERNAL_VALUES, UNKNOWN_VALUES, Value, Values
+
+# Files that define a name that are looked at.
+MAX_FILES = 50
+SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu")
+LITERALS = frozenset(
+    "string_literal char_literal number_literal binary_expression true false null sizeof_expression"
+    " unary_expression concatenated_string assignment_expression update_expression".split()  # noqa: SIM905
+)
+# Class templates whose objects stand for what they hold, and those of collections.
+POINTERS = frozenset("unique_ptr shared_ptr weak_ptr optional reference_wrapper atomic".split())  # noqa: SIM905
+COLLECTIONS = frozenset(
+    "vector list deque set unordered_set map unordered_map array span queue stack".split()  # noqa: SIM905
+)
+DECLARATORS = frozenset(
+    "pointer_declarator reference_declarator function_declarator array_declarator init_declarator"
+    " parenthesized_declarator attributed_declarator".split()  # noqa: SIM905
+)
+
+
+class CRules(Rules):
+    name = "c"
+    family = frozenset({"c", "cpp"})
+    sees_members = True
+    trusts_unique = True
+    nodes = (
+        "preproc_include preproc_function_def function_definition declaration field_declaration"
+        " parameter_declaration type_definition struct_specifier union_specifier enum_specifier"
+        " call_expression"
+    )
+    more_nodes = {
+        "cpp": (
+            " class_specifier namespace_definition alias_declaration using_declaration"
+            " lambda_expression for_range_loop new_expression"
+        )
+    }
+    common = frozenset(
+        "size begin end push_back emplace_back front back empty clear insert erase find at data get"
+        " reset release swap str c_str append substr length lock unlock first second count".split()  # noqa: SIM905
+    )
+
+    def visit(self, scopes: Scopes, node: Any) -> None:
+        VISITS[node.type](scopes, node)
+
+    def global_name(self, names: Names, path: str, name: str) -> Values:
+        files = [
+            file
+            for file in names.project.defining(name)
+            if file != path and _is_ours(names.project, file)
+        ][:MAX_FILES]
+        found = names.union(names.defined(file, name, _is_visible) for file in files)
+        if not found:
+            return EXTERNAL_VALUES
+        return found if len({each.path for each in found}) == 1 else UNKNOWN_VALUES
+
+    def type_named(self, names: Names, path: str, name: str) -> Values:
+        return names.module_names(path, name) or self.global_name(names, path, name)
+
+    def outside_members(
+        self, names: Names, owner: Value, definition: Definition, name: str
+    ) -> Values:
+        files = [file for file in names.project.defining(name) if _is_ours(names.project, file)]
+        return names.union(
+            names.defined(file, name, lambda each: each.owner == definition.name)
+            for file in files[:MAX_FILES]
+        )
+
+    def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
+        if each.module.startswith("::"):
+            return ()
+        near = join(folder_of(path), each.module)
+        if near in project.tree.paths:
+            return [near]
+        return project.tree.ending(each.module)[:1]
+
+
+def _is_ours(project: Project, path: str) -> bool:
+    return path.endswith((*SOURCES, ".h", ".hh", ".hpp", ".hxx", ".inl", ".ipp", ".tpp", ".cuh"))
+
+
+def _is_visible(each: Definition) -> bool:
+    """Whether other files see a definition by its bare name."""
+    return PRIVATE not in each.flags and not each.owner
+
+
+# --- facts ----------------------------------------------------------------------------------------
+
+
+def chain(node: Any) -> Chain:
+    """The chain of an expression. A pointer stands for what it points to."""
+    parts: list[str] = []
+    while len(parts) <= MAX_CHAIN:
+        kind = node.type
+        if kind in NAMES:
+            parts.append(text(node))
+            break
+        if kind == "this":
+            parts.append(SELF)
+            break
+        if kind == "field_expression":
+            parts.append(_name(field(node, "field")))
+            node = field(node, "argument")
+        elif kind == "qualified_identifier":
+            return chain_of([*parts, *reversed(_qualified(node))])
+        elif kind == "template_function":
+            node = field(node, "name")
+        elif kind == "call_expression":
+            parts.append(CALL)
+            node = field(node, "function")
+        elif kind == "subscript_expression":
+            parts.append(ELEMENT)
+            node = field(node, "argument")
+        elif kind in ("pointer_expression", "parenthesized_expression"):
+            node = field(node, "argument") or node.named_children[0]
+        elif kind in ("new_expression", "cast_expression", "compound_literal_expression"):
+            return chain_of([*parts, *reversed(annotation(field(node, "type")))])
+        else:
+            parts.append(LITERAL if kind in LITERALS else UNKNOWN)
+            break
+    return chain_of(parts)
+
+
+NAMES = frozenset({"identifier", "type_identifier", "namespace_identifier", "field_identifier"})
+
+
+def _name(node: Any) -> str:
+    """The last name of a field or type, without the arguments of a template."""
+    while node.type in ("template_method", "template_type", "template_function"):
+        node = field(node, "name")
+    return text(node)
+
+
+def _qualified(node: Any) -> list[str]:
+    """The parts of `a::b::c`; `::c` has one part."""
+    parts: list[str] = []
+    while node.type == "qualified_identifier" and len(parts) < MAX_CHAIN:
+        scope = field(node, "scope")
+        parts += [_name(scope)] if scope is not None else []
+        node = field(node, "name")
+    return [*parts, _name(node)]
+
+
+def annotation(node: Any) -> Chain:
+    """The chain of a value of a type."""
+    kind = node.type
+    if kind == "type_descriptor":
+        return annotation(field(node, "type"))
+    if kind in ("struct_specifier", "class_specifier", "union_specifier", "enum_specifier"):
+        name = field(node, "name")
+        return (_name(name), INSTANCE) if name is not None else LITERAL_CHAIN
+    if kind == "template_type":
+        arguments = field(node, "arguments").named_children
+        types = [each for each in arguments if each.type == "type_descriptor"]
+        if types and _name(node) in POINTERS:
+            return annotation(types[0])
+        if types and _name(node) in COLLECTIONS:
+            return (*annotation(types[-1]), CONTAINER)
+        return (_name(node), INSTANCE)
+    if kind == "qualified_identifier":
+        inner = node
+        while inner.type == "qualified_identifier":
+            inner = field(inner, "name")
+        scope = field(node, "scope")
+        if inner.type == "template_type" or (scope is not None and scope.text == b"std"):
+            return annotation(inner)
+        return (*_qualified(node), INSTANCE)
+    return (text(node), INSTANCE) if kind == "type_identifier" else LITERAL_CHAIN
+
+
+def _innermost(node: Any) -> Any:
+    """The name inside a declarator."""
+    while node is not None and node.type in DECLARATORS:
+        inner = field(node, "declarator")
+        node = inner if inner is not None else (node.named_children or [None])[-1]
+    return node
+
+
+def _takes_arguments(node: Any) -> bool:
+    """Whether a declarator declares a function, not a pointer to one."""
+    while node is not None and node.type in ("pointer_declarator", "reference_declarator"):
+        node = field(node, "declarator") or (node.named_children or [None])[-1]
+    if node is None or node.type != "function_declarator":
+        return False
+    inner = field(node, "declarator")
+    return inner is not None and inner.type != "parenthesized_declarator"
+
+
+def _include(scopes: Scopes, node: Any) -> None:
+    scopes.add_import(node, "", text(field(node, "path")).strip('"<>'))
+
+
+def _macro(scopes: Scopes, node: Any) -> None:
+    scopes.define(node, field(node, "name"), "function", opens=False)
+
+
+def _storage(node: Any) -> bool:
+    return any(
+        each.type == "storage_class_specifier" and each.text == b"static"
+        for each in node.named_children
+    )
+
+
+def _returned(node: Any) -> tuple[Chain, ...]:
+    type_ = field(node, "type")
+    return (annotation(type_),) if type_ is not None else ()
+
+
+def _function(scopes: Scopes, node: Any) -> None:
+    name = _innermost(field(node, "declarator"))
+    owner = ""
+    if name is not None and name.type == "qualified_identifier":
+        *scope, last = _qualified(name)
+        owner = scope[-1] if scope else ""
+        while name.type == "qualified_identifier":
+            name = field(name, "name")
+    is_static = _storage(node) and scopes.enclosing_class() == MODULE
+    scopes.define(
+        node,
+        name,
+        "function",
+        owner=owner,
+        returns=_returned(node),
+        flags=(PRIVATE,) if is_static else (),
+    )
+
+
+def _declaration(scopes: Scopes, node: Any) -> None:
+    type_ = field(node, "type")
+    for each in node.children_by_field_name("declarator"):
+        name = _innermost(each)
+        if name is None or name.type not in NAMES or type_ is None:
+            continue
+        if _takes_arguments(each):
+            _prototype(scopes, node, name)
+            continue
+        value = field(each, "value") if each.type == "init_declarator" else None
+        if value is not None and value.type == "lambda_expression":
+            scopes.notes["name", value.id] = name
+        elif type_.type == "placeholder_type_specifier":
+            scopes.bind(name, chain(value) if value is not None else UNKNOWN_CHAIN)
+        else:
+            scopes.bind(name, annotation(type_))
+
+
+def _prototype(scopes: Scopes, node: Any, name: Any) -> None:
+    """A function that is declared: in a class, its methods are defined elsewhere."""
+    if scopes.scope != MODULE and scopes.definitions[scopes.scope].kind == "class":
+        flags = (PROTOTYPE,)
+        returns = _returned(node)
+        scopes.define(node, name, "function", opens=False, returns=returns, flags=flags)
+
+
+def _field(scopes: Scopes, node: Any) -> None:
+    type_ = field(node, "type")
+    for each in node.children_by_field_name("declarator"):
+        name = _innermost(each)
+        if name is None or name.type not in NAMES:
+            continue
+        if _takes_arguments(each):
+            _prototype(scopes, node, name)
+        else:
+            is_pointer = each.type == "function_declarator"
+            scopes.bind(name, LITERAL_CHAIN if is_pointer else annotation(type_))
+
+
+def _parameter(scopes: Scopes, node: Any) -> None:
+    """Bind a parameter of the function that is open. Those of prototypes name nothing."""
+    declarator = field(node, "declarator")
+    name = _innermost(declarator)
+    if name is None or name.type not in NAMES or scopes.function() == MODULE:
+        return
+    scopes.bind(name, LITERAL_CHAIN if _is_callback(declarator) else annotation(field(node, "type")))
+
+
+def _is_callback(declarator: Any) -> bool:
+    return bool(declarator.type == "function_declarator")
+
+
+def _typedef(scopes: Scopes, node: Any) -> None:
+    type_ = field(node, "type")
+    for each in node.children_by_field_name("declarator"):
+        name = _innermost(each)
+        if name is None or name.type not in NAMES:
+            continue
+        is_struct = type_.type in ("struct_specifier", "union_specifier", "class_specifier")
+        if is_struct and field(type_, "name") is None and field(type_, "body") is not None:
+            scopes.notes["name", type_.id] = name
+            return
+        value = annotation(type_)
+        is_function = _is_callback(each)
+        if value[0] != text(name):
+            scopes.bind(name, LITERAL_CHAIN if is_function else value[:-1] or LITERAL_CHAIN)
+
+
+def _class(scopes: Scopes, node: Any) -> None:
+    name = field(node, "name") or scopes.notes.get(("name", node.id))
+    if field(node, "body") is None:
+        return
+    bases: list[Chain] = []
+    for clause in node.named_children:
+        if clause.type == "base_class_clause":
+            types = [each for each in clause.named_children if each.type != "access_specifier"]
+            bases += [annotation(each)[:-1] for each in types]
+    found = tuple(each for each in bases if each)
+    short = _name(name) if name is not None else ""
+    if name is not None and name.type == "qualified_identifier":
+        short = _qualified(name)[-1]
+    scopes.define(node, name, "class", name=short, bases=found)
+
+
+def _namespace(scopes: Scopes, node: Any) -> None:
+    name = field(node, "name")
+    if name is not None:
+        scopes.define(node, name, "class")
+
+
+def _alias(scopes: Scopes, node: Any) -> None:
+    value = annotation(field(node, "type"))
+    scopes.bind(field(node, "name"), value[:-1] or LITERAL_CHAIN)
+
+
+def _using(scopes: Scopes, node: Any) -> None:
+    each = node.named_children[-1]
+    if each.type == "qualified_identifier":
+        parts = _qualified(each)
+        scopes.bind(each, tuple(parts), name=parts[-1])
+
+
+def _lambda(scopes: Scopes, node: Any) -> None:
+    name = scopes.notes.get(("name", node.id))
+    scopes.define(node, name, "function" if name is not None else "")
+
+
+def _for(scopes: Scopes, node: Any) -> None:
+    type_, name, value = field(node, "type"), _innermost(field(node, "declarator")), field(node, "right")
+    if type_.type == "placeholder_type_specifier":
+        known = chain(value)
+        scopes.bind(name, (*known, ELEMENT) if len(known) < MAX_CHAIN else UNKNOWN_CHAIN)
+    else:
+        scopes.bind(name, annotation(type_))
+
+
+def _call(scopes: Scopes, node: Any) -> None:
+    function = field(node, "function")
+    if function.type == "template_function":
+        function = field(function, "name")
+    if function.type == "identifier":
+        scopes.call(function, chain(function))
+    elif function.type == "field_expression":
+        scopes.call(field(function, "field"), chain(function))
+    elif function.type == "qualified_identifier":
+        name = function
+        while name.type in ("qualified_identifier", "template_function"):
+            name = field(name, "name")
+        scopes.call(name, chain(function))
+
+
+def _new(scopes: Scopes, node: Any) -> None:
+    value = annotation(field(node, "type"))
+    if value[-1] == INSTANCE:
+        scopes.call(field(node, "type"), value[:-1])
+
+
+VISITS = {
+    "preproc_include": _include,
+    "preproc_function_def": _macro,
+    "function_definition": _function,
+    "declaration": _declaration,
+    "field_declaration": _field,
+    "parameter_declaration": _parameter,
+    "type_definition": _typedef,
+    **dict.fromkeys(("struct_specifier", "union_specifier", "enum_specifier"), _class),
+    "class_specifier": _class,
+    "namespace_definition": _namespace,
+    "alias_declaration": _alias,
+    "using_declaration": _using,
+    "lambda_expression": _lambda,
+    "for_range_loop": _for,
+    "call_expression": _call,
+    "new_expression": _new,
+}

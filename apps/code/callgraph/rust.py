@@ -1,0 +1,498 @@
+"""The rules of Rust: modules are files, methods stand in `impl` blocks."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from apps.code.callgraph.facts import (
+    CALL,
+    CLASS,
+    CONTAINER,
+    ELEMENT,
+    INSTANCE,
+    LITERAL,
+    LITERAL_CHAIN,
+    MAX_CHAIN,
+    MODULE,
+    PROTOTYPE,
+    SELF,
+    UNKNOWN,
+    UNKNOWN_CHAIN,
+    Chain,
+    Definition,
+    Import,
+)
+from apps.code.callgraph.project import Project, folder_of, join
+from apps.code.callgraph.rules import Names, Rules
+from apps.code.callgraph.scopes import Scopes, chain_of, field, text
+from apps.code.callgraph.values import EXTERNAL_VALUES, NO_VALUES, UNKNOWN_VALUES, Value, Values, only
+
+ROOTS = ("lib.rs", "main.rs")
+CRATE_NAME = re.compile(r'(?m)^name\s{0,9}=\s{0,9}"([^"\n]{1,99})"')
+OUTER = re.compile(r"\Asuper\b")
+MAX_CRATES = 100
+# Types whose methods give what they hold, and these methods.
+WRAPPERS = frozenset(
+    "Option Result Box Rc Arc RefCell Cell Mutex RwLock Ref RefMut Cow Pin MutexGuard".split()  # noqa: SIM905
+)
+UNWRAPS = frozenset(
+    "unwrap expect as_ref as_mut clone borrow borrow_mut lock read write to_owned unwrap_or"
+    " unwrap_or_default unwrap_or_else ok cloned as_deref as_deref_mut take into_inner get_mut"
+    " ok_or ok_or_else map_err deref deref_mut".split()  # noqa: SIM905
+)
+COLLECTIONS = frozenset("Vec VecDeque HashMap BTreeMap HashSet BTreeSet IndexMap SmallVec".split())  # noqa: SIM905
+LITERALS = frozenset(
+    "string_literal raw_string_literal integer_literal float_literal boolean_literal char_literal"
+    " binary_expression array_expression tuple_expression unit_expression range_expression".split()  # noqa: SIM905
+)
+
+
+class RustRules(Rules):
+    name = "rust"
+    family = frozenset({"rust"})
+    nodes = (
+        "use_declaration mod_item struct_item enum_item union_item"
+        " trait_item impl_item type_item const_item static_item function_item enum_variant"
+        " function_signature_item field_declaration macro_definition let_declaration"
+        " let_condition for_expression match_arm closure_expression call_expression"
+        " macro_invocation type_parameter"
+    )
+    common = UNWRAPS | frozenset(
+        "new default from into iter len push get insert remove is_empty map filter collect next fmt"
+        " eq cmp hash contains to_string as_str extend pop clear drain sort join split trim parse"
+        " and_then or_else is_some is_none is_ok is_err iter_mut into_iter as_slice as_bytes write_all"
+        " flush send recv poll await drop index build".split()  # noqa: SIM905
+    )
+
+    def visit(self, scopes: Scopes, node: Any) -> None:
+        VISITS[node.type](scopes, node)
+
+    def global_name(self, names: Names, path: str, name: str) -> Values:
+        if name == "crate":
+            root = _crate(names.project, path)
+            return only(Value("module", root)) if root else UNKNOWN_VALUES
+        if name in ("self", ""):
+            return only(Value("module", path))
+        if name == "super":
+            parent = _parent(names.project, path)
+            return only(Value("module", parent)) if parent else UNKNOWN_VALUES
+        facts = names.project.facts(path)
+        for each in facts.imports if facts else ():
+            if each.name == "*" and not each.exported:
+                found = self._member(names, path, each.module, name)
+                if found and not found & (UNKNOWN_VALUES | EXTERNAL_VALUES):
+                    return found
+        root = _workspace(names.project, name)
+        return only(Value("module", root)) if root else EXTERNAL_VALUES
+
+    def imported(self, names: Names, path: str, each: Import) -> Values:
+        if each.module == "self" and not each.exported and each.member.startswith("mod "):
+            file = _child(names.project, path, each.member[4:])
+            return only(Value("module", file)) if file else UNKNOWN_VALUES
+        return self._member(names, path, each.module, each.member)
+
+    def _member(self, names: Names, path: str, module: str, name: str) -> Values:
+        """The item of a path such as `crate::a::b`."""
+        first, *rest = [*(part for part in module.split("::") if part), name]
+        values = names.module_names(path, first) if first not in ("crate", "self", "super") else NO_VALUES
+        values = values or self.global_name(names, path, first)
+        for part in rest:
+            if part == "super":
+                parents = [_parent(names.project, each.path) for each in values]
+                values = frozenset(Value("module", parent) for parent in parents if parent)
+            elif part != "self":
+                values = names.union(names.member(each, part) for each in values)
+        return values or UNKNOWN_VALUES
+
+    def module_member(self, names: Names, module: Value, name: str) -> Values:
+        if name == "super":
+            return self.global_name(names, module.path, "super")
+        found = names.module_names(module.path, name)
+        if found:
+            return found
+        facts = names.project.facts(module.path)
+        for each in facts.imports if facts else ():
+            if each.name == "*":
+                values = self._member(names, module.path, each.module, name)
+                if values and not values & (UNKNOWN_VALUES | EXTERNAL_VALUES):
+                    return values
+        return UNKNOWN_VALUES
+
+    def type_named(self, names: Names, path: str, name: str) -> Values:
+        return names.module_names(path, name)
+
+    def outside_members(
+        self, names: Names, owner: Value, definition: Definition, name: str
+    ) -> Values:
+        own = names.defined(owner.path, name, lambda each: each.owner == definition.name)
+        if own:
+            return own
+        files = [file for file in names.project.defining(name) if file.endswith(".rs")]
+        return names.union(
+            names.defined(file, name, lambda each: each.owner == definition.name) for file in files
+        )
+
+    def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
+        if each.member.startswith("mod "):
+            file = _child(project, path, each.member[4:])
+            return [file] if file else ()
+        first, *rest = [*(part for part in each.module.split("::") if part), each.member]
+        starts = {"crate": _crate(project, path), "self": path, "super": _parent(project, path)}
+        at = starts[first] if first in starts else _workspace(project, first)
+        at = at or (_child(project, path, first) if first not in starts else None)
+        for part in rest if at else ():
+            inner = _parent(project, at) if part == "super" else _child(project, at, part)
+            if not inner:
+                break
+            at = inner
+        return [at] if at and at != path else ()
+
+
+def _crate(project: Project, path: str) -> str | None:
+    """The file of the root module of the crate that a file is part of."""
+    folder = folder_of(path)
+    while True:
+        root = project.tree.first(*(f"{folder}/{name}".lstrip("/") for name in ROOTS))
+        if root or not folder:
+            return root
+        folder = folder_of(folder)
+
+
+def _child(project: Project, path: str, name: str) -> str | None:
+    """The file of a module that a file declares."""
+    folder, last = folder_of(path), path.rpartition("/")[2]
+    if last not in (*ROOTS, "mod.rs"):
+        folder = join(folder, last.removesuffix(".rs"))
+    return project.tree.first(join(folder, f"{name}.rs"), join(folder, f"{name}/mod.rs"))
+
+
+def _parent(project: Project, path: str) -> str | None:
+    folder, last = folder_of(path), path.rpartition("/")[2]
+    if last == "mod.rs":
+        folder = folder_of(folder)
+    elif last in ROOTS:
+        return None
+    names = [join(folder, name) for name in ("mod.rs", *ROOTS)]
+    return project.tree.first(*names, f"{folder}.rs")
+
+
+def _workspace(project: Project, name: str) -> str | None:
+    """The root module of a crate of the repository."""
+    for manifest in project.tree.by_name.get("Cargo.toml", ())[:MAX_CRATES]:
+        found = CRATE_NAME.search((project.text(manifest) or "")[:20_000])
+        if found and found[1].replace("-", "_") == name:
+            return project.tree.first(join(folder_of(manifest), "src/lib.rs"))
+    return None
+
+
+# --- facts ----------------------------------------------------------------------------------------
+
+
+def chain(node: Any) -> Chain:
+    """The chain of an expression. What a wrapper holds stands for the wrapper."""
+    parts: list[str] = []
+    while len(parts) <= MAX_CHAIN:
+        kind = node.type
+        if kind in ("identifier", "type_identifier", "self", "crate", "super"):
+            parts.append(CLASS if node.text == b"Self" else text(node))
+            break
+        if kind == "field_expression":
+            parts.append(text(field(node, "field")))
+            node = field(node, "value")
+        elif kind in ("scoped_identifier", "scoped_type_identifier"):
+            parts.append(text(field(node, "name")))
+            node = field(node, "path")
+        elif kind == "call_expression":
+            function = field(node, "function")
+            named = field(function, "field") if function.type == "field_expression" else None
+            if named is not None and text(named) in UNWRAPS:
+                node = field(function, "value")
+                continue
+            if function.type == "identifier" and function.text in (b"Some", b"Ok", b"Box"):
+                node = field(node, "arguments").named_children[0]
+                continue
+            parts.append(CALL)
+            node = function
+        elif kind == "index_expression":
+            parts.append(ELEMENT)
+            node = node.named_children[0]
+        elif kind in ("generic_function", "generic_type"):
+            node = field(node, "function") or field(node, "type")
+        elif kind in ("struct_expression", "type_cast_expression"):
+            return chain_of([*parts, *reversed(annotation(field(node, "name") or field(node, "type")))])
+        elif kind in PASSES and node.named_children:
+            node = field(node, "value") or node.named_children[-1]
+        else:
+            parts.append(LITERAL if kind in LITERALS else UNKNOWN)
+            break
+    return chain_of(parts)
+
+
+PASSES = frozenset(
+    "try_expression await_expression parenthesized_expression reference_expression"
+    " unary_expression".split()  # noqa: SIM905
+)
+
+
+def annotation(node: Any) -> Chain:
+    """The chain of a value of a type."""
+    suffix: list[str] = []
+    while True:
+        kind = node.type
+        if kind in ("reference_type", "pointer_type"):
+            node = field(node, "type")
+        elif kind in ("dynamic_type", "abstract_type"):
+            node = field(node, "trait")
+        elif kind in ("array_type", "slice_type"):
+            node = field(node, "element") or node.named_children[0]
+            suffix.append(CONTAINER)
+        elif kind == "generic_type":
+            head, arguments = field(node, "type"), field(node, "type_arguments").named_children
+            name = text(head).rpartition("::")[2]
+            types = [each for each in arguments if each.type != "lifetime"]
+            if types and name in WRAPPERS:
+                node = types[0]
+            elif types and name in COLLECTIONS:
+                node = types[-1]
+                suffix.append(CONTAINER)
+            else:
+                node = head
+        elif kind in ("type_identifier", "identifier") and node.text == b"Self":
+            return (SELF, *reversed(suffix))
+        elif kind in ("type_identifier", "scoped_type_identifier", "identifier"):
+            return (*chain(node), INSTANCE, *reversed(suffix))[: MAX_CHAIN + 1]
+        else:
+            return LITERAL_CHAIN
+
+
+def _use(scopes: Scopes, node: Any) -> None:
+    """Add imports. In a module inside of a file, `super` is the file."""
+    start = len(scopes.imports)
+    _uses(scopes, node)
+    if scopes.enclosing_class() != MODULE:
+        for at in range(start, len(scopes.imports)):
+            each = scopes.imports[at]
+            scopes.imports[at] = each._replace(module=OUTER.sub("self", each.module))
+
+
+def _uses(scopes: Scopes, node: Any) -> None:
+    stack: list[tuple[str, Any]] = [("", field(node, "argument"))]
+    while stack:
+        prefix, each = stack.pop()
+        kind = each.type
+        if kind == "scoped_use_list":
+            inner = _path(prefix, text(field(each, "path")))
+            stack += [(inner, one) for one in reversed(field(each, "list").named_children)]
+        elif kind == "use_list":
+            stack += [(prefix, one) for one in reversed(each.named_children)]
+        elif kind == "use_as_clause":
+            module, _, name = _path(prefix, text(field(each, "path"))).rpartition("::")
+            scopes.add_import(each, text(field(each, "alias")), module, name)
+        elif kind == "use_wildcard":
+            inner = text(each.named_children[0]) if each.named_children else ""
+            scopes.add_import(each, "*", _path(prefix, inner), "*")
+        elif kind == "self":
+            module, _, name = prefix.rpartition("::")
+            scopes.add_import(each, name, module, name)
+        else:
+            module, _, name = _path(prefix, text(each)).rpartition("::")
+            scopes.add_import(each, name, module, name)
+
+
+def _path(*parts: str) -> str:
+    return "::".join(part.strip() for part in parts if part)
+
+
+def _module(scopes: Scopes, node: Any) -> None:
+    name = field(node, "name")
+    if field(node, "body") is not None:
+        scopes.define(node, name, "class")
+    else:
+        scopes.add_import(node, text(name), "self", f"mod {text(name)}")
+
+
+def _type(scopes: Scopes, node: Any) -> None:
+    bounds = field(node, "bounds")
+    types = [annotation(each)[:-1] for each in bounds.named_children] if bounds is not None else []
+    bases = tuple(each for each in types if each)
+    index = scopes.define(node, field(node, "name"), "class", bases=bases)
+    scopes.notes["type", scopes.definitions[index].name] = index
+    body = field(node, "body")
+    if body is not None and body.type == "ordered_field_declaration_list":
+        for at, each in enumerate(body.children_by_field_name("type")):
+            scopes.bind(each, annotation(each), name=str(at))
+
+
+def _impl(scopes: Scopes, node: Any) -> None:
+    trait, type_ = field(node, "trait"), field(node, "type")
+    index = scopes.notes.get(("type", annotation(type_)[0]))
+    if trait is not None and index is not None:
+        each = scopes.definitions[index]
+        base = annotation(trait)[:-1]
+        scopes.definitions[index] = each._replace(bases=(*each.bases, *([base] if base else [])))
+
+
+def _function(scopes: Scopes, node: Any) -> None:
+    outer = node.parent.parent if node.parent is not None else None
+    owner = annotation(field(outer, "type"))[-2:-1] if outer is not None and outer.type == "impl_item" else ()
+    returned = field(node, "return_type")
+    returns = (annotation(returned),) if returned is not None else (LITERAL_CHAIN,)
+    flags = (PROTOTYPE,) if node.type == "function_signature_item" else ()
+    scopes.define(
+        node,
+        field(node, "name"),
+        "function",
+        owner=owner[0] if owner else "",
+        returns=returns,
+        flags=flags,
+    )
+    _parameters(scopes, field(node, "parameters"))
+
+
+def _parameters(scopes: Scopes, parameters: Any) -> None:
+    for each in parameters.named_children if parameters is not None else ():
+        if each.type == "self_parameter":
+            scopes.bind(each, (SELF,), name="self")
+        elif each.type == "parameter":
+            _bind(scopes, field(each, "pattern"), annotation(field(each, "type")))
+        else:
+            _bind(scopes, each, UNKNOWN_CHAIN)
+
+
+def _bind(scopes: Scopes, pattern: Any, value: Chain) -> None:
+    """Bind the names of a pattern; `Some(name)` and `Ok(name)` have the value that is matched."""
+    stack = [(pattern, value)]
+    while stack:
+        each, known = stack.pop()
+        if each.type == "identifier":
+            scopes.bind(each, known)
+        elif each.type == "tuple_struct_pattern":
+            head, *rest = each.named_children
+            is_same = head.text in (b"Some", b"Ok", b"Err") and len(rest) == 1
+            stack += [(one, known if is_same else UNKNOWN_CHAIN) for one in rest]
+        elif each.type in ("mut_pattern", "ref_pattern", "reference_pattern", "match_pattern"):
+            stack += [(one, known) for one in each.named_children[-1:]]
+        elif each.type in ("tuple_pattern", "struct_pattern", "field_pattern", "or_pattern"):
+            stack += [(one, UNKNOWN_CHAIN) for one in each.named_children]
+        elif each.type == "shorthand_field_identifier":
+            scopes.bind(each, UNKNOWN_CHAIN)
+
+
+def _let(scopes: Scopes, node: Any) -> None:
+    type_, value = field(node, "type"), field(node, "value")
+    if type_ is not None:
+        known = annotation(type_)
+    else:
+        known = chain(value) if value is not None else UNKNOWN_CHAIN
+    _bind(scopes, field(node, "pattern"), known)
+
+
+def _for(scopes: Scopes, node: Any) -> None:
+    value = chain(field(node, "value"))
+    known = (*value, ELEMENT) if len(value) < MAX_CHAIN else UNKNOWN_CHAIN
+    _bind(scopes, field(node, "pattern"), known)
+
+
+def _arm(scopes: Scopes, node: Any) -> None:
+    matched = node.parent.parent
+    value = field(matched, "value") if matched.type == "match_expression" else None
+    pattern = field(node, "pattern")
+    scopes.define(node, None, "")
+    # A bare name in a pattern may be a constant: it is bound only inside of another pattern.
+    if value is not None and pattern.named_children[0].type != "identifier":
+        _bind(scopes, pattern.named_children[0], chain(value))
+
+
+def _field(scopes: Scopes, node: Any) -> None:
+    scopes.bind(field(node, "name"), annotation(field(node, "type")))
+
+
+def _variant(scopes: Scopes, node: Any) -> None:
+    scopes.bind(field(node, "name"), (SELF,))
+
+
+def _alias(scopes: Scopes, node: Any) -> None:
+    value = annotation(field(node, "type"))
+    scopes.bind(field(node, "name"), value[:-1] if value[-1] == INSTANCE else value)
+
+
+def _constant(scopes: Scopes, node: Any) -> None:
+    scopes.bind(field(node, "name"), annotation(field(node, "type")))
+
+
+def _type_parameter(scopes: Scopes, node: Any) -> None:
+    bounds = field(node, "bounds")
+    types = [annotation(each)[:-1] for each in bounds.named_children] if bounds is not None else []
+    name = field(node, "name")
+    for each in [one for one in types if one][:1] or [UNKNOWN_CHAIN]:
+        scopes.bind(name, each)
+
+
+def _closure(scopes: Scopes, node: Any) -> None:
+    scopes.define(node, None, "")
+    _parameters(scopes, field(node, "parameters"))
+
+
+def _macro(scopes: Scopes, node: Any) -> None:
+    scopes.define(node, field(node, "name"), "function")
+
+
+def _call(scopes: Scopes, node: Any) -> None:
+    function = field(node, "function")
+    if function.type == "generic_function":
+        function = field(function, "function")
+    if function.type == "identifier":
+        scopes.call(function, chain(function))
+    elif function.type in ("field_expression", "scoped_identifier"):
+        name, called = field(function, "field") or field(function, "name"), chain(function)
+        if called[0] == "super" and scopes.enclosing_class() != MODULE:
+            called = ("self", *called[1:])
+        scopes.call(name, called)
+
+
+def _macro_call(scopes: Scopes, node: Any) -> None:
+    macro = field(node, "macro")
+    if macro.type == "identifier":
+        scopes.call(macro, (text(macro),))
+    stack = [each for each in node.named_children if each.type == "token_tree"]
+    while stack:
+        tokens = stack.pop().children
+        stack += [each for each in tokens if each.type == "token_tree"]
+        for at in range(1, len(tokens)):
+            if tokens[at].type == "token_tree" and tokens[at].text[:1] == b"(":
+                if tokens[at - 1].type == "identifier":
+                    scopes.call(tokens[at - 1], _tokens(tokens[:at]))
+
+
+def _tokens(tokens: Sequence[Any]) -> Chain:
+    """The chain at the end of the tokens of a macro: names between dots or `::`."""
+    parts = [text(tokens[-1])]
+    at = len(tokens) - 2
+    while at > 0 and tokens[at].type in (".", "::") and len(parts) < MAX_CHAIN:
+        before = tokens[at - 1]
+        if before.type not in ("identifier", "self", "crate", "super"):
+            return (UNKNOWN, *reversed(parts))
+        parts.append(CLASS if before.text == b"Self" else text(before))
+        at -= 2
+    return tuple(reversed(parts))
+
+
+VISITS = {
+    "use_declaration": _use,
+    "mod_item": _module,
+    **dict.fromkeys(("struct_item", "enum_item", "union_item", "trait_item"), _type),
+    "impl_item": _impl,
+    "type_item": _alias,
+    **dict.fromkeys(("const_item", "static_item"), _constant),
+    **dict.fromkeys(("function_item", "function_signature_item"), _function),
+    "enum_variant": _variant,
+    "field_declaration": _field,
+    "macro_definition": _macro,
+    **dict.fromkeys(("let_declaration", "let_condition"), _let),
+    "for_expression": _for,
+    "match_arm": _arm,
+    "closure_expression": _closure,
+    "call_expression": _call,
+    "macro_invocation": _macro_call,
+    "type_parameter": _type_parameter,
+}
