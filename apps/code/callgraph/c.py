@@ -8,39 +8,37 @@ from apps.code.callgraph.facts import (
     CONTAINER,
     ELEMENT,
     INSTANCE,
-    LITERAL,
     LITERAL_CHAIN,
     MAX_CHAIN,
     MODULE,
     PRIVATE,
     PROTOTYPE,
     SELF,
-    UNKNOWN,
     UNKNOWN_CHAIN,
     Chain,
     Definition,
     Import,
+    words,
 )
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.rules import Names, Rules
-from apps.code.callgraph.scopes import Scopes, chain_of, field, text
+from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
 from apps.code.callgraph.values import EXTERNAL_VALUES, UNKNOWN_VALUES, Value, Values
 
 # Files that define a name that are looked at.
 MAX_FILES = 50
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".cu")
-LITERALS = frozenset(
-    "string_literal char_literal number_literal binary_expression true false null sizeof_expression"
-    " unary_expression concatenated_string assignment_expression update_expression".split()  # noqa: SIM905
+LITERALS = words(
+    "string_literal char_literal number_literal binary_expression true false null "
+    "sizeof_expression unary_expression concatenated_string assignment_expression "
+    "update_expression"
 )
 # Class templates whose objects stand for what they hold, and those of collections.
-POINTERS = frozenset("unique_ptr shared_ptr weak_ptr optional reference_wrapper atomic".split())  # noqa: SIM905
-COLLECTIONS = frozenset(
-    "vector list deque set unordered_set map unordered_map array span queue stack".split()  # noqa: SIM905
-)
-DECLARATORS = frozenset(
-    "pointer_declarator reference_declarator function_declarator array_declarator init_declarator"
-    " parenthesized_declarator attributed_declarator".split()  # noqa: SIM905
+POINTERS = words("unique_ptr shared_ptr weak_ptr optional reference_wrapper atomic")
+COLLECTIONS = words("vector list deque set unordered_set map unordered_map array span queue stack")
+DECLARATORS = words(
+    "pointer_declarator reference_declarator function_declarator array_declarator "
+    "init_declarator parenthesized_declarator attributed_declarator"
 )
 
 
@@ -60,9 +58,9 @@ class CRules(Rules):
             " lambda_expression for_range_loop new_expression"
         )
     }
-    common = frozenset(
-        "size begin end push_back emplace_back front back empty clear insert erase find at data get"
-        " reset release swap str c_str append substr length lock unlock first second count".split()  # noqa: SIM905
+    common = words(
+        "size begin end push_back emplace_back front back empty clear insert erase find at data "
+        "get reset release swap str c_str append substr length lock unlock first second count"
     )
 
     def visit(self, scopes: Scopes, node: Any) -> None:
@@ -112,41 +110,64 @@ def _is_visible(each: Definition) -> bool:
 # --- facts ----------------------------------------------------------------------------------------
 
 
+NAMES = frozenset({"identifier", "type_identifier", "namespace_identifier", "field_identifier"})
+
+
 def chain(node: Any) -> Chain:
     """The chain of an expression. A pointer stands for what it points to."""
-    parts: list[str] = []
-    while len(parts) <= MAX_CHAIN:
-        kind = node.type
-        if kind in NAMES:
-            parts.append(text(node))
-            break
-        if kind == "this":
-            parts.append(SELF)
-            break
-        if kind == "field_expression":
-            parts.append(_name(field(node, "field")))
-            node = field(node, "argument")
-        elif kind == "qualified_identifier":
-            return chain_of([*parts, *reversed(_qualified(node))])
-        elif kind == "template_function":
-            node = field(node, "name")
-        elif kind == "call_expression":
-            parts.append(CALL)
-            node = field(node, "function")
-        elif kind == "subscript_expression":
-            parts.append(ELEMENT)
-            node = field(node, "argument")
-        elif kind in ("pointer_expression", "parenthesized_expression"):
-            node = field(node, "argument") or node.named_children[0]
-        elif kind in ("new_expression", "cast_expression", "compound_literal_expression"):
-            return chain_of([*parts, *reversed(annotation(field(node, "type")))])
-        else:
-            parts.append(LITERAL if kind in LITERALS else UNKNOWN)
-            break
-    return chain_of(parts)
+    return follow(node, STEPS, LITERALS)
 
 
-NAMES = frozenset({"identifier", "type_identifier", "namespace_identifier", "field_identifier"})
+def _plain(node: Any, parts: list[str]) -> Any:
+    parts.append(text(node))
+
+
+def _this(node: Any, parts: list[str]) -> Any:
+    parts.append(SELF)
+
+
+def _member(node: Any, parts: list[str]) -> Any:
+    parts.append(_name(field(node, "field")))
+    return field(node, "argument")
+
+
+def _scoped(node: Any, parts: list[str]) -> Any:
+    parts += reversed(_qualified(node))
+
+
+def _template(node: Any, parts: list[str]) -> Any:
+    return field(node, "name")
+
+
+def _called(node: Any, parts: list[str]) -> Any:
+    parts.append(CALL)
+    return field(node, "function")
+
+
+def _indexed(node: Any, parts: list[str]) -> Any:
+    parts.append(ELEMENT)
+    return field(node, "argument")
+
+
+def _inner(node: Any, parts: list[str]) -> Any:
+    return field(node, "argument") or node.named_children[0]
+
+
+def _typed(node: Any, parts: list[str]) -> Any:
+    parts += reversed(annotation(field(node, "type")))
+
+
+STEPS: Steps = {
+    **dict.fromkeys(NAMES, _plain),
+    "this": _this,
+    "field_expression": _member,
+    "qualified_identifier": _scoped,
+    "template_function": _template,
+    "call_expression": _called,
+    "subscript_expression": _indexed,
+    **dict.fromkeys(("pointer_expression", "parenthesized_expression"), _inner),
+    **dict.fromkeys(("new_expression", "cast_expression", "compound_literal_expression"), _typed),
+}
 
 
 def _name(node: Any) -> str:
@@ -295,7 +316,9 @@ def _parameter(scopes: Scopes, node: Any) -> None:
     name = _innermost(declarator)
     if name is None or name.type not in NAMES or scopes.function() == MODULE:
         return
-    scopes.bind(name, LITERAL_CHAIN if _is_callback(declarator) else annotation(field(node, "type")))
+    scopes.bind(
+        name, LITERAL_CHAIN if _is_callback(declarator) else annotation(field(node, "type"))
+    )
 
 
 def _is_callback(declarator: Any) -> bool:
@@ -358,7 +381,11 @@ def _lambda(scopes: Scopes, node: Any) -> None:
 
 
 def _for(scopes: Scopes, node: Any) -> None:
-    type_, name, value = field(node, "type"), _innermost(field(node, "declarator")), field(node, "right")
+    type_, name, value = (
+        field(node, "type"),
+        _innermost(field(node, "declarator")),
+        field(node, "right"),
+    )
     if type_.type == "placeholder_type_specifier":
         known = chain(value)
         scopes.bind(name, (*known, ELEMENT) if len(known) < MAX_CHAIN else UNKNOWN_CHAIN)

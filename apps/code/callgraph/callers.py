@@ -16,7 +16,7 @@ class Target(NamedTuple):
     """A definition that a call may mean."""
 
     path: str
-    index: int  # in the facts of the file
+    number: int  # index in the facts of the file
     proven: bool
 
 
@@ -25,11 +25,11 @@ def targets(resolver: Resolver, path: str, call: Call) -> list[Target]:
     values = resolver.callees(path, call)
     found = dict.fromkeys(_definitions(resolver, values))
     if not rules_for(path).constructs:
-        found = {each: None for each in found if _kind(resolver, *each) != "class"}
+        found = {each: None for each in found if _definition(resolver, *each).kind != "class"}
     is_unknown = any(each.kind == "unknown" for each in values)
     if found:
         # Overloads have one name.
-        names = {(each[0], resolver.project.facts(each[0]).definitions[each[1]].path) for each in found}
+        names = {(file, _definition(resolver, file, at).path) for file, at in found}
         return [Target(*each, proven=not is_unknown and len(names) == 1) for each in found]
     name = call.chain[0]
     if not is_unknown or (len(call.chain) == 1 and resolver.is_local(path, call.scope, name)):
@@ -41,23 +41,26 @@ def targets(resolver: Resolver, path: str, call: Call) -> list[Target]:
     return [Target(*each, proven=proven) for each in named]
 
 
-def _kind(resolver: Resolver, path: str, index: int) -> str:
+def _definition(resolver: Resolver, path: str, number: int) -> Definition:
     facts = resolver.project.facts(path)
-    return facts.definitions[index].kind if facts else ""
+    assert facts is not None  # it was found there
+    return facts.definitions[number]
 
 
 def _definitions(resolver: Resolver, values: frozenset[Value]) -> Iterator[tuple[str, int]]:
-    for value in sorted(values, key=lambda each: (each.path, each.index)):
+    for value in sorted(values, key=lambda each: (each.path, each.number)):
         definition = resolver.definition(value)
-        if definition is None or TYPE in definition.flags and definition.kind == "class":
-            if value.kind != "instance":
-                continue
+        if definition is None:
+            continue
+        is_type = TYPE in definition.flags and definition.kind == "class"
+        if is_type and value.kind != "instance":
+            continue
         if value.kind == "definition":
-            yield value.path, value.index
+            yield value.path, value.number
         elif value.kind == "instance":
             for each in resolver.member(value, "__call__"):
                 if each.kind == "definition":
-                    yield each.path, each.index
+                    yield each.path, each.number
 
 
 def possible(resolver: Resolver, path: str, call: Call) -> Iterator[tuple[str, int]]:
@@ -72,10 +75,34 @@ def possible(resolver: Resolver, path: str, call: Call) -> Iterator[tuple[str, i
         facts = resolver.project.facts(file)
         every: Sequence[Definition] = facts.definitions if facts else ()
         for index, each in enumerate(every):
-            if each.name == name and PROTOTYPE not in each.flags and is_method(every, each) == is_member:
+            if (
+                each.name == name
+                and PROTOTYPE not in each.flags
+                and is_method(every, each) == is_member
+            ):
                 yield file, index
 
 
 def is_method(every: Sequence[Definition], each: Definition) -> bool:
     """Whether a definition is a member of a type. `every`: the definitions of its file."""
     return bool(each.owner) or (each.scope != MODULE and every[each.scope].kind == "class")
+
+
+def unresolved(resolver: Resolver, path: str, call: Call) -> bool:
+    """Whether a call is on an object that the resolver knows nothing about."""
+    values = resolver.callees(path, call)
+    return len(call.chain) > 1 and any(each.kind == "unknown" for each in values)
+
+
+def ancestors(resolver: Resolver, path: str, index: int) -> Iterator[tuple[str, int]]:
+    """The methods that a method overrides: a call of one of them may call it."""
+    facts = resolver.project.facts(path)
+    if facts is None:
+        return
+    each = facts.definitions[index]
+    if each.scope == MODULE or facts.definitions[each.scope].kind != "class":
+        return
+    owner = Value("super", path, each.scope, Value("instance", path, each.scope))
+    for value in resolver.member(owner, each.name):
+        if value.kind == "definition":
+            yield value.path, value.number

@@ -24,7 +24,11 @@ def facts_of(lines: Sequence[str], grammar: str) -> Facts:
         return Facts()
     source = ("\n".join(lines) + "\n").encode()
     root = Parser(language(grammar)).parse(source).root_node
-    captured = QueryCursor(_query(grammar, rules.nodes + rules.more_nodes.get(grammar, ""))).captures(root).get("node", [])
+    captured = (
+        QueryCursor(_query(grammar, rules.nodes + rules.more_nodes.get(grammar, "")))
+        .captures(root)
+        .get("node", [])
+    )
     nodes: list[Node] = sorted(captured, key=lambda node: (node.start_byte, -node.end_byte))
     scopes = Scopes(lines)
     for node in nodes:

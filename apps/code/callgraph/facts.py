@@ -1,8 +1,8 @@
 """What the call graph needs of one file: definitions, bindings, imports and calls.
 
 An expression is a chain: the name on its left, then what is applied to it, from left to right.
-`Client(url).session.get` is `("Client", "()", "session", "get")`. The marks are the constants below.
-Expressions that a chain cannot express are UNKNOWN_CHAIN.
+`Client(url).session.get` is `("Client", "()", "session", "get")`. The marks are the constants
+below. Expressions that a chain cannot express are UNKNOWN_CHAIN.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,6 +41,11 @@ STATIC = "static"
 PRIVATE = "private"  # visible in its file only
 PROTOTYPE = "prototype"  # declared, without a body
 TYPE = "type"  # has no value that could be called
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a table."""
+    return frozenset(text.split())
 
 
 class Definition(NamedTuple):
@@ -160,9 +165,9 @@ class Facts:
         definitions, bindings, imports, calls, package, complete = value
         return cls(
             [_definition(each) for each in definitions],
-            [Binding(*each[:5], tuple(each[5])) for each in bindings],
+            [Binding._make([*plain, tuple(value)]) for *plain, value in bindings],
             [Import(*each) for each in imports],
-            [Call(*each[:4], tuple(each[4])) for each in calls],
+            [Call._make([*plain, tuple(chain)]) for *plain, chain in calls],
             package,
             complete,
         )
@@ -170,6 +175,5 @@ class Facts:
 
 def _definition(value: Sequence[Any]) -> Definition:
     *plain, bases, returns, flags = value
-    return Definition(
-        *plain, tuple(map(tuple, bases)), tuple(map(tuple, returns)), tuple(flags)
-    )
+    chains = tuple(map(tuple, bases)), tuple(map(tuple, returns))
+    return Definition._make([*plain, *chains, tuple(flags)])

@@ -9,31 +9,37 @@ from apps.code.callgraph.facts import (
     CONTAINER,
     ELEMENT,
     INSTANCE,
-    LITERAL,
     LITERAL_CHAIN,
     MAX_CHAIN,
     MODULE,
     PROTOTYPE,
     SELF,
-    UNKNOWN,
     UNKNOWN_CHAIN,
     Chain,
     Definition,
     Import,
+    words,
 )
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.rules import Names, Rules
-from apps.code.callgraph.scopes import Scopes, chain_of, field, text
-from apps.code.callgraph.values import EXTERNAL_VALUES, NO_VALUES, UNKNOWN_VALUES, Value, Values, only
-
-PREDECLARED = frozenset(
-    "append cap clear close complex copy delete imag len make max min new panic print println real"
-    " recover bool byte complex64 complex128 error float32 float64 int int8 int16 int32 int64 rune"
-    " string uint uint8 uint16 uint32 uint64 uintptr any comparable true false nil iota".split()  # noqa: SIM905
+from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
+from apps.code.callgraph.values import (
+    EXTERNAL_VALUES,
+    UNKNOWN_VALUES,
+    Value,
+    Values,
+    only,
 )
-LITERALS = frozenset(
-    "interpreted_string_literal raw_string_literal int_literal float_literal rune_literal"
-    " binary_expression func_literal true false".split()  # noqa: SIM905
+
+PREDECLARED = words(
+    "append cap clear close complex copy delete imag len make max min new panic print println "
+    "real recover bool byte complex64 complex128 error float32 float64 int int8 int16 int32 "
+    "int64 rune string uint uint8 uint16 uint32 uint64 uintptr any comparable true false nil "
+    "iota"
+)
+LITERALS = words(
+    "interpreted_string_literal raw_string_literal int_literal float_literal rune_literal "
+    "binary_expression func_literal true false"
 )
 MODULE_LINE = re.compile(r"(?m)^module[ \t]+(\S+)")
 VERSION = re.compile(r"v\d+\Z")
@@ -50,7 +56,7 @@ class GoRules(Rules):
         " type_alias field_declaration method_elem type_elem var_spec const_spec"
         " short_var_declaration assignment_statement range_clause type_case call_expression"
     )
-    common = frozenset("Error String Close Read Write Len Less Swap Lock Unlock".split())  # noqa: SIM905
+    common = words("Error String Close Read Write Len Less Swap Lock Unlock")
 
     def visit(self, scopes: Scopes, node: Any) -> None:
         VISITS[node.type](scopes, node)
@@ -120,36 +126,54 @@ def _sources(project: Project, folder: str) -> Sequence[str]:
 
 def chain(node: Any) -> Chain:
     """The chain of an expression."""
-    parts: list[str] = []
-    while len(parts) <= MAX_CHAIN:
-        kind = node.type
-        if kind in ("identifier", "type_identifier", "package_identifier"):
-            parts.append(text(node))
-            break
-        if kind == "selector_expression":
-            parts.append(text(field(node, "field")))
-            node = field(node, "operand")
-        elif kind == "qualified_type":
-            parts.append(text(field(node, "name")))
-            node = field(node, "package")
-        elif kind == "call_expression":
-            if made := _made(node):
-                return chain_of([*parts, *reversed(made)])
-            parts.append(CALL)
-            node = field(node, "function")
-        elif kind == "index_expression":
-            parts.append(ELEMENT)
-            node = field(node, "operand")
-        elif kind in ("slice_expression", "unary_expression"):
-            node = field(node, "operand")
-        elif kind in ("parenthesized_expression", "parenthesized_type"):
-            node = node.named_children[0]
-        elif kind in ("composite_literal", "type_assertion_expression", "type_conversion_expression"):
-            return chain_of([*parts, *reversed(annotation(field(node, "type")))])
-        else:
-            parts.append(LITERAL if kind in LITERALS else UNKNOWN)
-            break
-    return chain_of(parts)
+    return follow(node, STEPS, LITERALS)
+
+
+def _plain(node: Any, parts: list[str]) -> Any:
+    parts.append(text(node))
+
+
+def _selected(node: Any, parts: list[str]) -> Any:
+    parts.append(text(field(node, "field")))
+    return field(node, "operand")
+
+
+def _qualified(node: Any, parts: list[str]) -> Any:
+    parts.append(text(field(node, "name")))
+    return field(node, "package")
+
+
+def _called(node: Any, parts: list[str]) -> Any:
+    if made := _made(node):
+        parts += reversed(made)
+        return None
+    parts.append(CALL)
+    return field(node, "function")
+
+
+def _indexed(node: Any, parts: list[str]) -> Any:
+    parts.append(ELEMENT)
+    return field(node, "operand")
+
+
+def _inner(node: Any, parts: list[str]) -> Any:
+    return field(node, "operand") or node.named_children[0]
+
+
+def _typed(node: Any, parts: list[str]) -> Any:
+    parts += reversed(annotation(field(node, "type")))
+
+
+STEPS: Steps = {
+    **dict.fromkeys(("identifier", "type_identifier", "package_identifier"), _plain),
+    "selector_expression": _selected,
+    "qualified_type": _qualified,
+    "call_expression": _called,
+    "index_expression": _indexed,
+    **dict.fromkeys(("slice_expression", "unary_expression", "parenthesized_expression"), _inner),
+    **dict.fromkeys(("composite_literal", "type_assertion_expression"), _typed),
+    "type_conversion_expression": _typed,
+}
 
 
 def _made(node: Any) -> Chain:
@@ -300,7 +324,11 @@ def _interface_type(scopes: Scopes, node: Any) -> None:
 
 
 def _variables(scopes: Scopes, node: Any) -> None:
-    named, type_, value = node.children_by_field_name("name"), field(node, "type"), field(node, "value")
+    named, type_, value = (
+        node.children_by_field_name("name"),
+        field(node, "type"),
+        field(node, "value"),
+    )
     if type_ is not None:
         for each in named:
             scopes.bind(each, annotation(type_))

@@ -1,6 +1,6 @@
 """The rules of Java: a package is what files state, a class sees its members by their bare name."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from apps.code.callgraph.facts import (
@@ -9,7 +9,6 @@ from apps.code.callgraph.facts import (
     CONTAINER,
     ELEMENT,
     INSTANCE,
-    LITERAL,
     LITERAL_CHAIN,
     MAX_CHAIN,
     MODULE,
@@ -17,26 +16,31 @@ from apps.code.callgraph.facts import (
     SELF,
     SUPER,
     TYPE,
-    UNKNOWN,
     UNKNOWN_CHAIN,
     Chain,
     Import,
+    words,
 )
 from apps.code.callgraph.project import Project
 from apps.code.callgraph.rules import Names, Rules
-from apps.code.callgraph.scopes import Scopes, chain_of, field, text
-from apps.code.callgraph.values import EXTERNAL_VALUES, NO_VALUES, UNKNOWN_VALUES, Value, Values, only
-
-LITERALS = frozenset(
-    "string_literal character_literal decimal_integer_literal hex_integer_literal true false"
-    " decimal_floating_point_literal binary_expression unary_expression class_literal"
-    " update_expression instanceof_expression array_creation_expression".split()  # noqa: SIM905
+from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
+from apps.code.callgraph.values import (
+    EXTERNAL_VALUES,
+    NO_VALUES,
+    UNKNOWN_VALUES,
+    Values,
 )
-COLLECTIONS = frozenset(
-    "List ArrayList LinkedList Collection Set HashSet LinkedHashSet TreeSet SortedSet Iterable"
-    " Iterator Optional Map HashMap LinkedHashMap TreeMap ConcurrentMap ConcurrentHashMap Queue"
-    " Deque ArrayDeque Stream Supplier Callable Future CompletableFuture AtomicReference"
-    " ThreadLocal Provider WeakReference".split()  # noqa: SIM905
+
+LITERALS = words(
+    "string_literal character_literal decimal_integer_literal hex_integer_literal true false "
+    "decimal_floating_point_literal binary_expression unary_expression class_literal "
+    "update_expression instanceof_expression array_creation_expression"
+)
+COLLECTIONS = words(
+    "List ArrayList LinkedList Collection Set HashSet LinkedHashSet TreeSet SortedSet "
+    "Iterable Iterator Optional Map HashMap LinkedHashMap TreeMap ConcurrentMap "
+    "ConcurrentHashMap Queue Deque ArrayDeque Stream Supplier Callable Future "
+    "CompletableFuture AtomicReference ThreadLocal Provider WeakReference"
 )
 BASES = ("superclass", "super_interfaces", "extends_interfaces")
 
@@ -53,12 +57,12 @@ class JavaRules(Rules):
         " catch_formal_parameter lambda_expression enum_constant method_invocation"
         " object_creation_expression type_parameter assignment_expression instanceof_expression"
     )
-    common = frozenset(
-        "add addAll remove get put set size isEmpty contains containsKey equals hashCode toString"
-        " append length charAt substring trim split close read write println print format iterator"
-        " next hasNext stream map filter collect forEach accept apply test run call getName getClass"
-        " name ordinal values valueOf join start wait notify lock unlock compareTo clear keySet"
-        " entrySet getKey getValue getMessage of build".split()  # noqa: SIM905
+    common = words(
+        "add addAll remove get put set size isEmpty contains containsKey equals hashCode toString "
+        "append length charAt substring trim split close read write println print format iterator "
+        "next hasNext stream map filter collect forEach accept apply test run call getName "
+        "getClass name ordinal values valueOf join start wait notify lock unlock compareTo clear "
+        "keySet entrySet getKey getValue getMessage of build"
     )
 
     def visit(self, scopes: Scopes, node: Any) -> None:
@@ -87,7 +91,8 @@ class JavaRules(Rules):
         for file in names.project.defining(name):
             facts = names.project.facts(file) if file.endswith(".java") else None
             if facts and facts.package == package:
-                if found := names.module_names(file, name):
+                found = names.module_names(file, name)
+                if found:
                     return found
         return NO_VALUES
 
@@ -127,35 +132,49 @@ class JavaRules(Rules):
 
 def chain(node: Any) -> Chain:
     """The chain of an expression."""
-    parts: list[str] = []
-    while len(parts) <= MAX_CHAIN:
-        kind = node.type
-        if kind in ("identifier", "type_identifier"):
-            parts.append(text(node))
-            break
-        if kind in ("this", "super"):
-            parts.append(SELF if kind == "this" else SUPER)
-            break
-        if kind == "method_invocation":
-            parts += [CALL, text(field(node, "name"))]
-            holder = field(node, "object")
-            if holder is None:
-                break
-            node = holder
-        elif kind == "field_access":
-            parts.append(text(field(node, "field")))
-            node = field(node, "object")
-        elif kind == "array_access":
-            parts.append(ELEMENT)
-            node = field(node, "array")
-        elif kind in ("object_creation_expression", "cast_expression"):
-            return chain_of([*parts, *reversed(annotation(field(node, "type")))])
-        elif kind == "parenthesized_expression":
-            node = node.named_children[0]
-        else:
-            parts.append(LITERAL if kind in LITERALS else UNKNOWN)
-            break
-    return chain_of(parts)
+    return follow(node, STEPS, LITERALS)
+
+
+def _plain(node: Any, parts: list[str]) -> Any:
+    parts.append(text(node))
+
+
+def _this(node: Any, parts: list[str]) -> Any:
+    parts.append(SELF if node.type == "this" else SUPER)
+
+
+def _invoked(node: Any, parts: list[str]) -> Any:
+    parts += [CALL, text(field(node, "name"))]
+    return field(node, "object")
+
+
+def _accessed(node: Any, parts: list[str]) -> Any:
+    parts.append(text(field(node, "field")))
+    return field(node, "object")
+
+
+def _indexed(node: Any, parts: list[str]) -> Any:
+    parts.append(ELEMENT)
+    return field(node, "array")
+
+
+def _typed(node: Any, parts: list[str]) -> Any:
+    parts += reversed(annotation(field(node, "type")))
+
+
+def _inner(node: Any, parts: list[str]) -> Any:
+    return node.named_children[0]
+
+
+STEPS: Steps = {
+    **dict.fromkeys(("identifier", "type_identifier"), _plain),
+    **dict.fromkeys(("this", "super"), _this),
+    "method_invocation": _invoked,
+    "field_access": _accessed,
+    "array_access": _indexed,
+    **dict.fromkeys(("object_creation_expression", "cast_expression"), _typed),
+    "parenthesized_expression": _inner,
+}
 
 
 def annotation(node: Any) -> Chain:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from apps.code.callgraph.facts import MODULE, Definition, Import
+from apps.code.callgraph.facts import Definition, Import, words
 from apps.code.callgraph.javascript_facts import NODES, TYPED_NODES, VISITS
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.rules import Names, Rules
@@ -40,13 +40,14 @@ class JavaScriptRules(Rules):
         "typescript": TYPED_NODES,
         "tsx": TYPED_NODES,
     }
-    common = frozenset(
-        "map filter forEach reduce push pop shift slice splice join concat find some every includes"
-        " indexOf keys values entries sort reverse flat flatMap at fill get set has delete add clear"
-        " then catch finally split replace replaceAll match matchAll trim toString toLowerCase"
-        " toUpperCase startsWith endsWith padStart padEnd test exec call apply bind log error warn"
-        " info debug charCodeAt charAt substring substr repeat hasOwnProperty valueOf toFixed next"
-        " return throw on off emit once addEventListener removeEventListener dispatchEvent".split()  # noqa: SIM905
+    common = words(
+        "map filter forEach reduce push pop shift slice splice join concat find some every "
+        "includes indexOf keys values entries sort reverse flat flatMap at fill get set has "
+        "delete add clear then catch finally split replace replaceAll match matchAll trim "
+        "toString toLowerCase toUpperCase startsWith endsWith padStart padEnd test exec call "
+        "apply bind log error warn info debug charCodeAt charAt substring substr repeat "
+        "hasOwnProperty valueOf toFixed next return throw on off emit once addEventListener "
+        "removeEventListener dispatchEvent"
     )
 
     def visit(self, scopes: Scopes, node: Any) -> None:

@@ -17,11 +17,11 @@ from apps.code.callgraph.facts import (
     SELF,
     SUPER,
     TYPE,
-    UNKNOWN,
     UNKNOWN_CHAIN,
     Chain,
+    words,
 )
-from apps.code.callgraph.scopes import Scopes, chain_of, field, text
+from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
 
 NODES = (
     "class_declaration class function_declaration variable_declarator"
@@ -34,22 +34,23 @@ TYPED_NODES = (
     " public_field_definition property_signature type_alias_declaration enum_declaration"
     " internal_module module type_parameter"
 )
-FUNCTIONS = frozenset(
-    "arrow_function function_expression generator_function class".split()  # noqa: SIM905
-)
-LITERALS = frozenset(
-    "string template_string number regex true false undefined array binary_expression"
-    " unary_expression update_expression".split()  # noqa: SIM905
+FUNCTIONS = words("arrow_function function_expression generator_function class")
+LITERALS = words(
+    "string template_string number regex true false undefined array binary_expression "
+    "unary_expression update_expression"
 )
 # Expressions that have the value of another one.
-WRAPPERS = frozenset(
-    "parenthesized_expression await_expression non_null_expression satisfies_expression".split()  # noqa: SIM905
+WRAPPERS = words(
+    "parenthesized_expression await_expression non_null_expression satisfies_expression"
 )
-COLLECTIONS = frozenset(
-    "Array ReadonlyArray Set ReadonlySet Map ReadonlyMap WeakMap Iterable Iterator Generator"
-    " AsyncIterable AsyncGenerator Record IterableIterator".split()  # noqa: SIM905
+COLLECTIONS = words(
+    "Array ReadonlyArray Set ReadonlySet Map ReadonlyMap WeakMap Iterable Iterator Generator "
+    "AsyncIterable AsyncGenerator Record IterableIterator"
 )
-SAME = frozenset("Promise Readonly Partial Required NonNullable Awaited PromiseLike".split())  # noqa: SIM905
+SAME = words("Promise Readonly Partial Required NonNullable Awaited PromiseLike")
+BUILT_IN_TYPES = words(
+    "template_literal_type type_predicate_annotation asserts_annotation function_type"
+)
 MAX_VALUES = 4
 
 
@@ -73,43 +74,67 @@ def values_of(node: Any) -> list[Chain]:
 
 def chain(node: Any) -> Chain:
     """The chain of an expression."""
-    parts: list[str] = []
-    while len(parts) <= MAX_CHAIN:
-        kind = node.type
-        if kind in ("identifier", "shorthand_property_identifier"):
-            parts.append(text(node))
-            break
-        if kind in ("this", "super"):
-            parts.append(SELF if kind == "this" else SUPER)
-            break
-        if kind == "member_expression":
-            parts.append(text(field(node, "property")))
-            node = field(node, "object")
-        elif kind == "call_expression":
-            parts.append(CALL)
-            node = field(node, "function")
-        elif kind == "new_expression":
-            parts.append(INSTANCE)
-            node = field(node, "constructor")
-        elif kind == "subscript_expression":
-            parts.append(ELEMENT)
-            node = field(node, "object")
-        elif kind in WRAPPERS and node.named_children:
-            node = node.named_children[0]
-        elif kind in ("as_expression", "type_assertion"):
-            children = node.named_children
-            is_as = kind == "as_expression"
-            types = annotation(children[-1 if is_as else 0]) if len(children) > 1 else []
-            if len(types) != 1 or types[0] == UNKNOWN_CHAIN:
-                node = children[0 if is_as else -1]
-                continue
-            return chain_of([*parts, *reversed(types[0])])
-        elif kind == "array" and node.named_children:
-            return chain_of([*parts, CONTAINER, *reversed(chain(node.named_children[0]))])
-        else:
-            parts.append(LITERAL_CHAIN[0] if kind in LITERALS else UNKNOWN)
-            break
-    return chain_of(parts)
+    return follow(node, STEPS, LITERALS)
+
+
+def _plain(node: Any, parts: list[str]) -> Any:
+    parts.append(text(node))
+
+
+def _this(node: Any, parts: list[str]) -> Any:
+    parts.append(SELF if node.type == "this" else SUPER)
+
+
+def _member(node: Any, parts: list[str]) -> Any:
+    parts.append(text(field(node, "property")))
+    return field(node, "object")
+
+
+def _called(node: Any, parts: list[str]) -> Any:
+    parts.append(CALL)
+    return field(node, "function")
+
+
+def _made(node: Any, parts: list[str]) -> Any:
+    parts.append(INSTANCE)
+    return field(node, "constructor")
+
+
+def _indexed(node: Any, parts: list[str]) -> Any:
+    parts.append(ELEMENT)
+    return field(node, "object")
+
+
+def _inner(node: Any, parts: list[str]) -> Any:
+    return node.named_children[0]
+
+
+def _asserted(node: Any, parts: list[str]) -> Any:
+    """`value as Type` and `<Type>value`."""
+    children, is_as = node.named_children, node.type == "as_expression"
+    types = annotation(children[-1 if is_as else 0]) if len(children) > 1 else []
+    if len(types) != 1 or types[0] == UNKNOWN_CHAIN:
+        return children[0 if is_as else -1]
+    parts += reversed(types[0])
+    return None
+
+
+def _array(node: Any, parts: list[str]) -> Any:
+    held = chain(node.named_children[0]) if node.named_children else LITERAL_CHAIN
+    parts += [CONTAINER, *reversed(held)]
+
+
+STEPS: Steps = {
+    **dict.fromkeys(("identifier", "shorthand_property_identifier"), _plain),
+    **dict.fromkeys(("this", "super"), _this),
+    "member_expression": _member,
+    "call_expression": _called,
+    "new_expression": _made,
+    "subscript_expression": _indexed,
+    **dict.fromkeys(WRAPPERS, _inner),
+    **dict.fromkeys(("as_expression", "type_assertion"), _asserted),
+    "array": _array,
+}
 
 
 def annotation(node: Any) -> list[Chain]:
@@ -118,33 +143,34 @@ def annotation(node: Any) -> list[Chain]:
     stack = [node]
     while stack and len(types) < MAX_VALUES:
         each = stack.pop()
-        kind = each.type
-        if kind in ("type_annotation", "parenthesized_type", "readonly_type", "type_arguments"):
+        if each.type in ("type_annotation", "parenthesized_type", "readonly_type") or each.type == "type_arguments":
             stack += each.named_children[:1]
-        elif kind in ("union_type", "intersection_type"):
+        elif each.type in ("union_type", "intersection_type"):
             stack += reversed(each.named_children)
-        elif kind == "type_identifier":
-            types.append((text(each), INSTANCE))
-        elif kind == "nested_type_identifier":
-            types.append((*text(each).split("."), INSTANCE))
-        elif kind == "generic_type":
+        elif each.type == "generic_type":
             _generic(each, types, stack)
-        elif kind in ("array_type", "tuple_type"):
-            inner = annotation(each.named_children[0])[:1] if each.named_children else []
-            types += [(*one, CONTAINER) for one in inner] or [LITERAL_CHAIN]
-        elif kind == "this_type":
-            types.append((SELF,))
-        elif kind == "type_query":
-            types.append(chain(each.named_children[0]))
-        elif kind in ("predefined_type", "literal_type", "template_literal_type"):
-            is_open = kind == "predefined_type" and each.text in (b"any", b"unknown", b"object")
-            if each.text not in (b"null", b"undefined"):
-                types.append(UNKNOWN_CHAIN if is_open else LITERAL_CHAIN)
-        elif kind in ("type_predicate_annotation", "asserts_annotation", "function_type"):
-            types.append(LITERAL_CHAIN)
         else:
-            types.append(UNKNOWN_CHAIN)
+            types += _simple_type(each)
     return types
+
+
+def _simple_type(node: Any) -> list[Chain]:
+    kind = node.type
+    if kind in ("type_identifier", "nested_type_identifier"):
+        return [(*text(node).split("."), INSTANCE)]
+    if kind in ("array_type", "tuple_type"):
+        inner = annotation(node.named_children[0])[:1] if node.named_children else []
+        return [(*one, CONTAINER) for one in inner] or [LITERAL_CHAIN]
+    if kind == "this_type":
+        return [(SELF,)]
+    if kind == "type_query":
+        return [chain(node.named_children[0])]
+    if kind in ("predefined_type", "literal_type"):
+        if node.text in (b"null", b"undefined"):
+            return []
+        is_open = node.text in (b"any", b"unknown", b"object")
+        return [UNKNOWN_CHAIN if is_open else LITERAL_CHAIN]
+    return [LITERAL_CHAIN if kind in BUILT_IN_TYPES else UNKNOWN_CHAIN]
 
 
 def _generic(node: Any, types: list[Chain], stack: list[Any]) -> None:
@@ -239,7 +265,7 @@ def _parameters(scopes: Scopes, node: Any) -> None:
     single, every = field(node, "parameter"), field(node, "parameters")
     if single is not None:
         scopes.bind(single, _passed(node, 0))
-    parameters = every.named_children if every is not None else ()
+    parameters: list[Any] = every.named_children if every is not None else []
     is_method = bool(parameters) and parameters[0].text.startswith(b"this")
     for at, each in enumerate(parameters[is_method:]):
         pattern, type_ = field(each, "pattern") or each, field(each, "type")
@@ -311,7 +337,7 @@ def _bind(scopes: Scopes, pattern: Any, values: list[Chain]) -> None:
             inner = [_part(one, ELEMENT) for one in chains]
             stack += [(child, inner) for child in each.named_children]
         elif kind == "rest_pattern" and each.named_children:
-            stack.append((each.named_children[0], [UNKNOWN_CHAIN] if not chains else chains))
+            stack.append((each.named_children[0], chains or [UNKNOWN_CHAIN]))
 
 
 def _part(value: Chain, name: str) -> Chain:
@@ -327,7 +353,7 @@ def _variable(scopes: Scopes, node: Any) -> None:
         return
     values = annotation(type_) if type_ is not None else []
     if not values or values == [UNKNOWN_CHAIN]:
-        values = values_of(value) if value is not None else [UNKNOWN_CHAIN] if not values else values
+        values = values_of(value) if value is not None else values or [UNKNOWN_CHAIN]
     _bind(scopes, name, values)
 
 
@@ -497,9 +523,7 @@ def _import(scopes: Scopes, node: Any) -> None:
     clauses = [each for each in node.named_children if each.type == "import_clause"]
     for each in node.named_children:
         if each.type == "import_require_clause":
-            scopes.add_import(
-                each, text(each.named_children[0]), _quoted(field(each, "source"))
-            )
+            scopes.add_import(each, text(each.named_children[0]), _quoted(field(each, "source")))
     if source is None:
         return
     module = _quoted(source)
@@ -616,9 +640,7 @@ VISITS = {
     "for_in_statement": _for,
     "import_statement": _import,
     "export_statement": _export,
-    **dict.fromkeys(
-        ("public_field_definition", "field_definition", "property_signature"), _field
-    ),
+    **dict.fromkeys(("public_field_definition", "field_definition", "property_signature"), _field),
     "type_alias_declaration": _alias,
     "type_parameter": _type_parameter,
     **dict.fromkeys(("enum_declaration", "internal_module", "module"), _type),

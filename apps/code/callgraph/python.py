@@ -16,17 +16,16 @@ from apps.code.callgraph.facts import (
     PROPERTY,
     SELF,
     SUPER,
-    UNKNOWN,
     UNKNOWN_CHAIN,
     Chain,
     Import,
+    words,
 )
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.rules import Names, Rules
-from apps.code.callgraph.scopes import Scopes, chain_of, field, text
+from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
 from apps.code.callgraph.values import (
     EXTERNAL_VALUES,
-    NO_VALUES,
     UNKNOWN_VALUES,
     Value,
     Values,
@@ -37,19 +36,20 @@ BUILTINS = frozenset(dir(builtins))
 SUFFIXES = (".py", ".pyi", "/__init__.py", "/__init__.pyi")
 # Folders that hold packages without being one.
 SOURCES = ("", "src", "lib", "python")
-LITERALS = frozenset(
-    "string concatenated_string integer float true false list dictionary tuple set"
-    " list_comprehension dictionary_comprehension set_comprehension generator_expression"
-    " comparison_operator not_operator".split()  # noqa: SIM905
+LITERALS = words(
+    "string concatenated_string integer float true false list dictionary tuple set "
+    "list_comprehension dictionary_comprehension set_comprehension generator_expression "
+    "comparison_operator not_operator"
 )
 # Annotations whose argument is the type itself, and those of collections.
-SAME = frozenset("Optional Final ClassVar Annotated Required NotRequired Awaitable".split())  # noqa: SIM905
-COLLECTIONS = frozenset(
-    "list List Sequence Iterable Iterator Collection set Set FrozenSet frozenset deque Deque"
-    " MutableSequence AsyncIterator AsyncIterable ContextVar ReferenceType Queue Generator AsyncGenerator tuple Tuple".split()  # noqa: SIM905
+SAME = words("Optional Final ClassVar Annotated Required NotRequired Awaitable")
+COLLECTIONS = words(
+    "list List Sequence Iterable Iterator Collection set Set FrozenSet frozenset deque Deque "
+    "MutableSequence AsyncIterator AsyncIterable ContextVar ReferenceType Queue Generator "
+    "AsyncGenerator tuple Tuple"
 )
-MAPPINGS = frozenset("dict Dict Mapping MutableMapping defaultdict DefaultDict OrderedDict".split())  # noqa: SIM905
-PROPERTIES = frozenset("property cached_property hybrid_property".split())  # noqa: SIM905
+MAPPINGS = words("dict Dict Mapping MutableMapping defaultdict DefaultDict OrderedDict")
+PROPERTIES = words("property cached_property hybrid_property")
 MAX_UNION = 4
 # Elements of a list or dictionary that are followed.
 MAX_ELEMENTS = 8
@@ -138,7 +138,7 @@ class PythonRules(Rules):
 
     def import_paths(self, project: Project, path: str, each: Import) -> Sequence[str]:
         files = self._files(project, path, each.module)
-        if each.member and not each.member == "*":
+        if each.member and each.member != "*":
             dot = "" if each.module.endswith(".") else "."
             inner = self._files(project, path, f"{each.module}{dot}{each.member}")
             if inner:
@@ -203,56 +203,65 @@ def _held(node: Any) -> list[Chain]:
 
 def chain(node: Any) -> Chain:
     """The chain of an expression."""
-    parts: list[str] = []
-    while len(parts) <= MAX_CHAIN:
-        kind = node.type
-        if kind == "identifier":
-            parts.append(text(node))
-            break
-        if kind == "attribute":
-            parts.append(text(field(node, "attribute")))
-            node = field(node, "object")
-        elif kind == "call":
-            function = field(node, "function")
-            if function.type == "identifier" and function.text == b"super":
-                parts.append(SUPER)
-                break
-            if function.type == "identifier" and function.text in (b"cast", b"copy", b"deepcopy"):
-                return _cast(node, parts)
-            parts.append(CALL)
-            node = function
-        elif kind == "subscript":
-            is_slice = any(each.type == "slice" for each in node.named_children)
-            parts += [] if is_slice else [ELEMENT]
-            node = field(node, "value")
-        elif kind in ("await", "parenthesized_expression", "named_expression"):
-            node = field(node, "value") or node.named_children[-1]
-        elif kind in LITERALS:
-            return _literal(node, parts)
-        else:
-            parts.append(UNKNOWN)
-            break
-    return chain_of(parts)
+    return follow(node, STEPS, LITERALS)
 
 
-def _literal(node: Any, parts: list[str]) -> Chain:
-    if node.type in ("list", "set") and node.named_children:
-        inner = chain(node.named_children[0])
-        return (*inner, CONTAINER, *reversed(parts))[: MAX_CHAIN + 1]
-    if node.type == "list_comprehension":
-        inner = chain(field(node, "body"))
-        return (*inner, CONTAINER, *reversed(parts))[: MAX_CHAIN + 1]
-    return chain_of([*parts, LITERAL_CHAIN[0]])
+def _plain(node: Any, parts: list[str]) -> Any:
+    parts.append(text(node))
 
 
-def _cast(node: Any, parts: list[str]) -> Chain:
+def _attribute(node: Any, parts: list[str]) -> Any:
+    parts.append(text(field(node, "attribute")))
+    return field(node, "object")
+
+
+def _called(node: Any, parts: list[str]) -> Any:
+    function = field(node, "function")
+    name = function.text if function.type == "identifier" else b""
+    if name == b"super":
+        parts.append(SUPER)
+        return None
+    if name in (b"cast", b"copy", b"deepcopy"):
+        parts += reversed(_cast(node))
+        return None
+    parts.append(CALL)
+    return function
+
+
+def _indexed(node: Any, parts: list[str]) -> Any:
+    is_slice = any(each.type == "slice" for each in node.named_children)
+    parts += [] if is_slice else [ELEMENT]
+    return field(node, "value")
+
+
+def _inner(node: Any, parts: list[str]) -> Any:
+    return field(node, "value") or node.named_children[-1]
+
+
+def _list(node: Any, parts: list[str]) -> Any:
+    held = field(node, "body") or (node.named_children or [None])[0]
+    parts += [CONTAINER, *reversed(chain(held) if held is not None else LITERAL_CHAIN)]
+
+
+STEPS: Steps = {
+    "identifier": _plain,
+    "attribute": _attribute,
+    "call": _called,
+    "subscript": _indexed,
+    **dict.fromkeys(("await", "parenthesized_expression", "named_expression"), _inner),
+    **dict.fromkeys(("list", "set", "list_comprehension"), _list),
+}
+
+
+def _cast(node: Any) -> Chain:
     """`cast(T, value)` and `copy(value)`."""
     arguments = field(node, "arguments").named_children
     if not arguments:
         return UNKNOWN_CHAIN
-    is_cast = field(node, "function").text == b"cast"
-    inner = annotation(arguments[0])[:1] if is_cast else [chain(arguments[0])]
-    return (*(inner[0] if inner else UNKNOWN_CHAIN), *reversed(parts))
+    if field(node, "function").text != b"cast":
+        return chain(arguments[0])
+    types = annotation(arguments[0])
+    return types[0] if types else UNKNOWN_CHAIN
 
 
 def annotation(node: Any) -> list[Chain]:
@@ -287,7 +296,7 @@ def _generic(node: Any, types: list[Chain]) -> list[Any]:
     if name == "Union":
         return list(reversed(arguments))
     if name in SAME:
-        return arguments[:1]
+        return list(arguments[:1])
     if name in ("type", "Type"):
         types += [each[:-1] for each in annotation(arguments[0])[:1] if each[-1] == INSTANCE]
     elif name in COLLECTIONS or name in MAPPINGS:
@@ -335,7 +344,9 @@ def _decorators(node: Any) -> set[str]:
     parent = node.parent
     if parent is None or parent.type != "decorated_definition":
         return set()
-    chains = [chain(each.named_children[0]) for each in parent.named_children if each.type == "decorator"]
+    chains = [
+        chain(each.named_children[0]) for each in parent.named_children if each.type == "decorator"
+    ]
     return {part for each in chains for part in each if part != CALL}
 
 
@@ -358,7 +369,9 @@ def _function(scopes: Scopes, node: Any) -> None:
         scopes.notes["annotated", index] = True
     first = ""
     if in_class and "staticmethod" not in decorators:
-        first = CLASS if "classmethod" in decorators or text(field(node, "name")) == "__new__" else SELF
+        first = (
+            CLASS if "classmethod" in decorators or text(field(node, "name")) == "__new__" else SELF
+        )
     _parameters(scopes, field(node, "parameters"), first)
 
 
@@ -368,7 +381,11 @@ def _parameters(scopes: Scopes, parameters: Any, first: str) -> None:
         name = each if each.type == "identifier" else field(each, "name")
         if name is None and each.named_children:
             name = each.named_children[0]
-        if name is None or name.type not in ("identifier", "list_splat_pattern", "dictionary_splat_pattern"):
+        if name is None or name.type not in (
+            "identifier",
+            "list_splat_pattern",
+            "dictionary_splat_pattern",
+        ):
             continue
         if name.type != "identifier":
             scopes.bind(name, UNKNOWN_CHAIN, name=text(name).lstrip("*"))
@@ -378,7 +395,7 @@ def _parameters(scopes: Scopes, parameters: Any, first: str) -> None:
             scopes.bind(name, (first,))
             first = ""
             continue
-        type_, value = field(each, "type"), field(each, "value")
+        type_ = field(each, "type")
         chains = annotation(type_) if type_ is not None else []
         if not chains:
             chains = [UNKNOWN_CHAIN]
@@ -417,13 +434,17 @@ def _bind_target(scopes: Scopes, left: Any, values: Iterable[Chain], right: Any 
         holder = field(left, "object")
         function = scopes.function()
         index = scopes.enclosing_class()
-        if holder.type == "identifier" and index != MODULE:
-            if text(holder) == scopes.notes.get(("self", function)):
-                for value in values:
-                    scopes.bind(left, value, name=text(field(left, "attribute")), scope=index)
+        is_self = text(holder) == scopes.notes.get(("self", function))
+        if holder.type == "identifier" and index != MODULE and is_self:
+            for value in values:
+                scopes.bind(left, value, name=text(field(left, "attribute")), scope=index)
     elif left.type in ("pattern_list", "tuple_pattern", "list_pattern"):
         targets = left.named_children
-        sources = right.named_children if right is not None and right.type in ("expression_list", "tuple") else []
+        sources = (
+            right.named_children
+            if right is not None and right.type in ("expression_list", "tuple")
+            else []
+        )
         for at, target in enumerate(targets):
             paired = len(sources) == len(targets)
             _bind_target(scopes, target, values_of(sources[at]) if paired else [UNKNOWN_CHAIN])
@@ -437,7 +458,9 @@ def _for(scopes: Scopes, node: Any) -> None:
     left, right = field(node, "left"), field(node, "right")
     if left is not None and right is not None:
         value = chain(right)
-        _bind_target(scopes, left, [(*value, ELEMENT)] if len(value) < MAX_CHAIN else [UNKNOWN_CHAIN])
+        _bind_target(
+            scopes, left, [(*value, ELEMENT)] if len(value) < MAX_CHAIN else [UNKNOWN_CHAIN]
+        )
 
 
 def _with(scopes: Scopes, node: Any) -> None:

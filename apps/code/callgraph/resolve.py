@@ -24,6 +24,7 @@ from apps.code.callgraph.facts import (
     Definition,
     Facts,
     Import,
+    words,
 )
 from apps.code.callgraph.languages import rules_for
 from apps.code.callgraph.project import Project
@@ -43,16 +44,16 @@ MAX_VALUES = 8
 ANYWHERE = 1 << 30  # a row after all others
 
 # Methods of lists and mappings in several languages, by what they return.
-GIVES_ELEMENT = frozenset(
-    "get pop popleft setdefault at find findLast shift first last peek poll remove next front back"
-    " unwrap expect orElse orElseThrow getFirst getLast".split()  # noqa: SIM905
+GIVES_ELEMENT = words(
+    "get pop popleft setdefault at find findLast shift first last peek poll remove next front "
+    "back unwrap expect orElse orElseThrow getFirst getLast"
 )
-GIVES_CONTAINER = frozenset(
-    "values copy filter slice reverse concat sort iter into_iter iter_mut stream iterator clone"
-    " cloned as_ref as_mut".split()  # noqa: SIM905
+GIVES_CONTAINER = words(
+    "values copy filter slice reverse concat sort iter into_iter iter_mut stream iterator "
+    "clone cloned as_ref as_mut"
 )
 # Methods that call a function with each element.
-GIVES_EACH = frozenset("forEach map some every flatMap findIndex for_each".split())  # noqa: SIM905
+GIVES_EACH = words("forEach map some every flatMap findIndex for_each")
 Item = Definition | Binding | Import
 
 
@@ -179,9 +180,9 @@ class Resolver:
 
     def _owner_member(self, path: str, owner: str, name: str) -> Values:
         groups = (
-            self._own_member(each.path, each.index, name)
+            self._own_member(each.path, each.number, name)
             for each in rules_for(path).type_named(self, path, owner)
-            if each.index != MODULE
+            if each.number != MODULE
         )
         return self.union(groups)
 
@@ -234,9 +235,7 @@ class Resolver:
             return UNKNOWN_VALUES
         if name == SUPER:
             return only(owner._replace(kind="super", receiver=receiver or owner))
-        return only(
-            (receiver or owner)._replace(kind="instance" if name == SELF else "definition")
-        )
+        return only((receiver or owner)._replace(kind="instance" if name == SELF else "definition"))
 
     def class_around(self, path: str, scope: int) -> Value | None:
         """An instance of the class whose code a scope is part of."""
@@ -247,15 +246,15 @@ class Resolver:
                 return Value("instance", path, scope)
             if each.owner:
                 found = rules_for(path).type_named(self, path, each.owner)
-                types = [value for value in found if value.index != MODULE]
+                types = [value for value in found if value.number != MODULE]
                 return types[0]._replace(kind="instance") if types else None
             scope = each.scope
         return None
 
     def definition(self, value: Value) -> Definition | None:
         """The definition of a value; of an instance, its class."""
-        facts = self.project.facts(value.path) if value.index != MODULE else None
-        return facts.definitions[value.index] if facts else None
+        facts = self.project.facts(value.path) if value.number != MODULE else None
+        return facts.definitions[value.number] if facts else None
 
     def _apply(self, value: Value, part: str) -> Values:
         if part == CONTAINER:
@@ -273,7 +272,7 @@ class Resolver:
     def _instance_of(self, value: Value) -> Values:
         definition = self.definition(value)
         if value.kind == "definition" and definition and definition.kind == "class":
-            return only(Value("instance", value.path, value.index))
+            return only(Value("instance", value.path, value.number))
         return only(value) if value.kind in ("container", "instance") else UNKNOWN_VALUES
 
     def _element(self, value: Value) -> Values:
@@ -282,7 +281,7 @@ class Resolver:
         if value.kind == "definition":
             return only(value)  # List[int] is List
         facts = self.project.facts(value.path)
-        if facts and (items := facts.names.get((value.index, ELEMENT))):
+        if facts and (items := facts.names.get((value.number, ELEMENT))):
             return self._of_items(value.path, items, None)
         for name in ("__getitem__", "__iter__"):
             methods = [each for each in self.member(value, name) if each.kind == "definition"]
@@ -305,9 +304,9 @@ class Resolver:
             methods = [v for v in self.member(value, "__call__") if v.kind == "definition"]
             return self.union(self._called(each) for each in methods) or UNKNOWN_VALUES
         if definition.kind == "class":
-            return only(Value("instance", value.path, value.index))
+            return only(Value("instance", value.path, value.number))
         groups = (
-            self.evaluate(value.path, value.index, chain, receiver=value.receiver)
+            self.evaluate(value.path, value.number, chain, receiver=value.receiver)
             for chain in definition.returns
         )
         return self.union(groups) or UNKNOWN_VALUES
@@ -323,7 +322,7 @@ class Resolver:
             methods = self.member(value._replace(kind="instance"), "constructor")
             return self.union(self._passed(v, part) for v in methods if v.kind == "definition")
         facts = self.project.facts(value.path)
-        items = facts.names.get((value.index, part), []) if facts else []
+        items = facts.names.get((value.number, part), []) if facts else []
         return self._of_items(value.path, items, value.receiver) if items else UNKNOWN_VALUES
 
     def member(self, value: Value, name: str) -> Values:
@@ -341,7 +340,7 @@ class Resolver:
             return UNKNOWN_VALUES
         if definition.kind != "class":
             facts = self.project.facts(value.path)
-            items = facts.names.get((value.index, name), []) if facts else []
+            items = facts.names.get((value.number, name), []) if facts else []
             return self._of_items(value.path, items, None) if items else UNKNOWN_VALUES
         return self._guarded(key, lambda: self._class_member(value, definition, name))
 
@@ -351,7 +350,7 @@ class Resolver:
         receiver = value.receiver if value.kind == "super" else value
         if value.kind == "super":
             return self._inherited(value, definition, name, receiver)
-        items = facts.names.get((value.index, name), []) if facts else []
+        items = facts.names.get((value.number, name), []) if facts else []
         if not all(isinstance(each, Definition) and PROTOTYPE in each.flags for each in items):
             return self._bound(self._of_items(value.path, items, receiver), receiver, items)
         rules = rules_for(value.path)
@@ -389,7 +388,7 @@ class Resolver:
                     is_external = is_external and each.kind == "external"
                     continue
                 is_external = False
-                found = self.member(Value("instance", each.path, each.index), name)
+                found = self.member(Value("instance", each.path, each.number), name)
                 known = [v for v in found if v.kind not in ("unknown", "external")]
                 if known:
                     return frozenset(

@@ -65,7 +65,9 @@ class Rules:
         """The type of an owner that a file names."""
         return names.module_names(path, name)
 
-    def outside_members(self, names: Names, owner: Value, definition: Definition, name: str) -> Values:
+    def outside_members(
+        self, names: Names, owner: Value, definition: Definition, name: str
+    ) -> Values:
         """Members of a type that are defined outside of it."""
         return frozenset()
 

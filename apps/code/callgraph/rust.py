@@ -1,7 +1,7 @@
 """The rules of Rust: modules are files, methods stand in `impl` blocks."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from apps.code.callgraph.facts import (
@@ -10,7 +10,6 @@ from apps.code.callgraph.facts import (
     CONTAINER,
     ELEMENT,
     INSTANCE,
-    LITERAL,
     LITERAL_CHAIN,
     MAX_CHAIN,
     MODULE,
@@ -21,29 +20,36 @@ from apps.code.callgraph.facts import (
     Chain,
     Definition,
     Import,
+    words,
 )
 from apps.code.callgraph.project import Project, folder_of, join
 from apps.code.callgraph.rules import Names, Rules
-from apps.code.callgraph.scopes import Scopes, chain_of, field, text
-from apps.code.callgraph.values import EXTERNAL_VALUES, NO_VALUES, UNKNOWN_VALUES, Value, Values, only
+from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
+from apps.code.callgraph.values import (
+    EXTERNAL_VALUES,
+    NO_VALUES,
+    UNKNOWN_VALUES,
+    Value,
+    Values,
+    only,
+)
 
 ROOTS = ("lib.rs", "main.rs")
 CRATE_NAME = re.compile(r'(?m)^name\s{0,9}=\s{0,9}"([^"\n]{1,99})"')
 OUTER = re.compile(r"\Asuper\b")
 MAX_CRATES = 100
 # Types whose methods give what they hold, and these methods.
-WRAPPERS = frozenset(
-    "Option Result Box Rc Arc RefCell Cell Mutex RwLock Ref RefMut Cow Pin MutexGuard".split()  # noqa: SIM905
+WRAPPERS = words("Option Result Box Rc Arc RefCell Cell Mutex RwLock Ref RefMut Cow Pin MutexGuard")
+UNWRAPS = words(
+    "unwrap expect as_ref as_mut clone borrow borrow_mut lock read write to_owned unwrap_or "
+    "unwrap_or_default unwrap_or_else ok cloned as_deref as_deref_mut take into_inner get_mut "
+    "ok_or ok_or_else map_err deref deref_mut"
 )
-UNWRAPS = frozenset(
-    "unwrap expect as_ref as_mut clone borrow borrow_mut lock read write to_owned unwrap_or"
-    " unwrap_or_default unwrap_or_else ok cloned as_deref as_deref_mut take into_inner get_mut"
-    " ok_or ok_or_else map_err deref deref_mut".split()  # noqa: SIM905
-)
-COLLECTIONS = frozenset("Vec VecDeque HashMap BTreeMap HashSet BTreeSet IndexMap SmallVec".split())  # noqa: SIM905
-LITERALS = frozenset(
-    "string_literal raw_string_literal integer_literal float_literal boolean_literal char_literal"
-    " binary_expression array_expression tuple_expression unit_expression range_expression".split()  # noqa: SIM905
+COLLECTIONS = words("Vec VecDeque HashMap BTreeMap HashSet BTreeSet IndexMap SmallVec")
+LITERALS = words(
+    "string_literal raw_string_literal integer_literal float_literal boolean_literal "
+    "char_literal binary_expression array_expression tuple_expression unit_expression "
+    "range_expression"
 )
 
 
@@ -57,11 +63,11 @@ class RustRules(Rules):
         " let_condition for_expression match_arm closure_expression call_expression"
         " macro_invocation type_parameter"
     )
-    common = UNWRAPS | frozenset(
-        "new default from into iter len push get insert remove is_empty map filter collect next fmt"
-        " eq cmp hash contains to_string as_str extend pop clear drain sort join split trim parse"
-        " and_then or_else is_some is_none is_ok is_err iter_mut into_iter as_slice as_bytes write_all"
-        " flush send recv poll await drop index build".split()  # noqa: SIM905
+    common = UNWRAPS | words(
+        "new default from into iter len push get insert remove is_empty map filter collect next "
+        "fmt eq cmp hash contains to_string as_str extend pop clear drain sort join split trim "
+        "parse and_then or_else is_some is_none is_ok is_err iter_mut into_iter as_slice as_bytes "
+        "write_all flush send recv poll await drop index build"
     )
 
     def visit(self, scopes: Scopes, node: Any) -> None:
@@ -79,7 +85,7 @@ class RustRules(Rules):
         facts = names.project.facts(path)
         for each in facts.imports if facts else ():
             if each.name == "*" and not each.exported:
-                found = self._member(names, path, each.module, name)
+                found = self._item(names, path, each.module, name)
                 if found and not found & (UNKNOWN_VALUES | EXTERNAL_VALUES):
                     return found
         root = _workspace(names.project, name)
@@ -89,17 +95,21 @@ class RustRules(Rules):
         if each.module == "self" and not each.exported and each.member.startswith("mod "):
             file = _child(names.project, path, each.member[4:])
             return only(Value("module", file)) if file else UNKNOWN_VALUES
-        return self._member(names, path, each.module, each.member)
+        return self._item(names, path, each.module, each.member)
 
-    def _member(self, names: Names, path: str, module: str, name: str) -> Values:
+    def _item(self, names: Names, path: str, module: str, name: str) -> Values:
         """The item of a path such as `crate::a::b`."""
         first, *rest = [*(part for part in module.split("::") if part), name]
-        values = names.module_names(path, first) if first not in ("crate", "self", "super") else NO_VALUES
+        values = (
+            names.module_names(path, first)
+            if first not in ("crate", "self", "super")
+            else NO_VALUES
+        )
         values = values or self.global_name(names, path, first)
         for part in rest:
             if part == "super":
-                parents = [_parent(names.project, each.path) for each in values]
-                values = frozenset(Value("module", parent) for parent in parents if parent)
+                groups = [self.global_name(names, each.path, "super") for each in values]
+                values = names.union(groups)
             elif part != "self":
                 values = names.union(names.member(each, part) for each in values)
         return values or UNKNOWN_VALUES
@@ -113,7 +123,7 @@ class RustRules(Rules):
         facts = names.project.facts(module.path)
         for each in facts.imports if facts else ():
             if each.name == "*":
-                values = self._member(names, module.path, each.module, name)
+                values = self._item(names, module.path, each.module, name)
                 if values and not values & (UNKNOWN_VALUES | EXTERNAL_VALUES):
                     return values
         return UNKNOWN_VALUES
@@ -140,7 +150,9 @@ class RustRules(Rules):
         starts = {"crate": _crate(project, path), "self": path, "super": _parent(project, path)}
         at = starts[first] if first in starts else _workspace(project, first)
         at = at or (_child(project, path, first) if first not in starts else None)
-        for part in rest if at else ():
+        for part in rest:
+            if not at:
+                break
             inner = _parent(project, at) if part == "super" else _child(project, at, part)
             if not inner:
                 break
@@ -190,48 +202,62 @@ def _workspace(project: Project, name: str) -> str | None:
 
 def chain(node: Any) -> Chain:
     """The chain of an expression. What a wrapper holds stands for the wrapper."""
-    parts: list[str] = []
-    while len(parts) <= MAX_CHAIN:
-        kind = node.type
-        if kind in ("identifier", "type_identifier", "self", "crate", "super"):
-            parts.append(CLASS if node.text == b"Self" else text(node))
-            break
-        if kind == "field_expression":
-            parts.append(text(field(node, "field")))
-            node = field(node, "value")
-        elif kind in ("scoped_identifier", "scoped_type_identifier"):
-            parts.append(text(field(node, "name")))
-            node = field(node, "path")
-        elif kind == "call_expression":
-            function = field(node, "function")
-            named = field(function, "field") if function.type == "field_expression" else None
-            if named is not None and text(named) in UNWRAPS:
-                node = field(function, "value")
-                continue
-            if function.type == "identifier" and function.text in (b"Some", b"Ok", b"Box"):
-                node = field(node, "arguments").named_children[0]
-                continue
-            parts.append(CALL)
-            node = function
-        elif kind == "index_expression":
-            parts.append(ELEMENT)
-            node = node.named_children[0]
-        elif kind in ("generic_function", "generic_type"):
-            node = field(node, "function") or field(node, "type")
-        elif kind in ("struct_expression", "type_cast_expression"):
-            return chain_of([*parts, *reversed(annotation(field(node, "name") or field(node, "type")))])
-        elif kind in PASSES and node.named_children:
-            node = field(node, "value") or node.named_children[-1]
-        else:
-            parts.append(LITERAL if kind in LITERALS else UNKNOWN)
-            break
-    return chain_of(parts)
+    return follow(node, STEPS, LITERALS)
 
 
-PASSES = frozenset(
-    "try_expression await_expression parenthesized_expression reference_expression"
-    " unary_expression".split()  # noqa: SIM905
-)
+def _name(node: Any, parts: list[str]) -> Any:
+    parts.append(CLASS if node.text == b"Self" else text(node))
+
+
+def _member(node: Any, parts: list[str]) -> Any:
+    parts.append(text(field(node, "field")))
+    return field(node, "value")
+
+
+def _scoped(node: Any, parts: list[str]) -> Any:
+    parts.append(text(field(node, "name")))
+    return field(node, "path")
+
+
+def _called(node: Any, parts: list[str]) -> Any:
+    function = field(node, "function")
+    named = field(function, "field") if function.type == "field_expression" else None
+    if named is not None and text(named) in UNWRAPS:
+        return field(function, "value")
+    if function.type == "identifier" and function.text in (b"Some", b"Ok", b"Box"):
+        return field(node, "arguments").named_children[0]
+    parts.append(CALL)
+    return function
+
+
+def _indexed(node: Any, parts: list[str]) -> Any:
+    parts.append(ELEMENT)
+    return node.named_children[0]
+
+
+def _generic(node: Any, parts: list[str]) -> Any:
+    return field(node, "function") or field(node, "type")
+
+
+def _typed(node: Any, parts: list[str]) -> Any:
+    parts += reversed(annotation(field(node, "name") or field(node, "type")))
+
+
+def _inner(node: Any, parts: list[str]) -> Any:
+    return field(node, "value") or node.named_children[-1]
+
+
+STEPS: Steps = {
+    **dict.fromkeys(("identifier", "type_identifier", "self", "crate", "super"), _name),
+    "field_expression": _member,
+    **dict.fromkeys(("scoped_identifier", "scoped_type_identifier"), _scoped),
+    "call_expression": _called,
+    "index_expression": _indexed,
+    **dict.fromkeys(("generic_function", "generic_type"), _generic),
+    **dict.fromkeys(("struct_expression", "type_cast_expression"), _typed),
+    **dict.fromkeys(("try_expression", "await_expression", "parenthesized_expression"), _inner),
+    **dict.fromkeys(("reference_expression", "unary_expression"), _inner),
+}
 
 
 def annotation(node: Any) -> Chain:
@@ -334,7 +360,11 @@ def _impl(scopes: Scopes, node: Any) -> None:
 
 def _function(scopes: Scopes, node: Any) -> None:
     outer = node.parent.parent if node.parent is not None else None
-    owner = annotation(field(outer, "type"))[-2:-1] if outer is not None and outer.type == "impl_item" else ()
+    owner = (
+        annotation(field(outer, "type"))[-2:-1]
+        if outer is not None and outer.type == "impl_item"
+        else ()
+    )
     returned = field(node, "return_type")
     returns = (annotation(returned),) if returned is not None else (LITERAL_CHAIN,)
     flags = (PROTOTYPE,) if node.type == "function_signature_item" else ()
@@ -459,9 +489,10 @@ def _macro_call(scopes: Scopes, node: Any) -> None:
         tokens = stack.pop().children
         stack += [each for each in tokens if each.type == "token_tree"]
         for at in range(1, len(tokens)):
-            if tokens[at].type == "token_tree" and tokens[at].text[:1] == b"(":
-                if tokens[at - 1].type == "identifier":
-                    scopes.call(tokens[at - 1], _tokens(tokens[:at]))
+            before, each = tokens[at - 1], tokens[at]
+            is_list = each.type == "token_tree" and each.text[:1] == b"("
+            if is_list and before.type == "identifier":
+                scopes.call(before, _tokens(tokens[:at]))
 
 
 def _tokens(tokens: Sequence[Any]) -> Chain:

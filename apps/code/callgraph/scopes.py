@@ -1,13 +1,15 @@
 """Collect the facts of a file while its nodes are visited, with a stack of open definitions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from apps.code.callgraph.facts import (
+    LITERAL,
     MAX_CHAIN,
     MAX_FACTS,
     MAX_RETURNS,
     MODULE,
+    UNKNOWN,
     UNKNOWN_CHAIN,
     Binding,
     Call,
@@ -170,10 +172,28 @@ def text(node: Node | None) -> str:
     return str(node.text[: 4 * MAX_NAME].decode("utf-8", "replace"))[:MAX_NAME]
 
 
+# By type of node: appends parts, from right to left, and returns the node to the left, if any.
+Step = Callable[[Node, list[str]], Node]
+Steps = Mapping[str, Step]
+
+
+def follow(node: Node, steps: Steps, literals: Container[str]) -> Chain:
+    """The chain of an expression. `literals`: types of nodes that have a built-in type."""
+    parts: list[str] = []
+    while node is not None and len(parts) <= MAX_CHAIN:
+        step = steps.get(node.type)
+        if step is None:
+            parts.append(LITERAL if node.type in literals else UNKNOWN)
+            break
+        node = step(node, parts)
+    return chain_of(parts)
+
+
 def chain_of(parts: Sequence[str]) -> Chain:
     """The chain of parts that were collected from right to left."""
-    return tuple(reversed(parts)) if len(parts) <= MAX_CHAIN else UNKNOWN_CHAIN
+    return tuple(reversed(parts)) if 0 < len(parts) <= MAX_CHAIN else UNKNOWN_CHAIN
 
 
-def field(node: Node, name: str) -> Node | None:
+def field(node: Node, name: str) -> Any:
+    """The child of a node in a field; None if it has none."""
     return node.child_by_field_name(name)

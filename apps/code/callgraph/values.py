@@ -15,7 +15,7 @@ class Value(NamedTuple):
 
     kind: str
     path: str = ""  # of a file; of a module, its key
-    index: int = MODULE  # of the definition; of an instance, of its class
+    number: int = MODULE  # index of the definition; of an instance, of its class
     receiver: "Value | None" = None  # the object of a method; what a container holds
 
 
