@@ -4,25 +4,40 @@ from typing import Any
 
 from apps.code.callgraph.facts import (
     ARGUMENT,
-    CALL,
-    CONTAINER,
     ELEMENT,
-    INSTANCE,
     LITERAL_CHAIN,
     LOCAL,
     MAX_CHAIN,
     MODULE,
     PROPERTY,
     PROTOTYPE,
-    SELF,
-    SUPER,
     TYPE,
     UNKNOWN_CHAIN,
     Chain,
     words,
 )
-from apps.code.callgraph.scopes import Scopes, Steps, field, follow, text
+from apps.code.callgraph.javascript_chains import annotation, chain, values_of
+from apps.code.callgraph.javascript_modules import (
+    FUNCTIONS,
+    is_default,
+    quoted,
+    require,
+    required,
+    visit_export,
+    visit_import,
+)
+from apps.code.callgraph.javascript_types import (
+    visit_alias,
+    visit_field,
+    visit_type,
+    visit_type_parameter,
+)
+from apps.code.callgraph.scopes import Scopes, field, text
 
+# Expressions that have the value of another one.
+WRAPPERS = words(
+    "parenthesized_expression await_expression non_null_expression satisfies_expression"
+)
 NODES = (
     "class_declaration class function_declaration variable_declarator"
     " generator_function_declaration function_expression arrow_function method_definition"
@@ -30,158 +45,11 @@ NODES = (
     " return_statement catch_clause for_in_statement pair generator_function"
 )
 TYPED_NODES = (
-    " interface_declaration abstract_class_declaration method_signature abstract_method_signature function_signature"
-    " public_field_definition property_signature type_alias_declaration enum_declaration"
+    " interface_declaration abstract_class_declaration method_signature"
+    " abstract_method_signature function_signature public_field_definition property_signature"
+    " type_alias_declaration enum_declaration"
     " internal_module module type_parameter"
 )
-FUNCTIONS = words("arrow_function function_expression generator_function class")
-LITERALS = words(
-    "string template_string number regex true false undefined array binary_expression "
-    "unary_expression update_expression"
-)
-# Expressions that have the value of another one.
-WRAPPERS = words(
-    "parenthesized_expression await_expression non_null_expression satisfies_expression"
-)
-COLLECTIONS = words(
-    "Array ReadonlyArray Set ReadonlySet Map ReadonlyMap WeakMap Iterable Iterator Generator "
-    "AsyncIterable AsyncGenerator Record IterableIterator"
-)
-SAME = words("Promise Readonly Partial Required NonNullable Awaited PromiseLike")
-BUILT_IN_TYPES = words(
-    "template_literal_type type_predicate_annotation asserts_annotation function_type"
-)
-MAX_VALUES = 4
-
-
-def values_of(node: Any) -> list[Chain]:
-    """The chains that an expression may stand for. null stands for nothing."""
-    values: list[Chain] = []
-    stack = [node]
-    while stack and len(values) < MAX_VALUES:
-        each = stack.pop()
-        operator = field(each, "operator")
-        if each.type == "ternary_expression":
-            stack += [field(each, "alternative"), field(each, "consequence")]
-        elif operator is not None and operator.type in ("??", "||", "&&"):
-            stack += [field(each, "right"), field(each, "left")]
-        elif each.type == "parenthesized_expression" and each.named_children:
-            stack.append(each.named_children[0])
-        elif each.type not in ("null", "undefined"):
-            values.append(chain(each))
-    return list(dict.fromkeys(values))
-
-
-def chain(node: Any) -> Chain:
-    """The chain of an expression."""
-    return follow(node, STEPS, LITERALS)
-
-
-def _plain(node: Any, parts: list[str]) -> Any:
-    parts.append(text(node))
-
-
-def _this(node: Any, parts: list[str]) -> Any:
-    parts.append(SELF if node.type == "this" else SUPER)
-
-
-def _member(node: Any, parts: list[str]) -> Any:
-    parts.append(text(field(node, "property")))
-    return field(node, "object")
-
-
-def _called(node: Any, parts: list[str]) -> Any:
-    parts.append(CALL)
-    return field(node, "function")
-
-
-def _made(node: Any, parts: list[str]) -> Any:
-    parts.append(INSTANCE)
-    return field(node, "constructor")
-
-
-def _indexed(node: Any, parts: list[str]) -> Any:
-    parts.append(ELEMENT)
-    return field(node, "object")
-
-
-def _inner(node: Any, parts: list[str]) -> Any:
-    return node.named_children[0]
-
-
-def _asserted(node: Any, parts: list[str]) -> Any:
-    """`value as Type` and `<Type>value`."""
-    children, is_as = node.named_children, node.type == "as_expression"
-    types = annotation(children[-1 if is_as else 0]) if len(children) > 1 else []
-    if len(types) != 1 or types[0] == UNKNOWN_CHAIN:
-        return children[0 if is_as else -1]
-    parts += reversed(types[0])
-    return None
-
-
-def _array(node: Any, parts: list[str]) -> Any:
-    held = chain(node.named_children[0]) if node.named_children else LITERAL_CHAIN
-    parts += [CONTAINER, *reversed(held)]
-
-
-STEPS: Steps = {
-    **dict.fromkeys(("identifier", "shorthand_property_identifier"), _plain),
-    **dict.fromkeys(("this", "super"), _this),
-    "member_expression": _member,
-    "call_expression": _called,
-    "new_expression": _made,
-    "subscript_expression": _indexed,
-    **dict.fromkeys(WRAPPERS, _inner),
-    **dict.fromkeys(("as_expression", "type_assertion"), _asserted),
-    "array": _array,
-}
-
-
-def annotation(node: Any) -> list[Chain]:
-    """The chains of the objects that a type allows. null stands for nothing."""
-    types: list[Chain] = []
-    stack = [node]
-    while stack and len(types) < MAX_VALUES:
-        each = stack.pop()
-        if each.type in ("type_annotation", "parenthesized_type", "readonly_type") or each.type == "type_arguments":
-            stack += each.named_children[:1]
-        elif each.type in ("union_type", "intersection_type"):
-            stack += reversed(each.named_children)
-        elif each.type == "generic_type":
-            _generic(each, types, stack)
-        else:
-            types += _simple_type(each)
-    return types
-
-
-def _simple_type(node: Any) -> list[Chain]:
-    kind = node.type
-    if kind in ("type_identifier", "nested_type_identifier"):
-        return [(*text(node).split("."), INSTANCE)]
-    if kind in ("array_type", "tuple_type"):
-        inner = annotation(node.named_children[0])[:1] if node.named_children else []
-        return [(*one, CONTAINER) for one in inner] or [LITERAL_CHAIN]
-    if kind == "this_type":
-        return [(SELF,)]
-    if kind == "type_query":
-        return [chain(node.named_children[0])]
-    if kind in ("predefined_type", "literal_type"):
-        if node.text in (b"null", b"undefined"):
-            return []
-        is_open = node.text in (b"any", b"unknown", b"object")
-        return [UNKNOWN_CHAIN if is_open else LITERAL_CHAIN]
-    return [LITERAL_CHAIN if kind in BUILT_IN_TYPES else UNKNOWN_CHAIN]
-
-
-def _generic(node: Any, types: list[Chain], stack: list[Any]) -> None:
-    head, arguments = field(node, "name"), field(node, "type_arguments")
-    name, inner = text(head), arguments.named_children if arguments is not None else []
-    if name in SAME and inner:
-        stack.append(inner[0])
-    elif name in COLLECTIONS and inner:
-        types.extend((*one, CONTAINER) for one in annotation(inner[-1])[:1])
-    else:
-        types.append((*name.split("."), INSTANCE))
 
 
 # --- definitions ----------------------------------------------------------------------------------
@@ -198,7 +66,7 @@ def _class(scopes: Scopes, node: Any) -> None:
             else:
                 bases.append(_base(clause))
     name = field(node, "name") or scopes.notes.get(("name", node.id))
-    given = "default" if name is None and _is_default(node) else ""
+    given = "default" if name is None and is_default(node) else ""
     flags = (TYPE,) if node.type == "interface_declaration" else ()
     found = tuple(each for each in bases if each)
     scopes.define(node, name, "class", name=given, bases=found, flags=flags)
@@ -214,7 +82,7 @@ def _base(node: Any) -> Chain:
 
 def _function(scopes: Scopes, node: Any) -> None:
     name = field(node, "name") or scopes.notes.get(("name", node.id))
-    given = "default" if name is None and _is_default(node) else ""
+    given = "default" if name is None and is_default(node) else ""
     fields = scopes.notes.get(("fields", node.id), {})
     body = field(node, "body")
     kind = "function" if name is not None or given else ""
@@ -227,15 +95,6 @@ def _function(scopes: Scopes, node: Any) -> None:
     is_value = body is not None and body.type != "statement_block"
     if node.type == "arrow_function" and is_value and field(node, "return_type") is None:
         scopes.returns(_returned_values(scopes, body), index)
-
-
-def _is_default(node: Any) -> bool:
-    parent = node.parent
-    return bool(
-        parent is not None
-        and parent.type == "export_statement"
-        and any(each.type == "default" for each in parent.children)
-    )
 
 
 def _returned(node: Any) -> tuple[Chain, ...]:
@@ -348,8 +207,8 @@ def _variable(scopes: Scopes, node: Any) -> None:
     name, value, type_ = (field(node, each) for each in ("name", "value", "type"))
     if _names_value(scopes, node, name, value):
         return
-    if value is not None and (module := _required(value)):
-        _require(scopes, name, module)
+    if value is not None and (module := required(value)):
+        require(scopes, name, module)
         return
     values = annotation(type_) if type_ is not None else []
     if not values or values == [UNKNOWN_CHAIN]:
@@ -379,29 +238,6 @@ def _pair(scopes: Scopes, node: Any) -> None:
         return
     if not _names_value(scopes, node, key, value):
         scopes.bind_each(key, values_of(value))
-
-
-def _required(node: Any) -> str:
-    """The module of `require('module')`, else ""."""
-    if node.type != "call_expression" or field(node, "function").text != b"require":
-        return ""
-    arguments = field(node, "arguments")
-    strings = arguments.named_children if arguments is not None else []
-    return _quoted(strings[0]) if len(strings) == 1 and strings[0].type == "string" else ""
-
-
-def _quoted(node: Any) -> str:
-    return text(node).strip("\"'`")
-
-
-def _require(scopes: Scopes, pattern: Any, module: str) -> None:
-    if pattern.type == "identifier":
-        scopes.add_import(pattern, text(pattern), module)
-    for each in pattern.named_children if pattern.type == "object_pattern" else ():
-        if each.type == "shorthand_property_identifier_pattern":
-            scopes.add_import(each, text(each), module, text(each))
-        elif each.type == "pair_pattern" and field(each, "value").type == "identifier":
-            scopes.add_import(each, text(field(each, "value")), module, text(field(each, "key")))
 
 
 def _assignment(scopes: Scopes, node: Any) -> None:
@@ -446,7 +282,7 @@ def _export_value(scopes: Scopes, node: Any, name: str, value: Any) -> None:
             scopes.add_import(node, "=", "", text(node), exported=True)
     elif value.type == "identifier":
         scopes.add_import(node, name, "", text(value), exported=True)
-    elif module := _required(value):
+    elif module := required(value):
         scopes.add_import(node, name, module, "*", exported=True)
 
 
@@ -458,9 +294,9 @@ def _call(scopes: Scopes, node: Any) -> None:
     while function.type in WRAPPERS and function.named_children:
         function = function.named_children[0]
     if function.type == "identifier":
-        if _required(node):
+        if required(node):
             if scopes.scope == MODULE and node.parent.type == "expression_statement":
-                scopes.add_import(node, "", _required(node))
+                scopes.add_import(node, "", required(node))
             return
         scopes.call(function, chain(function))
     elif function.type == "member_expression":
@@ -468,7 +304,7 @@ def _call(scopes: Scopes, node: Any) -> None:
     elif function.type == "import":
         arguments = field(node, "arguments").named_children
         if arguments and arguments[0].type == "string":
-            scopes.add_import(node, "", _quoted(arguments[0]))
+            scopes.add_import(node, "", quoted(arguments[0]))
 
 
 def _new(scopes: Scopes, node: Any) -> None:
@@ -515,112 +351,6 @@ def _for(scopes: Scopes, node: Any) -> None:
     _bind(scopes, left, [_part(chain(right), ELEMENT)] if is_of else [LITERAL_CHAIN])
 
 
-# --- imports and exports --------------------------------------------------------------------------
-
-
-def _import(scopes: Scopes, node: Any) -> None:
-    source = field(node, "source")
-    clauses = [each for each in node.named_children if each.type == "import_clause"]
-    for each in node.named_children:
-        if each.type == "import_require_clause":
-            scopes.add_import(each, text(each.named_children[0]), _quoted(field(each, "source")))
-    if source is None:
-        return
-    module = _quoted(source)
-    if not clauses:
-        scopes.add_import(node, "", module)
-    for each in clauses[0].named_children if clauses else ():
-        if each.type == "identifier":
-            scopes.add_import(each, text(each), module, "default")
-        elif each.type == "namespace_import":
-            scopes.add_import(each, text(each.named_children[0]), module, "*")
-        for one in each.named_children if each.type == "named_imports" else ():
-            name = text(field(one, "name") or one.children[0])
-            alias = field(one, "alias")
-            scopes.add_import(one, text(alias) if alias is not None else name, module, name)
-
-
-def _export(scopes: Scopes, node: Any) -> None:
-    source, value = field(node, "source"), field(node, "value")
-    module = _quoted(source) if source is not None else ""
-    has_names = False
-    for each in node.named_children:
-        if each.type == "namespace_export":
-            has_names = True
-            scopes.add_import(each, text(each.named_children[0]), module, "*", exported=True)
-        for one in each.named_children if each.type == "export_clause" else ():
-            has_names = True
-            name, alias = field(one, "name") or one.children[0], field(one, "alias")
-            exported = text(alias) if alias is not None else text(name)
-            scopes.add_import(one, exported, module, text(name), exported=True)
-    if module and not has_names:
-        scopes.add_import(node, "*", module, "*", exported=True)
-    declared = field(node, "declaration")
-    name = value if value is not None and value.type == "identifier" else None
-    if declared is not None and _is_default(declared):
-        name = field(declared, "name")
-    if name is not None:
-        scopes.add_import(name, "default", "", text(name), exported=True)
-    elif value is not None and value.type not in FUNCTIONS:
-        for each in values_of(value):
-            scopes.bind(node, each, name="default")
-
-
-# --- types ----------------------------------------------------------------------------------------
-
-
-def _field(scopes: Scopes, node: Any) -> None:
-    name, value, type_ = field(node, "name"), field(node, "value"), field(node, "type")
-    if value is not None and value.type in FUNCTIONS:
-        scopes.notes["name", value.id] = name
-        return
-    if type_ is not None and (function := _function_type(type_)) is not None:
-        scopes.define(
-            node,
-            name,
-            "function",
-            opens=False,
-            returns=tuple(annotation(field(function, "return_type"))),
-            flags=(PROTOTYPE,),
-        )
-        return
-    values = annotation(type_) if type_ is not None else []
-    if not values or values == [UNKNOWN_CHAIN]:
-        values = values_of(value) if value is not None else [UNKNOWN_CHAIN]
-    scopes.bind_each(name, values)
-
-
-def _function_type(type_: Any) -> Any:
-    inner = type_.named_children[0] if type_.named_children else None
-    return inner if inner is not None and inner.type == "function_type" else None
-
-
-def _alias(scopes: Scopes, node: Any) -> None:
-    value = field(node, "value")
-    if value.type == "object_type":
-        scopes.define(node, field(node, "name"), "class", flags=(TYPE,))
-        return
-    if value.type == "intersection_type":
-        bases = tuple(each[:-1] for each in annotation(value) if each[-1] == INSTANCE)
-        scopes.define(node, field(node, "name"), "class", bases=bases, flags=(TYPE,))
-        return
-    for each in annotation(value):
-        scopes.bind(field(node, "name"), each[:-1] if each[-1] == INSTANCE else each)
-
-
-def _type_parameter(scopes: Scopes, node: Any) -> None:
-    constraint = field(node, "constraint")
-    values = annotation(constraint.named_children[0]) if constraint is not None else []
-    for each in values or [UNKNOWN_CHAIN]:
-        scopes.bind(field(node, "name"), each[:-1] if each[-1] == INSTANCE else each)
-
-
-def _type(scopes: Scopes, node: Any) -> None:
-    name = field(node, "name")
-    if name is not None:
-        scopes.define(node, name, "class", name=text(name).strip("\"'"))
-
-
 VISITS = {
     **dict.fromkeys(("class_declaration", "class", "interface_declaration"), _class),
     "abstract_class_declaration": _class,
@@ -638,10 +368,12 @@ VISITS = {
     "return_statement": _return,
     "catch_clause": _catch,
     "for_in_statement": _for,
-    "import_statement": _import,
-    "export_statement": _export,
-    **dict.fromkeys(("public_field_definition", "field_definition", "property_signature"), _field),
-    "type_alias_declaration": _alias,
-    "type_parameter": _type_parameter,
-    **dict.fromkeys(("enum_declaration", "internal_module", "module"), _type),
+    "import_statement": visit_import,
+    "export_statement": visit_export,
+    **dict.fromkeys(
+        ("public_field_definition", "field_definition", "property_signature"), visit_field
+    ),
+    "type_alias_declaration": visit_alias,
+    "type_parameter": visit_type_parameter,
+    **dict.fromkeys(("enum_declaration", "internal_module", "module"), visit_type),
 }

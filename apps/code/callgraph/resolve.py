@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from apps.code.callgraph.containers import Item, container_member, reaching
 from apps.code.callgraph.facts import (
     ARGUMENT,
     CALL,
@@ -24,7 +25,6 @@ from apps.code.callgraph.facts import (
     Definition,
     Facts,
     Import,
-    words,
 )
 from apps.code.callgraph.languages import rules_for
 from apps.code.callgraph.project import Project
@@ -42,19 +42,6 @@ MAX_STEPS = 3_000
 MAX_DEPTH = 40
 MAX_VALUES = 8
 ANYWHERE = 1 << 30  # a row after all others
-
-# Methods of lists and mappings in several languages, by what they return.
-GIVES_ELEMENT = words(
-    "get pop popleft setdefault at find findLast shift first last peek poll remove next front "
-    "back unwrap expect orElse orElseThrow getFirst getLast"
-)
-GIVES_CONTAINER = words(
-    "values copy filter slice reverse concat sort iter into_iter iter_mut stream iterator "
-    "clone cloned as_ref as_mut"
-)
-# Methods that call a function with each element.
-GIVES_EACH = words("forEach map some every flatMap findIndex for_each")
-Item = Definition | Binding | Import
 
 
 class Resolver:
@@ -167,7 +154,7 @@ class Resolver:
                     return found
             if items:
                 if scope == start:
-                    items = _reaching(items, row, indent)
+                    items = reaching(items, row, indent)
                 return self._of_items(path, items, receiver)
             if scope == MODULE:
                 return rules.global_name(self, path, name)
@@ -334,7 +321,7 @@ class Resolver:
             rules = rules_for(value.path)
             return self._guarded(key, lambda: rules.module_member(self, value, name))
         if value.kind == "container":
-            return _container_member(value, name)
+            return container_member(value, name)
         definition = self.definition(value)
         if definition is None or value.kind == "method":
             return UNKNOWN_VALUES
@@ -399,25 +386,3 @@ class Resolver:
                     )
                 is_external = found == EXTERNAL_VALUES
         return EXTERNAL_VALUES if is_external else UNKNOWN_VALUES
-
-
-def _container_member(value: Value, name: str) -> Values:
-    if name in GIVES_EACH:
-        return only(Value("each", receiver=value))
-    if name in GIVES_ELEMENT and value.receiver:
-        return only(Value("method", receiver=value.receiver))
-    if name in GIVES_CONTAINER:
-        return only(Value("method", receiver=value))
-    return EXTERNAL_VALUES
-
-
-def _reaching(items: list[Item], row: int, indent: int) -> list[Item]:
-    """The items that may have their name at a place in the same scope: those before it, back to the
-    last one that is not in a deeper block."""
-    earlier = [each for each in items if each.row <= row] or items
-    found: list[Item] = []
-    for each in reversed(earlier):
-        found.append(each)
-        if isinstance(each, Binding) and each.indent <= indent:
-            break
-    return found
