@@ -25,6 +25,8 @@ from apps.retrieval.symbols.types import MAX_LIMIT, WORD, Place, SymbolQuery
 MAX_DEFINITIONS = 100
 MAX_CHUNKS = 20_000
 MAX_FILES = 600
+# Other names of a definition in files that import it by them.
+MAX_ALIASES = 8
 # Callers whose callers are found at the next depth.
 MAX_NEXT = 20
 # Files that are imported by the name of their folder.
@@ -66,7 +68,11 @@ class _Search:
         names = {self.facts(path).definitions[index].name for path, index in keys}
         overridden = {each for key in wanted for each in ancestors(self.resolver, *key)} - keys
         found: dict[tuple[str, int, int], _Site] = {}
-        for path in self._candidates(names, keys):
+        paths = self._candidates(names, keys)
+        if aliases := self._exported_aliases(paths, names):
+            names |= aliases
+            paths = list(dict.fromkeys([*paths, *self._candidates(aliases, keys)]))
+        for path in paths:
             for call in self.facts(path).calls:
                 if call.chain[-1] not in names | self._aliases(path, names):
                     continue
@@ -126,6 +132,16 @@ class _Search:
             and path not in self.repeated
             and fits(self.query.filters, path, file.language)
         )
+
+    def _exported_aliases(self, paths: Sequence[str], names: set[str]) -> set[str]:
+        """Other names under which files offer what may be one of the names to their importers."""
+        found: dict[str, None] = {}
+        for path in paths:
+            for each in self.facts(path).imports:
+                is_outer = each.scope == MODULE and WORD.fullmatch(each.name)
+                if is_outer and each.member in names and each.name not in names:
+                    found[each.name] = None
+        return set(list(found)[:MAX_ALIASES]) - {"default"}
 
     def _aliases(self, path: str, names: set[str]) -> set[str]:
         """Other names that a file gives to what may be one of the names."""

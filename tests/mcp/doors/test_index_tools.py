@@ -25,6 +25,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "VectorSearch": {"query": "How long does a retry wait?"},
     "FindDefinitions": {"name": "should_retry"},
     "FindReferences": {"name": "attempt"},
+    "FindCallers": {"name": "should_retry"},
+    "FindImports": {"name": "src/retry.py"},
     "FileOutline": {"repository": "lighthouse", "path": "src/retry.py"},
 }
 
