@@ -47,7 +47,7 @@ class JavaScriptRules(Rules):
         "toString toLowerCase toUpperCase startsWith endsWith padStart padEnd test exec call "
         "apply bind log error warn info debug charCodeAt charAt substring substr repeat "
         "hasOwnProperty valueOf toFixed next return throw on off emit once addEventListener "
-        "removeEventListener dispatchEvent"
+        "removeEventListener dispatchEvent close enqueue resolve reject write read end destroy"
     )
 
     def visit(self, scopes: Scopes, node: Any) -> None:

@@ -50,7 +50,7 @@ def visit_import(scopes: Scopes, node: Any) -> None:
             scopes.add_import(each, text(each), module, "default")
         elif each.type == "namespace_import":
             scopes.add_import(each, text(each.named_children[0]), module, "*")
-        for one in each.named_children if each.type == "named_imports" else ():
+        for one in _children(each, "import_specifier"):
             name = text(field(one, "name") or one.children[0])
             alias = field(one, "alias")
             scopes.add_import(one, text(alias) if alias is not None else name, module, name)
@@ -64,7 +64,7 @@ def visit_export(scopes: Scopes, node: Any) -> None:
         if each.type == "namespace_export":
             has_names = True
             scopes.add_import(each, text(each.named_children[0]), module, "*", exported=True)
-        for one in each.named_children if each.type == "export_clause" else ():
+        for one in _children(each, "export_specifier"):
             has_names = True
             name, alias = field(one, "name") or one.children[0], field(one, "alias")
             exported = text(alias) if alias is not None else text(name)
@@ -89,3 +89,8 @@ def is_default(node: Any) -> bool:
         and parent.type == "export_statement"
         and any(each.type == "default" for each in parent.children)
     )
+
+
+def _children(node: Any, kind: str) -> list[Any]:
+    """The children of a type. Others may be comments."""
+    return [each for each in node.named_children if each.type == kind]

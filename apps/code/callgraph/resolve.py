@@ -77,10 +77,20 @@ class Resolver:
         def follow() -> Values:
             values = self._root(path, scope, chain[0], row, indent, receiver)
             for part in chain[1:]:
+                if part == INSTANCE:
+                    values = self._types(values)
                 values = self.union(self._apply(each, part) for each in values)
             return values
 
         return self._guarded((path, scope, chain, row, indent, receiver), follow)
+
+    def _types(self, values: Values) -> Values:
+        """The types among some values, if there are any: a type and a variable may have one name."""
+        return frozenset(each for each in values if self._is_class(each)) or values
+
+    def _is_class(self, value: Value) -> bool:
+        definition = self.definition(value) if value.kind == "definition" else None
+        return definition is not None and definition.kind == "class"
 
     def union(self, groups: Iterable[Values]) -> Values:
         values = NO_VALUES.union(*groups)
@@ -257,8 +267,7 @@ class Resolver:
         return self._element(value) if part == ELEMENT else self.member(value, part)
 
     def _instance_of(self, value: Value) -> Values:
-        definition = self.definition(value)
-        if value.kind == "definition" and definition and definition.kind == "class":
+        if self._is_class(value):
             return only(Value("instance", value.path, value.number))
         return only(value) if value.kind in ("container", "instance") else UNKNOWN_VALUES
 
