@@ -25,6 +25,8 @@ ELEMENT = "[]"  # of a list, or a value of a mapping
 INSTANCE = "*"  # of the type before it
 CONTAINER = "{}"  # a list or mapping of what is before it
 ARGUMENT = "@"  # followed by i.k: parameter k of the function that is argument i of a call
+# Name of a binding of a class that its methods see by the bare name.
+TYPE_PARAMETER = "<{}>"
 UNKNOWN_CHAIN: Chain = (UNKNOWN,)
 LITERAL_CHAIN: Chain = (LITERAL,)
 

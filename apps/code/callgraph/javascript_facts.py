@@ -276,10 +276,11 @@ def _export_value(scopes: Scopes, node: Any, name: str, value: Any) -> None:
                 key, inner = text(field(each, "key")), text(field(each, "value"))
                 scopes.add_import(each, key, "", inner, exported=True)
         _names_value(scopes, node, node, value)
+        scopes.add_import(node, "=", "", text(node), exported=True)
     elif value.type in FUNCTIONS:
+        own = field(value, "name") or node
         scopes.notes["name", value.id] = node
-        if name == "=":
-            scopes.add_import(node, "=", "", text(node), exported=True)
+        scopes.add_import(node, name, "", text(own), exported=True)
     elif value.type == "identifier":
         scopes.add_import(node, name, "", text(value), exported=True)
     elif module := required(value):
@@ -332,10 +333,11 @@ def _returned_values(scopes: Scopes, node: Any) -> list[Chain]:
 
 
 def _object(scopes: Scopes, node: Any, name: Any) -> int:
+    outer = scopes.scope
     index = scopes.define(node, name, "class")
     for each in node.named_children:
         if each.type == "shorthand_property_identifier":
-            scopes.bind(each, (text(each),))
+            scopes.bind(each, (text(each),), within=outer)
     return index
 
 

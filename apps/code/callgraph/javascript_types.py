@@ -4,8 +4,10 @@ from typing import Any
 
 from apps.code.callgraph.facts import (
     INSTANCE,
+    MODULE,
     PROTOTYPE,
     TYPE,
+    TYPE_PARAMETER,
     UNKNOWN_CHAIN,
 )
 from apps.code.callgraph.javascript_chains import annotation, values_of
@@ -55,8 +57,10 @@ def visit_alias(scopes: Scopes, node: Any) -> None:
 def visit_type_parameter(scopes: Scopes, node: Any) -> None:
     constraint = field(node, "constraint")
     values = annotation(constraint.named_children[0]) if constraint is not None else []
+    name, is_inside = field(node, "name"), scopes.enclosing_class() == scopes.scope != MODULE
+    shown = TYPE_PARAMETER.format(text(name)) if is_inside else text(name)
     for each in values or [UNKNOWN_CHAIN]:
-        scopes.bind(field(node, "name"), each[:-1] if each[-1] == INSTANCE else each)
+        scopes.bind(name, each[:-1] if each[-1] == INSTANCE else each, name=shown)
 
 
 def visit_type(scopes: Scopes, node: Any) -> None:

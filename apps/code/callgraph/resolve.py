@@ -18,6 +18,7 @@ from apps.code.callgraph.facts import (
     PROTOTYPE,
     SELF,
     SUPER,
+    TYPE_PARAMETER,
     UNKNOWN,
     Binding,
     Call,
@@ -85,7 +86,7 @@ class Resolver:
         return self._guarded((path, scope, chain, row, indent, receiver), follow)
 
     def _types(self, values: Values) -> Values:
-        """The types among some values, if there are any: a type and a variable may have one name."""
+        """The types among some values, if any: a type and a variable may have one name."""
         return frozenset(each for each in values if self._is_class(each)) or values
 
     def _is_class(self, value: Value) -> bool:
@@ -157,7 +158,8 @@ class Resolver:
             if scope != MODULE and (each := facts.definitions[scope]).kind == "class":
                 if rules.sees_members and (found := self._own_member(path, scope, name)):
                     return found
-                items = items if scope == start else []
+                bound = facts.names.get((scope, TYPE_PARAMETER.format(name)), [])
+                items = items if scope == start else bound
             elif scope != MODULE and each.owner and rules.sees_members and not items:
                 found = self._owner_member(path, each.owner, name)
                 if found:

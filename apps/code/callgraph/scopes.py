@@ -94,12 +94,21 @@ class Scopes:
             scope = each.scope
         return ".".join(reversed(names))
 
-    def bind(self, node: Node, value: Chain, *, name: str = "", scope: int | None = None) -> None:
-        """Bind a name, in the innermost definition or in `scope`."""
+    def bind(
+        self,
+        node: Node,
+        value: Chain,
+        *,
+        name: str = "",
+        scope: int | None = None,
+        within: int | None = None,
+    ) -> None:
+        """Bind a name, in the innermost definition or in `scope`. `within`: see Binding."""
         name, row = name or text(node), node.start_point.row
         target = self.scope if scope is None else scope
+        inside = self.scope if within is None else within
         value = value or UNKNOWN_CHAIN
-        self.bindings.append(Binding(target, name, row, self.indent(row), self.scope, value))
+        self.bindings.append(Binding(target, name, row, self.indent(row), inside, value))
 
     def bind_each(self, node: Node, values: Iterable[Chain]) -> None:
         for value in values:
