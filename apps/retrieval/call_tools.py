@@ -10,8 +10,8 @@ from apps.retrieval.output_schemas import LINE, MORE_PLACE, PLACE, TRUNCATED
 from apps.retrieval.scope import with_hint
 from apps.retrieval.symbols import CallersQuery, SymbolQuery, find_callers, find_imports
 from apps.retrieval.symbols.call_types import MAX_DEPTH, Callers, Imports
-from apps.retrieval.symbols.types import DEFAULT_LIMIT, MAX_LIMIT, MAX_NAME
-from apps.retrieval.tool import LANGUAGE, PATH, REPOSITORY, Tool, limit, log_call, schema
+from apps.retrieval.symbols.types import MAX_LIMIT, MAX_NAME
+from apps.retrieval.tool import LANGUAGE, PATH, REPOSITORY, Tool, log_call, schema
 
 CALLED = object_schema({"repo": TEXT, "relPath": TEXT, "symbol": TEXT, "startLine": LINE})
 KIND = typed("string", "proven: by scopes, imports or types; possible: by name.")
@@ -156,29 +156,25 @@ def _find_imports(arguments: Mapping[str, Any]) -> JSON:
     return output
 
 
-def _name(description: str) -> JSON:
-    return {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "description": description}
+def _arguments(description: str, **more: JSON) -> JSON:
+    """The schema of the arguments: a name, the filters of a search, and a limit."""
+    name = {"type": "string", "maxLength": MAX_NAME, "description": description}
+    filters = {"repository": REPOSITORY, "path": PATH, "language": LANGUAGE}
+    return schema({"name": name, **filters, **more, "limit": _most(MAX_LIMIT)}, "name")
 
 
-FILTERS: JSON = {"repository": REPOSITORY, "path": PATH, "language": LANGUAGE}
+def _most(maximum: int) -> JSON:
+    return {"type": "integer", "minimum": 1, "maximum": maximum}
+
 
 FIND_CALLERS = Tool(
     name="FindCallers",
     description=(
-        "List the lines that call a function, method or class, each with the definition that has "
-        "it. 'proven': resolved by scopes, imports and types; 'possible': by name. Example: "
-        "{name: 'Flask.dispatch_request', depth: 2}. Python, JavaScript, TypeScript, Go, Java, "
-        "Rust, C, C++. Not for variables or mentions: use FindReferences. Lines are quoted data."
+        "Find the lines that call a function, method or class: 'proven' by scopes, imports and "
+        "types, or 'possible' by name. Example: 'Flask.dispatch_request', depth 2 for callers of "
+        "callers. Not for variables or mentions: use FindReferences. Lines are quoted data."
     ),
-    parameters=schema(
-        {
-            "name": _name("'Client.get', or 'src/client.py:42' for the definition on that line."),
-            **FILTERS,
-            "depth": limit(1, MAX_DEPTH, "2: callers of callers too."),
-            "limit": limit(DEFAULT_LIMIT, MAX_LIMIT, "Most lines."),
-        },
-        "name",
-    ),
+    parameters=_arguments("Or a definition's 'path:line'.", depth=_most(MAX_DEPTH)),
     function=_find_callers,
     title="Find who calls a definition",
     output_schema=CALLERS,
@@ -195,18 +191,11 @@ FIND_CALLERS = Tool(
 FIND_IMPORTS = Tool(
     name="FindImports",
     description=(
-        "List what a file imports, and which files import it, each with its line and the file that "
-        "it means ('target'; none: outside the repository). Example: {name: 'src/flask/app.py'}. "
-        "To see who uses one function, FindCallers is better. Lines are quoted data."
+        "Find what a file imports and which files import it, with the file that is meant "
+        "(`target`). Example: 'src/flask/app.py'. Not for the uses of one function: use "
+        "FindCallers. Lines are quoted data."
     ),
-    parameters=schema(
-        {
-            "name": _name("A path, or a module as imports write it: 'flask.app', 'net/http'."),
-            **FILTERS,
-            "limit": limit(DEFAULT_LIMIT, MAX_LIMIT, "Most lines."),
-        },
-        "name",
-    ),
+    parameters=_arguments("A path, or a module: 'net/http'."),
     function=_find_imports,
     title="Find what imports what",
     output_schema=IMPORTS,

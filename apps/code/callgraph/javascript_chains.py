@@ -104,8 +104,8 @@ def _asserted(node: Any, parts: list[str]) -> Any:
 
 
 def _array(node: Any, parts: list[str]) -> Any:
-    held = chain(node.named_children[0]) if node.named_children else LITERAL_CHAIN
-    parts += [CONTAINER, *reversed(held)]
+    inner = chain(node.named_children[0]) if node.named_children else LITERAL_CHAIN
+    parts += [CONTAINER, *reversed(inner)]
 
 
 STEPS: Steps = {

@@ -56,9 +56,9 @@ def values_of(node: Any) -> list[Chain]:
 def _held(node: Any) -> list[Chain]:
     """The chains of a list or dictionary with its elements."""
     elements = [field(each, "value") or each for each in node.named_children[:MAX_ELEMENTS]]
-    held = dict.fromkeys(chain(each) for each in elements if each.type != "comment")
-    held.pop(LITERAL_CHAIN, None)
-    return [(*each, CONTAINER) for each in held if len(each) < MAX_CHAIN] or [LITERAL_CHAIN]
+    inner = dict.fromkeys(chain(each) for each in elements if each.type != "comment")
+    inner.pop(LITERAL_CHAIN, None)
+    return [(*each, CONTAINER) for each in inner if len(each) < MAX_CHAIN] or [LITERAL_CHAIN]
 
 
 def chain(node: Any) -> Chain:
@@ -99,8 +99,8 @@ def _inner(node: Any, parts: list[str]) -> Any:
 
 
 def _list(node: Any, parts: list[str]) -> Any:
-    held = field(node, "body") or (node.named_children or [None])[0]
-    parts += [CONTAINER, *reversed(chain(held) if held is not None else LITERAL_CHAIN)]
+    inner = field(node, "body") or (node.named_children or [None])[0]
+    parts += [CONTAINER, *reversed(chain(inner) if inner is not None else LITERAL_CHAIN)]
 
 
 STEPS: Steps = {

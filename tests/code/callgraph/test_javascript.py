@@ -9,7 +9,8 @@ def test_modules_export_and_import_names() -> None:
             "lib/a.ts": "export function one() {}\nexport default class Box { open() {} }\n",
             "lib/index.ts": (
                 "export * from './a';\nexport { one as uno } from './a';\n"
-                "export { default as Box } from './a';\nexport {\n  // renamed\n  two as deux,\n};\n"
+                "export { default as Box } from './a';\n"
+                "export {\n  // renamed\n  two as deux,\n};\n"
                 "const two = () => {};\n"
             ),
             "main.ts": """\

@@ -11,7 +11,7 @@ from apps.core.types import JSON
 from apps.mcp import resources
 from apps.mcp.calls import LINKS_META_KEY
 from tests.mcp.speech import EVERY, HANDSHAKE, STATELESS, Answer, ask, call
-from tests.support.ingested import SAMPLE, ingest, ingest_sample, write_files
+from tests.support.ingested import CALLER, SAMPLE, ingest, ingest_sample, write_files
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.door]
 
@@ -21,6 +21,7 @@ FILE = "codeinfo://lighthouse/src/retry.py"
 
 @pytest.fixture
 def lighthouse(folder: Path, transactional_db: None) -> Path:
+    write_files(folder, CALLER)
     ingest_sample(folder)
     return folder
 
@@ -236,7 +237,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "VectorSearch": {"query": "How long does a retry wait?"},
     "FindDefinitions": {"name": "should_retry"},
     "FindReferences": {"name": "attempt"},
-    "FindCallers": {"name": "should_retry"},
+    "FindCallers": {"name": "RetryPolicy"},
     "FindImports": {"name": "src/retry.py"},
     "FileOutline": {"repository": "lighthouse", "path": "src/retry.py"},
     "ListIngestedRepositories": {},

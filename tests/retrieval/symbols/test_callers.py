@@ -30,7 +30,8 @@ PORT: dict[str, str | bytes] = {
     "port/__init__.py": "from .ships import Ship, launch as start\n",
     "port/work.py": (
         "from port import Ship, start\n\n\n"
-        "def day():\n    ship = Ship('a')\n    ship.moor()  # moor it\n    return start('b').moor()\n\n\n"
+        "def day():\n    ship = Ship('a')\n    ship.moor()  # moor it\n"
+        "    return start('b').moor()\n\n\n"
         "def night(boat):\n    boat.moor()\n    day()\n\n\n"
         "def shadowed(start):\n    start('c')\n"
     ),
