@@ -21,9 +21,8 @@ from apps.retrieval.symbols.project import PARSE_SECONDS, RootProject
 from apps.retrieval.symbols.references import MAX_LINE
 from apps.retrieval.symbols.types import MAX_LIMIT, WORD, Place, SymbolQuery
 
-# Limits of one query: definitions that are asked for, chunks and files with the name.
+# Limits of one query: definitions that are asked for, files with the name.
 MAX_DEFINITIONS = 100
-MAX_CHUNKS = 20_000
 MAX_FILES = 600
 # Other names of a definition in files that import it by them.
 MAX_ALIASES = 8
@@ -154,12 +153,10 @@ class _Search:
 
 def with_word(project: RootProject, word: str) -> Iterator[str]:
     """The live files with an identifier, by path."""
-    store, root = get_lexical(), project.root
-    facts = store.facts(root.id, store.chunks_with_identifier(root.id, word, MAX_CHUNKS))
-    for each in facts.values():
-        file = project.file(each.path)
-        if file is not None and file.id == each.source_file:
-            yield each.path
+    for source_file, path in get_lexical().files_with_identifier(project.root.id, word).items():
+        file = project.file(path)
+        if file is not None and file.id == source_file:
+            yield path
 
 
 def stem(path: str) -> str:

@@ -22,7 +22,7 @@ from apps.retrieval.ingested import ingested_lines
 # Seconds in which one query may parse files that it has not met before.
 PARSE_SECONDS = 0.6
 # Files that are parsed in one call.
-FILES_AT_ONCE = 16
+FILES_AT_ONCE = 8
 # Lines of a file. Longer ones are generated.
 MAX_LINES = 30_000
 # Facts in memory, by the content of a file: definitions, bindings, imports and calls together.

@@ -21,9 +21,13 @@ FILE = "codeinfo://lighthouse/src/retry.py"
 
 @pytest.fixture
 def lighthouse(folder: Path, transactional_db: None) -> Path:
-    write_files(folder, CALLER)
     ingest_sample(folder)
     return folder
+
+
+@pytest.fixture
+def with_caller(folder: Path, transactional_db: None) -> None:
+    ingest_sample(write_files(folder, CALLER))
 
 
 async def read(uri: str, version: str = STATELESS) -> list[JSON]:
@@ -247,7 +251,7 @@ TOOLS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("version", EVERY)
 @pytest.mark.parametrize("form", ["compact", "full"])
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.usefixtures("lighthouse")
+@pytest.mark.usefixtures("with_caller")
 async def test_every_row_of_a_result_links_to_its_lines(tool: str, form: str, version: str) -> None:
     arguments = {**TOOLS[tool], "format": form}
     result = (await ask("tools/call", {"name": tool, "arguments": arguments}, version)).result
